@@ -1,0 +1,1 @@
+"""dpviz: see differential privacy."""

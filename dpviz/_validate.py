@@ -1,0 +1,127 @@
+"""Every argument check of the library, in one place and one style of message.
+
+Each check returns the value in the type that the computation wants (float, int or array) and raises
+``ValueError`` otherwise. A message names the argument, the value found and what would do:
+"Expected sample_rate=1.4 in [0, 1]."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def _numbers(name: str, value: Any, wanted: str) -> Array:
+    """`value` as a float array; text, None, booleans and NaN are refused."""
+    if isinstance(value, (str, bytes, bool)) or value is None:
+        raise ValueError(f"Expected {name}={value!r} to be {wanted}, not {type(value).__name__}.")
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"Expected {name}={value!r} to be {wanted}.") from None
+    if np.isnan(numbers).any():
+        raise ValueError(f"Expected {name} to be {wanted}, found NaN.")
+    return numbers
+
+
+def _checked(
+    name: str, value: Any, wanted: str, holds: Callable[[Array], npt.NDArray[np.bool_]]
+) -> Array:
+    numbers = _numbers(name, value, wanted)
+    good = holds(numbers)
+    if not good.all():
+        first = numbers[~good].flat[0] if numbers.ndim else numbers[()]
+        raise ValueError(f"Expected {name}={first:.12g} {wanted}.")
+    return numbers
+
+
+def noise_multiplier(value: Any, name: str = "noise_multiplier") -> Array:
+    """Noise standard deviation ÷ sensitivity; 0 and below give no privacy and are refused."""
+    return _checked(name, value, "> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
+
+
+def positive(name: str, value: Any) -> Array:
+    return _checked(name, value, "> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
+
+
+def non_negative(name: str, value: Any) -> Array:
+    return _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+
+
+def probability(name: str, value: Any) -> Array:
+    return _checked(name, value, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+
+
+def open_probability(name: str, value: Any) -> Array:
+    return _checked(name, value, "in (0, 1)", lambda x: (x > 0) & (x < 1))
+
+
+def sample_rate(value: Any) -> Array:
+    return probability("sample_rate", value)
+
+
+def delta(value: Any, name: str = "delta") -> Array:
+    return open_probability(name, value)
+
+
+def epsilon(value: Any, name: str = "epsilon") -> Array:
+    return non_negative(name, value)
+
+
+def steps(value: Any, name: str = "steps", minimum: int = 0) -> Array:
+    """Whole numbers of steps, as floats (2^53 of them are exact)."""
+    return _checked(
+        name,
+        value,
+        f"to be a whole number >= {minimum} (and at most 2^53)",
+        lambda x: (x >= minimum) & (x == np.floor(x)) & (x <= 2.0**53),
+    )
+
+
+def orders(value: Any) -> Array:
+    """Rényi orders, real and > 1, one dimension, at least one."""
+    found = np.atleast_1d(
+        _checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x))
+    )
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
+    return found
+
+
+def whole_orders(value: Any, name: str = "orders") -> Array:
+    """Moment orders λ, whole and >= 1, one dimension, at least one."""
+    if isinstance(value, range):
+        value = list(value)
+    found = np.atleast_1d(
+        _checked(
+            name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x)
+        )
+    )
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
+    return found
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}.")
+    return str(value)
+
+
+def scalar(name: str, numbers: Array) -> float:
+    if numbers.ndim:
+        raise ValueError(f"Expected {name} to be one number, found an array of shape {numbers.shape}.")
+    return float(numbers)
+
+
+def distances(value: Any, name: str = "distances") -> Array:
+    """Gradient distances or norms: one dimension, at least 2, finite, >= 0."""
+    found = _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+    if found.ndim != 1 or found.size < 2:
+        raise ValueError(f"Expected {name} as a list of at least 2 numbers, found shape {found.shape}.")
+    return found

@@ -1,0 +1,1 @@
+"""Privacy accountants: numpy and scipy only."""

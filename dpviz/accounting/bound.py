@@ -1,0 +1,40 @@
+"""What an accountant answers: ε (or δ), what decided it, and why it may not exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Upper bounds on ε with the facts that explain them; arrays of one shared shape.
+
+    Attributes:
+        epsilon: the bound; inf where the accountant proves nothing, NaN where it does not apply.
+        order: the Rényi order α (= λ + 1) that decided, NaN for accountants without orders.
+        at_grid_end: True where the order is the first or last one tried: finer or further orders might do better.
+        floor: ln(1/δ)/(α_max − 1), below which this accountant can not answer; 0 for accountants without orders.
+        reason: why the accountant does not apply (each failed condition), empty when it does.
+    """
+
+    epsilon: Array
+    order: Array
+    at_grid_end: npt.NDArray[np.bool_]
+    floor: Array
+    reason: str = ""
+
+
+def bound_without_orders(epsilon: Array, reason: str = "") -> Bound:
+    """The answer of an accountant that has no orders to choose from."""
+    return Bound(
+        epsilon=epsilon,
+        order=np.full(epsilon.shape, np.nan),
+        at_grid_end=np.zeros(epsilon.shape, dtype=np.bool_),
+        floor=np.zeros(epsilon.shape),
+        reason=reason,
+    )

@@ -1,0 +1,1 @@
+"""Plotly figures from plain arrays: no Streamlit, no arithmetic on privacy."""

@@ -1,0 +1,1 @@
+"""Private training: the only package that imports torch."""

@@ -1,0 +1,1 @@
+"""The Streamlit code beside app.py and pages/."""
