@@ -1,0 +1,180 @@
+"""The estimator of the Bayesian cost over 10⁵ distances, from a few hundred bins, never too low.
+
+Eq. 14 of Triastcyn & Faltings 2020 needs, for every order λ and number of steps T, mean and standard deviation of
+x_i = exp(T ψ(λ, d_i)). ψ and exp(Tψ) are increasing and convex in u = (d/σ)². Over a bin [u_a, u_b] of n samples with
+mean ū that gives, writing x_a for x(u_a) and so on,
+
+    x(ū) ≤ mean x ≤ x_a + f (x_b − x_a),   f = (ū − u_a)/(u_b − u_a)     (Jensen; Edmundson–Madansky)
+
+and, (x − c)² being convex in x for whatever centre c,
+
+    mean (x − c)² ≤ (1 − g)(x_a − c)² + g (x_b − c)²,   g = (mean x − x_a)/(x_b − x_a),
+
+where mean x is its upper bound if that makes the right side larger and its lower bound if not. The variance is at most
+the mean of (x − c)² for every c: an upper bound out of squares only, which can not cancel. A bin of equal samples is
+exact, so the direct evaluation is the table whose bins are the distinct values.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.bayesian_psi import step_costs
+
+Array = npt.NDArray[np.float64]
+Orders = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 18  # numbers in one temporary of the (steps × bins) work: 2 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Consecutive groups of the sorted u: ends, mean, share of all samples. Arrays of shape (bins,)."""
+
+    low: Array
+    high: Array
+    mean: Array
+    fraction: Array  # (mean − low)/(high − low), rounded up; 0 where the samples are equal
+    share: Array
+    exact: bool  # every bin holds equal samples: bounds from below and above coincide
+
+
+def _starts(ordered: Array, count: int) -> npt.NDArray[np.intp]:
+    """First index of each of at most about `count` bins.
+
+    exp(Tψ) piles up near the largest u, the closer the larger T is, and T may be anything: a quarter of the bins are
+    the largest values one by one, half shrink geometrically towards the largest value, so that some scale fits every
+    T; an eighth shrink towards zero (relative precision where all costs are small) and an eighth are quantiles.
+    """
+    size, top = ordered.size, float(ordered[-1])
+    below = int(np.searchsorted(ordered, top, side="left"))  # clipping puts many samples at the top: one bin
+    single = np.arange(max(0, below - count // 4), below + 1)
+    quantiles = np.linspace(0, size - 1, count // 8, dtype=np.intp)
+    reach = top - float(ordered[single[0]])
+    spans = top - np.geomspace(max(reach, top * 1e-12), max(top - float(ordered[0]), top * 1e-12), count // 2)
+    values = np.concatenate([spans, np.geomspace(top * 1e-6, top, count // 8)])
+    found = np.concatenate([[0], single, quantiles, np.searchsorted(ordered, values)])
+    found = found[found < size]
+    # equal samples belong to one bin
+    return np.unique(np.searchsorted(ordered, ordered[found], side="left"))
+
+
+def make_bins(ordered: Array, count: int | None) -> Bins:
+    """Bins of the sorted u; `count` None for one bin per distinct value (the direct evaluation)."""
+    size = ordered.size
+    if count is None or count >= size or ordered[0] == ordered[-1]:
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    else:
+        starts = _starts(ordered, count)
+    number = np.diff(np.append(starts, size))
+    low, high = ordered[starts], ordered[starts + number - 1]
+    # the mean's rounding is at most n units in the last place: lean to the upper side
+    mean = np.add.reduceat(ordered, starts) / number * (1.0 + number * 2.0**-52)
+    mean = np.clip(mean, low, high)
+    width = high - low
+    wide = width > 0
+    fraction = np.divide(mean - low, width, out=np.zeros_like(width), where=wide)
+    return Bins(low, high, mean, fraction, number / size, exact=not wide.any())
+
+
+@dataclass(frozen=True, slots=True)
+class LogMeans:
+    """ln[mean x + τ·std x] bounded from both sides, and the state of the tail. Arrays of one shared shape.
+
+    Attributes:
+        lower, upper: the bounds.
+        largest_share: the part of Σx that is the largest sample's.
+        effective_size: (Σx)²/Σx², in samples.
+    """
+
+    lower: Array
+    upper: Array
+    largest_share: Array
+    effective_size: Array
+
+
+class Estimator:
+    """mean + τ·std of exp(Tψ) over one sample of distances, at growing precision.
+
+    Level 0 is the coarsest table, level `last` the direct evaluation. Tables are kept between calls.
+    """
+
+    def __init__(self, scaled: Array, orders: Orders, rate: float, tau: float, divergence: str) -> None:
+        self.ordered = np.sort(scaled)
+        self.orders = orders
+        self.rate = rate
+        self.tau = tau
+        self.divergence = divergence
+        size = scaled.size
+        self.counts: tuple[int | None, ...] = (*(k for k in (64, 512, 4096, 32768) if 2 * k < size), None)
+        if size <= 2000:  # so few are evaluated directly wherever it matters
+            self.counts = self.counts[:1] + (None,) if len(self.counts) > 1 else (None,)
+        self.last = len(self.counts) - 1
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - an Estimator lives for one call
+    def _bins(self, level: int) -> Bins:
+        return make_bins(self.ordered, self.counts[level])
+
+    def log_means(self, total_steps: Array, columns: npt.NDArray[np.intp], level: int) -> list[LogMeans]:
+        """The bounds for all T (shape (n,)) at each of the chosen orders, one entry per order."""
+        bins = self._bins(level)
+        orders = self.orders[columns]
+        high = step_costs(bins.high, orders, self.rate, self.divergence)
+        low = high if bins.exact else step_costs(bins.low, orders, self.rate, self.divergence)
+        mean = high if bins.exact else step_costs(bins.mean, orders, self.rate, self.divergence)
+        return [
+            self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(orders.size)
+        ]
+
+    def _one_order(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array) -> LogMeans:
+        """Splits the T into those whose x are all within a factor e of each other and the others."""
+        top = high[-1]
+        result = LogMeans(*(np.empty(steps.size) for _ in range(4)))
+        near = steps * (top - low[0]) <= 1.0
+        rows = max(1, _BLOCK // bins.low.size)
+        for base, chosen in ((1.0, np.flatnonzero(near)), (0.0, np.flatnonzero(~near))):
+            for start in range(0, chosen.size, rows):
+                part = chosen[start : start + rows]
+                found = self._block(bins, low - top, mean - top, high - top, steps[part], base)
+                top_log = steps[part] * top
+                result.lower[part] = top_log + found.lower
+                result.upper[part] = top_log + found.upper
+                result.largest_share[part] = found.largest_share
+                result.effective_size[part] = found.effective_size
+        return result
+
+    def _block(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array, base: float) -> LogMeans:
+        """Works on y = x/x_max − base: base 1 keeps the digits of nearly equal x, base 0 those of tiny x."""
+        grow = np.expm1 if base else np.exp
+        y_high = grow(steps[:, None] * high)
+        y_low = y_high if bins.exact else grow(steps[:, None] * low)
+        y_jensen = y_high if bins.exact else grow(steps[:, None] * mean)
+        rise = y_high - y_low
+        y_chord = y_low + bins.fraction * rise
+        centre = y_chord @ bins.share
+        if bins.exact:
+            squares = (y_high - centre[:, None]) ** 2
+        else:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                jensen = np.clip(np.nan_to_num((y_jensen - y_low) / rise), 0.0, 1.0)
+            weight = np.where(y_low + y_high >= 2.0 * centre[:, None], bins.fraction, jensen)
+            squares = (y_low - centre[:, None]) ** 2
+            squares += weight * ((y_high - centre[:, None]) ** 2 - squares)
+        spread = np.sqrt(squares @ bins.share)
+        below, spread_below = centre, spread
+        if not bins.exact:
+            below = y_jensen @ bins.share
+            between = np.sqrt((y_jensen - below[:, None]) ** 2 @ bins.share)
+            spread_below = np.maximum(0.0, between - np.sqrt((y_chord - y_jensen) ** 2 @ bins.share))
+        log = np.log1p if base else np.log
+        average = base + centre
+        return LogMeans(
+            lower=log(below + self.tau * spread_below),
+            upper=log(centre + self.tau * spread),
+            largest_share=1.0 / (self.ordered.size * average),
+            effective_size=self.ordered.size / (1.0 + (spread / average) ** 2),
+        )
