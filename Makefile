@@ -1,0 +1,40 @@
+# Two commands matter: make run, make test. PYTHON= names the Python to build .venv with, PORT= the app's port.
+PYTHON ?=
+PORT ?= 8501
+PY := .venv/bin/python
+
+# Tests and measurements use one thread a process: the processes share the cores.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
+	@$(INSTALL) app && exec $(PY) tools/launch.py '$(PORT)'
+
+test: ## Check everything: style, types, layers, and all tests with those in a real browser
+	@$(INSTALL) dev
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
+	@$(PY) -m mypy
+	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadgroup -p no:benchmark tests
+
+bench: ## Measure speed beside other libraries in the same run
+	@$(INSTALL) dev
+	@$(ONE_THREAD) $(PY) -m pytest -o python_files='bench_*.py' -W default --benchmark-only benchmarks
+	@for script in benchmarks/compare_*.py; do \
+		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \
+	done
+
+format: ## Put every file into the house's format
+	@$(INSTALL) dev
+	@$(PY) -m ruff check --fix --quiet . && $(PY) -m ruff format .
+
+clean: ## Remove what the other targets made, .venv included
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks .tmp
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,126 @@
+"""Make .venv and install the pinned packages into it, once: ``python tools/install.py app|dev``.
+
+A stamp in .venv holds the hash of the requirement files it was installed from, so that a second call costs
+milliseconds and an edited requirement file installs again. Uses the standard library only.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+LOG = VENV / "install.log"
+VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+APP = [ROOT / "requirements.txt"]
+DEV = [*APP, ROOT / "tools" / "requirements-dev.txt"]
+
+# pip's words for "I could not reach the index", over its versions and the ways a network can be missing.
+NETWORK_SIGNS = (
+    "NewConnectionError",
+    "NameResolutionError",
+    "ConnectTimeout",
+    "ReadTimeout",
+    "ProxyError",
+    "Connection refused",
+    "Network is unreachable",
+    "connection broken",
+    "Failed to establish",
+    "name resolution",
+)
+
+
+def fail(message: str) -> NoReturn:
+    sys.exit(f"dpviz set-up: {message}")
+
+
+def fingerprint(files: list[Path]) -> str:
+    """Hash of the requirement files, the constraints, and the Python version they were installed for."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]}".encode())
+    for file in [*files, ROOT / "tools" / "constraints.txt"]:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def starts(python: Path) -> bool:
+    """Whether the environment's Python runs and has our version: the Python it links to may be gone or replaced."""
+    question = "import sys, pip; print(sys.version_info[:2])"
+    try:
+        answer = subprocess.run([python, "-c", question], capture_output=True, text=True)
+    except OSError:
+        return False
+    return answer.stdout.strip() == f"{sys.version_info[:2]}"
+
+
+def make_environment() -> None:
+    print(f"Making .venv with Python {sys.version.split()[0]} …", flush=True)
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], capture_output=True, text=True)
+    if made.returncode:
+        if "ensurepip" in made.stdout + made.stderr:
+            fail("this Python lacks the venv module: install it ('apt install python3-venv' on Debian and Ubuntu).")
+        reason = (made.stderr.strip() or made.stdout.strip() or "no reason given").splitlines()[-1]
+        fail(f"cannot make .venv: {reason}. Name another Python, as in 'make run PYTHON=python3.12'.")
+
+
+def explain(log: str) -> str:
+    """One line that says why pip failed and what would help."""
+    where = f"Details: {LOG.relative_to(ROOT)}"
+    if "No space left on device" in log:
+        return f"the disk is full; PyTorch needs up to 6 GB: free some space, then run it again. {where}"
+    if any(sign in log for sign in NETWORK_SIGNS):
+        return (
+            f"no network: pip cannot reach its package index; connect (or set a proxy), then run it again. {where}"
+        )
+    errors = [line.strip() for line in log.splitlines() if line.startswith("ERROR")]
+    return f"pip failed: {errors[-1] if errors else 'no reason given'}; put that right, then run it again. {where}"
+
+
+def pip_install(what: str, arguments: list[str]) -> None:
+    """Run one quiet pip call; on a terminal a clock shows that it is alive."""
+    command = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    begun = time.monotonic()
+    with LOG.open("w") as log:
+        pip = subprocess.Popen([*command, "--retries", "2", *arguments], stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
+        try:
+            while True:
+                clock = f"{time.monotonic() - begun:.0f} s" if sys.stdout.isatty() else ""
+                print(f"\rInstalling {what} … {clock}", end="", flush=True)
+                try:
+                    pip.wait(1 if clock else None)
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+        except KeyboardInterrupt:
+            pip.terminate()
+            pip.wait()
+            print()
+            fail("stopped; run it again to go on.")
+    print(f"\rInstalling {what} … {time.monotonic() - begun:.0f} s", flush=True)
+    if pip.returncode:
+        fail(explain(LOG.read_text(errors="replace")))
+
+
+def main(target: str) -> None:
+    files = {"app": APP, "dev": DEV}[target]
+    stamp, wanted = VENV / f"installed-{target}", fingerprint(files)
+    current = starts(VENV_PYTHON)
+    if current and stamp.exists() and stamp.read_text() == wanted:
+        return
+    if not current:
+        make_environment()
+    # On its own and first, so that no other package's looser wish decides which build of PyTorch comes.
+    torch = next(line for line in APP[0].read_text().splitlines() if line.startswith("torch=="))
+    pip_install("PyTorch (a large download the first time)", [torch])
+    requirements = [argument for file in files for argument in ("-r", str(file))]
+    pip_install("the app's packages" if target == "app" else "the app's packages and the test tools", requirements)
+    stamp.write_text(wanted)
+    if target == "dev":  # dev holds all that app asks for
+        (VENV / "installed-app").write_text(fingerprint(APP))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
