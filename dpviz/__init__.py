@@ -1,1 +1,31 @@
-"""dpviz: see differential privacy."""
+"""dpviz: see differential privacy. The library's public names; nothing here needs Streamlit, Plotly or torch.
+
+>>> import dpviz
+>>> round(dpviz.epsilon("moments", noise_multiplier=4, sample_rate=0.01, steps=10_000, delta=1e-5), 3)
+1.259
+>>> round(dpviz.attack_success(2.0), 4)
+0.8808
+"""
+
+from dpviz.accounting.accountant import Ledger
+from dpviz.accounting.attack import attack_success, roc_bound
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.closed_form import closed_form_divergence
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Bound",
+    "Ledger",
+    "SampledGaussian",
+    "accountant",
+    "attack_success",
+    "closed_form_divergence",
+    "delta",
+    "epsilon",
+    "renyi_divergence",
+    "roc_bound",
+]

@@ -125,3 +125,22 @@ def distances(value: Any, name: str = "distances") -> Array:
     if found.ndim != 1 or found.size < 2:
         raise ValueError(f"Expected {name} as a list of at least 2 numbers, found shape {found.shape}.")
     return found
+
+
+def estimator_failure(value: Any) -> float:
+    """γ: the estimate may be too low with this probability; above ½ the margin would turn negative."""
+    return scalar(
+        "estimator_failure", _checked("estimator_failure", value, "in (0, 0.5]", lambda x: (x > 0) & (x <= 0.5))
+    )
+
+
+def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Array:
+    """δ_μ as an array, checked to exceed Γ = estimator_failure · estimates: what Γ takes is no longer there for ε."""
+    numbers = delta(delta_mu, "delta_mu")
+    total = failure * estimates
+    if (numbers <= total).any():
+        raise ValueError(
+            f"Expected delta_mu={float(numbers.min()):.12g} > {total:.12g}, the probability that an estimate is too low "
+            f"(estimator_failure={failure:.12g} × estimates={estimates:.12g}): raise delta_mu or lower estimator_failure."
+        )
+    return numbers

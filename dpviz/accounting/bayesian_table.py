@@ -17,7 +17,6 @@ exact, so the direct evaluation is the table whose bins are the distinct values.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,10 +113,12 @@ class Estimator:
         if size <= 2000:  # so few are evaluated directly wherever it matters
             self.counts = self.counts[:1] + (None,) if len(self.counts) > 1 else (None,)
         self.last = len(self.counts) - 1
+        self._tables: dict[int, Bins] = {}
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019 - an Estimator lives for one call
     def _bins(self, level: int) -> Bins:
-        return make_bins(self.ordered, self.counts[level])
+        if level not in self._tables:
+            self._tables[level] = make_bins(self.ordered, self.counts[level])
+        return self._tables[level]
 
     def log_means(self, total_steps: Array, columns: npt.NDArray[np.intp], level: int) -> list[LogMeans]:
         """The bounds for all T (shape (n,)) at each of the chosen orders, one entry per order."""

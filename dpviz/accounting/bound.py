@@ -18,7 +18,8 @@ class Bound:
         epsilon: the bound; inf where the accountant proves nothing, NaN where it does not apply.
         order: the Rényi order α (= λ + 1) that decided, NaN for accountants without orders.
         at_grid_end: True where the order is the first or last one tried: finer or further orders might do better.
-        floor: ln(1/δ)/(α_max − 1), below which this accountant can not answer; 0 for accountants without orders.
+        floor: the ε that the largest order charges for doing nothing, ln(1/δ)/(α_max − 1) by the classic conversion,
+            below which this accountant can not answer; 0 for accountants without orders.
         reason: why the accountant does not apply (each failed condition), empty when it does.
     """
 

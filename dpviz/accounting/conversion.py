@@ -57,12 +57,14 @@ def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str,
     last = np.where(has_value, np.arange(orders.size), -1).max(axis=-1)
     first = np.where(has_value, np.arange(orders.size), orders.size).min(axis=-1)
     at_end = decided & (epsilon > 0.0) & ((best == first) | (best == last))
-    largest = orders[np.maximum(last, 0)]
+    at_last = np.maximum(last, 0)[..., None]
+    floor = epsilon_per_order(np.zeros_like(total), orders, delta_array, conversion)
+    floor = np.maximum(np.take_along_axis(floor, at_last, axis=-1)[..., 0], 0.0)
     return Bound(
         epsilon=epsilon,
         order=np.where(decided, order, np.nan),
         at_grid_end=at_end,
-        floor=np.where(some_value, -np.log(delta_array) / (largest - 1.0), np.nan),
+        floor=np.where(some_value, floor, np.nan),
         reason=reason,
     )
 

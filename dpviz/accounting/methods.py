@@ -1,0 +1,102 @@
+"""The library's front door: ε and δ by the name of a method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz.accounting import log_moments
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.closed_form import ClosedForm
+from dpviz.accounting.composition import Basic, Strong
+from dpviz.accounting.renyi import Moments, Renyi
+
+Array = npt.NDArray[np.float64]
+
+# Option names of the facade → field names of each accountant.
+_OPTIONS: dict[str, tuple[type[Accountant], dict[str, str]]] = {
+    "basic": (Basic, {"amplification": "amplification"}),
+    "strong": (Strong, {"amplification": "amplification"}),
+    "moments": (Moments, {"max_order": "max_order"}),
+    "renyi": (Renyi, {"orders": "order_values", "conversion": "conversion"}),
+    "closed_form": (ClosedForm, {"orders": "order_values", "conversion": "conversion"}),
+}
+METHODS = tuple(_OPTIONS)
+
+
+def accountant(method: str, **options: Any) -> Accountant:
+    """The accountant called `method`, one of METHODS; an unknown option names those that exist.
+
+    >>> accountant("renyi", conversion="classic").name
+    'renyi'
+    """
+    kind, names = _OPTIONS[_validate.choice("method", method, METHODS)]
+    unknown = sorted(set(options) - set(names))
+    if unknown:
+        raise ValueError(f"Expected options of method {method!r} among {', '.join(names)}; found {', '.join(unknown)}.")
+    fields = {names[key]: value for key, value in options.items()}
+    if "order_values" in fields:
+        fields["order_values"] = tuple(_validate.orders(fields["order_values"]).tolist())
+    return kind(**fields)
+
+
+def epsilon(
+    method: str,
+    *,
+    noise_multiplier: npt.ArrayLike,
+    sample_rate: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    **options: Any,
+) -> float | Array:
+    """ε of `steps` sampled Gaussian steps under add/remove adjacency, never too small.
+
+    Args:
+        method: "basic", "strong", "moments", "renyi" or "closed_form".
+        noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
+        sample_rate: q in [0, 1], Poisson sampling.
+        steps: T, whole, ≥ 0.
+        delta: δ in (0, 1).
+        **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), max_order=32 (moments),
+            amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound).
+
+    Returns:
+        A float for numbers, an array for arrays (all broadcast); NaN where closed_form does not apply.
+
+    >>> round(epsilon("moments", noise_multiplier=4, sample_rate=0.01, steps=10_000, delta=1e-5), 6)
+    1.258575
+    """
+    bound = accountant(method, **options).evaluate(
+        noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta
+    )
+    return _plain(bound.epsilon)
+
+
+def delta(
+    method: str,
+    *,
+    noise_multiplier: npt.ArrayLike,
+    sample_rate: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    epsilon: npt.ArrayLike,
+    **options: Any,
+) -> float | Array:
+    """δ at which `steps` sampled Gaussian steps are (ε, δ)-DP, never too small; arguments as in `epsilon`."""
+    found = accountant(method, **options).delta(
+        noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, epsilon=epsilon
+    )
+    return _plain(found)
+
+
+def renyi_divergence(
+    *, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: npt.ArrayLike
+) -> float | Array:
+    """R(α) of one sampled Gaussian step, exact to 1e-11, for any real orders > 1; arguments broadcast."""
+    return _plain(log_moments.renyi_divergence(noise_multiplier, sample_rate, orders))
+
+
+def _plain(values: Array) -> float | Array:
+    return float(values) if values.ndim == 0 else values
