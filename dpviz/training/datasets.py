@@ -28,7 +28,7 @@ SUBSET_FILE = "mnist-12k.npz"
 
 
 class ImageTensors(NamedTuple):
-    """What a network reads: float32 images (n, 1, 28, 28), centred and scaled by the set's own constants, and labels."""
+    """What a network reads: normalised float32 images (n, 1, 28, 28) and int64 labels (n,)."""
 
     train_x: torch.Tensor
     train_y: torch.Tensor

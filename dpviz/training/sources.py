@@ -175,7 +175,7 @@ def _keep(path: Path, raw: bytes) -> None:
 def _unavailable(source: Source, wanted: DataFile, places: list[Path], failures: list[str]) -> str:
     hint = f" ({source.package_hint})" if source.package_hint else ""
     return (
-        f"{source.name} is not here: {wanted.name} (or .gz) is in none of {', '.join(map(str, places))}, and no mirror "
-        f"answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in DPVIZ_DATA, "
-        "or use the shipped MNIST subset."
+        f"{source.name} is not here: {wanted.name} (or .gz) is in none of {', '.join(map(str, places))}, and no "
+        f"mirror answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in "
+        "DPVIZ_DATA, or use the shipped MNIST subset."
     )

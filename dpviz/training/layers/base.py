@@ -1,0 +1,41 @@
+"""What the engine asks of a layer: its output, its input's gradient, and its per-example gradients as products."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import nn
+
+from dpviz.training.products import Products
+
+Tensor = torch.Tensor
+
+
+class Layer(ABC):
+    """One parameterised module of a network, seen by the engine.
+
+    Attributes:
+        name: Its path in the network, "" for the network itself.
+        module: The module; only read.
+        parameters: Its trainable parameters, in the order of the sums of its products.
+    """
+
+    def __init__(self, name: str, module: nn.Module) -> None:
+        self.name = name
+        self.module = module
+        self.parameters = tuple(p for p in module.parameters() if p.requires_grad)
+
+    @staticmethod
+    def trains(parameter: Tensor | None) -> bool:
+        return parameter is not None and parameter.requires_grad
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The module's output for `x`, and tensors that `backward` wants back. Runs without recording gradients."""
+
+    @abstractmethod
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        """From the gradient towards the output: the one towards `x`, if wanted, and the per-example ones."""

@@ -1,0 +1,54 @@
+"""Fully connected layers, used at one position or at many (sequences)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dpviz.training.layers.base import Layer
+from dpviz.training.products import Dense, Factored, Products
+
+Tensor = torch.Tensor
+
+# One number written to memory and read back costs about as much as this many multiplications in a matrix product.
+_MEMORY_COST = 10
+
+
+def gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
+    """Whether t × t Gram matrices cost less than the k × o gradient of each example (Bu et al. 2022, §3.3).
+
+    Both forms need t·k·o multiplications for the gradient or its weighted sum; beyond those the Gram form needs
+    t²(k + o) for the norm, and the written-out form the traffic of k·o numbers.
+    """
+    return positions * positions * (inputs + outputs) <= _MEMORY_COST * inputs * outputs
+
+
+def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool) -> Products:
+    """Products of a matrix from its inputs (b, t, k) and output gradients (b, t, o), in the cheaper form."""
+    if not weight or gram_is_cheaper(inputs.shape[1], inputs.shape[2], outputs.shape[2]):
+        return Factored(inputs, outputs, weight=weight, bias=bias)
+    gradients = [torch.bmm(outputs.transpose(1, 2), inputs).flatten(1)]
+    if bias:
+        gradients.append(outputs.sum(1))
+    return Dense(gradients)
+
+
+class LinearLayer(Layer):
+    """`nn.Linear` on inputs of shape (b, …, k)."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        linear = cast(nn.Linear, self.module)
+        return F.linear(x, linear.weight, linear.bias), ()
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        linear = cast(nn.Linear, self.module)
+        to_input = gradient @ linear.weight if wants_input else None
+        inputs = x.reshape(x.shape[0], -1, x.shape[-1])
+        outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])
+        weight, bias = self.trains(linear.weight), self.trains(linear.bias)
+        return to_input, matrix_products(inputs, outputs, weight=weight, bias=bias)

@@ -1,0 +1,82 @@
+"""Normalisation within one example: group and layer norm. Their gradients are small, so they are written out."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import torch
+from torch import nn
+
+from dpviz.training.layers.base import Layer
+from dpviz.training.products import Dense, Products, dot
+
+Tensor = torch.Tensor
+
+
+class GroupNormLayer(Layer):
+    """`nn.GroupNorm` on inputs of shape (b, channels, …)."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        norm = cast(nn.GroupNorm, self.module)
+        b, channels, positions = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        y, mean, rstd = torch.native_group_norm(
+            x.contiguous(), norm.weight, norm.bias, b, channels, positions, norm.num_groups, norm.eps
+        )
+        return y, (mean, rstd)  # both (b, groups)
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        norm = cast(nn.GroupNorm, self.module)
+        mean, rstd = kept
+        b, channels, positions = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+        to_input = None
+        if wants_input:
+            to_input, _, _ = torch.ops.aten.native_group_norm_backward(
+                gradient.contiguous(), x.contiguous(), mean, rstd, norm.weight, b, channels, positions,
+                norm.num_groups, [True, False, False],
+            )  # fmt: skip
+        out = gradient.reshape(b, channels, positions)
+        gradients = []
+        if self.trains(norm.weight):
+            grouped = x.reshape(b, norm.num_groups, -1)
+            scaled = ((grouped - mean[:, :, None]) * rstd[:, :, None]).view(b, channels, positions)
+            gradients.append(dot(out, scaled))
+        if self.trains(norm.bias):
+            gradients.append(out.sum(2))
+        return to_input, Dense(gradients)
+
+
+class LayerNormLayer(Layer):
+    """`nn.LayerNorm` on inputs of shape (b, …, *normalized_shape)."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        norm = cast(nn.LayerNorm, self.module)
+        if x.ndim <= len(norm.normalized_shape):
+            raise ValueError(
+                f"Expected the input of {self.name} to have an examples dimension before {norm.normalized_shape}, "
+                f"found shape {tuple(x.shape)}: normalising over examples mixes them."
+            )
+        y, mean, rstd = torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+        return y, (mean, rstd)
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        norm = cast(nn.LayerNorm, self.module)
+        mean, rstd = kept  # (b, …, 1, …, 1)
+        to_input = None
+        if wants_input:
+            to_input, _, _ = torch.ops.aten.native_layer_norm_backward(
+                gradient.contiguous(), x.contiguous(), norm.normalized_shape, mean, rstd, norm.weight, norm.bias,
+                [True, False, False],
+            )  # fmt: skip
+        size = math.prod(norm.normalized_shape)
+        gradients = []
+        if self.trains(norm.weight):
+            scaled = (x - mean) * rstd * gradient
+            gradients.append(scaled.reshape(x.shape[0], -1, size).sum(1))
+        if self.trains(norm.bias):
+            gradients.append(gradient.reshape(x.shape[0], -1, size).sum(1))
+        return to_input, Dense(gradients)

@@ -1,0 +1,261 @@
+"""Per-example gradients of any network at little more than the cost of one plain backward pass.
+
+Each trainable layer runs as one autograd function whose backward pass returns only the gradient towards the layer's
+input and hands (input, output gradient) over; no weight gradient is ever formed by autograd, and none flows towards
+the data. Norms, clipped sums and pair distances follow from those two (Bu, Wang, Zha, Karypis 2022, "book-keeping").
+
+    >>> engine = PerExample(network)
+    >>> record = engine.gradients(images, labels)
+    >>> record.norms, record.clipped_sum(1.0), record.pair_distances([0, 2], [1, 3])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd.function import once_differentiable
+
+from dpviz import _validate
+from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
+from dpviz.training.products import Products
+from dpviz.training.record import Chunk, GradientRecord, PairProducts, checked_norm, checked_pairs, clip_factors
+
+Tensor = torch.Tensor
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+# Measured on CPUs: chunks of this size stay in the cache and bound the memory of the written-out gradients.
+CHUNK_SIZE = 256
+
+
+def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy of each example, (b,)."""
+    return F.cross_entropy(outputs, labels, reduction="none")
+
+
+class Clipped(NamedTuple):
+    """What one private step needs of a batch, before the noise.
+
+    Attributes:
+        sums: Σ_i clipped g_i, shaped as the engine's parameters and in their order.
+        norms, losses, outputs: As in `GradientRecord`.
+        non_finite: How many examples counted as 0 because their gradient is not finite; a scalar tensor.
+        pairs: Squared norms and inner products of the asked pairs, not clipped; None if none were asked.
+        distances: Distances of the pairs' clipped gradients, float64; None if none were asked.
+    """
+
+    sums: tuple[Tensor, ...]
+    norms: Tensor
+    losses: Tensor
+    outputs: Tensor
+    non_finite: Tensor
+    pairs: PairProducts | None
+    distances: Tensor | None
+
+
+class PerExample:
+    """The engine for one network and one loss.
+
+    The network must treat examples, the first dimension of every layer's input, one by one: anything in its own
+    `forward` that mixes them (a mean over the batch) cannot be seen from here and would break the privacy claim.
+    Batch norm in training mode, parameters used outside their layer and layers that lose the first dimension are
+    refused.
+
+    Args:
+        network: Read, never changed; one engine works on it at a time.
+        loss: From outputs (b, …) and targets to a loss for each example, (b,).
+        chunk_size: Examples worked on at once; bounds memory.
+
+    Attributes:
+        parameters: The trainable parameters, in the network's order, which is the order of all sums.
+        fallback_layers: Names and types of the layers that have no fast form and go through `torch.func`.
+    """
+
+    def __init__(self, network: nn.Module, loss: Loss = cross_entropy, *, chunk_size: int = CHUNK_SIZE) -> None:
+        self.network = network
+        self.loss = loss
+        self.chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
+        self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
+        if not self.parameters:
+            raise ValueError("Expected a network with trainable parameters, found none.")
+        self._layers = _distinct(trainable_layers(network))
+        self._batch_norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
+        self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
+
+    @property
+    def fallback_layers(self) -> tuple[str, ...]:
+        slow = (layer for layer in self._layers if isinstance(layer, FunctionalLayer))
+        return tuple(f"{layer.name or 'network'} ({type(layer.module).__name__})" for layer in slow)
+
+    def gradients(self, x: Tensor, y: Tensor) -> GradientRecord:
+        """Per-example gradients of a whole batch, to be asked again and again; keeps every chunk's factors.
+
+        Args:
+            x: Examples, (b, …); b may be 0.
+            y: Targets, (b, …).
+        """
+        return GradientRecord(self.parameters, list(self._chunks(x, y)))
+
+    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: tuple[Any, Any] | None = None) -> Clipped:
+        """The clipped sum of a batch chunk by chunk, so that memory does not grow with it.
+
+        Args:
+            x, y: As in `gradients`.
+            max_grad_norm: C; no example adds a vector longer than this.
+            pairs: Positions (first, second) of pairs of examples whose distances are wanted. Chunks are kept till the
+                end only if a pair lies in two of them.
+        """
+        bound = checked_norm(max_grad_norm)
+        sums = tuple(torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters)
+        wanted = None if pairs is None else checked_pairs(*pairs, x.shape[0])
+        local = wanted is None or bool((wanted[0] // self.chunk_size == wanted[1] // self.chunk_size).all())
+        kept: list[Chunk] = []
+        found: list[tuple[Tensor, Tensor]] = []
+        for chunk in self._chunks(x, y):
+            chunk.add_weighted_sum(clip_factors(chunk.norms, bound), sums)
+            if wanted is not None and local:
+                found.append(_pairs_in(chunk, wanted))
+            if local:
+                chunk.products.clear()
+            kept.append(chunk)
+        record = GradientRecord(self.parameters, kept)
+        products = None
+        if wanted is not None:
+            products = _assembled(found, len(wanted[0]), record) if local else record.pair_products(*wanted)
+        distances = None
+        if products is not None and wanted is not None:
+            factors = clip_factors(record.norms, bound).double()
+            first, second = (index.to(factors.device) for index in wanted)
+            distances = products.distances(factors[first], factors[second])
+        return Clipped(sums, record.norms, record.losses, record.outputs, record.non_finite, products, distances)
+
+    def _chunks(self, x: Tensor, y: Tensor) -> Iterator[Chunk]:
+        if x.shape[0] != y.shape[0]:
+            raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
+        if any(_mixes_examples(norm) for norm in self._batch_norms):
+            raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
+        for start in range(0, x.shape[0], self.chunk_size):
+            end = start + self.chunk_size
+            yield self._chunk(start, x[start:end], y[start:end])
+
+    def _chunk(self, start: int, x: Tensor, y: Tensor) -> Chunk:
+        tape: dict[Layer, Products] = {}
+        # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
+        anchor = torch.zeros((), device=x.device, requires_grad=True)
+        with torch.enable_grad(), self._tapped(tape, anchor, x.shape[0]):
+            outputs = self.network(x.detach())
+            losses = self.loss(outputs, y)
+        if losses.shape != (x.shape[0],):
+            raise ValueError(f"Expected a loss for each of {x.shape[0]} examples, found shape {tuple(losses.shape)}.")
+        if not losses.requires_grad:
+            raise ValueError("Expected the loss to depend on a trainable layer of the network; it does not.")
+        outside = torch.autograd.grad(losses.sum(), (anchor, *self.parameters), allow_unused=True)[1:]
+        if any(gradient is not None for gradient in outside):
+            raise ValueError(
+                "Expected every parameter to be used by its own layer only; one is used outside, where its per-example "
+                "gradients cannot be followed. Wrap that computation in a module that holds the parameter."
+            )
+        products = [
+            (tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
+            for layer in self._layers
+            if layer in tape
+        ]
+        return Chunk(start, products, losses.detach(), outputs.detach())
+
+    @contextmanager
+    def _tapped(self, tape: dict[Layer, Products], anchor: Tensor, examples: int) -> Iterator[None]:
+        """For the forward pass alone, each trainable layer's `forward` goes through `_Tap`."""
+        replaced = [(layer.module.__dict__, layer.module.__dict__.get("forward")) for layer in self._layers]
+        for layer in self._layers:
+            layer.module.__dict__["forward"] = _tapped_forward(layer, tape, anchor, examples)
+        try:
+            yield
+        finally:
+            for attributes, before in replaced:
+                if before is None:
+                    del attributes["forward"]
+                else:
+                    attributes["forward"] = before
+
+
+class _Tap(torch.autograd.Function):
+    """A layer that hands over its per-example products on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, anchor: Tensor, layer: Layer, tape: dict[Layer, Products]) -> Tensor:
+        y, kept = layer.forward(x)
+        ctx.save_for_backward(x, *kept)
+        ctx.layer, ctx.tape = layer, tape
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
+        x, *kept = ctx.saved_tensors
+        layer, tape = ctx.layer, ctx.tape
+        # Detached, or the products would keep the whole graph alive.
+        to_input, products = layer.backward(x.detach(), tuple(kept), gradient, wants_input=ctx.needs_input_grad[0])
+        tape[layer] = tape[layer].merge(products) if layer in tape else products
+        return to_input, None, None, None
+
+
+def _tapped_forward(
+    layer: Layer, tape: dict[Layer, Products], anchor: Tensor, examples: int
+) -> Callable[..., Tensor]:
+    def forward(x: Tensor, *others: object, **named: object) -> Tensor:
+        if others or named:
+            raise ValueError(f"Expected layer {layer.name!r} to be called with one tensor, found more arguments.")
+        if x.ndim == 0 or x.shape[0] != examples:
+            raise ValueError(
+                f"Expected the input of layer {layer.name!r} to keep the {examples} examples as its first dimension, "
+                f"found shape {tuple(x.shape)}."
+            )
+        y: Tensor = _Tap.apply(x, anchor, layer, tape)  # type: ignore[no-untyped-call]
+        return y
+
+    return forward
+
+
+def _mixes_examples(norm: nn.modules.batchnorm._NormBase) -> bool:
+    """Batch norm on batch statistics, or any norm that writes running statistics from the batch."""
+    if isinstance(norm, nn.modules.batchnorm._BatchNorm):
+        return norm.training or norm.running_mean is None
+    return norm.training and norm.track_running_stats
+
+
+def _distinct(layers: Iterator[Layer]) -> tuple[Layer, ...]:
+    """One layer a module, however often it is used; a parameter of two modules is refused."""
+    found: list[Layer] = []
+    owner: dict[int, Layer] = {}
+    for layer in layers:
+        if any(layer.module is known.module for known in found):
+            continue
+        for parameter in layer.parameters:
+            if id(parameter) in owner:
+                raise ValueError(
+                    f"Expected each parameter in one layer, found {owner[id(parameter)].name!r} and {layer.name!r} "
+                    "sharing one. Use one module in both places."
+                )
+            owner[id(parameter)] = layer
+        found.append(layer)
+    return tuple(found)
+
+
+def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Which of the wanted pairs lie in `chunk`, and their products (3, p)."""
+    first, second = wanted
+    here = torch.nonzero((first >= chunk.start) & (first < chunk.start + len(chunk))).flatten()
+    device = chunk.norms.device
+    rows, other = ((index[here] - chunk.start).to(device) for index in (first, second))
+    return here, chunk.pairs(rows, chunk, other)
+
+
+def _assembled(found: list[tuple[Tensor, Tensor]], pairs: int, record: GradientRecord) -> PairProducts:
+    whole = torch.zeros(3, pairs, dtype=torch.float64, device=record.norms.device)
+    for here, products in found:
+        whole[:, here.to(whole.device)] = products
+    return PairProducts(*whole)
