@@ -3,7 +3,7 @@
 # Every candidate is run, not only looked up: version managers leave names on the PATH that do not start.
 
 suits() {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1
 }
 
 if [ -n "$1" ]; then

@@ -72,9 +72,7 @@ def explain(log: str) -> str:
     if "No space left on device" in log:
         return f"the disk is full; PyTorch needs up to 6 GB: free some space, then run it again. {where}"
     if any(sign in log for sign in NETWORK_SIGNS):
-        return (
-            f"no network: pip cannot reach its package index; connect (or set a proxy), then run it again. {where}"
-        )
+        return f"no network: pip cannot reach its package index; connect (or set a proxy), then run it again. {where}"
     errors = [line.strip() for line in log.splitlines() if line.startswith("ERROR")]
     return f"pip failed: {errors[-1] if errors else 'no reason given'}; put that right, then run it again. {where}"
 

@@ -1,6 +1,7 @@
 """Open the app: ``python tools/launch.py PORT``. Checks the port first, so that a taken one is said in one line."""
 
 import os
+import platform
 import socket
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def checked_port(text: str) -> int:
 
 
 def has_display() -> bool:
-    if sys.platform.startswith("linux"):
+    if platform.system() == "Linux":
         return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     return "SSH_CONNECTION" not in os.environ
 

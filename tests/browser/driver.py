@@ -1,0 +1,201 @@
+"""The real app and a real Chromium, as plain functions, for the fixtures of ``conftest.py`` and for benchmarks.
+
+A page test reads::
+
+    def test_more_noise_costs_less(page: Page) -> None:
+        open_page(page, "compose", noise_multiplier=2)
+        page.get_by_role("slider", name="Noise").press("ArrowRight")
+        wait_idle(page)
+        assert chart_data(page)["data"][0]["y"][-1] < 1
+"""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+from playwright.sync_api import Locator, Page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A 2-core machine with all tests running is slow; a page that is not done by then is broken.
+TIMEOUT_MS = 60_000
+
+
+class Look(NamedTuple):
+    """How a page is shown; the fixture ``page`` takes one."""
+
+    theme: Literal["light", "dark"] = "light"
+    width: int = 1280
+    height: int = 800
+
+
+LOOKS = tuple(Look(theme, *size) for size in ((1280, 800), (1920, 1080)) for theme in ("light", "dark"))
+
+CHROMIUMS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+
+# Chromium looks its maker's servers up at every start; these keep a test run on this machine.
+CHROMIUM_FLAGS = (
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+# Idle: connected, no script run under way, nothing faded or still loading, every chart drawn; and so for `settle` ms
+# on end, because a key press starts its run a moment later.
+IDLE_SCRIPT = """
+settle => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const main = document.querySelector('[data-testid="stMain"]');
+  const busy = !app || !main
+    || app.getAttribute('data-test-connection-state') !== 'CONNECTED'
+    || app.getAttribute('data-test-script-state') !== 'notRunning'
+    || !main.querySelector('[data-testid="stElementContainer"], [data-testid="stException"]')
+    || main.querySelector('[data-testid="stSkeleton"], [data-stale="true"]')
+    || [...main.querySelectorAll('[data-testid="stPlotlyChart"]')].some(chart => {
+         const plot = chart.querySelector('.js-plotly-plot');
+         return !plot || !plot._fullLayout;
+       });
+  if (busy) { window.__idleSince = null; return false; }
+  window.__idleSince ??= performance.now();
+  return performance.now() - window.__idleSince >= settle;
+}
+"""
+
+# Typed arrays become lists; NaN and infinities become null, as in all JSON.
+CHART_SCRIPT = """
+plot => JSON.stringify({data: plot.data, layout: plot.layout},
+  (key, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)
+"""
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium or Chrome on this machine; ``DPVIZ_CHROMIUM`` names one that stands elsewhere."""
+    named = os.environ.get("DPVIZ_CHROMIUM")
+    return next(filter(None, map(shutil.which, (named, *CHROMIUMS) if named else CHROMIUMS)), None)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running_app(script: Path, log: Path) -> Iterator[str]:
+    """Run ``streamlit run script`` on a free port, yield its URL, and end it with all its children.
+
+    The address it listens on is left to .streamlit/config.toml, as for anyone who starts the app by hand.
+    Its output goes to ``log``, which is quoted when the app does not come up.
+    """
+    port = free_port()
+    flags = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", str(script), *flags],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_healthy(f"{url}/_stcore/health", server, log)
+        yield url
+    finally:
+        _end_group(server)
+
+
+def _wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+    raise RuntimeError(f"The app did not come up at {address}. Its output:\n{log.read_text(errors='replace')}")
+
+
+def _end_group(server: subprocess.Popen[bytes]) -> None:
+    """End the server and whatever it started: politely first, then for good."""
+    for end in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(server.pid, end)
+        except ProcessLookupError:
+            break
+        try:
+            server.wait(5)
+        except subprocess.TimeoutExpired:
+            continue
+    server.wait()
+
+
+def open_page(page: Page, path: str = "", **query: object) -> None:
+    """Go to a page of the app ("" is the first one) with the given query parameters, and wait until it is idle."""
+    page.goto(f"/{path}" + (f"?{urlencode(query, doseq=True)}" if query else ""))
+    wait_idle(page)
+
+
+def wait_idle(page: Page, *, settle_ms: float = 200) -> None:
+    """Wait until the app has run, every chart is drawn, and both have stayed so for ``settle_ms``."""
+    page.evaluate("() => { window.__idleSince = null; }")
+    page.wait_for_function(IDLE_SCRIPT, arg=settle_ms, timeout=TIMEOUT_MS)
+
+
+def main_area(page: Page) -> Locator:
+    """The page's own part: Streamlit's header has buttons too, one of them named "Stop"."""
+    return page.get_by_test_id("stMain")
+
+
+def no_traceback(page: Page) -> None:
+    """Fail with the text of the first exception that the page shows."""
+    exceptions = page.get_by_test_id("stException")
+    assert exceptions.count() == 0, f"{page.url} shows an exception:\n{exceptions.first.inner_text()}"
+
+
+def chart_data(page: Page, index: int = 0) -> dict[str, Any]:
+    """``{"data": traces, "layout": layout}`` of the page's chart number ``index``, read from the drawn element.
+
+    Arrays come as lists of numbers, with None where Plotly was given NaN or an infinity.
+    """
+    plot = main_area(page).locator(".js-plotly-plot").nth(index)
+    figure: dict[str, Any] = json.loads(plot.evaluate(CHART_SCRIPT))
+    return {"data": _decoded(figure["data"]), "layout": figure["layout"]}
+
+
+def _decoded(value: Any) -> Any:
+    """Plotly sends arrays as base64 with a dtype; read them back."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if {"bdata", "dtype"} <= value.keys():
+        numbers = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+        if "shape" in value:
+            numbers = numbers.reshape([int(length) for length in str(value["shape"]).split(",")])
+        return [None if isinstance(x, float) and not np.isfinite(x) else x for x in numbers.tolist()]
+    return {key: _decoded(item) for key, item in value.items()}

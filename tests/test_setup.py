@@ -1,0 +1,124 @@
+"""The set-up: what ``make run`` says when it cannot, what is pinned, and what the library needs."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+    )
+
+
+def python_that_says(folder: Path, name: str, version: str) -> Path:
+    """A stand-in interpreter: answers every question with ``version`` and fails every condition."""
+    stand_in = folder / name
+    stand_in.write_text(f"#!/bin/sh\necho '{version}'\nexit 1\n")
+    stand_in.chmod(0o755)
+    return stand_in
+
+
+class TestFindPython:
+    def test_the_one_asked_for_is_taken(self) -> None:
+        found = run("sh", "tools/find_python.sh", sys.executable)
+        assert (found.returncode, found.stdout.strip()) == (0, sys.executable)
+
+    def test_a_wrong_version_is_said_in_one_line(self, tmp_path: Path) -> None:
+        old = tmp_path / "python3.9"
+        # Runs what it is given as Python does, but as an older version.
+        pretend = "import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])"
+        old.write_text(f'#!/bin/sh\nexec \'{sys.executable}\' -c "{pretend}" "$2"\n')
+        old.chmod(0o755)
+        found = run("sh", "tools/find_python.sh", old)
+        assert found.returncode == 1
+        assert found.stdout == ""
+        [line] = found.stderr.splitlines()
+        assert "needs Python 3.11" in line
+        assert "is Python 3.9" in line
+
+    def test_a_missing_one_is_said_in_one_line(self) -> None:
+        found = run("sh", "tools/find_python.sh", "/nowhere/python3")
+        assert found.returncode == 1
+        [line] = found.stderr.splitlines()
+        assert "/nowhere/python3 does not run" in line
+
+    def test_names_that_do_not_start_are_passed_over(self, tmp_path: Path) -> None:
+        python_that_says(tmp_path, "python3", "pyenv: python3: command not found")
+        (tmp_path / "python3.12").symlink_to(sys.executable)
+        found = run("/bin/sh", "tools/find_python.sh", "", PATH=str(tmp_path))
+        assert (found.returncode, found.stdout.strip()) == (0, "python3.12")
+
+    def test_no_python_at_all(self, tmp_path: Path) -> None:
+        found = run("/bin/sh", "tools/find_python.sh", "", PATH=str(tmp_path))
+        assert found.returncode == 1
+        [line] = found.stderr.splitlines()
+        assert "none was found" in line
+
+
+class TestLaunch:
+    def test_a_port_in_use_is_said_in_one_line(self) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            launched = run(sys.executable, "tools/launch.py", str(port))
+        assert launched.returncode == 1
+        [line] = launched.stderr.splitlines()
+        assert f"Port {port} is in use" in line
+        assert "make run PORT=" in line
+
+    @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "8501.5"])
+    def test_what_is_no_port_is_said_in_one_line(self, port: str) -> None:
+        launched = run(sys.executable, "tools/launch.py", port)
+        assert launched.returncode == 1
+        [line] = launched.stderr.splitlines()
+        assert f"PORT={port}" in line
+
+
+def test_no_network_is_said_in_one_line(tmp_path: Path) -> None:
+    """A copy of the set-up in a new place, with a package index that refuses connections."""
+    (tmp_path / "tools").mkdir()
+    for name in ("requirements.txt", "tools/constraints.txt", "tools/install.py"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    with socket.socket() as unanswered:
+        unanswered.bind(("127.0.0.1", 0))  # bound, not listening: every connection is refused
+        index = f"http://127.0.0.1:{unanswered.getsockname()[1]}/simple"
+        installed = run(
+            sys.executable, tmp_path / "tools/install.py", "app", PIP_INDEX_URL=index, PIP_CONFIG_FILE=os.devnull,
+            PIP_FIND_LINKS="", PIP_NO_CACHE_DIR="1", PIP_EXTRA_INDEX_URL="",
+        )  # fmt: skip
+    assert installed.returncode == 1
+    [line] = installed.stderr.splitlines()
+    assert "no network" in line
+    assert "install.log" in line
+    assert not (tmp_path / ".venv" / "installed-app").exists()
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "tools/requirements-dev.txt", "tools/constraints.txt"])
+def test_every_package_is_pinned_to_a_public_version(file: str) -> None:
+    lines = [line for line in (ROOT / file).read_text().splitlines() if line and not line.startswith(("#", "-c "))]
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9.]+(\.?(post|rc)\d+)?", line), line
+
+
+def test_the_library_needs_neither_torch_nor_streamlit_nor_plotly() -> None:
+    barred = "import sys; sys.modules.update(dict.fromkeys(['torch', 'streamlit', 'plotly', 'pandas'])); import dpviz"
+    imported = run(sys.executable, "-W", "error", "-c", barred)
+    assert imported.returncode == 0, imported.stderr
+
+
+def test_help_names_every_target() -> None:
+    listed = run("make", "--no-print-directory", "help").stdout
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert {"run", "test", "bench", "help", "clean", "format"} <= set(targets)
+    for target in targets:
+        assert re.search(rf"make {target}\s+\S", listed), target
