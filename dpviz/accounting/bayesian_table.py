@@ -127,9 +127,7 @@ class Estimator:
         high = step_costs(bins.high, orders, self.rate, self.divergence)
         low = high if bins.exact else step_costs(bins.low, orders, self.rate, self.divergence)
         mean = high if bins.exact else step_costs(bins.mean, orders, self.rate, self.divergence)
-        return [
-            self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(orders.size)
-        ]
+        return [self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(orders.size)]
 
     def _one_order(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array) -> LogMeans:
         """Splits the T into those whose x are all within a factor e of each other and the others."""

@@ -1,1 +1,21 @@
 """Where gradient distances come from: synthetic families, an uploaded file, a measured network."""
+
+from dpviz.gradients.families import FAMILIES, draw_norms, population_cost, tail_is_infinite
+from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances, pairs_from_products
+from dpviz.gradients.upload import columns, read_distances
+from dpviz.gradients.weibull import PAIRINGS, weibull_vectors
+
+__all__ = [
+    "FAMILIES",
+    "PAIRINGS",
+    "GradientSample",
+    "Pairs",
+    "columns",
+    "draw_norms",
+    "pairs_from_distances",
+    "pairs_from_products",
+    "population_cost",
+    "read_distances",
+    "tail_is_infinite",
+    "weibull_vectors",
+]
