@@ -1,0 +1,85 @@
+"""The small words on a chart: axis titles that lie flat, names of floors and regions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dpviz.charts import look, numbers
+from dpviz.charts.labels import pushed_apart
+from dpviz.charts.marks import Floor, Region
+
+Annotation = dict[str, Any]
+
+
+def small(text: str, **where: Any) -> Annotation:
+    """A quiet annotation without an arrow."""
+    font = {"size": look.SMALL_SIZE, "color": look.QUIET_TEXT}
+    return {"text": text, "showarrow": False, "font": font, "borderpad": 0} | where
+
+
+def titles(left: str, margin: dict[str, int], right: str = "") -> list[Annotation]:
+    """Axis titles flat above their axes: easier to read than turned ones, and they cost no width."""
+    above: Annotation = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 7}
+    font = {"font": {"size": look.SMALL_SIZE + 1}}
+    built = [small(left, x=0, xanchor="left", xshift=8 - margin["l"], **above) | font]
+    if right:
+        built.append(small(right, x=1, xanchor="right", xshift=margin["r"] - 4, **above) | font)
+    return built
+
+
+def floor_lines(floors: Sequence[Floor], down: Callable[[float], float], inner: int) -> list[dict[str, Any]]:
+    """Thin dotted horizontal lines below the curves, for the floors that show."""
+    return [
+        {
+            "type": "line",
+            "layer": "below",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "yref": "paper",
+            "y0": 1 - down(floor.y) / inner,
+            "y1": 1 - down(floor.y) / inner,
+            "line": {"color": look.rgba(look.style(floor.family).color, 0.7), "width": 1, "dash": "dot"},
+        }
+        for floor in floors
+        if 0 <= down(floor.y) <= inner
+    ]
+
+
+def floor_names(floors: Sequence[Floor], down: Callable[[float], float], inner: int) -> list[Annotation]:
+    """The floors' names at the right, inside, where growing curves have long left their floor; never overlapping.
+
+    A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
+    """
+    shown = [floor for floor in floors if 0 <= down(floor.y) <= inner - 14]
+    places = pushed_apart([down(floor.y) - 8 for floor in shown], gap=14, low=8, high=inner - 8)
+    return [
+        small(
+            f"{floor.name}: {numbers.epsilon(floor.y)}",
+            xref="paper",
+            x=1,
+            xanchor="right",
+            xshift=-6,
+            yref="paper",
+            y=1 - place / inner,
+            yanchor="middle",
+        )
+        for floor, place in zip(shown, places, strict=True)
+    ]
+
+
+def region_names(regions: Sequence[Region], x_shown: tuple[float, float], log_x: bool) -> list[Annotation]:
+    """Each region's name at its top, in rows of their own, for the width of a region is not known."""
+    built: list[Annotation] = []
+    for region in regions:
+        start, stop = max(region.start, x_shown[0]), min(region.stop, x_shown[1])
+        if start < stop:
+            # Anchored at whichever edge of the region leaves more room for the words.
+            at, anchor = (start, "left") if start - x_shown[0] < x_shown[1] - stop or log_x else (stop, "right")
+            where = math.log10(at) if log_x else at
+            shift = 6 if anchor == "left" else -6
+            row = {"yref": "paper", "y": 1, "yanchor": "top", "yshift": -4 - 16 * len(built)}
+            built.append(small(region.name, xref="x", x=where, xanchor=anchor, xshift=shift, **row))
+    return built

@@ -1,0 +1,120 @@
+"""The names that lines carry at their ends, in place of a legend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpviz.charts import look, numbers
+from dpviz.charts.labels import pushed_apart, shortened, text_width
+from dpviz.charts.marks import Band, Line
+from dpviz.charts.ticks import position
+
+GAP = 17
+LONGEST = 28
+LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top."""
+
+    name: str
+    x: float
+    y: float
+    reach: float
+    color: str
+    faded: bool
+
+
+def end_of(line: Line, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
+    """The last point of a line that lies in the x range; None where there is none."""
+    x = np.asarray(line.x, dtype=np.float64)
+    within = np.flatnonzero(line.seen(log_y) & (x >= x_shown[0]) & (x <= x_shown[1]))
+    if not within.size:
+        return None
+    last = within[-1]
+    y = float(np.asarray(line.y, dtype=np.float64)[last])
+    return End(line.name, float(x[last]), y, down(y), line.hue, line.faded)
+
+
+def _band_end(band: Band, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
+    edge = Line(key=band.name, name=band.name, x=band.x, y=band.upper, family="tight")
+    return end_of(edge, x_shown, down, log_y)
+
+
+def _text(end: End, inner: float, with_value: bool) -> str:
+    arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
+    value = f"  <b>{numbers.epsilon(end.y)}</b>" if with_value else ""
+    return arrow + shortened(end.name, LONGEST) + value
+
+
+def _plain_width(text: str) -> float:
+    return text_width(text.replace("<b>", "").replace("</b>", ""), look.LABEL_SIZE)
+
+
+def end_annotations(
+    lines: Sequence[Line],
+    bands: Sequence[Band],
+    *,
+    x_shown: tuple[float, float],
+    down: Callable[[float], float],
+    inner: float,
+    log_x: bool,
+    log_y: bool,
+    end_values: bool,
+) -> tuple[list[dict[str, Any]], int]:
+    """The names as annotations that never overlap, and the pixels they need right of the plot.
+
+    Args:
+        lines, bands: what carries names.
+        x_shown: the x range in data units.
+        down: pixels from the top of the plot to a y.
+        inner: height of the plot in pixels.
+        log_x, log_y: logarithmic axes.
+        end_values: write the last value behind the name.
+    """
+    ends = [e for line in lines if (e := end_of(line, x_shown, down, log_y))]
+    ends += [e for band in bands if (e := _band_end(band, x_shown, down, log_y))]
+    # Curves that left through the top keep their order there: the largest on top.
+    ends.sort(key=lambda e: (max(e.reach, 0.0), -e.y))
+    at_edge = [e.x >= x_shown[1] - 1e-9 * abs(x_shown[1]) for e in ends]
+    rises = [0 if edge else 11 for edge in at_edge]  # a name inside the plot stands above its line's end
+    wanted = [min(max(e.reach, 0.0), inner) - rise for e, rise in zip(ends, rises, strict=True)]
+    places = pushed_apart(wanted, gap=GAP, low=4, high=inner - 4)
+    size = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
+    texts = [_text(e, inner, end_values) for e in ends]
+    widths = [_plain_width(text) for text, edge in zip(texts, at_edge, strict=True) if edge]
+    built = []
+    for end, place, text, edge in zip(ends, places, texts, at_edge, strict=True):
+        across = position(end.x, x_shown, log_x)
+        x = (1 if edge else math.log10(end.x) if log_x else end.x, "paper" if edge else "x")
+        built.append(
+            {
+                "text": text,
+                "font": {"size": size, "color": end.color},
+                "opacity": 0.65 if end.faded else 1,
+                "x": x[0],
+                "xref": x[1],
+                "xanchor": "left" if edge or across < 0.55 else "right",
+                "yanchor": "middle",
+                "borderpad": 2,
+            }
+            | _lead(end, place, edge, inner, log_y)
+        )
+    return built, int(max(widths, default=0)) + (LEAD + 10 if widths else 16)
+
+
+def _lead(end: End, place: float, edge: bool, inner: float, log_y: bool) -> dict[str, Any]:
+    """Where the name stands vertically (`place` pixels from the plot's top), and the hair line that leads to it."""
+    if not 0 <= end.reach <= inner:
+        return {"showarrow": False, "yref": "paper", "y": 1 - place / inner, "xshift": LEAD - 2 if edge else 0}
+    y = {"yref": "y", "y": math.log10(end.y) if log_y else end.y}
+    if not edge:
+        return y | {"showarrow": False, "yshift": round(end.reach - place, 1)}
+    hair = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": look.rgba(end.color, 0.55), "standoff": 3}
+    return y | hair | {"showarrow": True, "ax": LEAD, "ay": round(place - end.reach, 1)}

@@ -1,0 +1,169 @@
+"""Curves on one pair of axes: the chart of every what-if page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpviz import _validate
+from dpviz.charts import captions, look
+from dpviz.charts.ends import end_annotations
+from dpviz.charts.labels import text_width
+from dpviz.charts.marks import Array, Band, Floor, Line, Numbers, Point, Region
+from dpviz.charts.ranges import x_span, y_span
+from dpviz.charts.ticks import axis, baseline, position, success_ticks
+from dpviz.charts.traces import QUIET, Trace, band_traces, line_traces, point_traces, region_trace
+
+Span = tuple[float, float]
+TOP, BOTTOM, AXIS_ROOM = 34, 52, 66
+
+
+class Chart(NamedTuple):
+    """A Plotly figure as a plain dict, and what could not be drawn on it, in words for a note below."""
+
+    figure: dict[str, Any]
+    remarks: tuple[str, ...]
+
+
+def line_figure(
+    lines: Sequence[Line],
+    *,
+    x_title: str,
+    y_title: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    x_kind: str = "plain",
+    y_kind: str = "plain",
+    x_hover: str = "%{x:,.6~r}",
+    bands: Sequence[Band] = (),
+    points: Sequence[Point] = (),
+    floors: Sequence[Floor] = (),
+    regions: Sequence[Region] = (),
+    second_reading: str | None = None,
+    x_range: Span | None = None,
+    y_range: Span | None = None,
+    end_values: bool = True,
+    height: int = 430,
+) -> Chart:
+    """Lines that carry their names at their ends, with everything that may stand around them.
+
+    Args:
+        lines: the curves; those that can not be drawn at all are named in the remarks.
+        x_title, y_title: axis titles with units.
+        log_x, log_y: logarithmic axes.
+        x_kind, y_kind: how ticks are written: "plain", "steps" or "delta".
+        x_hover: head of the hover, a Plotly template of x ("%{x:,d} steps").
+        bands, points, floors, regions: see `dpviz.charts.marks`.
+        second_reading: "attack" reads y as ε and adds P(A) = 1/(1 + e^−ε) as right axis and in the hover.
+        x_range, y_range: what the axes show, in data units, instead of what the curves suggest.
+        end_values: write each line's last value behind its name.
+        height: of the whole figure in pixels, ≥ 160; the width is the page's.
+
+    Raises:
+        ValueError: a range that is empty or not positive on a log axis, a height or second reading that is none.
+    """
+    if height < 160:
+        raise ValueError(f"Expected height={height} >= 160 pixels.")
+    success = second_reading is not None and _validate.choice("second_reading", second_reading, ("attack",)) == "attack"
+    x_shown = _given("x_range", x_range, log_x) or x_span(
+        [_array(x) for x in [*(v.x for v in lines), *(b.x for b in bands)]], log_x
+    )
+    everything = [_array(y) for y in [*(v.y for v in lines), *(b.upper for b in bands)]]
+    y_shown = _given("y_range", y_range, log_y) or y_span(everything, log_y)
+    inner = height - TOP - BOTTOM
+    drawn = [line for line in lines if line.seen(log_y).any()]
+
+    def down(y: float) -> float:
+        """Pixels from the top of the plot to y."""
+        return inner * (1 - position(y, y_shown, log_y)) if not log_y or y > 0 else math.inf
+
+    names, room = end_annotations(
+        drawn, bands, x_shown=x_shown, down=down, inner=inner, log_x=log_x, log_y=log_y, end_values=end_values
+    )
+    y_axis = axis(span=y_shown, log=log_y, kind=y_kind, most=max(3, inner // 38))
+    x_axis = baseline(axis(span=x_shown, log=log_x, kind=x_kind, most=9, grid=False))
+    left = int(max(text_width(t, look.SMALL_SIZE + 1) for t in [*y_axis["ticktext"], "00"])) + 14
+    x_axis |= {"title": {"text": x_title, "standoff": 14}, "unifiedhovertitle": {"text": f"<b>{x_hover}</b>"}}
+    x_axis |= {"ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS, "showspikes": False}
+    margin = {"l": left, "r": room + (AXIS_ROOM if success else 0), "t": TOP, "b": BOTTOM}
+    layout = look.base_layout(height, margin) | {
+        "hovermode": "x unified",
+        "hoversort": "value descending",
+        "hoverdistance": -1,
+        "xaxis": x_axis,
+        "yaxis": y_axis,
+        "annotations": names
+        + captions.titles(y_title, margin, "P(A): attacker right" if success else "")
+        + captions.floor_names(floors, down, inner)
+        + captions.region_names(regions, x_shown, log_x),
+        "shapes": captions.floor_lines(floors, down, inner),
+    }
+    data = [t for r in regions if (t := region_trace(r, x_shown, *y_shown))]
+    data += [trace for band in bands for trace in band_traces(band, log_y=log_y)]
+    for line in sorted(drawn, key=lambda v: not v.faded):
+        data += line_traces(line, log_y=log_y, success=success)
+    data += point_traces([p for p in points if _inside(p, x_shown, y_shown)])
+    if success:
+        layout["yaxis2"] = _success_axis(y_shown, log_y, inner, room)
+        data.append(_unseen(x_shown, y_shown) | {"yaxis": "y2"})
+    data = data or [_unseen(x_shown, y_shown)]
+    remarks = _missing(lines, log_y) + _outside(points, x_shown, y_shown)
+    return Chart({"data": data, "layout": layout}, remarks)
+
+
+def _array(values: Numbers) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _given(name: str, span: Span | None, log: bool) -> Span | None:
+    if span is not None and not (math.isfinite(span[0]) and math.isfinite(span[1]) and span[0] < span[1]):
+        raise ValueError(f"Expected {name}={span} as two finite numbers, the first one smaller.")
+    if span is not None and log and span[0] <= 0:
+        raise ValueError(f"Expected {name}={span} to start above 0 on a log axis.")
+    return span
+
+
+def _unseen(x_shown: Span, y_shown: Span) -> Trace:
+    """A trace that nobody sees: an axis shows, and Streamlit accepts a figure, only with one."""
+    return {"type": "scatter", "mode": "markers", "x": [x_shown[0]], "y": [y_shown[0]], "opacity": 0} | QUIET
+
+
+def _success_axis(y_shown: Span, log_y: bool, inner: int, room: int) -> dict[str, Any]:
+    values, texts = success_ticks(y_shown, log=log_y, pixels=inner)
+    return {
+        "type": "log" if log_y else "linear",
+        "overlaying": "y",
+        "matches": "y",
+        "anchor": "free",
+        "position": 1,
+        "shift": room - 6,
+        "side": "right",
+        "tickmode": "array",
+        "tickvals": values,
+        "ticktext": texts,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": look.AXIS,
+        "showgrid": False,
+        "zeroline": False,
+        "showline": True,
+        "linecolor": look.AXIS,
+        "automargin": False,
+    }
+
+
+def _missing(lines: Sequence[Line], log_y: bool) -> tuple[str, ...]:
+    gone = [line.name for line in lines if not line.seen(log_y).any()]
+    return tuple(f"{name} has no value to draw here." for name in gone)
+
+
+def _inside(point: Point, x_shown: Span, y_shown: Span) -> bool:
+    return x_shown[0] <= point.x <= x_shown[1] and y_shown[0] <= point.y <= y_shown[1]
+
+
+def _outside(points: Sequence[Point], x_shown: Span, y_shown: Span) -> tuple[str, ...]:
+    hidden = [p for p in points if not _inside(p, x_shown, y_shown)]
+    return tuple(f"Printed value outside the chart: {p.printed}." for p in hidden)

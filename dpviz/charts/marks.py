@@ -1,0 +1,132 @@
+"""What can stand on a chart, as plain values: lines, bands, published points, floors and regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.charts import look
+
+Array = npt.NDArray[np.float64]
+Numbers = Array | Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One more fact about each point of a line, shown in the hover.
+
+    Attributes:
+        name: what stands before the value ("α").
+        values: shape (n,), numbers (NaN is written "–") or texts.
+        d3_format: how the browser writes the numbers.
+    """
+
+    name: str
+    values: Numbers | Sequence[str]
+    d3_format: str = ".4~g"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One curve.
+
+    Attributes:
+        key: its identity, unique on the chart.
+        name: what its end and the hover call it.
+        x, y: shape (n,) each, x ascending; where y is NaN, infinite, or not positive on a log axis, there is a gap.
+        family: the accountant family, which gives colour and dash (`look.FAMILIES`).
+        faded: a pinned state: drawn thin and light.
+        approximate: an approximation or an "as if planned" reading: dashed, for it is no bound.
+        dotted_from: x from which the value is dominated by its tail: dotted from there on.
+        hover: more facts about each point.
+        color: "#rrggbb" instead of the family's.
+    """
+
+    key: str
+    name: str
+    x: Numbers
+    y: Numbers
+    family: str
+    faded: bool = False
+    approximate: bool = False
+    dotted_from: float | None = None
+    hover: tuple[Column, ...] = ()
+    color: str | None = None
+
+    def __post_init__(self) -> None:
+        shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]
+        if len(shapes[0]) != 1 or any(shape != shapes[0] for shape in shapes):
+            raise ValueError(f"Expected x, y and hover of line {self.key!r} as lists of one length, found {shapes}.")
+
+    @property
+    def hue(self) -> str:
+        return self.color or look.style(self.family).color
+
+    @property
+    def dash(self) -> str:
+        return "dash" if self.approximate else look.style(self.family).dash
+
+    @property
+    def width(self) -> float:
+        return 1.5 if self.faded else look.style(self.family).width
+
+    def seen(self, log_y: bool) -> npt.NDArray[np.bool_]:
+        """Which points can be drawn, shape (n,)."""
+        y = np.asarray(self.y, dtype=np.float64)
+        return np.isfinite(y) & (y > 0) if log_y else np.isfinite(y)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """An interval between two curves, grey: the truth that everything else lies above. Shapes (n,)."""
+
+    name: str
+    x: Numbers
+    lower: Numbers
+    upper: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A published value, a diamond; `printed` is what was printed, and where ("1.26, Abadi et al. 2016, Fig. 2")."""
+
+    x: float
+    y: float
+    printed: str
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A value below which an accountant can not answer, a thin dotted line with a small name."""
+
+    y: float
+    name: str
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a theorem does not hold: x from `start` to `stop` (infinite: to the edge), hatched and named."""
+
+    start: float
+    stop: float
+    name: str
+
+
+def short_floats(values: Any, digits: int = 6) -> list[float | None]:
+    """Numbers rounded to `digits` significant digits, None for NaN and infinity: a small payload. Shape (n,)."""
+    x = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(x)
+    safe = np.where(finite & (x != 0), x, 1.0)
+    places = (digits - 1 - np.floor(np.log10(np.abs(safe)))).clip(-300, 300)
+    # Whole numbers times or by a power of ten keep the shortest decimal; a product with 1e-k would not.
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    rounded = np.where(finite & (x != 0), np.round(safe / down * up) / up * down, 0.0)
+    if finite.all():
+        return rounded.tolist()  # type: ignore[no-any-return]
+    return [v if ok else None for v, ok in zip(rounded.tolist(), finite.tolist(), strict=True)]

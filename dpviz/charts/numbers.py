@@ -1,0 +1,132 @@
+"""How numbers are written: the digits they deserve, in plain text that also fits a chart.
+
+>>> epsilon(1.258574741), delta(1e-5), steps(40_000), short_steps(40_000), probability(0.7787)
+('1.26', '1e-5', '40\\u202f000', '40k', '77.9 %')
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+THIN = "\u202f"  # narrow no-break space
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _special(x: float) -> str | None:
+    if math.isnan(x):
+        return "–"
+    return ("∞" if x > 0 else "−∞") if math.isinf(x) else None
+
+
+def _round(x: float, digits: int, up: bool) -> Decimal:
+    """`x` to `digits` significant digits, exactly; `up` rounds towards +∞."""
+    exact = Decimal(x)
+    place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return exact.quantize(place, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
+
+
+def grouped(text: str) -> str:
+    """Thin spaces between the thousands of a decimal number with five or more digits before its point."""
+    whole, point, rest = text.partition(".")
+    digits = whole.lstrip("-")
+    return (f"{int(whole):,}".replace(",", THIN) if len(digits) > 4 else whole) + point + rest
+
+
+def epsilon(x: float, *, digits: int = 3, up: bool = False) -> str:
+    """ε (dimensionless) to 3 significant digits: "0.0309", "1.26", "24.2", "1.20×10⁹"; ∞ and "–" for inf and NaN.
+
+    Args:
+        x: the number.
+        digits: significant digits.
+        up: round up instead of to nearest, for sentences that say "at most".
+    """
+    special = _special(x)
+    if special is not None or x == 0:
+        return special or "0"
+    rounded = _round(x, digits, up)
+    if -4 <= rounded.adjusted() < 5:
+        return grouped(f"{rounded:f}")
+    mantissa = rounded.scaleb(-rounded.adjusted())
+    return f"{mantissa:f}×10{str(rounded.adjusted()).translate(_SUPERSCRIPT)}"
+
+
+def plain(x: float, *, digits: int = 3) -> str:
+    """As `epsilon`, without the zeros at the end: what axes and settings show ("4", "0.01", "2×10⁹")."""
+    special = _special(x)
+    if special is not None or x == 0:
+        return special or "0"
+    mantissa, times, power = epsilon(x, digits=digits).partition("×")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"10{power[2:]}" if mantissa == "1" and times else mantissa + times + power
+
+
+def delta(x: float) -> str:
+    """δ, δ_μ, γ: "1e-5", "2.5e-6", "0.05"; three significant digits at most."""
+    special = _special(x)
+    if special is not None or x == 0:
+        return special or "0"
+    if 0.01 <= abs(x) < 1000:
+        return plain(x)
+    mantissa, _, power = f"{x:.2e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
+
+
+def steps(x: float) -> str:
+    """A whole number of steps with thin spaces: "9", "4000", "40 000"."""
+    return _special(x) or grouped(f"{x:.0f}")
+
+
+def short_steps(x: float) -> str:
+    """A count as an axis writes it: "500", "40k", "2.5M", "1G"; at most three significant digits."""
+    special = _special(x)
+    if special is not None or x == 0:
+        return special or "0"
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(x) >= unit and abs(x) < 1e12:
+            return plain(x / unit) + name
+    return plain(x)
+
+
+def probability(p: float, *, up: bool = False) -> str:
+    """P(A) as a percentage that never rounds to a certainty: "50.03 %", "77.9 %", "99.9995 %".
+
+    Digits grow towards 50 and 100 so that the distance to both shows; beyond twelve digits "> 99.99…" is written.
+
+    Args:
+        p: probability in [0, 1].
+        up: round up instead of to nearest, for sentences that say "at most".
+    """
+    special = _special(p)
+    if special is not None:
+        return special
+    if p in (0.0, 0.5, 1.0):
+        return f"{100 * p:.0f} %"
+    gap = min(abs(p - 0.5), abs(1 - p), abs(p))
+    places = min(max(1, -math.floor(math.log10(gap)) - 2), 10)
+    rounding = ROUND_CEILING if up else ROUND_HALF_EVEN
+    percent = (100 * Decimal(p)).quantize(Decimal(1).scaleb(-places), rounding=rounding)
+    if percent == 100:
+        return f"> {100 - Decimal(1).scaleb(-places):f} %"
+    return f"{percent:f} %"
+
+
+def attack_probabilities(epsilons: npt.NDArray[np.float64]) -> list[str]:
+    """P(A) = 1/(1 + e^−ε) as text for each ε of a curve, shape (n,); "> 99.9999 %" from there on, "–" for NaN.
+
+    The same digits as `probability`, but a curve at a time: a hover has thousands of them.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        doubt = 1 / (1 + np.exp(epsilons))
+        gap = np.minimum(np.abs(0.5 - doubt), doubt)
+        places = np.clip(-np.floor(np.log10(gap)) - 2, 1, 10)
+    places[~np.isfinite(places)] = 0
+    percents = (100 - 100 * doubt).tolist()
+    shown = [f"{p:.{n}f} %" for n, p in zip(places.astype(int).tolist(), percents, strict=True)]
+    for i in np.flatnonzero(~(doubt >= 1e-6)):
+        shown[i] = "–" if np.isnan(doubt[i]) else "> 99.9999 %"
+    return shown
