@@ -80,24 +80,21 @@ def explain(log: str) -> str:
 def pip_install(what: str, arguments: list[str]) -> None:
     """Run one quiet pip call; on a terminal a clock shows that it is alive."""
     command = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    begun = time.monotonic()
+    begun, on_terminal = time.monotonic(), sys.stdout.isatty()
+    print(f"Installing {what} …", end="", flush=True)
     with LOG.open("w") as log:
         pip = subprocess.Popen([*command, "--retries", "2", *arguments], stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
         try:
-            while True:
-                clock = f"{time.monotonic() - begun:.0f} s" if sys.stdout.isatty() else ""
-                print(f"\rInstalling {what} … {clock}", end="", flush=True)
-                try:
-                    pip.wait(1 if clock else None)
-                    break
-                except subprocess.TimeoutExpired:
-                    continue
+            while pip.poll() is None:
+                time.sleep(0.5)
+                if on_terminal:
+                    print(f"\rInstalling {what} … {time.monotonic() - begun:.0f} s", end="", flush=True)
         except KeyboardInterrupt:
             pip.terminate()
             pip.wait()
             print()
             fail("stopped; run it again to go on.")
-    print(f"\rInstalling {what} … {time.monotonic() - begun:.0f} s", flush=True)
+    print("" if on_terminal else f" {time.monotonic() - begun:.0f} s", flush=True)
     if pip.returncode:
         fail(explain(LOG.read_text(errors="replace")))
 
