@@ -203,9 +203,7 @@ class _Tap(torch.autograd.Function):
         return to_input, None, None, None
 
 
-def _tapped_forward(
-    layer: Layer, tape: dict[Layer, Products], anchor: Tensor, examples: int
-) -> Callable[..., Tensor]:
+def _tapped_forward(layer: Layer, tape: dict[Layer, Products], anchor: Tensor, examples: int) -> Callable[..., Tensor]:
     def forward(x: Tensor, *others: object, **named: object) -> Tensor:
         if others or named:
             raise ValueError(f"Expected layer {layer.name!r} to be called with one tensor, found more arguments.")

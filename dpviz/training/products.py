@@ -89,9 +89,7 @@ class Factored(Products):
         return tuple(sums)
 
     def select(self, rows: Tensor) -> Self:
-        return type(self)(
-            self.inputs[rows].double(), self.outputs[rows].double(), weight=self.weight, bias=self.bias
-        )
+        return type(self)(self.inputs[rows].double(), self.outputs[rows].double(), weight=self.weight, bias=self.bias)
 
     def zero(self, rows: Tensor) -> None:
         # Not in place: the inputs may be the caller's own data.

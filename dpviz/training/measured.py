@@ -1,0 +1,188 @@
+"""Gradients of a real network on real digits, for charts of what Bayesian accounting gains from them.
+
+    >>> sample = measure("mlp", training_step=100, examples=2000, seed=0)
+    >>> sample.threshold(0.5), sample.distances(1.0)
+
+The network is trained plainly, without clipping or noise, by stochastic gradient descent at a constant step size on
+batches drawn uniformly without replacement from the shipped digits. Everything follows from the seed: the same
+arguments give the same numbers on the same machine, and a longer training passes through the shorter one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dpviz import _validate
+from dpviz.gradients.sample import GradientSample, pairs_from_distances
+from dpviz.training.datasets import load_mnist_subset, mnist_subset_tensors
+from dpviz.training.models import MODELS, build
+from dpviz.training.per_example import CHUNK_SIZE, PerExample
+
+BATCH_SIZE = 64
+LEARNING_RATE = 0.1
+LAST_STEP = 20_000
+
+# Parameters are kept at these steps, so that a training step is reached from the last one before it.
+_KEPT_STEPS = (0, 10, 100, *range(1_000, LAST_STEP + 1, 1_000))
+
+# First words of the seeds, so that initialisation, batches and the measured examples are drawn independently.
+_BATCHES, _EXAMPLES = 1, 2
+
+
+def measure(
+    model: str = "mlp",
+    *,
+    training_step: int = 100,
+    examples: int = 2_000,
+    seed: int = 0,
+    batch_size: int = BATCH_SIZE,
+    learning_rate: float = LEARNING_RATE,
+) -> GradientSample:
+    """Per-example gradients of a small network at one moment of its training.
+
+    The same arguments are answered from memory, and training is resumed from kept steps, so that a slider over
+    `training_step` can go back and forth.
+
+    Args:
+        model: A name of `models.MODELS`: "logistic", "mlp" or "cnn".
+        training_step: Steps of plain training before the gradients are taken; 0 is the untrained network.
+        examples: How many different training digits to measure, even, drawn uniformly: consecutive ones make up
+            the examples / 2 disjoint pairs.
+        seed: Decides the start of the network, the batches and the digits.
+        batch_size: Digits in a training batch.
+        learning_rate: Step size of the training.
+
+    Returns:
+        All norms, and norms and distances of the disjoint pairs. No noise was added: the numbers tell about the digits.
+
+    Raises:
+        ValueError: for an unknown model, a step that is not whole or beyond `LAST_STEP`, more examples than digits,
+            or a training that diverged.
+    """
+    _validate.choice("model", model, tuple(MODELS))
+    digits = len(load_mnist_subset().train_labels)
+    pairs = _whole("examples", examples, 4, digits)
+    if pairs % 2:
+        raise ValueError(f"Expected examples={examples} to be even, to make up pairs.")
+    return _measured(
+        model,
+        _whole("training_step", training_step, 0, LAST_STEP),
+        pairs,
+        _whole("seed", seed, 0, 2**63 - 1),
+        _whole("batch_size", batch_size, 1, digits),
+        _validate.scalar("learning_rate", _validate.positive("learning_rate", learning_rate)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _measured(
+    model: str, training_step: int, examples: int, seed: int, batch_size: int, learning_rate: float
+) -> GradientSample:
+    with single_thread():
+        network = _network_at(model, training_step, seed, batch_size, learning_rate)
+        norms, left, right, distances = _gradients(network, examples, seed)
+    if not all(np.isfinite(numbers).all() for numbers in (norms, left, right, distances)):
+        raise ValueError(
+            f"Expected learning_rate={learning_rate:.6g} to train, found gradients that are not finite at step "
+            f"{training_step}: choose a smaller one."
+        )
+    sample = GradientSample(
+        norms=norms,
+        description=_description(model, training_step, examples, seed, batch_size, learning_rate),
+        independent=True,
+        pairs=pairs_from_distances(left, right, distances),
+    )
+    sample.norms.setflags(write=False)  # shared by every caller with the same arguments
+    return sample
+
+
+def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.NDArray[np.float64], ...]:
+    """Norms (examples,), and left and right norms and distances (examples / 2,) of random training digits."""
+    data = mnist_subset_tensors()
+    chosen = torch.from_numpy(
+        np.random.default_rng([_EXAMPLES, seed]).choice(len(data.train_y), examples, replace=False)
+    )
+    engine = PerExample(network)
+    norms, pairs = [], []
+    # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
+    for part in torch.split(chosen, CHUNK_SIZE):
+        record = engine.gradients(data.train_x[part], data.train_y[part])
+        first = torch.arange(0, len(part), 2)
+        products = record.pair_products(first, first + 1)
+        norms.append(record.norms.double())
+        pairs.append(torch.stack((products.first.sqrt(), products.second.sqrt(), products.distances())))
+    return (torch.cat(norms).numpy(), *torch.cat(pairs, dim=1).numpy())
+
+
+def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> nn.Module:
+    network = build(model, seed=seed)
+    parameters = _parameters_at(model, step, seed, batch_size, learning_rate)
+    nn.utils.vector_to_parameters(parameters.clone(), network.parameters())
+    return network
+
+
+@lru_cache(maxsize=128)
+def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> torch.Tensor:
+    """All parameters after `step` steps in one vector (at most 0.4 MB); shared, not to be written into."""
+    network = build(model, seed=seed)
+    if step > 0:
+        start = max(kept for kept in _KEPT_STEPS if kept < step)
+        earlier = _parameters_at(model, start, seed, batch_size, learning_rate)
+        nn.utils.vector_to_parameters(earlier.clone(), network.parameters())
+        _train(network, range(start, step), seed, batch_size, learning_rate)
+    return nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+def _train(network: nn.Module, steps: range, seed: int, batch_size: int, learning_rate: float) -> None:
+    data = mnist_subset_tensors()
+    parameters: list[torch.Tensor] = list(network.parameters())
+    for step in steps:
+        # Each step draws from a generator of its own, so that training resumed at a step goes on as it would have.
+        draw = np.random.default_rng([_BATCHES, seed, step])
+        batch = torch.from_numpy(draw.choice(len(data.train_y), batch_size, replace=False))
+        loss = F.cross_entropy(network(data.train_x[batch]), data.train_y[batch])
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            torch._foreach_add_(parameters, gradients, alpha=-learning_rate)
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One torch thread inside, as many as before outside: small networks lose more to waiting than they gain."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _description(
+    model: str, training_step: int, examples: int, seed: int, batch_size: int, learning_rate: float
+) -> str:
+    data = load_mnist_subset()
+    return (
+        f"Gradients of {MODELS[model].title} ({MODELS[model].parameters:,} parameters) on handwritten digits after "
+        f"{training_step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
+        f"{examples:,} of the {len(data.train_labels):,} training digits of {data.name}, in {examples // 2:,} disjoint "
+        "pairs. They are measured on the training data without noise: the measurement is not private itself."
+    )
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise ValueError(f"Expected {name}={value!r} to be a whole number in [{least}, {most}].") from None
+    if isinstance(value, bool) or not least <= found <= most:
+        raise ValueError(f"Expected {name}={value!r} to be a whole number in [{least}, {most}].")
+    return found

@@ -1,0 +1,52 @@
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dpviz.training.idx import parse_idx, write_idx
+
+
+def test_reads_a_file_written_by_hand():
+    raw = bytes.fromhex("000008020000000200000003") + bytes([1, 2, 3, 4, 5, 255])
+    found = parse_idx(raw)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, [[1, 2, 3], [4, 5, 255]])
+
+
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)))
+def test_write_then_parse_is_the_identity(array):
+    found = parse_idx(write_idx(array))
+    assert found.shape == array.shape
+    np.testing.assert_array_equal(found, array)
+
+
+@given(st.binary(max_size=64))
+def test_rubbish_gives_a_value_error_or_an_array_of_the_stated_size(raw):
+    try:
+        found = parse_idx(raw)
+    except ValueError:
+        return
+    assert write_idx(found) == raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "idx file"),
+        (gzip.compress(b"still packed"), "idx file"),
+        (bytes.fromhex("00000d01") + b"\0\0\0\1" + b"\0\0\0\0", "type 13"),
+        (bytes.fromhex("00000803") + b"\0\0\0\1", "sizes"),
+        (bytes.fromhex("00000801") + b"\0\0\0\5" + b"1234", "cut or padded"),
+    ],
+)
+def test_says_what_is_wrong(raw, words):
+    with pytest.raises(ValueError, match=words):
+        parse_idx(raw, "labels")
+
+
+def test_only_bytes_are_written():
+    with pytest.raises(ValueError, match="uint8"):
+        write_idx(np.zeros(3))
