@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playw
 from tests.browser.driver import CHROMIUM_FLAGS, ROOT, TIMEOUT_MS, Look, find_chromium, running_app
 
 HERE = Path(__file__).parent
+REQUIRED = "DPVIZ_REQUIRE_BROWSER"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,10 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser() -> Iterator[Browser]:
     executable = find_chromium()
     if executable is None:
-        missing = "no Chromium found: install one, or name it in DPVIZ_CHROMIUM"
-        if os.environ.get("DPVIZ_REQUIRE_BROWSER") == "1":
-            pytest.fail(missing, pytrace=False)
-        pytest.skip(missing)
+        pytest.skip("no Chromium found: install one, or name it in DPVIZ_CHROMIUM")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
         yield chromium
@@ -91,3 +89,13 @@ def page(
     context.close()
     assert requests_elsewhere == []
     assert console_errors == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where a browser is required a skipped test of this folder has failed, whatever it was skipped for."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get(REQUIRED) == "1":
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, but {REQUIRED}=1 asks for every browser test"
+    return report
