@@ -11,7 +11,7 @@ T is the number of steps planned in total, t ≤ T those done, Γ is γ times th
     >>> import numpy as np
     >>> distances = np.random.default_rng(0).weibull(2.0, 1000)
     >>> round(bayesian_epsilon(distances, noise_std=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5), 3)
-    0.0
+    3.504
 """
 
 from __future__ import annotations

@@ -33,10 +33,8 @@ def _log_binomials(trials: int) -> Array:
 def _log_weights(trials: int, first: int, rate: float) -> Array:
     """ln P(k) of Bin(trials, rate) for k = first..trials."""
     k = np.arange(first, trials + 1)
-    with np.errstate(divide="ignore"):
-        hit, miss = float(np.log(rate)), float(np.log1p(-rate))
-    missed = np.where(k == trials, 0.0, (trials - k) * miss) if math.isinf(miss) else (trials - k) * miss
-    return np.asarray(_log_binomials(trials)[first:] + k * hit + missed)
+    missed = np.where(k < trials, -np.inf, 0.0) if rate == 1.0 else (trials - k) * math.log1p(-rate)
+    return np.asarray(_log_binomials(trials)[first:] + k * math.log(rate) + missed)
 
 
 def _log_sum_exp(terms: Array) -> Array:

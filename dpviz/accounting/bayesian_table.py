@@ -130,24 +130,29 @@ class Estimator:
         return [self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(orders.size)]
 
     def _one_order(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array) -> LogMeans:
-        """Splits the T into those whose x are all within a factor e of each other and the others."""
+        """Splits the T by where digits would be lost.
+
+        x − 1 keeps those of x near 1, x/x_max − 1 those of x near each other, x/x_max those of x far apart (it can
+        not overflow).
+        """
         top = high[-1]
         result = LogMeans(*(np.empty(steps.size) for _ in range(4)))
-        near = steps * (top - low[0]) <= 1.0
+        small = steps * top <= 1.0
+        near = ~small & (steps * (top - low[0]) <= 1.0)
         rows = max(1, _BLOCK // bins.low.size)
-        for base, chosen in ((1.0, np.flatnonzero(near)), (0.0, np.flatnonzero(~near))):
+        for shift, base, regime in ((0.0, 1.0, small), (top, 1.0, near), (top, 0.0, ~small & ~near)):
+            chosen = np.flatnonzero(regime)
             for start in range(0, chosen.size, rows):
                 part = chosen[start : start + rows]
-                found = self._block(bins, low - top, mean - top, high - top, steps[part], base)
-                top_log = steps[part] * top
-                result.lower[part] = top_log + found.lower
-                result.upper[part] = top_log + found.upper
+                found = self._block(bins, low - shift, mean - shift, high - shift, steps[part], base)
+                result.lower[part] = steps[part] * shift + found.lower
+                result.upper[part] = steps[part] * shift + found.upper
                 result.largest_share[part] = found.largest_share
                 result.effective_size[part] = found.effective_size
         return result
 
     def _block(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array, base: float) -> LogMeans:
-        """Works on y = x/x_max − base: base 1 keeps the digits of nearly equal x, base 0 those of tiny x."""
+        """Works on y = x/e^shift − base, the shift being taken off the logarithms already."""
         grow = np.expm1 if base else np.exp
         y_high = grow(steps[:, None] * high)
         y_low = y_high if bins.exact else grow(steps[:, None] * low)
@@ -174,6 +179,6 @@ class Estimator:
         return LogMeans(
             lower=log(below + self.tau * spread_below),
             upper=log(centre + self.tau * spread),
-            largest_share=1.0 / (self.ordered.size * average),
+            largest_share=(base + y_high[:, -1]) / (self.ordered.size * average),
             effective_size=self.ordered.size / (1.0 + (spread / average) ** 2),
         )
