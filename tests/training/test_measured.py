@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from dpviz.training import measured
+from dpviz.training.datasets import load_mnist_subset, mnist_subset_tensors
+from dpviz.training.measured import measure, single_thread
+from dpviz.training.models import MODELS
+
+
+def network_at(model, step, seed=0):
+    return measured._network_at(model, step, seed, measured.BATCH_SIZE, measured.LEARNING_RATE)
+
+
+def forget():
+    measured._measured.cache_clear()
+    measured._parameters_at.cache_clear()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_norms_and_pair_distances_are_those_of_plain_gradients(model):
+    sample = measure(model, training_step=3, examples=12, seed=1)
+    network, data = network_at(model, 3, seed=1), mnist_subset_tensors()
+    chosen = np.random.default_rng([measured._EXAMPLES, 1]).choice(10_000, 12, replace=False)
+    rows = []
+    for i in chosen:
+        loss = F.cross_entropy(network(data.train_x[i : i + 1]), data.train_y[i : i + 1])
+        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]))
+    gradients = torch.stack(rows).double().numpy()
+    norms = np.linalg.norm(gradients, axis=1)
+    np.testing.assert_allclose(sample.norms, norms, rtol=1e-5)
+    for bound in (None, float(np.median(norms))):
+        factors = 1.0 if bound is None else np.minimum(1.0, bound / norms)[:, None]
+        difference = (gradients * factors)[::2] - (gradients * factors)[1::2]
+        np.testing.assert_allclose(sample.distances(bound), np.linalg.norm(difference, axis=1), rtol=2e-5)
+
+
+def test_the_digits_are_different_and_in_disjoint_pairs():
+    sample = measure("logistic", training_step=0, examples=600)
+    assert sample.norms.shape == (600,)
+    assert sample.size == 300
+    assert sample.independent
+    np.testing.assert_allclose(sample.pairs.left, sample.norms[::2], rtol=1e-5)
+    np.testing.assert_allclose(sample.pairs.right, sample.norms[1::2], rtol=1e-5)
+
+
+def test_the_same_arguments_give_the_same_numbers():
+    first = measure("mlp", training_step=12, examples=100, seed=4)
+    forget()
+    again = measure("mlp", training_step=12, examples=100, seed=4)
+    assert first is not again
+    np.testing.assert_array_equal(first.norms, again.norms)
+    np.testing.assert_array_equal(first.distances(), again.distances())
+    other = measure("mlp", training_step=12, examples=100, seed=5)
+    assert not np.array_equal(first.norms, other.norms)
+
+
+def test_kept_steps_do_not_change_the_training():
+    """Step 105 reached from kept steps 10 and 100 equals 105 plain steps of SGD in one go."""
+    forget()
+    measure("logistic", training_step=105, examples=4)
+    resumed = network_at("logistic", 105)
+    straight = measured.build("logistic", seed=0)
+    optimiser, data = torch.optim.SGD(straight.parameters(), lr=measured.LEARNING_RATE), mnist_subset_tensors()
+    for step in range(105):
+        draw = np.random.default_rng([measured._BATCHES, 0, step])
+        batch = torch.from_numpy(draw.choice(10_000, measured.BATCH_SIZE, replace=False))
+        optimiser.zero_grad()
+        F.cross_entropy(straight(data.train_x[batch]), data.train_y[batch]).backward()
+        optimiser.step()
+    for found, wanted in zip(resumed.parameters(), straight.parameters(), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("model", "step", "least"), [("logistic", 100, 0.85), ("mlp", 100, 0.85), ("cnn", 60, 0.7)])
+def test_the_network_learns(model, step, least):
+    data, network = mnist_subset_tensors(), network_at(model, step)
+    with torch.no_grad():
+        right = (network(data.test_x[:1000]).argmax(1) == data.test_y[:1000]).float().mean()
+    assert float(right) > least
+
+
+def test_gradients_shrink_as_the_network_learns():
+    early, late = (measure("mlp", training_step=step, examples=400) for step in (0, 200))
+    assert np.median(late.norms) < 0.5 * np.median(early.norms)
+
+
+def test_the_same_sample_is_answered_from_memory_and_cannot_be_written_into():
+    sample = measure("logistic", training_step=1, examples=10)
+    assert measure("logistic", training_step=1, examples=10) is sample
+    with pytest.raises(ValueError, match="read-only"):
+        sample.norms[0] = 0.0
+
+
+def test_the_description_says_what_was_measured():
+    text = measure("cnn", training_step=2, examples=20, seed=9).description
+    for words in (
+        load_mnist_subset().name,
+        "CNN",
+        "26,010 parameters",
+        "2 plain training steps",
+        "20 of the 10,000",
+        "10 disjoint pairs",
+        "seed 9",
+        "without noise",
+        "not private",
+    ):
+        assert words in text
+
+
+def test_threads_and_the_global_generator_are_left_as_they_were():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        state = torch.random.get_rng_state()
+        forget()
+        measure("logistic", training_step=1, examples=4)
+        assert torch.get_num_threads() == 2
+        assert torch.equal(torch.random.get_rng_state(), state)
+        with single_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"model": "resnet"}, "model='resnet'.*logistic, mlp, cnn"),
+        ({"training_step": -1}, "training_step=-1"),
+        ({"training_step": 1.5}, "training_step=1.5"),
+        ({"training_step": 10**9}, "training_step=1000000000"),
+        ({"training_step": "ten"}, "training_step='ten'"),
+        ({"training_step": True}, "training_step=True"),
+        ({"examples": 3}, "examples=3"),
+        ({"examples": 7}, "examples=7.*even"),
+        ({"examples": 10_002}, r"examples=10002.*\[4, 10000\]"),
+        ({"seed": -1}, "seed=-1"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"learning_rate": 0}, "learning_rate=0"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        measure(**({"model": "logistic", "training_step": 0, "examples": 4} | arguments))
+
+
+def test_a_training_that_diverges_says_so():
+    with pytest.raises(ValueError, match=r"learning_rate=1e\+30.*not finite"):
+        measure("mlp", training_step=20, examples=10, learning_rate=1e30)
+
+
+def test_numpy_whole_numbers_are_fine():
+    assert measure("logistic", training_step=np.int64(0), examples=np.int32(4)).size == 2

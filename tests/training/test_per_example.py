@@ -1,0 +1,454 @@
+"""The engine against plain autograd, one example at a time, for every layer it knows and for networks of them."""
+
+import math
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call, grad, vmap
+
+from dpviz.training.datasets import mnist_subset_tensors
+from dpviz.training.models import MODELS, build
+from dpviz.training.per_example import PerExample, cross_entropy
+from dpviz.training.record import NORM_TOLERANCE
+
+BOUND = 0.7
+
+
+def explicit(network, x, y, loss=cross_entropy):
+    """Gradients (b, entries) by autograd, one example at a time."""
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    rows = []
+    for i in range(len(x)):
+        found = torch.autograd.grad(loss(network(x[i : i + 1]), y[i : i + 1]).sum(), parameters, allow_unused=True)
+        pairs = zip(found, parameters, strict=True)
+        rows.append(torch.cat([(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]))
+    return torch.stack(rows)
+
+
+def clipped(gradients, bound):
+    factors = (bound * (1 - NORM_TOLERANCE) / gradients.norm(dim=1)).clamp(max=1.0)
+    return gradients * factors[:, None]
+
+
+def flat(tensors):
+    return torch.cat([tensor.flatten() for tensor in tensors])
+
+
+def square_loss(outputs, targets):
+    """Reaches every output of any shape, and is not linear in it."""
+    return (outputs - targets).square().flatten(1).sum(1)
+
+
+class Branches(nn.Module):
+    """A residual network: one layer's output goes two ways and an activation works in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(6, 5), nn.Linear(5, 5), nn.Linear(5, 3)
+
+    def forward(self, x):
+        a = F.relu_(self.first(x))
+        return self.head(a + torch.tanh(self.second(a)))
+
+
+class Twice(nn.Module):
+    """One layer used at two places, as in a recurrent network."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(torch.tanh(self.layer(x)))
+
+
+class Scale(nn.Module):
+    """A layer that the engine does not know, with a layer inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = nn.Parameter(torch.linspace(0.5, 1.5, 6))
+        self.inner = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return torch.tanh(self.inner(x)) * self.factor
+
+
+class HalfUsed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = nn.Linear(6, 2), nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def frozen(network, *names):
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(name not in names)
+    return network
+
+
+LAYERS = {
+    "linear": (lambda: nn.Linear(6, 4), (6,)),
+    "linear without bias": (lambda: nn.Linear(6, 4, bias=False), (6,)),
+    "linear, weight frozen": (lambda: frozen(nn.Linear(6, 4), "weight"), (6,)),
+    "linear, bias frozen": (lambda: frozen(nn.Linear(6, 4), "bias"), (6,)),
+    "linear on a short sequence": (lambda: nn.Linear(30, 20), (3, 30)),
+    "linear on a long sequence": (lambda: nn.Linear(3, 2), (5, 7, 3)),
+    "linear on a sequence, weight frozen": (lambda: frozen(nn.Linear(3, 2), "weight"), (9, 3)),
+    "convolution": (lambda: nn.Conv2d(3, 4, 3), (3, 8, 7)),
+    "convolution without bias": (lambda: nn.Conv2d(2, 3, 2, bias=False), (2, 5, 5)),
+    "convolution, stride, padding, dilation": (
+        lambda: nn.Conv2d(2, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(1, 2)),
+        (2, 9, 8),
+    ),
+    "convolution in groups": (lambda: nn.Conv2d(4, 6, 3, groups=2, padding=1), (4, 5, 6)),
+    "convolution of each channel": (lambda: nn.Conv2d(4, 4, 3, groups=4), (4, 5, 5)),
+    "convolution on few positions": (lambda: nn.Conv2d(16, 24, 3), (16, 4, 4)),
+    "convolution, weight frozen": (lambda: frozen(nn.Conv2d(2, 3, 3), "weight"), (2, 5, 5)),
+    "convolution, bias frozen": (lambda: frozen(nn.Conv2d(16, 24, 3), "bias"), (16, 4, 4)),
+    "group norm": (lambda: nn.GroupNorm(2, 6), (6, 3, 4)),
+    "group norm of vectors": (lambda: nn.GroupNorm(3, 6), (6,)),
+    "group norm, bias frozen": (lambda: frozen(nn.GroupNorm(2, 4), "bias"), (4, 5)),
+    "layer norm": (lambda: nn.LayerNorm(6), (6,)),
+    "layer norm of pictures": (lambda: nn.LayerNorm((3, 4)), (2, 3, 4)),
+    "layer norm without bias": (lambda: nn.LayerNorm(6, bias=False), (5, 6)),
+}
+
+FALLBACKS = {
+    "unknown layer": (Scale, (6,)),
+    "one-dimensional convolution": (lambda: nn.Conv1d(2, 3, 3), (2, 8)),
+    "transposed convolution": (lambda: nn.ConvTranspose2d(2, 3, 3), (2, 4, 4)),
+    "convolution with mirrored edges": (lambda: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), (2, 5, 5)),
+    "convolution with padding by name": (lambda: nn.Conv2d(2, 3, 3, padding="same"), (2, 5, 5)),
+    "leaky slope": (lambda: nn.PReLU(3), (3, 4)),
+}
+
+# What stands before a layer decides whether a gradient towards its input is needed.
+NETWORKS = {
+    "residual, in place": (Branches, (6,)),
+    "linear twice": (lambda: Twice(nn.Linear(6, 6)), (6,)),
+    "convolution twice": (lambda: Twice(nn.Conv2d(3, 3, 3, padding=1)), (3, 4, 4)),
+    "unused layer": (HalfUsed, (6,)),
+    "one module under two names": (lambda: nn.Sequential(layer := nn.Linear(6, 6), nn.Tanh(), layer), (6,)),
+    "frozen layer between": (
+        lambda: frozen(
+            nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4), nn.Linear(4, 3)), "2.weight", "2.bias"
+        ),
+        (6,),
+    ),
+    "batch norm at rest": (
+        lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6).eval(), nn.Tanh(), nn.Linear(6, 2)),
+        (6,),
+    ),
+}
+
+
+def behind_others(make, shape):
+    """The layer after a trained elementwise one and before another, so that gradients pass through it both ways."""
+    return nn.Sequential(nn.LayerNorm(shape), nn.Tanh(), make(), nn.Tanh())
+
+
+def compare(network, x, y, loss, tolerance):
+    network = network.to(x.dtype)
+    engine = PerExample(network, loss)
+    record = engine.gradients(x, y)
+    wanted = explicit(network, x, y, loss)
+    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=tolerance, atol=0)
+    scale = float(wanted.norm())
+    weights = torch.linspace(-1, 2, len(x), dtype=x.dtype)
+    found = flat(record.weighted_sum(weights))
+    torch.testing.assert_close(found, weights @ wanted, rtol=tolerance, atol=tolerance * scale / 10)
+    i, j = [0, 2, 1], [1, 3, 3]
+    inner = (wanted[i] * wanted[j]).sum(1)
+    size = (wanted[i].norm(dim=1) * wanted[j].norm(dim=1)).double()
+    assert ((record.pair_inner(i, j) - inner).abs() <= tolerance * size).all()
+    return engine, record, wanted
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "inside"])
+@pytest.mark.parametrize("name", [*LAYERS, *FALLBACKS])
+def test_each_layer_against_autograd(name, first, dtype):
+    make, shape = (LAYERS | FALLBACKS)[name]
+    torch.manual_seed(3)
+    network = make() if first else behind_others(make, shape)
+    x = torch.randn(5, *shape, dtype=dtype)
+    y = torch.randn_like(network.to(dtype)(x)).detach()
+    engine, _, _ = compare(network, x, y, square_loss, 1e-5 if dtype == torch.float32 else 1e-12)
+    assert bool(engine.fallback_layers) == (name in FALLBACKS)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_that_are_no_chain(name):
+    make, shape = NETWORKS[name]
+    torch.manual_seed(4)
+    network = make().double()
+    x = torch.randn(5, *shape, dtype=torch.float64)
+    compare(network, x, torch.randn_like(network(x)).detach(), square_loss, 1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}], ids=["plain", "padding"])
+def test_embedding(options):
+    torch.manual_seed(5)
+    network = nn.Sequential(nn.Embedding(7, 4, **options), nn.Flatten(), nn.Linear(24, 3)).double()
+    x = torch.tensor([[0, 1, 1, 2, 6, 6], [2, 2, 2, 2, 2, 2], [0, 1, 2, 3, 4, 5], [6, 6, 6, 6, 6, 6]])
+    y = torch.randn(4, 3, dtype=torch.float64)
+    engine = PerExample(network, square_loss)
+    record, wanted = engine.gradients(x, y), explicit(network, x, y, square_loss)
+    assert engine.fallback_layers == ()
+    torch.testing.assert_close(record.norms, wanted.norm(dim=1))
+    torch.testing.assert_close(flat(record.clipped_sum(BOUND)), clipped(wanted, BOUND).sum(0))
+    torch.testing.assert_close(record.pair_inner([0, 1], [2, 3]), (wanted[[0, 1]] * wanted[[2, 3]]).sum(1))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_on_digits_against_autograd_and_vmap(name):
+    data, network = mnist_subset_tensors(), build(name, seed=1)
+    x, y = data.train_x[:12], data.train_y[:12]
+    engine, record, wanted = compare(network, x, y, cross_entropy, 1e-5)
+    assert engine.fallback_layers == ()
+
+    def loss(parameters, image, label):
+        return F.cross_entropy(functional_call(network, parameters, (image[None],)), label[None])
+
+    parameters = {key: p.detach() for key, p in network.named_parameters()}
+    rows = vmap(grad(loss), (None, 0, 0))(parameters, x, y)
+    other = torch.cat([row.flatten(1) for row in rows.values()], dim=1)
+    torch.testing.assert_close(record.norms, other.norm(dim=1), rtol=1e-5, atol=0)
+    torch.testing.assert_close(flat(record.clipped_sum(BOUND)), clipped(wanted, BOUND).sum(0), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(record.losses, cross_entropy(network(x), y).detach())
+    torch.testing.assert_close(record.outputs, network(x).detach())
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("bound", [None, 0.05, 1.0, 1e6])
+def test_pair_distances_are_those_of_the_differences(name, bound):
+    data, network = mnist_subset_tensors(), build(name, seed=2)
+    x, y = data.train_x[:16], data.train_y[:16]
+    record, wanted = PerExample(network).gradients(x, y), explicit(network, x, y).double()
+    i, j = range(0, 16, 2), range(1, 16, 2)
+    rows = wanted if bound is None else clipped(wanted, bound)
+    expected = (rows[::2] - rows[1::2]).norm(dim=1)
+    torch.testing.assert_close(record.pair_distances(i, j, bound), expected, rtol=2e-5, atol=0)
+
+
+def test_equal_and_nearly_equal_gradients_keep_their_distance():
+    """In single precision ‖g_i‖² + ‖g_j‖² − 2⟨g_i, g_j⟩ is lost below 3e-4 of the norm, and here they are 1e-5 apart."""
+    network = build("mlp", seed=2).double()
+    data = mnist_subset_tensors()
+    image = data.train_x[:1].double()
+    x = torch.cat((image, image, image + 1e-5 * torch.randn(1, 1, 28, 28, dtype=torch.float64)))
+    y = data.train_y[:1].expand(3)
+    record, wanted = PerExample(network).gradients(x, y), explicit(network, x, y)
+    same, near = record.pair_distances([0, 0], [1, 2])
+    assert float(same) == 0.0
+    assert float(near) < 3e-5 * float(record.norms[0])
+    assert float(near) == pytest.approx(float((wanted[0] - wanted[2]).norm()), rel=1e-4)
+    # Equal rows stay at distance 0 in single precision too.
+    single = PerExample(build("mlp", seed=2)).gradients(x.float(), y)
+    assert float(single.pair_distances([0], [1], 1.0)) <= 1e-6 * float(single.norms[0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_example_adds_more_than_the_bound(name):
+    """Neighbouring batches, same network: the clipped sums differ by one clipped gradient, so by at most C."""
+    data, network = mnist_subset_tensors(), build(name, seed=3).double()
+    engine = PerExample(network)
+    x, y = data.train_x[:40].double() * 5, data.train_y[:40]
+    whole = flat(engine.clipped(x, y, max_grad_norm=BOUND).sums)
+    for left_out in (0, 17, 39):
+        keep = torch.arange(40) != left_out
+        part = flat(engine.clipped(x[keep], y[keep], max_grad_norm=BOUND).sums)
+        norm = float(engine.gradients(x[~keep], y[~keep]).norms[0])
+        assert norm > BOUND
+        assert BOUND * (1 - 2e-5) <= float((whole - part).norm()) <= BOUND
+
+
+def test_small_gradients_are_not_scaled():
+    data, network = mnist_subset_tensors(), build("logistic", seed=0).double()
+    x, y = data.train_x[:8].double(), data.train_y[:8]
+    found = PerExample(network).clipped(x, y, max_grad_norm=1e9).sums
+    plain = torch.autograd.grad(F.cross_entropy(network(x), y, reduction="sum"), list(network.parameters()))
+    torch.testing.assert_close(flat(found), flat(plain))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_empty_batch_is_a_real_batch(name):
+    network = build(name, seed=0)
+    engine = PerExample(network)
+    x, y = torch.zeros(0, 1, 28, 28), torch.zeros(0, dtype=torch.int64)
+    record = engine.gradients(x, y)
+    step = engine.clipped(x, y, max_grad_norm=1.0, pairs=([], []))
+    for sums in (record.clipped_sum(1.0), step.sums):
+        assert [part.shape for part in sums] == [p.shape for p in network.parameters()]
+        assert all((part == 0).all() for part in sums)
+    assert record.norms.shape == step.norms.shape == step.losses.shape == (0,)
+    assert len(record) == 0
+    assert step.distances is not None
+    assert step.distances.shape == record.pair_inner([], []).shape == (0,)
+    assert int(step.non_finite) == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_example(name):
+    data, network = mnist_subset_tensors(), build(name, seed=0)
+    x, y = data.train_x[:1], data.train_y[:1]
+    record = PerExample(network).gradients(x, y)
+    wanted = explicit(network, x, y)
+    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=1e-5, atol=0)
+    torch.testing.assert_close(flat(record.clipped_sum(BOUND)), clipped(wanted, BOUND)[0], rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("pairs", [([0, 2, 4], [1, 3, 5]), ([0, 9, 3], [8, 1, 10])], ids=["near", "across chunks"])
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_chunks_change_nothing(name, pairs):
+    data, network = mnist_subset_tensors(), build(name, seed=6).double()
+    x, y = data.train_x[:11].double(), data.train_y[:11]
+    whole, parts = PerExample(network), PerExample(network, chunk_size=4)
+    one = whole.clipped(x, y, max_grad_norm=BOUND, pairs=pairs)
+    for engine in (whole, parts):
+        step, record = engine.clipped(x, y, max_grad_norm=BOUND, pairs=pairs), engine.gradients(x, y)
+        for norms in (step.norms, record.norms):
+            torch.testing.assert_close(norms, one.norms)
+        torch.testing.assert_close(flat(step.sums), flat(one.sums))
+        torch.testing.assert_close(flat(record.clipped_sum(BOUND)), flat(one.sums))
+        torch.testing.assert_close(step.distances, one.distances)
+        torch.testing.assert_close(record.pair_distances(*pairs, BOUND), one.distances)
+        torch.testing.assert_close(step.pairs.inner, one.pairs.inner)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_an_example_that_is_not_finite_counts_as_nothing(bad):
+    data = mnist_subset_tensors()
+    for name in MODELS:
+        engine = PerExample(build(name, seed=0))
+        x, y = data.train_x[:6].clone(), data.train_y[:6]
+        x[2, 0, 9, 9] = bad
+        before = x.clone()
+        good = torch.tensor([0, 1, 3, 4, 5])
+        step = engine.clipped(x, y, max_grad_norm=1.0, pairs=([0], [1]))
+        without = engine.clipped(x[good], y[good], max_grad_norm=1.0)
+        assert int(step.non_finite) == 1
+        assert not torch.isfinite(step.norms[2])
+        torch.testing.assert_close(flat(step.sums), flat(without.sums))
+        assert torch.isfinite(step.distances).all()
+        torch.testing.assert_close(x, before, equal_nan=True)  # the caller's data
+
+
+def test_the_network_is_left_as_it_was():
+    network = build("cnn", seed=0)
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    data = mnist_subset_tensors()
+    PerExample(network).clipped(data.train_x[:4], data.train_y[:4], max_grad_norm=1.0)
+    for module in network.modules():
+        assert "forward" not in vars(module)
+    assert all(p.grad is None for p in network.parameters())
+    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+
+
+def test_the_network_is_left_as_it_was_after_an_error():
+    network = build("mlp", seed=0)
+    with pytest.raises(RuntimeError):
+        PerExample(network).gradients(torch.zeros(2, 5), torch.zeros(2, dtype=torch.int64))
+    assert all("forward" not in vars(module) for module in network.modules())
+
+
+def test_dropout_between_layers_is_part_of_the_example():
+    """With the same random numbers the sum of the gradients is the gradient of the sum."""
+    network = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3)).double()
+    x, y = torch.randn(5, 6, dtype=torch.float64), torch.tensor([0, 1, 2, 0, 1])
+    torch.manual_seed(1)
+    found = PerExample(network).clipped(x, y, max_grad_norm=1e9).sums
+    torch.manual_seed(1)
+    plain = torch.autograd.grad(F.cross_entropy(network(x), y, reduction="sum"), list(network.parameters()))
+    torch.testing.assert_close(flat(found), flat(plain))
+
+
+class UsesWeightElsewhere(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.layer(x) @ self.layer.weight
+
+
+class MergesExamples(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x.reshape(-1, 3)).reshape(x.shape[0], -1)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)), "mixes examples"),
+        (lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6, track_running_stats=False).eval()), "mixes examples"),
+        (UsesWeightElsewhere, "used outside"),
+        (MergesExamples, "first dimension"),
+        (Tied, "sharing one"),
+        (lambda: nn.Sequential(Scale(), nn.LSTM(6, 3)), "return one tensor"),
+        (nn.Tanh, "trainable parameters"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(make, words):
+    x = torch.randn(4, 6)
+    with pytest.raises(ValueError, match=words), warnings.catch_warnings():
+        PerExample(make(), square_loss).gradients(x, x)
+
+
+def test_dropout_inside_an_unknown_layer_is_refused():
+    layer = Scale()
+    layer.drop = nn.Dropout(0.3)
+    x = torch.randn(4, 6)
+    with pytest.raises(ValueError, match="dropout"):
+        PerExample(layer, square_loss).gradients(x, x)
+    PerExample(layer.eval(), square_loss).gradients(x, x)
+
+
+def test_bad_arguments_are_named():
+    engine = PerExample(build("logistic", seed=0))
+    x, y = torch.zeros(4, 1, 28, 28), torch.zeros(4, dtype=torch.int64)
+    record = engine.gradients(x, y)
+    with pytest.raises(ValueError, match="max_grad_norm=0 "):
+        record.clipped_sum(0.0)
+    with pytest.raises(ValueError, match="max_grad_norm"):
+        engine.clipped(x, y, max_grad_norm=math.nan)
+    with pytest.raises(ValueError, match="target for each of 4"):
+        engine.gradients(x, y[:3])
+    with pytest.raises(ValueError, match=r"second=4 in \[0, 4\)"):
+        record.pair_inner([0], [4])
+    with pytest.raises(ValueError, match="as many first as second"):
+        record.pair_inner([0, 1], [2])
+    with pytest.raises(ValueError, match="whole numbers"):
+        record.pair_inner([0.5], [1.5])
+    with pytest.raises(ValueError, match="weights of shape"):
+        record.weighted_sum(torch.ones(3))
+    with pytest.raises(ValueError, match="chunk_size=0"):
+        PerExample(engine.network, chunk_size=0)
+    with pytest.raises(ValueError, match="loss for each of 4"):
+        PerExample(engine.network, F.cross_entropy).gradients(x, y)
+
+
+def test_fallback_layers_are_named():
+    network = nn.Sequential(nn.Linear(6, 6), Scale(), nn.Linear(6, 2))
+    assert PerExample(network).fallback_layers == ("1 (Scale)",)
+    assert PerExample(Scale()).fallback_layers == ("network (Scale)",)
