@@ -8,7 +8,7 @@ from typing import Any
 
 from dpviz.charts import look, numbers
 from dpviz.charts.labels import pushed_apart
-from dpviz.charts.marks import Floor, Region
+from dpviz.charts.marks import Floor, Point, Region
 
 Annotation = dict[str, Any]
 
@@ -27,6 +27,24 @@ def titles(left: str, margin: dict[str, int], right: str = "") -> list[Annotatio
     if right:
         built.append(small(right, x=1, xanchor="right", xshift=margin["r"] - 4, **above) | font)
     return built
+
+
+def point_hovers(points: Sequence[Point], log_x: bool, log_y: bool) -> list[Annotation]:
+    """An unseen word on each diamond whose hover says what was printed.
+
+    In the unified hover a lone point would show wherever the cursor is, for it is always its trace's nearest.
+    """
+    return [
+        small(
+            "◆◆",
+            x=math.log10(point.x) if log_x else point.x,
+            y=math.log10(point.y) if log_y else point.y,
+            hovertext=f"printed: <b>{point.printed}</b>",
+            captureevents=True,
+            opacity=0,
+        )
+        for point in points
+    ]
 
 
 def floor_lines(floors: Sequence[Floor], down: Callable[[float], float], inner: int) -> list[dict[str, Any]]:

@@ -47,14 +47,13 @@ def _band_end(band: Band, x_shown: tuple[float, float], down: Callable[[float], 
     return end_of(edge, x_shown, down, log_y)
 
 
-def _text(end: End, inner: float, with_value: bool) -> str:
+def _text(end: End, inner: float, with_value: bool) -> tuple[str, float]:
+    """What is written, the name in the line's colour and the value in the theme's; and its width in pixels."""
     arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
-    value = f"  <b>{numbers.epsilon(end.y)}</b>" if with_value else ""
-    return arrow + shortened(end.name, LONGEST) + value
-
-
-def _plain_width(text: str) -> float:
-    return text_width(text.replace("<b>", "").replace("</b>", ""), look.LABEL_SIZE)
+    name = arrow + shortened(end.name, LONGEST)
+    value = f"  {numbers.epsilon(end.y)}" if with_value else ""
+    strong = value if end.faded else f"<b>{value}</b>"
+    return f"<span style='color:{end.color}'>{name}</span>{strong}", text_width(name + value, look.LABEL_SIZE)
 
 
 def end_annotations(
@@ -85,19 +84,25 @@ def end_annotations(
     at_edge = [e.x >= x_shown[1] - 1e-9 * abs(x_shown[1]) for e in ends]
     rises = [0 if edge else 11 for edge in at_edge]  # a name inside the plot stands above its line's end
     wanted = [min(max(e.reach, 0.0), inner) - rise for e, rise in zip(ends, rises, strict=True)]
-    places = pushed_apart(wanted, gap=GAP, low=4, high=inner - 4)
+    places = [0.0] * len(ends)
+    for group in (True, False):  # names beside the plot and names inside it can not meet
+        chosen = [i for i, edge in enumerate(at_edge) if edge is group]
+        for i, place in zip(
+            chosen, pushed_apart([wanted[i] for i in chosen], gap=GAP, low=4, high=inner - 4), strict=True
+        ):
+            places[i] = place
     size = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
     texts = [_text(e, inner, end_values) for e in ends]
-    widths = [_plain_width(text) for text, edge in zip(texts, at_edge, strict=True) if edge]
+    widths = [width for (_, width), edge in zip(texts, at_edge, strict=True) if edge]
     built = []
-    for end, place, text, edge in zip(ends, places, texts, at_edge, strict=True):
+    for end, place, (text, _), edge in zip(ends, places, texts, at_edge, strict=True):
         across = position(end.x, x_shown, log_x)
         x = (1 if edge else math.log10(end.x) if log_x else end.x, "paper" if edge else "x")
         built.append(
             {
                 "text": text,
-                "font": {"size": size, "color": end.color},
-                "opacity": 0.65 if end.faded else 1,
+                "font": {"size": size},
+                "opacity": 0.75 if end.faded else 1,
                 "x": x[0],
                 "xref": x[1],
                 "xanchor": "left" if edge or across < 0.55 else "right",

@@ -18,7 +18,7 @@ from dpviz.charts.ticks import axis, baseline, position, success_ticks
 from dpviz.charts.traces import QUIET, Trace, band_traces, line_traces, point_traces, region_trace
 
 Span = tuple[float, float]
-TOP, BOTTOM, AXIS_ROOM = 34, 52, 66
+TOP, BOTTOM, AXIS_ROOM = 46, 52, 66
 
 
 class Chart(NamedTuple):
@@ -73,6 +73,7 @@ def line_figure(
     )
     everything = [_array(y) for y in [*(v.y for v in lines), *(b.upper for b in bands)]]
     y_shown = _given("y_range", y_range, log_y) or y_span(everything, log_y)
+    visible = [p for p in points if _inside(p, x_shown, y_shown)]
     inner = height - TOP - BOTTOM
     drawn = [line for line in lines if line.seen(log_y).any()]
 
@@ -98,14 +99,15 @@ def line_figure(
         "annotations": names
         + captions.titles(y_title, margin, "P(A): attacker right" if success else "")
         + captions.floor_names(floors, down, inner)
-        + captions.region_names(regions, x_shown, log_x),
+        + captions.region_names(regions, x_shown, log_x)
+        + captions.point_hovers(visible, log_x, log_y),
         "shapes": captions.floor_lines(floors, down, inner),
     }
     data = [t for r in regions if (t := region_trace(r, x_shown, *y_shown))]
     data += [trace for band in bands for trace in band_traces(band, log_y=log_y)]
     for line in sorted(drawn, key=lambda v: not v.faded):
-        data += line_traces(line, log_y=log_y, success=success)
-    data += point_traces([p for p in points if _inside(p, x_shown, y_shown)])
+        data += line_traces(line, log_y=log_y, success=success, x_shown=x_shown)
+    data += point_traces(visible)
     if success:
         layout["yaxis2"] = _success_axis(y_shown, log_y, inner, room)
         data.append(_unseen(x_shown, y_shown) | {"yaxis": "y2"})

@@ -35,8 +35,8 @@ def mini_line(lines: Sequence[Line], *, log_x: bool = False, log_y: bool = False
         ends = [float(np.log10(v)) if log else v for v in span]
         return bare | {"type": "log" if log else "linear", "range": ends}
 
-    traces = [t for v in drawn for t in line_traces(v, log_y=log_y, success=False)]
-    traces = [t for v in drawn for t in line_traces(v, log_y=log_y, success=False)]
+    traces = [t for v in drawn for t in line_traces(v, log_y=log_y, success=False, x_shown=x_shown)]
+    traces = [t for v in drawn for t in line_traces(v, log_y=log_y, success=False, x_shown=x_shown)]
     data = [t | {"hoverinfo": "skip", "hovertemplate": None, "customdata": None} for t in traces]
     if not data:
         data = [{"type": "scatter", "x": [x_shown[0]], "y": [y_shown[0]], "mode": "markers", "opacity": 0} | QUIET]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Band, Column, Line, Point, Region, short_floats
@@ -21,73 +22,92 @@ def number_format(values: Array) -> str:
     return ".3r" if values.max() < 1e5 and np.abs(values).min() >= 1e-4 else ".3~g"
 
 
-def _columns(line: Line, success: bool) -> list[Column]:
-    columns = [c for c in line.hover if not _all_nan(c)]
-    if success:
-        columns.append(Column("P(A)", numbers.attack_probabilities(np.asarray(line.y, dtype=np.float64))))
-    return columns
-
-
 def _all_nan(column: Column) -> bool:
     kept = np.asarray(column.values)
     return kept.dtype.kind == "f" and bool(np.isnan(kept).all())
 
 
-def _values(column: Column) -> tuple[list[Any], str]:
-    """A column's values and how the template writes them; numbers with gaps become texts."""
+def _all_finite(column: Column) -> bool:
     kept = np.asarray(column.values)
-    if kept.dtype.kind not in "fiu":
-        return list(column.values), ""
-    if np.isfinite(kept).all():
-        return short_floats(kept), ":" + column.d3_format
-    return [numbers.plain(float(v), digits=4) for v in kept], ""
+    return kept.dtype.kind in "fiu" and bool(np.isfinite(kept).all())
 
 
-def hover_of(line: Line, seen: Array, success: bool) -> tuple[str, list[tuple[Any, ...]]]:
-    """The hover template of a line and its custom data, a tuple of column values for each point."""
-    columns = _columns(line, success)
-    parts = [_values(column) for column in columns]
-    facts = "".join(
-        f" · {column.name} %{{customdata[{i}]{form}}}"
-        for i, (column, (_, form)) in enumerate(zip(columns, parts, strict=True))
-    )
-    color = look.rgba(line.hue, 0.75) if line.faded else line.hue
-    name = f"<span style='color:{color}'>{line.name}</span>"
-    template = f"{name}  <b>%{{y:{number_format(seen)}}}</b>{facts}<extra></extra>"
-    return template, list(zip(*(values for values, _ in parts), strict=True))
+def _texts(column: Column) -> list[str]:
+    kept = np.asarray(column.values)
+    return [numbers.plain(float(v), digits=4) if kept.dtype.kind in "fiu" else str(v) for v in kept.tolist()]
 
 
-def line_traces(line: Line, *, log_y: bool, success: bool) -> list[Trace]:
-    """A line: one trace, or solid part, dotted tail and the tail's unseen hover points.
+def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple[str, dict[str, list[Any]]]:
+    """The hover template of a line, `value` being how it writes y, and the lists that the template reads.
 
-    The tail's drawn trace has no hover, for its first point is the solid part's last one and would be listed twice.
+    A list that will get "–" where there are `gaps` holds texts only: d3 would write "NaN" for it.
+
+    Facts go into flat lists (customdata for the line's own, text for P(A)): Plotly checks every element of a nested
+    list on its own, which cost a third of the time of a redraw.
+    """
+    columns = [c for c in line.hover if not _all_nan(c)]
+    template = f"<span style='color:{look.rgba(line.hue, 0.75) if line.faded else line.hue}'>{line.name}</span>"
+    template += f"  <b>{value}</b>"
+    read: dict[str, list[Any]] = {}
+    if len(columns) == 1 and not gaps and _all_finite(columns[0]):
+        read["customdata"] = short_floats(columns[0].values)
+        template += f" · {columns[0].name} %{{customdata:{columns[0].d3_format}}}"
+    elif columns:
+        named = [[f"{column.name} {text}" for text in _texts(column)] for column in columns]
+        read["customdata"] = [" · ".join(facts) for facts in zip(*named, strict=True)]
+        template += " · %{customdata}"
+    if success:
+        read["text"] = numbers.attack_probabilities(np.asarray(line.y, dtype=np.float64))
+        template += " · P(A) %{text}"
+    return template + "<extra></extra>", read
+
+
+def line_traces(line: Line, *, log_y: bool, success: bool, x_shown: tuple[float, float]) -> list[Trace]:
+    """A line as traces: one where it is whole; else what is drawn and what the hover reads are apart.
+
+    Plotly's unified hover takes each trace's nearest point, however far: a line with a gap would show a value that was
+    true elsewhere, and a line of two traces (solid, then dotted) would show twice. So such a line gets one unseen trace
+    over the whole x range, with "–" where there is nothing.
     """
     shown = line.seen(log_y)
-    y = np.where(shown, np.asarray(line.y, dtype=np.float64), np.nan)
-    xs, ys = short_floats(line.x), short_floats(y)
-    template, custom = hover_of(line, y[shown], success)
+    x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64)
+    xs, ys = short_floats(x), short_floats(np.where(shown, y, np.nan))
     stroke = {"color": line.hue, "width": line.width, "dash": line.dash}
-    common = {"type": "scatter", "name": line.name, "hovertemplate": template, "opacity": 0.45 if line.faded else 1}
-
-    def part(first: int, last: int, **more: Any) -> Trace:
-        data = {"customdata": custom[first:last]} if custom else {}
-        return common | {"x": xs[first:last], "y": ys[first:last]} | data | more
-
-    turn = len(xs)
-    if line.dotted_from is not None:
-        turn = int(np.searchsorted(np.asarray(line.x, dtype=np.float64), line.dotted_from))
-    traces = [part(0, turn, mode="lines", line=stroke)] if turn > 0 else []
+    common: Trace = {"type": "scatter", "mode": "lines", "name": line.name, "opacity": 0.55 if line.faded else 1}
+    whole = bool(shown.all()) and x[0] <= x_shown[0] and x[-1] >= x_shown[1]
+    if whole and line.dotted_from is None:
+        template, read = hover_of(line, f"%{{y:{number_format(y)}}}", success)
+        return [common | {"x": xs, "y": ys, "line": stroke, "hovertemplate": template} | read]
+    turn = len(xs) if line.dotted_from is None else int(np.searchsorted(x, line.dotted_from))
+    traces = [common | {"x": xs[:turn], "y": ys[:turn], "line": stroke} | QUIET] if turn else []
     if turn < len(xs):
-        joint = max(turn - 1, 0)
-        dotted = {"x": xs[joint:], "y": ys[joint:], "mode": "lines", "line": stroke | {"dash": "dot"}}
-        traces.append({"type": "scatter", "opacity": common["opacity"]} | dotted | QUIET)
-        traces.append(part(turn, len(xs), mode="markers", marker={"color": line.hue, "opacity": 0, "size": 1}))
+        tail = slice(max(turn - 1, 0), None)
+        traces.append(common | {"x": xs[tail], "y": ys[tail], "line": stroke | {"dash": "dot"}} | QUIET)
     alone = np.flatnonzero(shown & ~np.r_[False, shown[:-1]] & ~np.r_[shown[1:], False]).tolist()
     if alone:
         # Points whose neighbours are both missing: no line would show them.
-        dots = {"mode": "markers", "marker": {"color": line.hue, "size": 5}, "opacity": common["opacity"]}
-        traces.append({"type": "scatter", "x": [xs[i] for i in alone], "y": [ys[i] for i in alone]} | dots | QUIET)
-    return traces
+        dots = {"mode": "markers", "marker": {"color": line.hue, "size": 5}}
+        traces.append(common | {"x": [xs[i] for i in alone], "y": [ys[i] for i in alone]} | dots | QUIET)
+    return [*traces, _hover_trace(line, x, y, shown, success, x_shown)]
+
+
+def _hover_trace(
+    line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, x_shown: tuple[float, float]
+) -> Trace:
+    """An unseen trace over the whole x range that the hover reads; where nothing is drawn it sits on a neighbour."""
+    template, read = hover_of(line, "%{hovertext}", success, gaps=True)
+    read["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]
+    nearest = np.maximum.accumulate(np.where(shown, np.arange(len(y)), int(np.argmax(shown))))
+    read |= {"x": short_floats(x, 9), "y": short_floats(y[nearest])}
+    for end, beyond, at in ((x_shown[0], x[0] > x_shown[0], 0), (x_shown[1], x[-1] < x_shown[1], -1)):
+        if beyond:
+            # Two points without a value: one right beside the line's end, one at the edge of the chart.
+            new = sorted([float(x[at] + (end - x[at]) * 1e-3), float(end)])
+            for key, values in read.items():
+                more = new if key == "x" else [values[at] if key == "y" else "–"] * 2
+                read[key] = more + values if at == 0 else values + more
+    unseen = {"type": "scatter", "mode": "lines", "line": {"width": 0, "color": line.hue}, "opacity": 0}
+    return unseen | {"name": line.name, "hovertemplate": template} | read
 
 
 def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
@@ -97,16 +117,18 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     if not good.any():
         return []
     low, high = short_floats(lower[good]), short_floats(upper[good])
-    edge = {"color": look.BAND, "width": 3}
-    base = {"type": "scatter", "mode": "lines", "x": short_floats(x[good]), "line": edge, "name": band.name}
+    xs = short_floats(x[good])
     form = number_format(upper[good])
-    template = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
-    fill = {"fill": "tonexty", "fillcolor": look.BAND, "customdata": low, "hovertemplate": template}
-    return [base | QUIET | {"y": low}, base | {"y": high} | fill]
+    # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
+    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": look.BAND} | QUIET
+    hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
+    unseen = {"opacity": 0, "x": xs, "y": high, "customdata": low, "hovertemplate": hover, "name": band.name}
+    base = {"type": "scatter", "mode": "lines", "line": {"color": look.BAND, "width": 3}}
+    return [base | area, base | unseen]
 
 
 def point_traces(points: Sequence[Point]) -> list[Trace]:
-    """Published values as diamonds with a ring that parts them from the line below."""
+    """Published values as diamonds with a ring; what was printed is in `captions.point_hovers`."""
     if not points:
         return []
     colors = [look.style(point.family).color for point in points]
@@ -117,9 +139,8 @@ def point_traces(points: Sequence[Point]) -> list[Trace]:
             "mode": "markers",
             "x": short_floats([point.x for point in points]),
             "y": short_floats([point.y for point in points]),
-            "marker": {"symbol": "diamond", "size": 11, "color": colors, "line": ring},
-            "customdata": [point.printed for point in points],
-            "hovertemplate": "◆ printed: <b>%{customdata}</b><extra></extra>",
+            "marker": {"symbol": "diamond", "size": 10, "color": colors, "line": ring},
+            "hoverinfo": "skip",
             "name": "published",
             "cliponaxis": False,
         }
