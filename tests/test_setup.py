@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+        command, cwd=cwd, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
     )
 
 
@@ -53,11 +53,17 @@ class TestFindPython:
     def test_names_that_do_not_start_are_passed_over(self, tmp_path: Path) -> None:
         python_that_says(tmp_path, "python3", "pyenv: python3: command not found")
         (tmp_path / "python3.12").symlink_to(sys.executable)
-        found = run("/bin/sh", "tools/find_python.sh", "", PATH=str(tmp_path))
+        found = run("/bin/sh", ROOT / "tools/find_python.sh", "", cwd=tmp_path, PATH=str(tmp_path))
         assert (found.returncode, found.stdout.strip()) == (0, "python3.12")
 
+    def test_the_environment_that_is_there_stays(self, tmp_path: Path) -> None:
+        (tmp_path / ".venv/bin").mkdir(parents=True)
+        (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+        found = run("/bin/sh", ROOT / "tools/find_python.sh", "", cwd=tmp_path)
+        assert (found.returncode, found.stdout.strip()) == (0, ".venv/bin/python")
+
     def test_no_python_at_all(self, tmp_path: Path) -> None:
-        found = run("/bin/sh", "tools/find_python.sh", "", PATH=str(tmp_path))
+        found = run("/bin/sh", ROOT / "tools/find_python.sh", "", cwd=tmp_path, PATH=str(tmp_path))
         assert found.returncode == 1
         [line] = found.stderr.splitlines()
         assert "none was found" in line

@@ -16,6 +16,12 @@ if [ -n "$1" ]; then
     exit 1
 fi
 
+# What .venv was made with stays, so that PYTHON= need not be named twice; without pip it was not made by us.
+if suits .venv/bin/python && .venv/bin/python -c 'import pip' 2>/dev/null; then
+    echo .venv/bin/python
+    exit 0
+fi
+
 for candidate in python3 python3.13 python3.12 python3.11 python3.14 python; do
     if suits "$candidate"; then
         echo "$candidate"
