@@ -38,7 +38,9 @@ def mp_cost(distances: list[float], std: float, rate: float, steps: int, order: 
     grown = []
     for d in distances:
         u = (mpmath.mpf(d) / mpmath.mpf(std)) ** 2
-        terms = (mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1))
+        terms = (
+            mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1)
+        )
         grown.append(mpmath.fsum(terms) ** steps)
     mean = mpmath.fsum(grown) / size
     spread = mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in grown) / size)
@@ -103,12 +105,12 @@ def test_equal_distances_are_the_moments_accountant(steps: int, expected: float,
 )
 @settings(max_examples=60, deadline=None)
 def test_equal_distances_cost_psi(distance: float, std: float, rate: float, steps: int, order: int) -> None:
-    (found,) = bayesian_cost(
-        np.full(7, distance), noise_std=std, sample_rate=rate, total_steps=steps, orders=[order]
-    )
+    (found,) = bayesian_cost(np.full(7, distance), noise_std=std, sample_rate=rate, total_steps=steps, orders=[order])
     with mpmath.workdps(60):
         u, q, n = (mpmath.mpf(distance) / mpmath.mpf(std)) ** 2, mpmath.mpf(rate), order + 1
-        terms = (mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1))
+        terms = (
+            mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1)
+        )
         truth = float(mpmath.log(mpmath.fsum(terms)))
     assert found == pytest.approx(truth, rel=1e-12)
 
@@ -153,9 +155,7 @@ def test_a_longer_plan_costs_more_a_step() -> None:
     factor=st.floats(1, 10),
 )
 @settings(max_examples=50, deadline=None)
-def test_monotone(
-    seed: int, size: int, std: float, rate: float, steps: int, delta: float, factor: float
-) -> None:
+def test_monotone(seed: int, size: int, std: float, rate: float, steps: int, delta: float, factor: float) -> None:
     distances = np.random.default_rng(seed).weibull(1.0, size)
 
     def epsilon(**changed: Any) -> float:
@@ -186,9 +186,7 @@ def test_shapes() -> None:
     distances = np.random.default_rng(0).random(20)
     assert isinstance(bayesian_epsilon(distances, steps=5, **PLAIN), float)
     assert bayesian_epsilon(distances, steps=[5], **PLAIN).shape == (1,)
-    grid = bayesian_epsilon(
-        distances, noise_std=4.0, sample_rate=0.01, steps=[[1, 2, 3]], delta_mu=[[1e-5], [1e-9]]
-    )
+    grid = bayesian_epsilon(distances, noise_std=4.0, sample_rate=0.01, steps=[[1, 2, 3]], delta_mu=[[1e-5], [1e-9]])
     assert grid.shape == (2, 3)
     assert grid[1, 2] == bayesian_epsilon(distances, noise_std=4.0, sample_rate=0.01, steps=3, delta_mu=1e-9)
     assert bayesian_cost(distances, noise_std=4.0, sample_rate=0.01, total_steps=3, orders=[1, 2]).shape == (2,)
@@ -198,12 +196,16 @@ def test_shapes() -> None:
 def test_extreme_but_legal(reading: str) -> None:
     distances = np.random.default_rng(0).weibull(0.5, 3000)
     steps = [1, 10**9]
-    quiet = bayesian_bound(
-        distances, noise_std=1000.0, sample_rate=1e-9, steps=steps, delta_mu=0.5, reading=reading
-    )
+    quiet = bayesian_bound(distances, noise_std=1000.0, sample_rate=1e-9, steps=steps, delta_mu=0.5, reading=reading)
     assert np.isfinite(quiet.epsilon).all()
     tiny = bayesian_epsilon(
-        distances, noise_std=1000.0, sample_rate=1e-9, steps=steps, delta_mu=1e-300, estimator_failure=1e-305, reading=reading
+        distances,
+        noise_std=1000.0,
+        sample_rate=1e-9,
+        steps=steps,
+        delta_mu=1e-300,
+        estimator_failure=1e-305,
+        reading=reading,
     )
     assert tiny == pytest.approx(300 * math.log(10) / 32, rel=0.01)
     loud = bayesian_epsilon(

@@ -92,9 +92,7 @@ def test_large_sample_over_all_steps() -> None:
     orders = np.array([1.0, 4, 16, 32])
     for family in ("clipped", "two humps", "uniform"):
         distances = draw(family, 50_000, 3)
-        found = bayesian_epsilon(
-            distances, noise_std=4.0, sample_rate=0.01, steps=steps, delta_mu=1e-5, orders=orders
-        )
+        found = bayesian_epsilon(distances, noise_std=4.0, sample_rate=0.01, steps=steps, delta_mu=1e-5, orders=orders)
         for one, epsilon in zip(steps, found, strict=True):
             truth = ((direct(distances, 4.0, 0.01, one, orders, 1e-15) - math.log(1e-5 - 1e-15)) / orders).min()
             assert truth * (1 - 1e-12) <= epsilon <= truth * 1.001

@@ -36,9 +36,13 @@ def mp_population(shape: float, limit: float, std: float, rate: float, steps: in
 
         def grown(d: mpmath.mpf) -> mpmath.mpf:
             u = (d / mpmath.mpf(std)) ** 2
-            return mpmath.fsum(
-                mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1)
-            ) ** steps
+            return (
+                mpmath.fsum(
+                    mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2)
+                    for k in range(n + 1)
+                )
+                ** steps
+            )
 
         top = mpmath.mpf(limit) ** mpmath.mpf(shape)
         inside = mpmath.quad(
@@ -49,7 +53,12 @@ def mp_population(shape: float, limit: float, std: float, rate: float, steps: in
 
 @pytest.mark.parametrize(
     ("shape", "limit", "std", "rate", "steps", "order"),
-    [(0.5, 1.0, 4.0, 0.01, 1000, 4), (1.0, 2.0, 2.0, 0.1, 50, 2), (2.0, 1.5, 1.0, 0.5, 3, 8), (0.5, 1.0, 9.0, 1e-4, 10, 3)],
+    [
+        (0.5, 1.0, 4.0, 0.01, 1000, 4),
+        (1.0, 2.0, 2.0, 0.1, 50, 2),
+        (2.0, 1.5, 1.0, 0.5, 3, 8),
+        (0.5, 1.0, 9.0, 1e-4, 10, 3),
+    ],
 )
 def test_population_cost(shape: float, limit: float, std: float, rate: float, steps: int, order: int) -> None:
     found = population_cost(
