@@ -23,7 +23,7 @@ from torch.autograd.function import once_differentiable
 from dpviz import _validate
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.products import Products
-from dpviz.training.record import Chunk, GradientRecord, PairProducts, checked_norm, checked_pairs, clip_factors
+from dpviz.training.record import Chunk, GradientRecord, PairProducts, Part, checked_norm, checked_pairs, clip_factors
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -120,7 +120,7 @@ class PerExample:
             if wanted is not None and local:
                 found.append(_pairs_in(chunk, wanted))
             if local:
-                chunk.products.clear()
+                chunk.parts.clear()
             kept.append(chunk)
         record = GradientRecord(self.parameters, kept)
         products = None
@@ -159,12 +159,12 @@ class PerExample:
                 "Expected every parameter to be used by its own layer only; one is used outside, where its per-example "
                 "gradients cannot be followed. Wrap that computation in a module that holds the parameter."
             )
-        products = [
-            (tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
+        parts = [
+            Part(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
             for layer in self._layers
             if layer in tape
         ]
-        return Chunk(start, products, losses.detach(), outputs.detach())
+        return Chunk(start, parts, losses.detach(), outputs.detach())
 
     @contextmanager
     def _tapped(self, tape: dict[Layer, Products], anchor: Tensor, examples: int) -> Iterator[None]:

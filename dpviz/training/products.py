@@ -22,6 +22,13 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return products
 
 
+def sum_of(parts: Sequence[Tensor]) -> Tensor:
+    """Their sum, written into the first: cheaper than stacking a few small tensors."""
+    for part in parts[1:]:
+        parts[0].add_(part)
+    return parts[0]
+
+
 class Products(ABC):
     """Gradients g_1 … g_b of one layer's trainable parameters, one for each example of a chunk."""
 
@@ -36,6 +43,14 @@ class Products(ABC):
     @abstractmethod
     def select(self, rows: Tensor) -> Self:
         """The examples `rows` alone, in double precision, for differences that cancel."""
+
+    @abstractmethod
+    def slice(self, start: int, end: int) -> Self:
+        """The examples from `start` to before `end`, not copied."""
+
+    @abstractmethod
+    def entries(self) -> int:
+        """How many numbers are kept for one example."""
 
     @abstractmethod
     def inner(self, other: Self) -> Tensor:
@@ -91,6 +106,12 @@ class Factored(Products):
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.inputs[rows].double(), self.outputs[rows].double(), weight=self.weight, bias=self.bias)
 
+    def slice(self, start: int, end: int) -> Self:
+        return type(self)(self.inputs[start:end], self.outputs[start:end], weight=self.weight, bias=self.bias)
+
+    def entries(self) -> int:
+        return self.inputs.shape[1] * (self.inputs.shape[2] + self.outputs.shape[2])
+
     def zero(self, rows: Tensor) -> None:
         # Not in place: the inputs may be the caller's own data.
         self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
@@ -110,17 +131,23 @@ class Dense(Products):
 
     def squared_norms(self) -> Tensor:
         norms = [torch.linalg.vector_norm(gradient, dim=1).square_() for gradient in self.gradients]
-        return torch.stack(norms).sum(0)
+        return sum_of(norms)
 
     def inner(self, other: Self) -> Tensor:
         dots = [dot(mine, theirs) for mine, theirs in zip(self.gradients, other.gradients, strict=True)]
-        return torch.stack(dots).sum(0)
+        return sum_of(dots)
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         return tuple(weights @ gradient for gradient in self.gradients)
 
     def select(self, rows: Tensor) -> Self:
         return type(self)([gradient[rows].double() for gradient in self.gradients])
+
+    def slice(self, start: int, end: int) -> Self:
+        return type(self)([gradient[start:end] for gradient in self.gradients])
+
+    def entries(self) -> int:
+        return sum(gradient.shape[1] for gradient in self.gradients)
 
     def zero(self, rows: Tensor) -> None:
         self.gradients = tuple(gradient.masked_fill(rows[:, None], 0.0) for gradient in self.gradients)
@@ -152,6 +179,12 @@ class Rows(Products):
 
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.indices[rows], self.outputs[rows].double(), size=self.size)
+
+    def slice(self, start: int, end: int) -> Self:
+        return type(self)(self.indices[start:end], self.outputs[start:end], size=self.size)
+
+    def entries(self) -> int:
+        return self.outputs.shape[1] * self.outputs.shape[2]
 
     def zero(self, rows: Tensor) -> None:
         self.outputs = self.outputs.masked_fill(rows[:, None, None], 0.0)

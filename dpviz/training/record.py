@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from dpviz import _validate
-from dpviz.training.products import Products
+from dpviz.training.layers import Layer
+from dpviz.training.products import Products, sum_of
 
 Tensor = torch.Tensor
 
@@ -37,24 +38,34 @@ def clip_factors(norms: Tensor, max_grad_norm: float) -> Tensor:
     return torch.where(torch.isfinite(norms), factors, 0.0)
 
 
+class Part(NamedTuple):
+    """Per-example gradients of one layer, and where its parameters stand among the engine's."""
+
+    layer: Layer
+    positions: tuple[int, ...]
+    products: Products
+
+
+# About as many double-precision numbers of a pair's two gradients fit the cache closest to a core.
+_PAIR_BLOCK = 1 << 16
+
+
 class Chunk:
     """Gradients of consecutive examples, layer by layer.
 
     Attributes:
         start: Position of the first example in the batch.
-        products: What each layer that was reached holds, with the positions of its parameters in the engine's order.
+        parts: What each layer that was reached holds.
         norms, losses, outputs: As in `GradientRecord`.
     """
 
-    def __init__(
-        self, start: int, products: list[tuple[tuple[int, ...], Products]], losses: Tensor, outputs: Tensor
-    ) -> None:
+    def __init__(self, start: int, parts: list[Part], losses: Tensor, outputs: Tensor) -> None:
         self.start = start
-        self.products = products
+        self.parts = parts
         self.losses = losses
         self.outputs = outputs
-        squares = [product.squared_norms() for _, product in products]
-        self.norms = torch.stack(squares).sum(0).sqrt_() if squares else torch.zeros_like(losses)
+        squares = [part.products.squared_norms() for part in parts]
+        self.norms = sum_of(squares).sqrt_() if squares else torch.zeros_like(losses)
         self._drop_non_finite()
 
     def _drop_non_finite(self) -> None:
@@ -64,25 +75,37 @@ class Chunk:
         """
         broken = ~torch.isfinite(self.norms)
         if self.norms.device.type != "cpu" or bool(broken.any()):
-            for _, product in self.products:
-                product.zero(broken)
+            for part in self.parts:
+                part.products.zero(broken)
 
     def __len__(self) -> int:
         return self.norms.shape[0]
 
     def add_weighted_sum(self, weights: Tensor, sums: Sequence[Tensor]) -> None:
         """sums += Σ_i w_i g_i; where the norm is not finite the example counts as 0."""
-        for positions, product in self.products:
-            for position, part in zip(positions, product.weighted_sum(weights), strict=True):
-                sums[position].add_(part.view_as(sums[position]))
+        for layer, positions, products in self.parts:
+            for position, found in zip(positions, layer.arrange(products.weighted_sum(weights)), strict=True):
+                sums[position].add_(found.reshape(sums[position].shape))
 
     def pairs(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
-        """⟨g_i, h_i⟩, ⟨h_i, h_i⟩ … as a (3, p) stack in the order of `PairProducts`."""
+        """Products of g_i here with h_i of another chunk, or of this one: (3, p) in the order of `PairProducts`."""
         found = torch.zeros(3, rows.shape[0], dtype=torch.float64, device=self.norms.device)
-        for (_, mine), (_, theirs) in zip(self.products, other.products, strict=True):
-            first, second = mine.select(rows), theirs.select(other_rows)
-            found += torch.stack((first.inner(first), second.inner(second), first.inner(second)))
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            block = max(1, _PAIR_BLOCK // mine.products.entries())
+            for start in range(0, rows.shape[0], block):
+                here = slice(start, start + block)
+                found[:, here] += _pair_block(mine.products, rows[here], theirs.products, other_rows[here])
         return found
+
+
+def _pair_block(mine: Products, rows: Tensor, theirs: Products, other_rows: Tensor) -> Tensor:
+    pairs = rows.shape[0]
+    if mine is theirs:
+        both = mine.select(torch.cat((rows, other_rows)))
+        squares, inner = both.squared_norms().view(2, pairs), both.slice(0, pairs).inner(both.slice(pairs, 2 * pairs))
+        return torch.cat((squares, inner[None]))
+    first, second = mine.select(rows), theirs.select(other_rows)
+    return torch.stack((first.squared_norms(), second.squared_norms(), first.inner(second)))
 
 
 class GradientRecord:

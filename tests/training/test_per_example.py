@@ -238,7 +238,7 @@ def test_pair_distances_are_those_of_the_differences(name, bound):
 
 
 def test_equal_and_nearly_equal_gradients_keep_their_distance():
-    """In single precision ‖g_i‖² + ‖g_j‖² − 2⟨g_i, g_j⟩ is lost below 3e-4 of the norm, and here they are 1e-5 apart."""
+    """In single precision ‖g_i‖² + ‖g_j‖² − 2⟨g_i, g_j⟩ is lost below 3e-4 of the norm; here, 1e-5."""
     network = build("mlp", seed=2).double()
     data = mnist_subset_tensors()
     image = data.train_x[:1].double()

@@ -30,6 +30,10 @@ class Layer(ABC):
     def trains(parameter: Tensor | None) -> bool:
         return parameter is not None and parameter.requires_grad
 
+    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Sums of the products' gradients in the order of the parameters' own entries, where products keep another."""
+        return sums
+
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The module's output for `x`, and tensors that `backward` wants back. Runs without recording gradients."""

@@ -17,21 +17,28 @@ Tensor = torch.Tensor
 Pair = tuple[int, int]
 
 
-def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Tensor:
-    """The patches that a kernel sees in `x` (b, c, h, w): shape (b, c·kh·kw, positions).
+# Up to so many input channels, multiplying patches beats the convolution of the CPU library by 2 to 3 times, and the
+# patches are wanted for the gradients anyway.
+_FEW_CHANNELS = 4
 
-    A strided view copied once; 1.4 to 2 times as fast on a CPU as `F.unfold`.
+
+def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Tensor:
+    """The patches that a kernel sees in `x` (b, c, h, w): shape (b, positions, kh·kw·c), channels varying fastest.
+
+    A strided view of the picture with its channels last, copied once: the runs it copies are long, which makes it 4
+    to 8 times as fast on a CPU as `F.unfold`.
     """
     if padding != (0, 0):
         x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
-    b, c, height, width = x.shape
+    x = x.permute(0, 2, 3, 1).contiguous()
+    b, height, width, c = x.shape
     rows = (height - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
     columns = (width - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1
-    steps = x.stride()
-    within = (dilation[0] * steps[2], dilation[1] * steps[3])
-    between = (stride[0] * steps[2], stride[1] * steps[3])
-    view = x.as_strided((b, c, *kernel, rows, columns), (*steps[:2], *within, *between), x.storage_offset())
-    return view.reshape(b, c * kernel[0] * kernel[1], rows * columns)
+    example, down, across, _ = x.stride()
+    between = (stride[0] * down, stride[1] * across)
+    within = (dilation[0] * down, dilation[1] * across)
+    view = x.as_strided((b, rows, columns, *kernel, c), (example, *between, *within, 1))
+    return view.reshape(b, rows * columns, kernel[0] * kernel[1] * c)
 
 
 class Conv2dLayer(Layer):
@@ -45,7 +52,13 @@ class Conv2dLayer(Layer):
         conv = cast(nn.Conv2d, self.module)
         if x.ndim != 4:
             raise ValueError(f"Expected the input of {self.name} as (examples, c, h, w), found {tuple(x.shape)}.")
-        return F.conv2d(x, conv.weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
+        if conv.in_channels > _FEW_CHANNELS or conv.groups > 1 or x.device.type != "cpu":
+            return F.conv2d(x, conv.weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
+        found = self._patches(conv, x)
+        y = torch.matmul(_rows(conv.weight), found.transpose(1, 2))  # (b, o, t)
+        if conv.bias is not None:
+            y += conv.bias[:, None]
+        return y.view(x.shape[0], conv.out_channels, *_output_size(conv, x)), (found,)
 
     def backward(
         self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
@@ -56,26 +69,55 @@ class Conv2dLayer(Layer):
             to_input = conv2d_input(  # type: ignore[no-untyped-call]
                 x.shape, conv.weight, gradient, conv.stride, conv.padding, conv.dilation, conv.groups
             )
-        return to_input, self._products(conv, x, gradient.flatten(2))
-
-    def _products(self, conv: nn.Conv2d, x: Tensor, outputs: Tensor) -> Products:
-        """From x (b, c, h, w) and output gradients (b, o, t)."""
+        outputs = gradient.flatten(2)  # (b, o, t)
         weight, bias = self.trains(conv.weight), self.trains(conv.bias)
         if not weight:
-            return Dense([outputs.sum(2)])
-        found = patches(
+            return to_input, Dense([outputs.sum(2)])
+        found = kept[0] if kept else self._patches(conv, x)
+        if conv.groups == 1 and gram_is_cheaper(found.shape[1], found.shape[2], conv.out_channels):
+            return to_input, Factored(found, outputs.transpose(1, 2), weight=True, bias=bias)
+        gradients = [_written_out(found, outputs, conv)]
+        if bias:
+            gradients.append(outputs.sum(2))
+        return to_input, Dense(gradients)
+
+    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        conv = cast(nn.Conv2d, self.module)
+        if not self.trains(conv.weight):
+            return sums
+        weight = sums[0].view(conv.out_channels, *conv.kernel_size, conv.in_channels // conv.groups)
+        return weight.permute(0, 3, 1, 2), *sums[1:]
+
+    @staticmethod
+    def _patches(conv: nn.Conv2d, x: Tensor) -> Tensor:
+        return patches(
             x,
             kernel=cast(Pair, conv.kernel_size),
             stride=cast(Pair, conv.stride),
             padding=cast(Pair, conv.padding),
             dilation=cast(Pair, conv.dilation),
         )
-        b, k, t = found.shape
-        groups, o = conv.groups, outputs.shape[1]
-        if groups == 1 and gram_is_cheaper(t, k, o):
-            return Factored(found.transpose(1, 2), outputs.transpose(1, 2), weight=True, bias=bias)
-        by_group = outputs.reshape(b * groups, o // groups, t)
-        gradients = [torch.bmm(by_group, found.view(b * groups, k // groups, t).transpose(1, 2)).view(b, -1)]
-        if bias:
-            gradients.append(outputs.sum(2))
-        return Dense(gradients)
+
+
+def _rows(weight: Tensor) -> Tensor:
+    """A kernel (o, c, kh, kw) as the matrix that multiplies patches, (o, kh·kw·c)."""
+    return weight.permute(0, 2, 3, 1).flatten(1)
+
+
+def _output_size(conv: nn.Conv2d, x: Tensor) -> Pair:
+    sizes = []
+    for side, length in enumerate(x.shape[2:]):
+        seen = conv.dilation[side] * (conv.kernel_size[side] - 1) + 1
+        sizes.append((length + 2 * int(conv.padding[side]) - seen) // conv.stride[side] + 1)
+    return sizes[0], sizes[1]
+
+
+def _written_out(found: Tensor, outputs: Tensor, conv: nn.Conv2d) -> Tensor:
+    """The kernel's gradient of each example, (b, o·kh·kw·c/groups), from patches (b, t, k) and outputs (b, o, t)."""
+    b, o, t = outputs.shape
+    groups = conv.groups
+    if groups == 1:
+        return torch.bmm(outputs, found).flatten(1)
+    by_group = found.view(b, t, -1, groups, conv.in_channels // groups).permute(0, 3, 1, 2, 4)
+    inputs = by_group.reshape(b * groups, t, -1)
+    return torch.bmm(outputs.reshape(b * groups, o // groups, t), inputs).view(b, -1)
