@@ -39,7 +39,7 @@ class BayesianBound:
     """ε_μ at every point with what decided it; arrays of one shared shape.
 
     Attributes:
-        epsilon: the bound; inf where it exceeds what numbers hold.
+        epsilon: the bound; inf where (d/σ)² exceeds what numbers hold (the tail's facts are then NaN).
         order: α = λ + 1 of the deciding moment order λ.
         at_grid_end: True where λ is the first or last order tried: other orders might do better.
         floor: ln(1/(δ_μ − Γ))/λ_max, below which no ε can be with these orders.
@@ -124,7 +124,7 @@ def _evaluate(
     columns: npt.NDArray[np.intp],
     level: int,
 ) -> None:
-    """Writes one level's answers into `found` where wanted; all rows together when an order needs them all."""
+    """Writes one level's answers into `found` where wanted, the rows of an order together."""
     for column in columns:
         rows = np.flatnonzero(wanted[:, column])
         (answer,) = estimator.log_means(total_steps[rows], np.array([column]), level)
