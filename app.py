@@ -2,5 +2,10 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="dpviz", layout="wide")
-st.navigation([st.Page("pages/home.py", title="Home", default=True)]).run()
+st.set_page_config(page_title="dpviz · see differential privacy", page_icon=":material/shield:", layout="wide")
+st.navigation(
+    [
+        st.Page("pages/home.py", title="Home", icon=":material/home:", default=True),
+        st.Page("pages/compose.py", title="Compose", icon=":material/stacked_line_chart:"),
+    ]
+).run()

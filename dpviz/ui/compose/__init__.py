@@ -1,0 +1,1 @@
+"""The Compose page: ε against steps under every accountant."""

@@ -1,0 +1,133 @@
+"""Every accountant's ε along the steps, for one setting: what the chart, the table and the exports share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.methods import accountant
+from dpviz.ui.compose.settings import Bayesian, Settings
+from dpviz.ui.sources import Sample
+
+Array = npt.NDArray[np.float64]
+
+POINTS = 200
+
+NAMES = {
+    "basic": "basic",
+    "strong": "strong",
+    "moments": "moments",
+    "renyi_classic": "Rényi classic",
+    "renyi_improved": "Rényi improved",
+    "closed_form": "closed form",
+    "bayesian": "Bayesian DP",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What Bayesian DP sees: clipped distances and the noise they hide in.
+
+    Attributes:
+        distances: ‖g − g′‖, clipped or not, shape (m,).
+        threshold: C, in the gradients' units.
+        sensitivity: the most that clipped gradients can differ: 2C for pairs of gradients, C for plain norms.
+        noise_std: σ · sensitivity, the same for DP and Bayesian DP.
+    """
+
+    distances: Array
+    threshold: float
+    sensitivity: float
+    noise_std: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """ε at `steps` (shape (n,), whole, increasing) under each chosen method."""
+
+    settings: Settings
+    steps: Array
+    bounds: dict[str, Bound]
+    bayesian: BayesianBound | None = None
+    scene: Scene | None = None
+    bayesian_problem: str = ""
+
+    def tightest(self) -> str | None:
+        """The valid DP method with the smallest ε at the last step; None when none has one."""
+        ends = {key: float(bound.epsilon[-1]) for key, bound in self.bounds.items() if self.valid(key)}
+        finite = {key: value for key, value in ends.items() if np.isfinite(value)}
+        return min(finite, key=lambda key: finite[key]) if finite else None
+
+    def valid(self, key: str) -> bool:
+        """Whether the method is a bound here, not an approximation."""
+        return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+
+
+def method(key: str, amplification: str) -> Accountant:
+    """The accountant behind a curve's key."""
+    if key in ("basic", "strong"):
+        return accountant(key, amplification=amplification)
+    if key.startswith("renyi_"):
+        return accountant("renyi", conversion=key.removeprefix("renyi_"))
+    return accountant(key)
+
+
+def step_grid(steps: int, log: bool) -> Array:
+    """At most POINTS whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
+    if steps <= POINTS:
+        return np.arange(1.0, steps + 1.0)
+    even = np.geomspace(1.0, steps, POINTS) if log else np.linspace(1.0, steps, POINTS)
+    return np.unique(np.round(even))
+
+
+@lru_cache(maxsize=256)
+def compute(settings: Settings, sample: Sample | None) -> Curves:
+    """All chosen curves; a problem of the Bayesian one is told, not raised, so that the others stand."""
+    steps = step_grid(settings.steps, settings.log_steps)
+    bounds = {key: _bound(key, settings, steps) for key in settings.methods}
+    if settings.bayesian is None or sample is None:
+        return Curves(settings, steps, bounds)
+    try:
+        scene = make_scene(settings.sigma, settings.bayesian, sample)
+        found = _bayesian(settings.rate, settings.bayesian, scene, steps)
+    except ValueError as problem:
+        return Curves(settings, steps, bounds, bayesian_problem=str(problem))
+    return Curves(settings, steps, bounds, found, scene)
+
+
+def _bound(key: str, settings: Settings, steps: Array) -> Bound:
+    return method(key, settings.amplification).evaluate(
+        noise_multiplier=settings.sigma, sample_rate=settings.rate, steps=steps, delta=settings.delta
+    )
+
+
+def make_scene(sigma: float, bayesian: Bayesian, sample: Sample) -> Scene:
+    """Clip the sample and set the noise: σ times the sensitivity, so that DP spends exactly its ε(σ, q).
+
+    Raises:
+        ValueError: when the quantile clips everything to 0.
+    """
+    gradients = sample.gradients
+    threshold = gradients.threshold(bayesian.quantile)
+    sensitivity = gradients.sensitivity(threshold)
+    distances = gradients.distances(threshold if bayesian.clip == "both" else None)
+    return Scene(distances, threshold, sensitivity, sigma * sensitivity)
+
+
+def _bayesian(rate: float, bayesian: Bayesian, scene: Scene, steps: Array) -> BayesianBound:
+    return bayesian_bound(
+        scene.distances,
+        noise_std=scene.noise_std,
+        sample_rate=rate,
+        steps=steps,
+        delta_mu=bayesian.delta_mu,
+        estimator_failure=bayesian.failure,
+        orders=bayesian.orders,
+        reading=bayesian.reading,
+    )

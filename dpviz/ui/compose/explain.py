@@ -1,0 +1,220 @@
+"""The Compose page in words: the sentence on top, the figures below, formulas with today's numbers, assumptions."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+import numpy as np
+
+from dpviz.accounting.attack import attack_success
+from dpviz.charts import numbers
+from dpviz.ui.compose.curves import NAMES, Curves
+
+
+def sentence(curves: Curves) -> str:
+    """The result in plain words, as HTML."""
+    settings = curves.settings
+    steps, delta = numbers.steps(settings.steps), numbers.delta(settings.delta)
+    best = curves.tightest()
+    if best is None:
+        said = f"No accountant switched on bounds ε after <b>{steps}</b> steps: switch one on under Show, or add noise."
+    else:
+        bound = float(curves.bounds[best].epsilon[-1])
+        chance = float(attack_success(bound, delta=settings.delta))
+        said = (
+            f"After <b>{steps}</b> step{'s' if settings.steps > 1 else ''}, an attacker who knows everything else "
+            f"guesses whether you took part right at most <b>{numbers.probability(chance, up=True)}</b> of the time "
+            f"(<b>ε ≤ {numbers.epsilon(bound, up=True)}</b> at δ = {delta}, {NAMES[best]})."
+        )
+    return said + _bayesian_sentence(curves)
+
+
+def _bayesian_sentence(curves: Curves) -> str:
+    found = curves.bayesian
+    if found is None or curves.settings.bayesian is None:
+        return ""
+    epsilon = float(found.epsilon[-1])
+    if not math.isfinite(epsilon):
+        return " For data like the sample, Bayesian DP proves nothing here."
+    delta_mu = curves.settings.bayesian.delta_mu
+    chance = numbers.probability(float(attack_success(epsilon, delta=delta_mu)), up=True)
+    doubt = ", though one sample decides this number" if bool(found.tail_dominated[-1]) else ""
+    return (
+        f" For data drawn like the sample, Bayesian DP says <b>{chance}</b> "
+        f"(<b>ε_μ ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ_μ = {numbers.delta(delta_mu)}{doubt})."
+    )
+
+
+def figures(curves: Curves) -> list[tuple[str, str, str]]:
+    """Four figures below the chart: (name, value, remark)."""
+    best = curves.tightest()
+    built: list[tuple[str, str, str]] = []
+    if best is None:
+        built += [("Tightest valid ε", "–", "no bound here"), ("Attack success P(A)", "–", "")]
+        built.append(("Deciding order α", "–", ""))
+    else:
+        bound = curves.bounds[best]
+        value = float(bound.epsilon[-1])
+        chance = numbers.probability(float(attack_success(value, delta=curves.settings.delta)), up=True)
+        built.append(("Tightest valid ε", numbers.epsilon(value, up=True), NAMES[best]))
+        built.append(("Attack success P(A)", chance, "at most; 50 % is guessing"))
+        end = "last order tried: more could help" if bool(bound.at_grid_end[-1]) else NAMES[best]
+        order = float(bound.order[-1])
+        built.append(("Deciding order α", "–" if math.isnan(order) else numbers.plain(order), end))
+    return [built[0], _bayesian_figure(curves), *built[1:]]
+
+
+def _bayesian_figure(curves: Curves) -> tuple[str, str, str]:
+    if curves.bayesian is None:
+        return ("Bayesian ε_μ", "–", "switched off" if not curves.bayesian_problem else "not defined here")
+    size = float(curves.bayesian.effective_size[-1])
+    return (
+        "Bayesian ε_μ",
+        numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True),
+        f"λ = {curves.bayesian.order[-1] - 1:.0f}; rests on {numbers.plain(size)} of {curves_size(curves)} distances",
+    )
+
+
+def curves_size(curves: Curves) -> str:
+    return numbers.steps(curves.scene.distances.size) if curves.scene else "0"
+
+
+def remarks(curves: Curves) -> list[str]:
+    """What must be said beside the chart: bounds that do not hold, floors that bind, orders at their range's end."""
+    said = []
+    for key, bound in curves.bounds.items():
+        if bound.reason:
+            said.append(f"{NAMES[key]}: {bound.reason}")
+        elif np.isinf(bound.epsilon).all():
+            said.append(f"{NAMES[key]}: proves no finite ε here.")
+        if bool(bound.at_grid_end[-1]):
+            order = float(bound.order[-1])
+            which = "largest" if order > 2.5 else "smallest"
+            text = f"{NAMES[key]}: the {which} order tried (α = {numbers.plain(order)}) decides at T"
+            if which == "largest":
+                text += f"; with these orders ε can not fall below {numbers.epsilon(float(bound.floor[-1]))}"
+            said.append(text + ".")
+    if curves.bayesian_problem:
+        said.append(f"Bayesian DP: {curves.bayesian_problem}")
+    elif curves.bayesian is not None and np.isinf(curves.bayesian.epsilon[-1]):
+        said.append("Bayesian DP: the largest distance alone makes the cost overflow: ε_μ is infinite here. Clip both.")
+    return said
+
+
+def tail_warning(curves: Curves) -> str:
+    """Amber text when one sample carries more than half of the estimate somewhere on the curve; else empty."""
+    found = curves.bayesian
+    if found is None or not bool(found.tail_dominated.any()):
+        return ""
+    first = curves.steps[int(np.argmax(found.tail_dominated))]
+    share = float(found.largest_share[-1])
+    size = float(found.effective_size[-1])
+    text = f"From t = {numbers.steps(first)} on, one distance carries more than half of the Bayesian estimate. "
+    if math.isfinite(share):
+        text += (
+            f"At T it carries {100 * share:.0f} %, and the estimate rests on {numbers.plain(size)} of "
+            f"{curves_size(curves)} distances in effect. "
+        )
+    clip = curves.settings.bayesian.clip if curves.settings.bayesian else "both"
+    if clip == "dp":
+        text += "Unclipped heavy tails may have an infinite true cost: with more samples the curve would keep rising. "
+    return text + "Do not trust the dotted part: clip both, add noise, or take more samples."
+
+
+def formulas(curves: Curves) -> list[tuple[str, str]]:
+    """(name, LaTeX) of each curve with the numbers of the last step."""
+    settings, built = curves.settings, []
+    steps, delta = settings.steps, settings.delta
+    for key, bound in curves.bounds.items():
+        value, order = float(bound.epsilon[-1]), float(bound.order[-1])
+        if not math.isfinite(value):
+            continue
+        result = f"= {_tex(value)}"
+        if key in ("moments", "renyi_classic") and order > 1:
+            total = value - math.log(1 / delta) / (order - 1)
+            built.append(
+                (
+                    NAMES[key],
+                    rf"\varepsilon = T\,R(\alpha) + \frac{{\ln(1/\delta)}}{{\alpha-1}} = "
+                    rf"{steps} \cdot {_tex(total / steps)} + \frac{{{_tex(math.log(1 / delta))}}}{{{_tex(order - 1)}}} "
+                    + result,
+                )
+            )
+        elif key in ("renyi_improved", "closed_form") and order > 1:
+            tail = math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+            built.append(
+                (
+                    NAMES[key],
+                    r"\varepsilon = T\,R(\alpha) + \ln\frac{\alpha-1}{\alpha} - \frac{\ln\delta + \ln\alpha}{\alpha-1}"
+                    rf" = {steps} \cdot {_tex((value - tail) / steps)} + ({_tex(tail)}) {result}"
+                    rf"\quad (\alpha = {_tex(order)})",
+                )
+            )
+        elif key == "strong":
+            amplified = r"\ln(1+q(e^{\varepsilon_0}-1))" if settings.amplification == "exact" else r"q\,\varepsilon_0"
+            built.append(
+                (
+                    NAMES[key],
+                    r"\varepsilon = \varepsilon_1\sqrt{2T\ln(1/\delta')} + T\varepsilon_1(e^{\varepsilon_1}-1) "
+                    rf"{result}, \quad \varepsilon_1 = {amplified}",
+                )
+            )
+        elif key == "basic":
+            built.append((NAMES[key], rf"\varepsilon = T\,\varepsilon_1 {result}"))
+    if curves.bayesian is not None and settings.bayesian is not None:
+        value = float(curves.bayesian.epsilon[-1])
+        order = float(curves.bayesian.order[-1]) - 1
+        if math.isfinite(value):
+            slack = -math.log(settings.bayesian.delta_mu - settings.bayesian.failure)
+            built.append(
+                (
+                    NAMES["bayesian"],
+                    r"\varepsilon_\mu = \frac1\lambda\left(T\,\hat c(\lambda, T) - \ln(\delta_\mu-\gamma)\right) = "
+                    rf"\frac{{1}}{{{order:.0f}}}\left({_tex(order * value - slack)} + {_tex(slack)}\right) "
+                    rf"= {_tex(value)}",
+                )
+            )
+    return built
+
+
+def _tex(value: float) -> str:
+    """Four significant digits in LaTeX."""
+    mantissa, e, power = f"{value:.4g}".partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(power)}}}" if e else mantissa
+
+
+ASSUMPTIONS = """
+- **Who is protected:** one example. Data sets that differ by adding or removing one example give outputs that an
+  attacker can tell apart only as far as ε and δ allow.
+- **Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or fixed-size
+  batches are not covered by these numbers.
+- **Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh at every step. All
+  intermediate models may be seen by the attacker.
+- **δ** is the probability with which the promise may fail. It should be far below 1/N.
+- **P(A)** is the best possible accuracy of a membership guess with even prior odds: (e^ε + δ)/(1 + e^ε); the
+  chart's right axis shows 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
+- **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
+  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. For pairs of gradients the
+  distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
+"""
+
+
+def sources_note(curves: Curves, description: str) -> str:
+    """Which gradients, threshold and noise the Bayesian curve used."""
+    if curves.scene is None:
+        return ""
+    scene = curves.scene
+    return (
+        f"{description} C = {numbers.plain(scene.threshold, digits=4)}, sensitivity "
+        f"{numbers.plain(scene.sensitivity, digits=4)}, noise std {numbers.plain(scene.noise_std, digits=4)}."
+    )
+
+
+def strip_html(items: list[tuple[str, str, str]]) -> str:
+    cells = "".join(
+        f'<div><div class="name">{escape(name)}</div><div class="value">{escape(value)}</div>'
+        f'<div class="remark">{escape(remark)}</div></div>'
+        for name, value, remark in items
+    )
+    return f'<div class="dpviz-strip">{cells}</div>'

@@ -1,0 +1,87 @@
+"""The Compose page's chart from its curves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpviz.charts.lines import Chart, line_figure
+from dpviz.charts.marks import Column, Floor, Line, Point
+from dpviz.ui.compose.curves import NAMES, Curves
+
+
+def lines(curves: Curves, *, faded: bool = False, tag: str = "") -> list[Line]:
+    """The curves as lines; a pinned state keeps its tightest valid bound and its Bayesian curve, named by `tag`."""
+    shown = list(curves.bounds)
+    if faded:
+        best = curves.tightest()
+        shown = [best] if best else []
+    built = [_dp_line(curves, key, faded, tag) for key in shown]
+    if curves.bayesian is not None:
+        built.append(_bayesian_line(curves, faded, tag))
+    return built
+
+
+def _name(key: str, tag: str) -> str:
+    return f"{tag}: {NAMES[key]}" if tag else NAMES[key]
+
+
+def _dp_line(curves: Curves, key: str, faded: bool, tag: str) -> Line:
+    bound = curves.bounds[key]
+    hover = () if np.isnan(bound.order).all() else (Column("α", bound.order),)
+    return Line(
+        key=f"{tag}.{key}",
+        name=_name(key, tag),
+        x=curves.steps,
+        y=bound.epsilon,
+        family=key,
+        faded=faded,
+        approximate=not curves.valid(key),
+        hover=hover,
+    )
+
+
+def _bayesian_line(curves: Curves, faded: bool, tag: str) -> Line:
+    found = curves.bayesian
+    assert found is not None
+    planned = curves.settings.bayesian is not None and curves.settings.bayesian.reading == "planned"
+    dominated = found.tail_dominated
+    return Line(
+        key=f"{tag}.bayesian",
+        name=_name("bayesian", tag),
+        x=curves.steps,
+        y=found.epsilon,
+        family="bayesian",
+        faded=faded,
+        approximate=planned,
+        dotted_from=float(curves.steps[int(np.argmax(dominated))]) if dominated.any() else None,
+        hover=(Column("α", found.order),),
+    )
+
+
+def chart(
+    curves: Curves, pinned: list[tuple[str, Curves]], points: tuple[Point, ...], *, log_y: bool, height: int
+) -> tuple[Chart, list[Line]]:
+    """The figure, and its lines for the sentence that stands for it."""
+    drawn = lines(curves)
+    for tag, other in pinned:
+        drawn += lines(other, faded=True, tag=tag)
+    # A floor is worth a line only where some curve lies on it.
+    floors = [
+        Floor(float(bound.floor[-1]), f"{NAMES[key]}: orders end", key)
+        for key, bound in curves.bounds.items()
+        if bool(bound.at_grid_end[-1]) and float(bound.floor[-1]) > 0.5 * float(bound.epsilon[-1])
+    ]
+    built = line_figure(
+        drawn,
+        x_title="steps",
+        y_title="ε",
+        log_x=curves.settings.log_steps,
+        log_y=log_y,
+        x_kind="steps",
+        x_hover="%{x:,d} steps",
+        points=[p for p in points if p.x <= 1.2 * curves.settings.steps],
+        floors=floors,
+        second_reading="attack",
+        height=height,
+    )
+    return built, drawn

@@ -1,0 +1,92 @@
+"""A Python script that reproduces the Compose chart with the library alone."""
+
+from __future__ import annotations
+
+from dpviz.ui.compose.curves import NAMES, POINTS, Curves
+from dpviz.ui.sources import Sample
+
+
+def script(curves: Curves, sample: Sample | None) -> str:
+    """Source text; running it leaves `curves` (name → ε along `steps`) and, as a program, shows the chart."""
+    settings = curves.settings
+    space = "geomspace" if settings.log_steps else "linspace"
+    grid = (
+        f"np.arange(1, {settings.steps} + 1)"
+        if settings.steps <= POINTS
+        else f"np.unique(np.round(np.{space}(1, {settings.steps}, {POINTS})))"
+    )
+    parts = [
+        '"""ε against steps of the sampled Gaussian mechanism; needs dpviz, numpy and plotly."""\n',
+        "import numpy as np",
+        "import plotly.graph_objects as go\n",
+        "import dpviz",
+        *_source_import(sample if curves.bayesian is not None else None),
+        f"\nsteps = {grid}",
+        f"mechanism = dict(noise_multiplier={settings.sigma!r}, sample_rate={settings.rate!r}, steps=steps, "
+        f"delta={settings.delta!r})",
+        "curves = {",
+        *(
+            f"    {NAMES[key]!r}: dpviz.epsilon({_call(key, settings.amplification)}, **mechanism),"
+            for key in curves.bounds
+        ),
+        "}",
+    ]
+    if curves.bayesian is not None and sample is not None:
+        parts += _bayesian(curves, sample)
+    axis = ', type="log"' if settings.log_steps else ""
+    parts += [
+        '\nif __name__ == "__main__":',
+        "    figure = go.Figure([go.Scatter(x=steps, y=y, name=name) for name, y in curves.items()])",
+        f'    figure.update_layout(xaxis=dict(title="steps"{axis}), yaxis_title="ε", hovermode="x unified")',
+        "    figure.show()\n",
+    ]
+    return "\n".join(parts)
+
+
+def _call(key: str, amplification: str) -> str:
+    if key in ("basic", "strong"):
+        return f'"{key}", amplification="{amplification}"'
+    if key.startswith("renyi_"):
+        return f'"renyi", conversion="{key.removeprefix("renyi_")}"'
+    return f'"{key}"'
+
+
+def _source_import(sample: Sample | None) -> list[str]:
+    if sample is None:
+        return []
+    return {
+        "vectors": ["from dpviz.gradients.weibull import weibull_vectors"],
+        "measured": ["from dpviz.training.measured import measure"],
+        "upload": ["from pathlib import Path\n", "from dpviz.gradients.upload import read_distances"],
+    }.get(str(sample.key[0]), ["from dpviz.gradients.families import draw_norms"])
+
+
+def _source(sample: Sample) -> str:
+    kind, *rest = sample.key
+    if kind == "vectors":
+        vectors, dimensions, shape, pairing, seed = rest
+        return f"weibull_vectors(vectors={vectors}, dimensions={dimensions}, shape={shape}, pairing={pairing!r}, seed={seed})"
+    if kind == "measured":
+        model, step, examples, seed = rest
+        return f"measure(model={model!r}, training_step={step}, examples={examples}, seed={seed})"
+    if kind == "upload":
+        name, column, _ = rest
+        return f"read_distances(Path({name!r}).read_bytes(), {name!r}, {column!r})"
+    count, shape, seed = rest
+    return f"draw_norms({kind!r}, count={count}, shape={shape}, seed={seed})"
+
+
+def _bayesian(curves: Curves, sample: Sample) -> list[str]:
+    chosen = curves.settings.bayesian
+    assert chosen is not None
+    clip = "threshold" if chosen.clip == "both" else "None"
+    return [
+        f"\nsample = {_source(sample)}",
+        f"threshold = sample.threshold({chosen.quantile!r})",
+        "noise_std = mechanism['noise_multiplier'] * sample.sensitivity(threshold)",
+        f"curves[{NAMES['bayesian']!r}] = dpviz.bayesian_epsilon(",
+        f"    sample.distances({clip}), noise_std=noise_std, sample_rate=mechanism['sample_rate'], steps=steps,",
+        f"    delta_mu={chosen.delta_mu!r}, estimator_failure={chosen.failure!r}, orders={chosen.orders!r}, "
+        f"reading={chosen.reading!r},",
+        ")",
+    ]

@@ -1,0 +1,180 @@
+"""The Compose page's own settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.ui import mechanism
+from dpviz.ui.fields import Choice, Field, Flag, Number, Several, even_ticks, log_ticks
+from dpviz.ui.state import Reader
+
+CURVES = Several(
+    key="curves",
+    label="Curves",
+    default=("strong", "moments", "renyi_improved", "closed_form", "bayesian"),
+    options={
+        "basic": "basic",
+        "strong": "strong",
+        "moments": "moments",
+        "renyi_classic": "Rényi classic",
+        "renyi_improved": "Rényi improved",
+        "closed_form": "closed form",
+        "bayesian": "Bayesian DP",
+    },
+    help="Which accountants are drawn. All bound the same mechanism; the lowest valid one tells the most.",
+)
+AMPLIFICATION = Choice(
+    key="amp",
+    label="Sampling in basic and strong",
+    default="exact",
+    options={"exact": "Exact", "linear": "Linear (qε₀)"},
+    help="What sampling does to one step's ε₀. Exact: ln(1 + q(e^ε₀ − 1)). Linear: qε₀, as plotted by Abadi et al. "
+    "2016: not a valid bound at the ε₀ of private training.",
+)
+LOG_X = Flag(key="logx", label="Log steps", default=False, help="Logarithmic axis of steps.")
+LOG_Y = Flag(key="logy", label="Log ε", default=False, help="Logarithmic axis of ε.")
+QUANTILE = Number(
+    key="quantile",
+    symbol="quantile",
+    label="Clipping quantile",
+    default=0.5,
+    low=0.0,
+    high=1.0,
+    ticks=even_ticks(0.0, 1.0, 0.01),
+    ends=("clip nearly all", "clip none"),
+    example="0.5",
+    help="The clipping threshold C is this quantile of the gradient norms.",
+)
+CLIP = Choice(
+    key="clip",
+    label="Clip",
+    default="both",
+    options={"both": "Both", "dp": "DP only"},
+    help="Both: gradients are clipped to C for DP and Bayesian DP. DP only: Bayesian DP sees unclipped gradients under "
+    "the same noise (Triastcyn & Faltings 2020, Figs. 1 and 4).",
+)
+DELTA_MU = Number(
+    key="dmu",
+    symbol="δ_μ",
+    label="δ_μ (Bayesian)",
+    default=1e-5,
+    low=0.0,
+    open_low=True,
+    high=1.0,
+    open_high=True,
+    ticks=log_ticks(1e-12, 0.1, 4),
+    ends=("stricter", "weaker promise"),
+    example="1e-5",
+    help="Failure probability of the Bayesian promise, over the noise and over data drawn like the sample. "
+    "1e-10 gives an ordinary δ = 1e-5 for 99.999 % of the data.",
+)
+FAILURE = Number(
+    key="gamma",
+    symbol="γ",
+    label="Estimator failure γ",
+    default=1e-15,
+    low=0.0,
+    open_low=True,
+    high=0.5,
+    ticks=log_ticks(1e-18, 0.1, 1),
+    ends=("cautious", "daring"),
+    example="1e-15",
+    help="Probability that the cost estimated from the sample is too low. It is taken out of δ_μ.",
+)
+ORDER = Choice(
+    key="lam",
+    label="Moment order λ",
+    default="best",
+    options={"best": "Best of 1–32", "fixed": "Fixed"},
+    help="Bayesian DP holds for every whole λ: take the best, or one as the paper's Fig. 1 does (16).",
+)
+FIXED_ORDER = Number(
+    key="lamfix",
+    symbol="λ",
+    label="λ",
+    default=16.0,
+    low=1.0,
+    high=256.0,
+    whole=True,
+    ticks=tuple(float(i) for i in range(1, 65)),
+    ends=("many steps", "few steps"),
+    example="16",
+    help="The moment order used at every step count.",
+)
+READING = Choice(
+    key="reading",
+    label="Bayesian curve",
+    default="planned",
+    options={"planned": "Planned: t is the whole plan", "running": "Running: T is the plan"},
+    help="The cost of a step depends on how many are planned in all. Planned: every point is a plan of its own. "
+    "Running: what a run planned for T has spent after t steps.",
+)
+OWN_FIELDS: tuple[Field, ...] = (  # type: ignore[type-arg]
+    CURVES,
+    AMPLIFICATION,
+    LOG_X,
+    LOG_Y,
+    QUANTILE,
+    CLIP,
+    DELTA_MU,
+    FAILURE,
+    ORDER,
+    FIXED_ORDER,
+    READING,
+)
+
+
+@dataclass(frozen=True)
+class Bayesian:
+    """What Bayesian DP needs beside the mechanism; `order` None takes the best λ."""
+
+    quantile: float
+    clip: str
+    delta_mu: float
+    failure: float
+    order: int | None
+    reading: str
+
+    @property
+    def orders(self) -> range:
+        return range(1, 33) if self.order is None else range(self.order, self.order + 1)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides the curves' values."""
+
+    sigma: float
+    rate: float
+    steps: int
+    delta: float
+    methods: tuple[str, ...]
+    amplification: str
+    log_steps: bool
+    bayesian: Bayesian | None
+
+
+def read(get: Reader) -> Settings:
+    """The settings that `get` tells: the session's (`state.get`) or a pinned state's."""
+    methods = get(CURVES)
+    return Settings(
+        sigma=get(mechanism.SIGMA),
+        rate=get(mechanism.RATE),
+        steps=int(get(mechanism.STEPS)),
+        delta=get(mechanism.DELTA),
+        methods=tuple(m for m in methods if m != "bayesian"),
+        amplification=get(AMPLIFICATION),
+        log_steps=get(LOG_X),
+        bayesian=_bayesian(get) if "bayesian" in methods else None,
+    )
+
+
+def _bayesian(get: Reader) -> Bayesian:
+    return Bayesian(
+        quantile=get(QUANTILE),
+        clip=get(CLIP),
+        delta_mu=get(DELTA_MU),
+        failure=get(FAILURE),
+        order=int(get(FIXED_ORDER)) if get(ORDER) == "fixed" else None,
+        reading=get(READING),
+    )

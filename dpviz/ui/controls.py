@@ -1,0 +1,179 @@
+"""Widgets bound to fields: a slider and a text for the same number always agree, and a bad text loses nothing."""
+
+from __future__ import annotations
+
+import bisect
+from html import escape as safe
+
+import streamlit as st
+
+from dpviz.ui import state
+from dpviz.ui.fields import Choice, Flag, Number, Several
+from dpviz.ui.state import Keys
+
+
+def number(field: Number, *, note: str = "") -> float:
+    """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say)."""
+    value = state.get(field)
+    options = _options(field, value)
+    _set(Keys.slider(field), _closest(options, value))
+    wrong = state.error(field)
+    if not wrong:
+        _set(Keys.text(field), field.write(value))
+    slider, text = st.columns([0.7, 0.3], vertical_alignment="bottom", gap="small")
+    slider.select_slider(
+        field.label,
+        options=options,
+        format_func=field.show,
+        key=Keys.slider(field),
+        help=field.help or None,
+        on_change=_moved,
+        args=(field,),
+    )
+    text.text_input(
+        f"{field.label}, exactly",
+        key=Keys.text(field),
+        label_visibility="collapsed",
+        on_change=_typed,
+        args=(field,),
+    )
+    _below(field.ends, wrong, note)
+    return value
+
+
+def typed(field: Number, *, label_visible: bool = True) -> float:
+    """A text field alone, for numbers without a feel (a seed, the size of a data set)."""
+    value = state.get(field)
+    wrong = state.error(field)
+    if not wrong:
+        _set(Keys.text(field), field.write(value))
+    st.text_input(
+        field.label,
+        key=Keys.text(field),
+        help=field.help or None,
+        label_visibility="visible" if label_visible else "collapsed",
+        on_change=_typed,
+        args=(field,),
+    )
+    _below(("", ""), wrong, "")
+    return value
+
+
+def choice(field: Choice, *, horizontal: bool = True) -> str:
+    """One of a few: segments side by side, or a drop-down list."""
+    value = state.get(field)
+    _set(Keys.slider(field), value)
+    if horizontal:
+        st.segmented_control(
+            field.label,
+            list(field.options),
+            format_func=lambda key: field.options[key],
+            key=Keys.slider(field),
+            help=field.help or None,
+            required=True,
+            on_change=_picked,
+            args=(field,),
+        )
+    else:
+        st.selectbox(
+            field.label,
+            list(field.options),
+            format_func=lambda key: field.options[key],
+            key=Keys.slider(field),
+            help=field.help or None,
+            on_change=_picked,
+            args=(field,),
+        )
+    return value
+
+
+def several(field: Several) -> tuple[str, ...]:
+    """Pills, any number of them on."""
+    value = state.get(field)
+    _set(Keys.slider(field), list(value))
+    st.pills(
+        field.label,
+        list(field.options),
+        format_func=lambda key: field.options[key],
+        selection_mode="multi",
+        key=Keys.slider(field),
+        help=field.help or None,
+        on_change=_picked_several,
+        args=(field,),
+    )
+    return value
+
+
+def flag(field: Flag) -> bool:
+    value = state.get(field)
+    _set(Keys.slider(field), value)
+    st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=_switched, args=(field,))
+    return value
+
+
+def _set(key: str, value: object) -> None:
+    """Assign only what differs: assigning to a slider that is being dragged would throw it back."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def _options(field: Number, value: float) -> list[float]:
+    """The slider's stops, with the last exact value that was none of them as one more.
+
+    That stop stays until another exact value takes its place: were it to vanish as soon as the slider leaves it, the
+    slider would be made anew under the visitor's finger.
+    """
+    if value not in field.ticks:
+        st.session_state[Keys.extra(field)] = value
+    extra = st.session_state.get(Keys.extra(field))
+    return sorted({*field.ticks, *(() if extra is None else (extra,))})
+
+
+def _closest(options: list[float], value: float) -> float:
+    after = bisect.bisect_left(options, value)
+    near = options[max(after - 1, 0) : after + 1]
+    return min(near, key=lambda option: abs(option - value))
+
+
+def _moved(field: Number) -> None:
+    state.put(field, float(st.session_state[Keys.slider(field)]))
+
+
+def _typed(field: Number) -> None:
+    try:
+        state.put(field, field.parse(st.session_state[Keys.text(field)]))
+    except ValueError as problem:
+        st.session_state[Keys.error(field)] = str(problem)
+
+
+def _picked(field: Choice) -> None:
+    picked = st.session_state[Keys.slider(field)]
+    if picked is not None:
+        state.put(field, picked)
+
+
+def _picked_several(field: Several) -> None:
+    picked = st.session_state[Keys.slider(field)] or []
+    state.put(field, tuple(key for key in field.options if key in picked))
+
+
+def _switched(field: Flag) -> None:
+    state.put(field, bool(st.session_state[Keys.slider(field)]))
+
+
+def problem(text: str) -> None:
+    """What is wrong with a value just typed, right below its control."""
+    st.html(f'<div class="dpviz-problem" role="alert">{safe(text)} The last good value is used.</div>')
+
+
+def _below(ends: tuple[str, str], wrong: str, note: str) -> None:
+    """One line below a control: what is wrong, else a note, else the plain words at the slider's ends.
+
+    The line is always there where a slider has words, so that nothing jumps when a message takes its place.
+    """
+    if wrong:
+        problem(wrong)
+    elif note:
+        st.html(f'<div class="dpviz-note">{safe(note)}</div>')
+    elif any(ends):
+        st.html(f'<div class="dpviz-ends"><span>{safe(ends[0])}</span><span>{safe(ends[1])}</span></div>')

@@ -1,0 +1,217 @@
+"""The settings of all pages as values: what each is called, may be, starts at, and how it is read and written.
+
+A field is read from three places (a slider, a typed text, the URL) through one `parse`, so a bad value gets the same
+message everywhere: what was found, why it does not work, what would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from dpviz.charts import numbers
+
+V = TypeVar("V")
+
+_SUFFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "%": 1e-2}
+
+
+@dataclass(frozen=True)
+class Field(Generic[V]):
+    """One setting.
+
+    Attributes:
+        key: its name in the URL and in the session.
+        label: what the page calls it.
+        default: where it starts.
+        help: what the quantity is, its unit and a usual value.
+        symbol: how a pinned state names it when it differs ("σ"); the label where empty.
+    """
+
+    key: str
+    label: str
+    default: V
+    help: str = ""
+    symbol: str = ""
+
+    def parse(self, text: str) -> V:
+        """The value that `text` writes; ValueError says what is wrong and what would do."""
+        raise NotImplementedError
+
+    def write(self, value: V) -> str:
+        """`value` as text that `parse` reads back exactly."""
+        raise NotImplementedError
+
+    def show(self, value: V) -> str:
+        """`value` for the eye."""
+        return self.write(value)
+
+    def nearest(self, text: str) -> V:
+        """The legal value nearest to what `text` writes, for links that say too much; the default for nonsense."""
+        try:
+            return self.parse(text)
+        except ValueError:
+            return self.default
+
+
+@dataclass(frozen=True)
+class Number(Field[float]):
+    """A number with a slider for feel and a text field for exactness.
+
+    Attributes:
+        low, high: the legal range; a slider may cover less of it.
+        open_low, open_high: whether that end itself is refused.
+        whole: whether only whole numbers will do.
+        ticks: the slider's stops, increasing.
+        ends: plain words at the slider's two ends.
+        example: what would do, for messages.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    whole: bool = False
+    ticks: tuple[float, ...] = ()
+    ends: tuple[str, str] = ("", "")
+    example: str = ""
+
+    def parse(self, text: str) -> float:
+        return self.check(self._read(text))
+
+    def _read(self, text: str) -> float:
+        """Plain numbers, 1e-5, 256/60000, 50 %, 10k, 10 000 and 10_000."""
+        plain = "".join(text.replace("_", "").replace("−", "-").split())
+        factor = 1.0
+        if plain and plain[-1] in _SUFFIXES:
+            factor, plain = _SUFFIXES[plain[-1]], plain[:-1]
+        try:
+            over, slash, under = plain.partition("/")
+            if slash:
+                return factor * float(Fraction(over) / Fraction(under))
+            return factor * float(plain)
+        except ZeroDivisionError:
+            raise ValueError(f"{self.label}: “{text}” divides by zero; try {self.example}.") from None
+        except (ValueError, OverflowError):
+            shown = text if len(text) <= 40 else text[:40] + "…"
+            raise ValueError(f"{self.label}: “{shown}” is not a number; try {self.example}.") from None
+
+    def check(self, value: float) -> float:
+        """`value` itself if it is legal; the range's ends are said in words otherwise."""
+        if math.isnan(value):
+            raise ValueError(f"{self.label}: NaN is not a number; try {self.example}.")
+        if self.whole and value != math.floor(value):
+            raise ValueError(f"{self.label}: {value:.12g} is not whole; try {math.floor(value) or 1:.0f}.")
+        too_low = value < self.low or (self.open_low and value == self.low)
+        too_high = value > self.high or (self.open_high and value == self.high)
+        if too_low or too_high:
+            raise ValueError(f"{self.label}: {value:.12g} is outside {self.legal}; try {self.example}.")
+        return float(value)
+
+    @property
+    def legal(self) -> str:
+        """The legal range in words."""
+        low = f"{'>' if self.open_low else '≥'} {self.low:.12g}"
+        high = f"{'<' if self.open_high else '≤'} {self.high:.12g}"
+        if math.isinf(self.high):
+            return low
+        return f"{low} and {high}"
+
+    def write(self, value: float) -> str:
+        if self.whole or (value == math.floor(value) and abs(value) < 1e6):
+            return f"{value:.0f}"
+        return repr(value).replace("e-0", "e-")
+
+    def show(self, value: float) -> str:
+        """`value` for the eye, on the slider's thumb."""
+        if self.whole:
+            return numbers.steps(value)
+        if 0 < abs(value) < 0.001:
+            return numbers.delta(value)
+        return numbers.plain(value)
+
+    def nearest(self, text: str) -> float:
+        try:
+            value = self._read(text)
+        except ValueError:
+            return self.default
+        if math.isnan(value):
+            return self.default
+        if self.whole and math.isfinite(value):
+            value = float(math.floor(value))
+        # An open end itself is not legal, nor is an end at infinity: the nearest slider stop stands in for it.
+        low = self.low if not self.open_low and math.isfinite(self.low) else min(self.ticks, default=self.default)
+        high = self.high if not self.open_high and math.isfinite(self.high) else max(self.ticks, default=self.default)
+        try:
+            return self.check(value)
+        except ValueError:
+            return low if value <= self.low else high
+
+
+@dataclass(frozen=True)
+class Choice(Field[str]):
+    """One of a few named options: `options` maps each value to what the page calls it."""
+
+    options: Mapping[str, str] = ()  # type: ignore[assignment]
+
+    def parse(self, text: str) -> str:
+        if text not in self.options:
+            raise ValueError(f"{self.label}: “{text[:40]}” is none of {', '.join(self.options)}.")
+        return text
+
+    def write(self, value: str) -> str:
+        return value
+
+    def show(self, value: str) -> str:
+        return self.options[value]
+
+
+@dataclass(frozen=True)
+class Several(Field[tuple[str, ...]]):
+    """Any number of named options, written with dots between them."""
+
+    options: Mapping[str, str] = ()  # type: ignore[assignment]
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        found = tuple(part for part in text.split(".") if part)
+        for part in found:
+            if part not in self.options:
+                raise ValueError(f"{self.label}: “{part[:40]}” is none of {', '.join(self.options)}.")
+        return tuple(key for key in self.options if key in found)
+
+    def write(self, value: tuple[str, ...]) -> str:
+        return ".".join(value)
+
+    def nearest(self, text: str) -> tuple[str, ...]:
+        return tuple(key for key in self.options if key in text.split("."))
+
+
+@dataclass(frozen=True)
+class Flag(Field[bool]):
+    """Yes or no, written as 1 and 0."""
+
+    def parse(self, text: str) -> bool:
+        if text not in ("0", "1"):
+            raise ValueError(f"{self.label}: “{text[:40]}” is neither 0 nor 1.")
+        return text == "1"
+
+    def write(self, value: bool) -> str:
+        return "1" if value else "0"
+
+    def show(self, value: bool) -> str:
+        return "on" if value else "off"
+
+
+def log_ticks(low: float, high: float, per_decade: int = 10) -> tuple[float, ...]:
+    """Slider stops that are even on a log scale, rounded to two digits and without repetition."""
+    count = round(per_decade * math.log10(high / low)) + 1
+    raw = (low * (high / low) ** (i / (count - 1)) for i in range(count))
+    return tuple(sorted({float(f"{value:.2g}") for value in raw}))
+
+
+def even_ticks(low: float, high: float, step: float) -> tuple[float, ...]:
+    """Slider stops that are even on a plain scale, free of binary dust."""
+    return tuple(round(low + i * step, 12) for i in range(round((high - low) / step) + 1))

@@ -1,0 +1,190 @@
+"""What all pages share: the look, the link that follows the state, presets, pins and reset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+
+from dpviz.ui import state
+from dpviz.ui.presets import BY_KEY, PRESETS, Preset
+from dpviz.ui.registry import FIELDS, PRESET
+from dpviz.ui.state import MOST_PINS, Keys
+
+
+@lru_cache(maxsize=1)
+def _css() -> str:
+    return f"<style>{(Path(__file__).parent / 'look.css').read_text()}</style>"
+
+
+def begin() -> None:
+    """First thing on every page: the look, and what the link asked for."""
+    _through_the_router()
+    st.html(_css())
+    state.load_from_url((*FIELDS, PRESET))
+    notes: list[str] = st.session_state.get(Keys.NOTES, [])
+    for note in notes:
+        st.warning(note)
+
+
+def _through_the_router() -> None:
+    """Start over with app.py when a page was opened before app.py ever ran.
+
+    Streamlit takes a folder named pages/ for its own, older page system until st.navigation has run once in the
+    server: the first visitor of a page's own address would get the page without the app around it.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
+
+
+def sentence(html: str) -> None:
+    """The page's result in plain words; `html` is already escaped where it must be."""
+    st.html(f'<p class="dpviz-sentence" aria-live="polite">{html}</p>')
+
+
+def remark(text: str, kind: str = "remark") -> None:
+    """A line below the chart: "remark", "note" (amber) or "problem" (red)."""
+    role = ' role="alert"' if kind == "problem" else ""
+    st.html(f'<div class="dpviz-{kind}"{role}>{escape(text)}</div>')
+
+
+def link() -> str:
+    """The query string of this state, pins included."""
+    return state.query((*FIELDS, PRESET), pins())
+
+
+def follow_link() -> None:
+    """Keep the address bar in step with the state, without a server trip and without filling the browser's history.
+
+    Written a moment late, because browsers refuse more than some hundred changes of the address in half a minute and
+    a held slider key makes more.
+    """
+    query = link()
+    script = (
+        "clearTimeout(window.__dpvizLink); window.__dpvizLink = setTimeout(() => {"
+        f"const q = {query!r}; const want = q ? '?' + q : '';"
+        "if (location.search !== want) history.replaceState(history.state, '', location.pathname + want);"
+        "}, 300);"
+    )
+    st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
+
+
+def sidebar() -> None:
+    """Presets, pins and reset: the same on every page that has a mechanism."""
+    with st.sidebar:
+        _presets()
+        _pins()
+        st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")
+
+
+def preset() -> Preset | None:
+    """The preset chosen last, until reset; its published points stay on the chart while sliders move."""
+    return BY_KEY.get(state.get(PRESET))
+
+
+def _presets() -> None:
+    key = Keys.PRESET
+    chosen = state.get(PRESET)
+    if st.session_state.get(key) != chosen:
+        st.session_state[key] = chosen
+    st.selectbox(
+        "Preset",
+        ["", *(p.key for p in PRESETS)],
+        format_func=lambda k: BY_KEY[k].name if k else "– a paper's setting –",
+        key=key,
+        on_change=_choose_preset,
+        help="Settings of published figures; what the paper printed is drawn as diamonds.",
+    )
+    found = preset()
+    if found is not None:
+        st.html(f'<div class="dpviz-quiet">{escape(found.note)}</div>')
+
+
+def _choose_preset() -> None:
+    chosen = BY_KEY.get(st.session_state[Keys.PRESET])
+    if chosen is None:
+        state.put(PRESET, "")
+        return
+    apply(chosen.values)
+    state.put(PRESET, chosen.key)
+
+
+def apply(values: dict[str, str]) -> None:
+    """Set every field: to `values`, the rest to defaults. For presets and the tour."""
+    state.assign((*FIELDS, PRESET), values)
+    st.session_state[Keys.NOTES] = []
+
+
+def _reset() -> None:
+    apply({})
+    st.session_state[Keys.PINS] = []
+
+
+# --- pins -------------------------------------------------------------------------------------------------------------
+
+
+def pins() -> list[str]:
+    """Pinned states, each a query string."""
+    found: list[str] = st.session_state.get(Keys.PINS, [])
+    return found
+
+
+def _pins() -> None:
+    full = len(pins()) >= MOST_PINS
+    st.button(
+        "Pin this state",
+        on_click=_pin,
+        disabled=full,
+        width="stretch",
+        icon=":material/push_pin:",
+        help=f"Keeps the curves on the chart, faded, while you go on. At most {MOST_PINS}.",
+    )
+    for index, (pin, name) in enumerate(zip(pins(), pin_names(pins()), strict=True)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(name, key=f"pin.show.{index}", on_click=_show_pin, args=(pin,), help="Go back to this state.")
+            st.button(
+                "",
+                key=f"pin.drop.{index}",
+                on_click=_unpin,
+                args=(index,),
+                icon=":material/close:",
+                help=f"Unpin {name}.",
+                type="tertiary",
+            )
+
+
+def pin_names(held: Sequence[str]) -> list[str]:
+    """Each pin by what differs from the present state, at most three things."""
+    return [_pin_name(pin) for pin in held]
+
+
+def _pin_name(pin: str) -> str:
+    read = state.reader(pin)
+    differs = [
+        f"{field.symbol or field.label} {field.show(read(field))}"
+        for field in FIELDS
+        if field.symbol and field.write(read(field)) != field.write(state.get(field))
+    ]
+    others = any(field.write(read(field)) != field.write(state.get(field)) for field in FIELDS if not field.symbol)
+    named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
+    return named or ("other settings" if others else "as now")
+
+
+def _pin() -> None:
+    pin = state.query(FIELDS)
+    if pin not in pins():
+        st.session_state[Keys.PINS] = [*pins(), pin]
+
+
+def _unpin(index: int) -> None:
+    st.session_state[Keys.PINS] = [pin for i, pin in enumerate(pins()) if i != index]
+
+
+def _show_pin(pin: str) -> None:
+    apply(dict(parse_qsl(pin)))

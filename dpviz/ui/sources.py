@@ -1,0 +1,227 @@
+"""Where the Bayesian accountant's gradient distances come from, as settings and controls."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import streamlit as st
+
+from dpviz.gradients.families import draw_norms
+from dpviz.gradients.sample import GradientSample
+from dpviz.gradients.upload import columns, read_distances
+from dpviz.gradients.weibull import weibull_vectors
+from dpviz.ui import controls
+from dpviz.ui.fields import Choice, Number, even_ticks, log_ticks
+from dpviz.ui.state import Keys, Reader
+
+SOURCE = Choice(
+    key="source",
+    label="Gradients",
+    default="vectors",
+    options={
+        "vectors": "Weibull vectors",
+        "weibull": "Weibull norms",
+        "lognormal": "Log-normal norms",
+        "halfnormal": "Half-normal norms",
+        "measured": "Measured on MNIST digits",
+        "upload": "My own file (CSV, NPY)",
+    },
+    help="Bayesian DP needs to know how far one example's gradient moves the sum. Vectors: pairs of gradients with "
+    "Weibull coordinates (Triastcyn & Faltings 2020, §5.1). Norms: one number an example. Measured: a small network.",
+)
+SHAPE = Number(
+    key="shape",
+    label="Shape",
+    default=0.5,
+    low=0.05,
+    high=20.0,
+    ticks=even_ticks(0.2, 3.0, 0.05),
+    ends=("heavier tail", "lighter tail"),
+    example="0.5",
+    help="Weibull shape (below 1: heavy tail), or the log-normal's standard deviation of ln d (where larger is heavier).",
+)
+VECTORS = Number(
+    key="vectors",
+    label="Vectors",
+    default=400.0,
+    low=4.0,
+    high=100_000.0,
+    whole=True,
+    example="400",
+    help="How many gradient vectors are drawn. The paper draws 50.",
+)
+DIMENSIONS = Number(
+    key="dims",
+    label="Dimensions",
+    default=1000.0,
+    low=1.0,
+    high=1_000_000.0,
+    whole=True,
+    example="1000",
+    help="Coordinates of each vector. The paper draws 1000.",
+)
+PAIRING = Choice(
+    key="pairs",
+    label="Pairs",
+    default="disjoint",
+    options={"disjoint": "Disjoint", "all": "All"},
+    help="Disjoint pairs are independent, as the estimator assumes. All pairs share gradients: more distances, but "
+    "the stated γ no longer holds.",
+)
+COUNT = Number(
+    key="count",
+    label="Samples",
+    default=10_000.0,
+    low=2.0,
+    high=10_000_000.0,
+    whole=True,
+    ticks=tuple(float(round(t)) for t in log_ticks(10.0, 1e6, 4)),
+    ends=("less sure", "more sure"),
+    example="10000",
+    help="How many norms are drawn. More samples make the estimate's safety margin smaller.",
+)
+SEED = Number(
+    key="seed", label="Seed", default=0.0, low=0.0, high=2**32 - 1, whole=True, example="0", help="Of the random draw."
+)
+MODEL = Choice(
+    key="model",
+    label="Network",
+    default="mlp",
+    options={"logistic": "Logistic", "mlp": "MLP", "cnn": "CNN"},
+    help="The network whose per-example gradients are measured.",
+)
+TRAINED = Number(
+    key="trained",
+    label="Training steps before",
+    default=100.0,
+    low=0.0,
+    high=1000.0,
+    whole=True,
+    ticks=(0.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
+    ends=("untrained", "trained"),
+    example="100",
+    help="Plain training steps the network has taken when its gradients are measured.",
+)
+EXAMPLES = Number(
+    key="examples",
+    label="Examples",
+    default=2000.0,
+    low=4.0,
+    high=10_000.0,
+    whole=True,
+    example="2000",
+    help="Digits whose gradients are measured; two make one distance.",
+)
+
+FIELDS = (SOURCE, SHAPE, VECTORS, DIMENSIONS, PAIRING, COUNT, SEED, MODEL, TRAINED, EXAMPLES)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A gradient sample with the key that stands for it in caches and exports."""
+
+    key: tuple[object, ...]
+    gradients: GradientSample
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sample) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def draw_controls() -> None:
+    """The source and the settings that this source has."""
+    source = controls.choice(SOURCE, horizontal=False)
+    if source == "vectors":
+        controls.number(SHAPE)
+        left, right = st.columns(2)
+        with left:
+            controls.typed(VECTORS)
+        with right:
+            controls.typed(DIMENSIONS)
+        left, right = st.columns([0.6, 0.4])
+        with left:
+            controls.choice(PAIRING)
+        with right:
+            controls.typed(SEED)
+    elif source == "measured":
+        controls.choice(MODEL)
+        controls.number(TRAINED)
+        left, right = st.columns(2)
+        with left:
+            controls.typed(EXAMPLES)
+        with right:
+            controls.typed(SEED)
+    elif source == "upload":
+        _upload()
+    else:
+        if source != "halfnormal":
+            controls.number(SHAPE)
+        controls.number(COUNT)
+        controls.typed(SEED)
+
+
+def read(get: Reader) -> Sample:
+    """The sample that the settings of `get` ask for (the session's, or a pinned state's).
+
+    Raises:
+        ValueError: when there is none: no file yet, or one that can not be read; the message says what would do.
+    """
+    source = get(SOURCE)
+    if source == "upload":
+        sample: Sample | None = st.session_state.get(Keys.UPLOAD)
+        if sample is None:
+            raise ValueError(st.session_state.get(Keys.UPLOAD_ERROR) or "No file yet: upload a CSV or NPY of norms.")
+        return sample
+    seed = int(get(SEED))
+    if source == "vectors":
+        return _vectors(int(get(VECTORS)), int(get(DIMENSIONS)), get(SHAPE), get(PAIRING), seed)
+    if source == "measured":
+        return _measured(get(MODEL), int(get(TRAINED)), int(get(EXAMPLES)), seed)
+    return _norms(source, int(get(COUNT)), get(SHAPE) if source != "halfnormal" else 1.0, seed)
+
+
+@lru_cache(maxsize=64)
+def _vectors(vectors: int, dimensions: int, shape: float, pairing: str, seed: int) -> Sample:
+    gradients = weibull_vectors(vectors=vectors, dimensions=dimensions, shape=shape, seed=seed, pairing=pairing)
+    return Sample(("vectors", vectors, dimensions, shape, pairing, seed), gradients)
+
+
+@lru_cache(maxsize=16)
+def _norms(family: str, count: int, shape: float, seed: int) -> Sample:
+    return Sample((family, count, shape, seed), draw_norms(family, count=count, seed=seed, shape=shape))
+
+
+@lru_cache(maxsize=16)
+def _measured(model: str, training_step: int, examples: int, seed: int) -> Sample:
+    from dpviz.training.measured import measure  # torch takes seconds to import: only those who measure wait for it
+
+    gradients = measure(model=model, training_step=training_step, examples=examples, seed=seed)
+    return Sample(("measured", model, training_step, examples, seed), gradients)
+
+
+def _upload() -> None:
+    """A file of one's own: read once, kept for the session, refused with the reason where it can not be used."""
+    held: Sample | None = st.session_state.get(Keys.UPLOAD)
+    file = st.file_uploader("Norms or distances", type=["csv", "npy", "txt"], key=Keys.UPLOAD_WIDGET)
+    if file is None:
+        if held is not None:
+            st.html(f'<div class="dpviz-ends"><span>In use: {held.gradients.size} numbers.</span></div>')
+        return
+    data = file.getvalue()
+    try:
+        names = columns(data, file.name)
+        column = names[0]
+        if len(names) > 1:
+            column = st.selectbox("Column", names, key=Keys.UPLOAD_COLUMN)
+        key = ("upload", file.name, column, hashlib.sha256(data).hexdigest())
+        if held is None or held.key != key:
+            st.session_state[Keys.UPLOAD] = Sample(key, read_distances(data, file.name, column))
+        st.session_state.pop(Keys.UPLOAD_ERROR, None)
+    except ValueError as problem:
+        st.session_state[Keys.UPLOAD_ERROR] = str(problem)
+        kept = " The file read before stays in use." if held is not None else ""
+        st.html(f'<div class="dpviz-problem" role="alert">{controls.safe(str(problem))}{kept}</div>')

@@ -1,0 +1,135 @@
+"""What a visitor has set: one session, one value a field, whichever page or widget wrote it.
+
+Widgets come and go with their page; the values here stay. Every session key of the app is named in `Keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from dpviz.ui.fields import Field
+
+V = TypeVar("V")
+AnyField = Field[Any]
+
+
+class Keys:
+    """Names of session keys."""
+
+    LOADED = "loaded_from_url"
+    PINS = "pins"
+    PRESET = "preset"
+    NOTES = "notes_on_link"
+    DETAILS = "details"
+    GROUP = "controls.group"
+    IMAGE_FORMAT = "image.format"
+    UPLOAD = "upload"
+    UPLOAD_ERROR = "upload.error"
+    UPLOAD_WIDGET = "upload.widget"
+    UPLOAD_COLUMN = "upload.column"
+
+    @staticmethod
+    def value(field: AnyField) -> str:
+        return f"value.{field.key}"
+
+    @staticmethod
+    def slider(field: AnyField) -> str:
+        return f"slider.{field.key}"
+
+    @staticmethod
+    def text(field: AnyField) -> str:
+        return f"text.{field.key}"
+
+    @staticmethod
+    def error(field: AnyField) -> str:
+        return f"error.{field.key}"
+
+    @staticmethod
+    def extra(field: AnyField) -> str:
+        return f"extra.{field.key}"
+
+
+def get(field: Field[V]) -> V:
+    """The value of `field` in this session."""
+    found: V = st.session_state.get(Keys.value(field), field.default)
+    return found
+
+
+def put(field: Field[V], value: V) -> None:
+    """Set `field`; what was wrongly typed for it is forgotten."""
+    st.session_state[Keys.value(field)] = value
+    st.session_state.pop(Keys.error(field), None)
+
+
+class Reader(Protocol):
+    """Tells the value of any field: `get` for the session, `reader(pin)` for a pinned state."""
+
+    def __call__(self, field: Field[V], /) -> V: ...
+
+
+def reader(pin: str) -> Reader:
+    """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
+    texts = dict(parse_qsl(pin))
+
+    def read(field: Field[V], /) -> V:
+        return field.nearest(texts[field.key]) if field.key in texts else field.default
+
+    return read
+
+
+def error(field: AnyField) -> str:
+    """What was wrong with the text last typed for `field`; empty when nothing was."""
+    found: str = st.session_state.get(Keys.error(field), "")
+    return found
+
+
+def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
+    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset)."""
+    for field in fields:
+        put(field, field.parse(texts[field.key]) if field.key in texts else field.default)
+
+
+def texts(fields: Iterable[AnyField]) -> dict[str, str]:
+    """What differs from the defaults, as text: the part of the session that a link carries."""
+    return {
+        field.key: field.write(value)
+        for field in fields
+        if field.write(value := get(field)) != field.write(field.default)
+    }
+
+
+def query(fields: Iterable[AnyField], pins: Iterable[str] = ()) -> str:
+    """The query string of a link to this state."""
+    return urlencode([*texts(fields).items(), *(("pin", pin) for pin in pins)])
+
+
+def load_from_url(fields: Iterable[AnyField]) -> None:
+    """Once a session: take every value the URL names, clamped to what is legal, and note what had to be changed."""
+    if st.session_state.get(Keys.LOADED):
+        return
+    st.session_state[Keys.LOADED] = True
+    known = {field.key: field for field in fields}
+    notes = []
+    for key in st.query_params:
+        if key == "pin":
+            st.session_state[Keys.PINS] = list(dict.fromkeys(st.query_params.get_all("pin")))[:MOST_PINS]
+        elif key in known:
+            notes += _load(known[key], st.query_params[key])
+    st.session_state[Keys.NOTES] = notes
+
+
+MOST_PINS = 6
+
+
+def _load(field: AnyField, text: str) -> list[str]:
+    try:
+        put(field, field.parse(text))
+    except ValueError as problem:
+        used = field.nearest(text)
+        put(field, used)
+        return [f"{problem} The link's value was replaced by {field.write(used)}."]
+    return []
