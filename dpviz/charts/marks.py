@@ -126,7 +126,8 @@ def short_floats(values: Any, digits: int = 6) -> list[float | None]:
     places = (digits - 1 - np.floor(np.log10(np.abs(safe)))).clip(-300, 300)
     # Whole numbers times or by a power of ten keep the shortest decimal; a product with 1e-k would not.
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-    rounded = np.where(finite & (x != 0), np.round(safe / down * up) / up * down, 0.0)
+    near_zero = np.abs(x) < 1e-290  # no power of ten left to round these with: they stay as they are
+    rounded = np.where(near_zero | ~finite, np.where(finite, x, 0.0), np.round(safe / down * up) / up * down)
     if finite.all():
         return rounded.tolist()  # type: ignore[no-any-return]
     return [v if ok else None for v, ok in zip(rounded.tolist(), finite.tolist(), strict=True)]

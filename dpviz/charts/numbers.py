@@ -124,7 +124,7 @@ def attack_probabilities(epsilons: npt.NDArray[np.float64]) -> list[str]:
         doubt = 1 / (1 + np.exp(epsilons))
         gap = np.minimum(np.abs(0.5 - doubt), doubt)
         places = np.clip(-np.floor(np.log10(gap)) - 2, 1, 10)
-    places[~np.isfinite(places)] = 0
+    places[(gap == 0) | np.isnan(gap)] = 0
     percents = (100 - 100 * doubt).tolist()
     shown = [f"{p:.{n}f} %" for n, p in zip(places.astype(int).tolist(), percents, strict=True)]
     for i in np.flatnonzero(~(doubt >= 1e-6)):

@@ -1,0 +1,192 @@
+"""The line chart: valid for Plotly, small, true at each x, and calm where numbers explode."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.charts import Band, Chart, Column, Floor, Line, Point, Region, line_figure
+
+T = np.unique(np.round(np.geomspace(1, 40_000, 200)))
+AXES = {"x_title": "steps T", "y_title": "ε", "x_kind": "steps"}
+
+
+def curve(key: str, end: float, **more: Any) -> Line:
+    return Line(key, key.title(), T, end * np.sqrt(T / 40_000), key, **more)
+
+
+def compose(log: bool, count: int = 7) -> Chart:
+    orders = np.clip(np.round(9 * np.sqrt(40_000 / T)), 2, 512)
+    families = ["basic", "strong", "moments", "renyi_classic", "renyi_improved", "closed_form", "bayesian", "other"]
+    ends = [82.0, 24.2, 2.58, 2.57, 2.21, 4.4, 1.5, 3.0]
+    lines = [curve(f, e, hover=(Column("α", orders),)) for f, e in zip(families, ends, strict=True)][:count]
+    return line_figure(
+        lines,
+        **AXES,
+        log_x=log,
+        log_y=log,
+        bands=[Band("Tight", T, 1.9 * np.sqrt(T / 4e4), 2.0 * np.sqrt(T / 4e4))],
+        points=[Point(10_000, 1.26, "1.26, Abadi et al. 2016, Fig. 2", "moments")],
+        floors=[Floor(0.37, "floor of λ ≤ 32", "moments")],
+        regions=[Region(12_000, math.inf, "closed form: α too large")],
+        second_reading="attack",
+    )
+
+
+def drawn(chart: Chart) -> list[dict[str, Any]]:
+    """The traces that someone sees."""
+    return [t for t in chart.figure["data"] if t.get("opacity", 1) > 0]
+
+
+def ends(chart: Chart) -> dict[str, dict[str, Any]]:
+    """The annotations of line ends by their text without tags."""
+    found = [a for a in chart.figure["layout"]["annotations"] if a.get("borderpad") == 2]
+    return {a["text"].split(">")[1].split("<")[0]: a for a in found}
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_the_full_chart_is_valid_and_small(log: bool) -> None:
+    chart = compose(log, count=8)
+    go.Figure(chart.figure)
+    assert len(json.dumps(chart.figure, allow_nan=False)) < 90_000
+    assert chart.remarks == ()
+    assert chart.figure["layout"]["hoversort"] == "value descending"
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_names_beside_the_plot_never_overlap(log: bool) -> None:
+    chart = compose(log)
+    layout = chart.figure["layout"]
+    inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+    low, high = layout["yaxis"]["range"]
+    places = []
+    for a in ends(chart).values():
+        share = (a["y"] - low) / (high - low) if a["yref"] == "y" else a["y"]
+        places.append(inner * (1 - share) + a.get("ay", 0))
+    places.sort()
+    assert len(places) == 8
+    assert all(b - a > 16.9 for a, b in zip(places, places[1:], strict=False))
+    assert places[0] >= 0
+    assert places[-1] <= inner
+
+
+def test_one_exploding_curve_does_not_squash_the_rest() -> None:
+    chart = line_figure([curve("basic", 1e9), curve("moments", 2.5), curve("renyi_improved", 2.2)], **AXES)
+    assert chart.figure["layout"]["yaxis"]["range"] == [0, pytest.approx(2.5 * 1.15)]
+    assert "↑ Basic" in ends(chart)
+    assert ends(chart)["↑ Basic"]["yref"] == "paper"
+
+
+@pytest.mark.parametrize("log", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None:
+    number = st.one_of(st.floats(1e-9, 1e12), st.sampled_from([math.nan, math.inf, 0.0, -math.inf]))
+    lines = []
+    for i in range(data.draw(st.integers(0, 4))):
+        y = data.draw(st.lists(number, min_size=1, max_size=6))
+        turn = data.draw(st.sampled_from([None, 0.0, 2.5, 99.0]))
+        x = np.arange(1.0, len(y) + 1)
+        lines.append(Line(f"k{i}", f"curve {i}", x, y, "moments", dotted_from=turn, hover=(Column("α", y),)))
+    chart = line_figure(lines, **AXES, log_x=log, log_y=log, second_reading="attack")
+    go.Figure(chart.figure)
+    json.dumps(chart.figure, allow_nan=False)
+    blank = [line for line in lines if not line.seen(log).any()]
+    assert len(chart.remarks) == len(blank)
+    assert len(ends(chart)) == len({line.name for line in lines}) - len(blank)
+
+
+def test_a_tail_turns_dotted_and_the_hover_tells_each_point_once() -> None:
+    x, y = [1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0]
+    chart = line_figure([Line("b", "BDP", x, y, "bayesian", dotted_from=2.5)], **AXES)
+    solid, dotted = drawn(chart)
+    assert (solid["x"], solid["line"]["dash"]) == ([1, 2], "solid")
+    assert (dotted["x"], dotted["line"]["dash"]) == ([2, 3, 4], "dot")
+    hovered = [t for t in chart.figure["data"] if t.get("hoverinfo") != "skip"]
+    assert [t["x"] for t in hovered] == [x]
+    assert hovered[0]["hovertext"] == ["10.0", "20.0", "30.0", "40.0"]
+
+
+def test_a_gap_is_a_gap_and_the_hover_says_so() -> None:
+    x = [1.0, 2.0, 3.0, 4.0]
+    full = Line("m", "Moments", x, [1.0, 2.0, 3.0, 4.0], "moments")
+    gap = Line("c", "Closed form", x, [5.0, math.nan, math.inf, 8.0], "closed_form")
+    chart = line_figure([full, gap], **AXES, second_reading="attack")
+    line = next(t for t in drawn(chart) if t.get("name") == "Closed form")
+    assert line["y"] == [5, None, None, 8]
+    hover = next(t for t in chart.figure["data"] if t.get("hovertext"))
+    assert hover["hovertext"] == ["5.00", "–", "∞", "8.00"]
+    assert hover["text"][1] == "–"
+    assert hover["x"] == x
+
+
+def test_a_shorter_line_shows_no_value_beyond_its_end() -> None:
+    long = Line("m", "Moments", [1.0, 100.0], [1.0, 2.0], "moments")
+    short = Line("p", "Pinned", [10.0, 50.0], [1.0, 1.5], "moments", faded=True)
+    chart = line_figure([long, short], **AXES)
+    hover = next(t for t in chart.figure["data"] if t.get("hovertext"))
+    assert hover["hovertext"] == ["–", "–", "1.00", "1.50", "–", "–"]
+    assert hover["x"][0] == 1
+    assert hover["x"][-1] == 100
+    assert hover["x"] == sorted(hover["x"])
+
+
+def test_a_line_without_values_is_named_in_a_remark() -> None:
+    chart = line_figure([Line("c", "Closed form", [1, 2], [math.nan, math.nan], "closed_form")], **AXES)
+    assert chart.remarks == ("Closed form has no value to draw here.",)
+    go.Figure(chart.figure)
+    assert chart.figure["data"], "Streamlit refuses a figure without a trace"
+
+
+def test_styles_tell_what_a_line_is() -> None:
+    lines = [curve("moments", 2.0), curve("strong", 3.0, approximate=True), curve("basic", 4.0, faded=True)]
+    by_name = {t["name"]: t for t in drawn(line_figure(lines, **AXES))}
+    assert by_name["Moments"]["line"]["dash"] == "solid"
+    assert by_name["Strong"]["line"]["dash"] == "dash"
+    assert by_name["Basic"]["opacity"] < 1
+    assert by_name["Basic"]["line"]["width"] < by_name["Moments"]["line"]["width"]
+
+
+def test_the_right_axis_is_the_left_one_relabelled() -> None:
+    layout = compose(log=True).figure["layout"]
+    right = layout["yaxis2"]
+    assert (right["matches"], right["overlaying"], right["type"]) == ("y", "y", layout["yaxis"]["type"])
+    for value, text in zip(right["tickvals"], right["ticktext"], strict=True):
+        assert float(text.removesuffix(" %")) == pytest.approx(100 / (1 + math.exp(-value)))
+    assert "yaxis2" not in line_figure([curve("moments", 2.0)], **AXES).figure["layout"]
+
+
+def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() -> None:
+    points = [Point(10_000, 1.26, "1.26, Fig. 2", "moments"), Point(10_000, 99.0, "99, Fig. 9", "moments")]
+    chart = line_figure([curve("moments", 2.5)], **AXES, points=points)
+    diamonds = next(t for t in drawn(chart) if t.get("marker", {}).get("symbol") == "diamond")
+    assert (diamonds["x"], diamonds["y"]) == ([10_000], [1.26])
+    assert [a["hovertext"] for a in chart.figure["layout"]["annotations"] if "hovertext" in a] == [
+        "printed: <b>1.26, Fig. 2</b>"
+    ]
+    assert chart.remarks == ("Printed value outside the chart: 99, Fig. 9.",)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"height": 100}, "height=100"),
+        ({"second_reading": "odds"}, "second_reading='odds'"),
+        ({"x_range": (5.0, 5.0)}, "x_range"),
+        ({"y_range": (0.0, 1.0), "log_y": True}, "y_range"),
+        ({"y_range": (0.0, math.nan)}, "y_range"),
+    ],
+)
+def test_bad_arguments_name_themselves(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        line_figure([curve("moments", 2.0)], **(AXES | more))
+
+
+def test_a_line_of_unequal_lists_is_refused() -> None:
+    with pytest.raises(ValueError, match="'m'"):
+        Line("m", "Moments", [1, 2, 3], [1, 2], "moments")

@@ -1,0 +1,54 @@
+"""One palette for both themes, and a theme file that agrees with it."""
+
+import tomllib
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from dpviz.charts import look
+
+THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of "#rrggbb" (WCAG 2.2)."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_lines_and_text_stand_out_on_both_grounds(ground: str) -> None:
+    theme = THEME[ground]
+    for color in (*look.PALETTE, look.QUIET_TEXT):
+        assert contrast(color, theme["backgroundColor"]) >= 2.99
+    assert contrast(theme["textColor"], theme["backgroundColor"]) >= 7
+    assert contrast(theme["textColor"], theme["secondaryBackgroundColor"]) >= 7
+    assert contrast(theme["linkColor"], theme["backgroundColor"]) >= 4.5
+    assert contrast(theme["primaryColor"], theme["backgroundColor"]) >= 3
+
+
+@pytest.mark.parametrize("ground", ["light", "dark"])
+def test_the_theme_has_ten_chart_colours_of_our_palette(ground: str) -> None:
+    colors = THEME[ground]["chartCategoricalColors"]
+    assert len(colors) == 10, "with any other number Plotly falls back to its own"
+    assert set(colors) == set(look.PALETTE)
+    assert THEME[ground]["backgroundColor"] == {"light": "#FFFFFF", "dark": "#171614"}[ground]
+
+
+def test_no_two_families_look_alike() -> None:
+    for one, other in combinations(look.FAMILIES.values(), 2):
+        assert (one.color, one.dash) != (other.color, other.dash)
+    for family in look.FAMILIES.values():
+        assert family.dash not in ("dash", "dot"), "these mean approximation and dominated by its tail"
+
+
+def test_unknown_families_get_a_style_that_stays() -> None:
+    assert look.style("new") == look.style("new")
+    assert look.rgba("#1a62ba", 0.5) == "rgba(26,98,186,0.5)"

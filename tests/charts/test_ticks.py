@@ -1,0 +1,55 @@
+"""Ticks are round, few, inside the range, and P(A) ticks stand at the right ε."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.charts.ticks import axis, linear_ticks, log_ticks, position, success_ticks
+
+exponents = st.floats(-12, 12)
+
+
+def test_one_two_five() -> None:
+    assert log_ticks(1, 100) == [1, 2, 5, 10, 20, 50, 100]
+    assert log_ticks(1, 40_000, most=9) == [1, 10, 100, 1000, 10_000]
+    assert log_ticks(1e-9, 1e12, most=8) == [1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9, 1e12]
+
+
+@given(exponents, st.floats(0.01, 20), st.integers(3, 15))
+def test_log_ticks_fit(start: float, decades: float, most: int) -> None:
+    low, high = 10**start, 10 ** (start + decades)
+    ticks = log_ticks(low, high, most=most)
+    assert 1 <= len(ticks) <= most
+    assert ticks == sorted(set(ticks))
+    assert all(low * (1 - 1e-6) <= t <= high * (1 + 1e-6) for t in ticks)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(3, 12))
+def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
+    ticks = linear_ticks(low, low + span, most=most)
+    assert 1 <= len(ticks) <= most
+    slack = 1e-6 * (abs(low) + span)
+    assert all(low - slack <= t <= low + span + slack for t in ticks)
+
+
+def test_linear_ticks_are_round() -> None:
+    assert linear_ticks(0, 28, most=8) == [0, 5, 10, 15, 20, 25]
+    assert linear_ticks(3, 3) == [3]
+
+
+@pytest.mark.parametrize(("span", "log"), [((0.0, 3.0), False), ((0.0, 28.0), False), ((0.01, 1000.0), True)])
+def test_success_ticks_stand_apart_at_their_epsilon(span: tuple[float, float], log: bool) -> None:
+    values, texts = success_ticks(span, log=log, pixels=340)
+    assert len(values) >= 3
+    for value, text in zip(values, texts, strict=True):
+        assert 100 / (1 + math.exp(-value)) == pytest.approx(float(text.removesuffix(" %")), abs=1e-9)
+    places = [340 * position(v, span, log) for v in values]
+    assert all(b - a >= 23 - 1e-9 for a, b in zip(places, places[1:], strict=False))
+
+
+def test_axis_range_is_in_the_axis_own_units() -> None:
+    assert axis(span=(1, 1000), log=True)["range"] == [0, 3]
+    assert axis(span=(1, 1000), log=False)["range"] == [1, 1000]
+    assert axis(span=(1, 40_000), log=True, kind="steps")["ticktext"][-1] == "10k"
