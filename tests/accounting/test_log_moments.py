@@ -118,6 +118,13 @@ class TestEdges:
             expected = order / 2e-4 + order / (order - 1) * math.log(0.01)
             assert float(renyi_divergence(0.01, 0.01, order)) == pytest.approx(expected, rel=1e-13)
 
+    def test_no_noise_to_speak_of_costs_no_time_and_stays_a_bound(self) -> None:
+        """A step of σ·½ used to be taken everywhere: 10^8 nodes an order at σ = 1e-6."""
+        for sigma in (1e-3, 1e-6, 1e-12, 1e-100):
+            orders = np.array([1.5, 2.0, 7.3, 1000.0])
+            exact = orders / (2 * sigma * sigma) + orders / (orders - 1) * math.log(0.01)
+            np.testing.assert_allclose(renyi_divergence(sigma, 0.01, orders), exact, rtol=1e-10)
+
     def test_second_order_value_at_huge_noise(self) -> None:
         """A₂ − 1 = q²(e^{1/σ²} − 1) exactly."""
         for sigma, rate in ((1e3, 1e-9), (1e3, 0.5), (1e6, 1e-6), (0.2, 0.999), (3.0, 1e-12)):

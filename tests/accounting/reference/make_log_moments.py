@@ -88,6 +88,8 @@ def settings() -> list[tuple[float, float, float]]:
     # Beyond the promise: far less and far more noise, orders at the ends of the default grid.
     chosen += [(0.05, 0.01, 1.5), (0.05, 0.3, 40.2), (0.1, 1e-5, 7.7), (1e3, 0.1, 300.5), (1e3, 1e-9, 2.5)]
     chosen += [(4.0, 0.01, 1.0001), (0.5, 0.2, 1.0001), (50.0, 1e-3, 1e5), (300.0, 1e-6, 1e6), (4.0, 0.01, 4000.5)]
+    # Hardly any noise, where the two humps of the integrand lie far apart.
+    chosen += [(s, q, a) for s in (0.045, 0.035, 0.02) for q in (1e-5, 0.5) for a in (1.0001, 1.02, 3.7)]
     rng = np.random.default_rng(20190828)
     for _ in range(170):
         sigma = float(np.exp(rng.uniform(math.log(0.2), math.log(200.0))))
@@ -101,7 +103,7 @@ def main() -> None:
     rows = []
     for sigma, rate, order in settings():
         value = by_trapezoid(sigma, rate, order)
-        finer = by_trapezoid(sigma, rate, order, refine=2) if sigma > 0.1 or order < 10 else value
+        finer = by_trapezoid(sigma, rate, order, refine=2) if sigma >= 0.05 and (sigma > 0.1 or order < 10) else value
         difference = relative_difference(value, finer)
         whole = order == int(order) and order <= 300
         if whole:
