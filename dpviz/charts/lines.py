@@ -84,7 +84,7 @@ def line_figure(
     names, room = end_annotations(
         drawn, bands, x_shown=x_shown, down=down, inner=inner, log_x=log_x, log_y=log_y, end_values=end_values
     )
-    y_axis = axis(span=y_shown, log=log_y, kind=y_kind, most=max(3, inner // 38))
+    y_axis = axis(span=y_shown, log=log_y, kind=y_kind, most=max(3, inner // 30))
     x_axis = baseline(axis(span=x_shown, log=log_x, kind=x_kind, most=9, grid=False))
     left = int(max(text_width(t, look.SMALL_SIZE + 1) for t in [*y_axis["ticktext"], "00"])) + 14
     x_axis |= {"title": {"text": x_title, "standoff": 14}, "unifiedhovertitle": {"text": f"<b>{x_hover}</b>"}}
