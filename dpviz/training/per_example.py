@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from dpviz import _validate
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
+from dpviz.training.layers.buffers import Buffers
 from dpviz.training.products import Products
 from dpviz.training.record import Chunk, GradientRecord, PairProducts, Part, checked_norm, checked_pairs, clip_factors
 
@@ -83,6 +84,9 @@ class PerExample:
         if not self.parameters:
             raise ValueError("Expected a network with trainable parameters, found none.")
         self._layers = _distinct(trainable_layers(network))
+        self._buffers = Buffers()
+        for layer in self._layers:
+            layer.buffers = self._buffers
         self._batch_norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
         self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
 
@@ -98,6 +102,7 @@ class PerExample:
             x: Examples, (b, …); b may be 0.
             y: Targets, (b, …).
         """
+        self._buffers.reuse = False
         return GradientRecord(self.parameters, list(self._chunks(x, y)))
 
     def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: tuple[Any, Any] | None = None) -> Clipped:
@@ -113,6 +118,7 @@ class PerExample:
         sums = tuple(torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters)
         wanted = None if pairs is None else checked_pairs(*pairs, x.shape[0])
         local = wanted is None or bool((wanted[0] // self.chunk_size == wanted[1] // self.chunk_size).all())
+        self._buffers.reuse = local
         kept: list[Chunk] = []
         found: list[tuple[Tensor, Tensor]] = []
         for chunk in self._chunks(x, y):
@@ -144,6 +150,7 @@ class PerExample:
 
     def _chunk(self, start: int, x: Tensor, y: Tensor) -> Chunk:
         tape: dict[Layer, Products] = {}
+        self._buffers.rewind()
         # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
         anchor = torch.zeros((), device=x.device, requires_grad=True)
         with torch.enable_grad(), self._tapped(tape, anchor, x.shape[0]):

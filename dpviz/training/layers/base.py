@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import nn
 
+from dpviz.training.layers.buffers import Buffers
 from dpviz.training.products import Products
 
 Tensor = torch.Tensor
@@ -19,11 +20,13 @@ class Layer(ABC):
         name: Its path in the network, "" for the network itself.
         module: The module; only read.
         parameters: Its trainable parameters, in the order of the sums of its products.
+        buffers: Where it takes the memory of large products from.
     """
 
     def __init__(self, name: str, module: nn.Module) -> None:
         self.name = name
         self.module = module
+        self.buffers = Buffers()
         self.parameters = tuple(p for p in module.parameters() if p.requires_grad)
 
     @staticmethod

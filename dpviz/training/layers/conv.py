@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.grad import conv2d_input
 
 from dpviz.training.layers.base import Layer
+from dpviz.training.layers.buffers import Buffers
 from dpviz.training.layers.linear import gram_is_cheaper
 from dpviz.training.products import Dense, Factored, Products
 
@@ -22,7 +23,7 @@ Pair = tuple[int, int]
 _FEW_CHANNELS = 4
 
 
-def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Tensor:
+def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, buffers: Buffers) -> Tensor:
     """The patches that a kernel sees in `x` (b, c, h, w): shape (b, positions, kh·kw·c), channels varying fastest.
 
     A strided view of the picture with its channels last, copied once: the runs it copies are long, which makes it 4
@@ -38,7 +39,8 @@ def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: P
     between = (stride[0] * down, stride[1] * across)
     within = (dilation[0] * down, dilation[1] * across)
     view = x.as_strided((b, rows, columns, *kernel, c), (example, *between, *within, 1))
-    return view.reshape(b, rows * columns, kernel[0] * kernel[1] * c)
+    found = buffers.take(view.shape, x).copy_(view)
+    return found.view(b, rows * columns, kernel[0] * kernel[1] * c)
 
 
 class Conv2dLayer(Layer):
@@ -76,7 +78,7 @@ class Conv2dLayer(Layer):
         found = kept[0] if kept else self._patches(conv, x)
         if conv.groups == 1 and gram_is_cheaper(found.shape[1], found.shape[2], conv.out_channels):
             return to_input, Factored(found, outputs.transpose(1, 2), weight=True, bias=bias)
-        gradients = [_written_out(found, outputs, conv)]
+        gradients = [_written_out(found, outputs, conv, self.buffers)]
         if bias:
             gradients.append(outputs.sum(2))
         return to_input, Dense(gradients)
@@ -88,14 +90,14 @@ class Conv2dLayer(Layer):
         weight = sums[0].view(conv.out_channels, *conv.kernel_size, conv.in_channels // conv.groups)
         return weight.permute(0, 3, 1, 2), *sums[1:]
 
-    @staticmethod
-    def _patches(conv: nn.Conv2d, x: Tensor) -> Tensor:
+    def _patches(self, conv: nn.Conv2d, x: Tensor) -> Tensor:
         return patches(
             x,
             kernel=cast(Pair, conv.kernel_size),
             stride=cast(Pair, conv.stride),
             padding=cast(Pair, conv.padding),
             dilation=cast(Pair, conv.dilation),
+            buffers=self.buffers,
         )
 
 
@@ -112,12 +114,13 @@ def _output_size(conv: nn.Conv2d, x: Tensor) -> Pair:
     return sizes[0], sizes[1]
 
 
-def _written_out(found: Tensor, outputs: Tensor, conv: nn.Conv2d) -> Tensor:
+def _written_out(found: Tensor, outputs: Tensor, conv: nn.Conv2d, buffers: Buffers) -> Tensor:
     """The kernel's gradient of each example, (b, o·kh·kw·c/groups), from patches (b, t, k) and outputs (b, o, t)."""
     b, o, t = outputs.shape
     groups = conv.groups
     if groups == 1:
-        return torch.bmm(outputs, found).flatten(1)
+        gradients = buffers.take((b, o, found.shape[2]), found)
+        return torch.bmm(outputs, found, out=gradients).flatten(1)
     by_group = found.view(b, t, -1, groups, conv.in_channels // groups).permute(0, 3, 1, 2, 4)
     inputs = by_group.reshape(b * groups, t, -1)
     return torch.bmm(outputs.reshape(b * groups, o // groups, t), inputs).view(b, -1)
