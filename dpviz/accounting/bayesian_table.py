@@ -130,17 +130,12 @@ class Estimator:
         return [self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(orders.size)]
 
     def _one_order(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array) -> LogMeans:
-        """Splits the T by where digits would be lost.
-
-        x − 1 keeps those of x near 1, x/x_max − 1 those of x near each other, x/x_max those of x far apart (it can
-        not overflow).
-        """
+        """Splits the T by where digits would be lost: x − 1 keeps those of x near 1, x/x_max can not overflow."""
         top = high[-1]
         result = LogMeans(*(np.empty(steps.size) for _ in range(4)))
         small = steps * top <= 1.0
-        near = ~small & (steps * (top - low[0]) <= 1.0)
         rows = max(1, _BLOCK // bins.low.size)
-        for shift, base, regime in ((0.0, 1.0, small), (top, 1.0, near), (top, 0.0, ~small & ~near)):
+        for shift, base, regime in ((0.0, 1.0, small), (top, 0.0, ~small)):
             chosen = np.flatnonzero(regime)
             for start in range(0, chosen.size, rows):
                 part = chosen[start : start + rows]

@@ -88,7 +88,7 @@ def test_never_below_and_within_a_thousandth(
 
 
 def test_large_sample_over_all_steps() -> None:
-    steps = np.geomspace(1, 1e9, 12).round()
+    steps = np.geomspace(1, 1e9, 7).round()
     orders = np.array([1.0, 4, 16, 32])
     for family in ("clipped", "two humps", "uniform"):
         distances = draw(family, 50_000, 3)
