@@ -23,14 +23,17 @@ from torch.autograd.function import once_differentiable
 from dpviz import _validate
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.layers.buffers import Buffers
+from dpviz.training.layers.linear import LinearLayer
 from dpviz.training.products import Products
 from dpviz.training.record import Chunk, GradientRecord, PairProducts, Part, checked_norm, checked_pairs, clip_factors
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
 
-# Measured on CPUs: chunks of this size stay in the cache and bound the memory of the written-out gradients.
+# Measured on CPUs: chunks of this size stay near the cache and bound the memory of patches and written-out gradients.
 CHUNK_SIZE = 256
+# Networks of linear layers alone keep nothing beyond what a plain step keeps; they gain from larger products.
+LINEAR_CHUNK_SIZE = 1024
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -69,21 +72,24 @@ class PerExample:
     Args:
         network: Read, never changed; one engine works on it at a time.
         loss: From outputs (b, …) and targets to a loss for each example, (b,).
-        chunk_size: Examples worked on at once; bounds memory.
+        chunk_size: Examples worked on at once; bounds memory. None: `CHUNK_SIZE`, or more if all layers are linear.
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
         fallback_layers: Names and types of the layers that have no fast form and go through `torch.func`.
     """
 
-    def __init__(self, network: nn.Module, loss: Loss = cross_entropy, *, chunk_size: int = CHUNK_SIZE) -> None:
+    def __init__(self, network: nn.Module, loss: Loss = cross_entropy, *, chunk_size: int | None = None) -> None:
         self.network = network
         self.loss = loss
-        self.chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
         self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         if not self.parameters:
             raise ValueError("Expected a network with trainable parameters, found none.")
         self._layers = _distinct(trainable_layers(network))
+        if chunk_size is None:
+            linear = all(isinstance(layer, LinearLayer) for layer in self._layers)
+            chunk_size = LINEAR_CHUNK_SIZE if linear else CHUNK_SIZE
+        self.chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
         self._buffers = Buffers()
         for layer in self._layers:
             layer.buffers = self._buffers

@@ -163,6 +163,11 @@ def compare(network, x, y, loss, tolerance):
     weights = torch.linspace(-1, 2, len(x), dtype=x.dtype)
     found = flat(record.weighted_sum(weights))
     torch.testing.assert_close(found, weights @ wanted, rtol=tolerance, atol=tolerance * scale / 10)
+    # Chunk by chunk, in memory that is used again.
+    step = PerExample(network, loss, chunk_size=2).clipped(x, y, max_grad_norm=BOUND)
+    torch.testing.assert_close(
+        flat(step.sums), clipped(wanted, BOUND).sum(0), rtol=tolerance, atol=3 * tolerance * BOUND
+    )
     i, j = [0, 2, 1], [1, 3, 3]
     inner = (wanted[i] * wanted[j]).sum(1)
     size = (wanted[i].norm(dim=1) * wanted[j].norm(dim=1)).double()
@@ -320,6 +325,17 @@ def test_chunks_change_nothing(name, pairs):
         torch.testing.assert_close(step.distances, one.distances)
         torch.testing.assert_close(record.pair_distances(*pairs, BOUND), one.distances)
         torch.testing.assert_close(step.pairs.inner, one.pairs.inner)
+
+
+def test_a_record_keeps_its_gradients_while_the_engine_goes_on():
+    data = mnist_subset_tensors()
+    engine = PerExample(build("cnn", seed=0), chunk_size=4)
+    record = engine.gradients(data.train_x[:10], data.train_y[:10])
+    before, pairs = flat(record.clipped_sum(BOUND)), record.pair_inner([0, 4], [1, 9])
+    engine.clipped(data.train_x[20:30], data.train_y[20:30], max_grad_norm=BOUND, pairs=([0], [1]))
+    engine.gradients(data.train_x[30:40], data.train_y[30:40])
+    assert torch.equal(flat(record.clipped_sum(BOUND)), before)
+    assert torch.equal(record.pair_inner([0, 4], [1, 9]), pairs)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
