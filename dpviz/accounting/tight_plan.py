@@ -1,0 +1,142 @@
+"""Where to look: mesh, tails and tilts for a composition, from rough Chernoff estimates.
+
+Nothing here is part of a proof: the bounds of `tight` hold for any plan, a poor plan only makes them wide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dpviz.accounting.loss_transform import log_weight
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.privacy_loss import loss_of_output
+
+Array = npt.NDArray[np.float64]
+
+RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
+AIM = 0.002  # share of ε that the discretisation may take
+COMMON_SIZE, LARGEST_SIZE = 2**17, 2**21  # grid points: what is quick, and what is the limit
+SMALLEST_DELTA = 1e-12
+ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
+LOG_SPILL = 20.0  # −ln of the tilted probability that may lie outside the window
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Grid and tilt for one direction: where its ε (or δ) is expected."""
+
+    mesh: float
+    tilt: float
+
+
+@lru_cache(maxsize=1024)
+def _log_moments(mechanism: SampledGaussian, tail: float) -> tuple[Array, Array]:
+    """Estimates of ln E[exp(λ loss)] at ORDERS for removing and for adding; they steer, they prove nothing."""
+    sigma = mechanism.noise_multiplier
+    z = np.linspace(-tail * sigma, 1.0 + tail * sigma, 481)
+    loss = loss_of_output(mechanism, z)
+    weight = -0.5 * (z / sigma) ** 2 + math.log((z[1] - z[0]) / (sigma * math.sqrt(2 * math.pi)))
+
+    def moment(exponent: Array) -> Array:
+        top = exponent.max(axis=1)
+        return np.asarray(top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
+
+    return moment(weight + (ORDERS[:, None] + 1.0) * loss), moment(weight - ORDERS[:, None] * loss)
+
+
+def _tilt_for_delta(moments: Array, delta: float) -> tuple[int, float]:
+    """Index of the best tilt and the ε that Chernoff's bound gives for δ."""
+    bound = (moments - math.log(delta) + log_weight(ORDERS)) / ORDERS
+    best = int(np.argmin(bound))
+    return best, max(float(bound[best]), 0.0)
+
+
+def _tilt_for_epsilon(moments: Array, epsilon: float) -> int:
+    return int(np.argmin(moments - ORDERS * epsilon + log_weight(ORDERS)))
+
+
+def _window(moments: Array, best: int) -> float:
+    """Rough width of the composed law tilted by ORDERS[best], in units of ε."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        chord = (moments - moments[best]) / (ORDERS - ORDERS[best])
+        reach = LOG_SPILL / np.abs(ORDERS - ORDERS[best])
+        above = np.nanmin((chord + reach)[best + 1 :], initial=math.inf)
+        below = np.nanmax((chord - reach)[:best], initial=-math.inf)
+    return float(above - below) if math.isfinite(above - below) else 100.0
+
+
+def _mesh(steps: float, tilt: float, epsilon: float, window: float) -> float:
+    """Mesh whose discretisation costs AIM of ε, coarser where that would be slow and the promise allows it."""
+    fine = math.sqrt(8.0 * AIM * max(epsilon, 1e-300) / ((1.0 + tilt) * steps))
+    fine = min(fine, 0.25 / tilt, window / 3000.0)
+    promised = max(0.3 * ABSOLUTE_WIDTH, 0.4 * RELATIVE_WIDTH * epsilon)
+    coarse = math.sqrt(8.0 * promised / ((1.0 + tilt) * steps))
+    mesh = max(fine, min(coarse, window / COMMON_SIZE), window / LARGEST_SIZE)
+    return float(2.0 ** (math.floor(4.0 * math.log2(mesh)) / 4.0))  # few distinct values, so that laws are found again
+
+
+def tail_for(steps: float, delta: float) -> float:
+    """Standard deviations beyond which all steps together hold less than 1e-7 of δ."""
+    return math.ceil(-4.0 * float(ndtri(max(1e-7 * delta / steps, 1e-290)))) / 4.0
+
+
+def _span(mechanisms: Sequence[SampledGaussian], tail: float) -> float:
+    """Largest range of one step's loss, in units of ε."""
+    return max(
+        float(loss_of_output(m, 1.0 + tail * m.noise_multiplier) - loss_of_output(m, -tail * m.noise_multiplier))
+        for m in mechanisms
+    )
+
+
+def _composed_moments(mechanisms: Sequence[SampledGaussian], counts: Array, tail: float, direction: int) -> Array:
+    total = np.zeros(ORDERS.size)
+    for mechanism, count in zip(mechanisms, counts.tolist(), strict=True):
+        total += count * _log_moments(mechanism, tail)[direction]
+    return total
+
+
+def _aim(
+    steps: float, span: float, moments: Array, best: int, epsilon: float, largest_mesh: float = math.inf
+) -> Aim:
+    """Aim at ε with the tilt ORDERS[best], or less where the mesh could not follow so steep a weight."""
+    tilt = float(ORDERS[best])
+    mesh = min(_mesh(steps, tilt, epsilon, max(_window(moments, best), span)), largest_mesh)
+    return Aim(mesh, min(tilt, 0.5 / mesh))
+
+
+def aim_for_delta(
+    mechanisms: Sequence[SampledGaussian], counts: Array, direction: int, delta: float
+) -> Aim:
+    """Aim for one composition and direction (0 remove, 1 add) when its ε at δ is wanted."""
+    steps = float(counts.sum())
+    tail = tail_for(steps, delta)
+    moments = _composed_moments(mechanisms, counts, tail, direction)
+    best, rough = _tilt_for_delta(moments, delta)
+    return _aim(steps, _span(mechanisms, tail), moments, best, rough)
+
+
+def aim_at_epsilon(
+    mechanisms: Sequence[SampledGaussian],
+    counts: Array,
+    direction: int,
+    epsilon: float,
+    delta: float = SMALLEST_DELTA,
+    largest_mesh: float = math.inf,
+) -> Aim:
+    """Aim when ε is known, exactly or nearly; `largest_mesh` where a coarser one was tried in vain."""
+    steps = float(counts.sum())
+    tail = tail_for(steps, delta)
+    moments = _composed_moments(mechanisms, counts, tail, direction)
+    return _aim(steps, _span(mechanisms, tail), moments, _tilt_for_epsilon(moments, epsilon), epsilon, largest_mesh)
+
+
+def promised(epsilon: float) -> float:
+    """Largest width that keeps the promise at ε."""
+    return max(RELATIVE_WIDTH * epsilon, ABSOLUTE_WIDTH)
