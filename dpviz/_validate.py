@@ -21,7 +21,11 @@ def _numbers(name: str, value: Any, wanted: str) -> Array:
     if isinstance(value, (str, bytes, bool)) or value is None:
         raise ValueError(f"Expected {name}={value!r} to be {wanted}, not {type(value).__name__}.")
     try:
-        numbers = np.asarray(value, dtype=np.float64)
+        found = np.asarray(value)
+        # numpy would read ["0.5"] and [True] as numbers, dates as days, and drop imaginary parts.
+        if found.dtype.kind not in "iufO":
+            raise TypeError
+        numbers = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"Expected {name}={value!r} to be {wanted}.") from None
     if np.isnan(numbers).any():
@@ -29,9 +33,7 @@ def _numbers(name: str, value: Any, wanted: str) -> Array:
     return numbers
 
 
-def _checked(
-    name: str, value: Any, wanted: str, holds: Callable[[Array], npt.NDArray[np.bool_]]
-) -> Array:
+def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], npt.NDArray[np.bool_]]) -> Array:
     numbers = _numbers(name, value, wanted)
     good = holds(numbers)
     if not good.all():
@@ -85,10 +87,16 @@ def steps(value: Any, name: str = "steps", minimum: int = 0) -> Array:
 
 def orders(value: Any) -> Array:
     """Rényi orders, real and > 1, one dimension, at least one."""
-    found = np.atleast_1d(
-        _checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x))
-    )
+    found = np.atleast_1d(_checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x)))
     if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
+    return found
+
+
+def orders_of_any_shape(value: Any) -> Array:
+    """Rényi orders, real and > 1, at least one, in whatever shape the caller wants to broadcast."""
+    found = _checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x))
+    if found.size == 0:
         raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
     return found
 
@@ -98,9 +106,7 @@ def whole_orders(value: Any, name: str = "orders") -> Array:
     if isinstance(value, range):
         value = list(value)
     found = np.atleast_1d(
-        _checked(
-            name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x)
-        )
+        _checked(name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x))
     )
     if found.ndim != 1 or found.size == 0:
         raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
@@ -144,3 +150,8 @@ def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Arr
             f"(estimator_failure={failure:.12g} × estimates={estimates:.12g}): raise delta_mu or lower estimator_failure."
         )
     return numbers
+
+
+def epsilon_or_infinite(value: Any, name: str = "epsilon") -> Array:
+    """ε that may be inf: an accountant's answer where it proves nothing."""
+    return _checked(name, value, ">= 0", lambda x: x >= 0)

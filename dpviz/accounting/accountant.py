@@ -106,7 +106,7 @@ class AdditiveAccountant(Accountant):
 
     def _total(self, sigma: Array, rate: Array, steps: Array) -> Array:
         per_step = self.step_divergence(sigma, rate)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             total = steps[..., None] * per_step
         # No steps cost nothing even where one step costs infinitely much.
         return np.where(steps[..., None] == 0.0, 0.0, total)
@@ -178,4 +178,6 @@ class Ledger:
         if not self._runs:
             return total
         mechanism, count = self._runs[-1]
-        return total + count * self.accountant.step_divergence(mechanism.noise_multiplier, mechanism.sample_rate)
+        step = self.accountant.step_divergence(mechanism.noise_multiplier, mechanism.sample_rate)
+        with np.errstate(over="ignore"):
+            return total + count * step

@@ -11,9 +11,7 @@ from dpviz import _validate
 Array = npt.NDArray[np.float64]
 
 
-def attack_success(
-    epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior: npt.ArrayLike = 0.5
-) -> float | Array:
+def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior: npt.ArrayLike = 0.5) -> float | Array:
     """The highest probability with which a guess of membership can be right, over all attacks.
 
     δ + (1 − δ)·πe^ε/(1 − π + πe^ε): an (ε, δ)-DP release is at worst a mixture of full disclosure with probability δ
@@ -28,9 +26,7 @@ def attack_success(
     Returns:
         A float for numbers, an array for arrays (all three broadcast).
     """
-    e = np.asarray(epsilon, dtype=np.float64)
-    if (e < 0).any():
-        raise ValueError(f"Expected epsilon={e[e < 0].flat[0] if e.ndim else float(e):.12g} >= 0.")
+    e = _validate.epsilon_or_infinite(epsilon)
     d = _validate.probability("delta", delta)
     p = _validate.open_probability("prior", prior)
     success = d + (1.0 - d) * expit(e + logit(p))
@@ -44,6 +40,6 @@ def roc_bound(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, del
     """
     fpr = _validate.probability("false_positive_rate", false_positive_rate)
     e, d = _validate.epsilon(epsilon), _validate.probability("delta", delta)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rising = np.where(fpr == 0.0, 0.0, np.exp(np.minimum(e, 700.0)) * fpr) + d
+    with np.errstate(divide="ignore"):
+        rising = np.exp(np.minimum(e + np.log(fpr), 0.0)) + d  # in logs: e^ε overflows, FPR may be as small
     return np.asarray(np.clip(np.minimum(rising, 1.0 - np.exp(-e) * (1.0 - d - fpr)), 0.0, 1.0))

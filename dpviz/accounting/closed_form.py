@@ -28,8 +28,7 @@ def closed_form_divergence(
     α ≤ (½σ²L² − ln 5 − 2 ln σ)/(L + ln(qα) + 1/(2σ²)). Arguments broadcast.
     """
     sigma, rate = _validate.noise_multiplier(noise_multiplier), _validate.sample_rate(sample_rate)
-    alpha = np.asarray(orders, dtype=np.float64)
-    _validate.orders(alpha.ravel())
+    alpha = _validate.orders_of_any_shape(orders)
     sigma, rate, alpha = np.broadcast_arrays(sigma, rate, alpha)
     log_sigma = np.log(sigma)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -38,9 +37,10 @@ def closed_form_divergence(
         # The denominator is ln(α/(α−1) + qα) + 1/(2σ²) > 0, so the second condition can be multiplied out.
         denominator = np.log(alpha / (alpha - 1.0) + rate * alpha) + 0.5 / sigma**2
         second = alpha * denominator <= 0.5 * sigma**2 * big_l**2 - np.log(5.0) - 2.0 * log_sigma
+        value = 2.0 * rate**2 * alpha / sigma**2
     holds = (rate <= LARGEST_SAMPLE_RATE) & (sigma >= SMALLEST_NOISE_MULTIPLIER) & first & second
     # Without sampling nothing is released: 0, whatever the conditions say of L = ∞.
-    return np.where(rate == 0.0, 0.0, np.where(holds, 2.0 * rate**2 * alpha / sigma**2, np.nan))
+    return np.where(rate == 0.0, 0.0, np.where(holds, value, np.nan))
 
 
 @dataclass(frozen=True)

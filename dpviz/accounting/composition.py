@@ -1,11 +1,11 @@
 """Basic and strong composition of (ε, δ) steps: what one had before moments (Dwork, Rothblum, Vadhan 2010).
 
-One Gaussian step is (ε₀, δ₀)-DP with ε₀ = √(2 ln(1.25/δ₀))/σ (Dwork & Roth 2014, Theorem A.1). That theorem is proved for
-ε₀ ≤ 1; beyond, it is kept where the exact profile of the Gaussian (Balle & Wang 2018, Theorem 8) confirms it and
+One Gaussian step is (ε₀, δ₀)-DP with ε₀ = √(2 ln(1.25/δ₀))/σ (Dwork & Roth 2014, Theorem A.1). That theorem is proved
+for ε₀ ≤ 1; beyond, it is kept where the exact profile of the Gaussian (Balle & Wang 2018, Theorem 8) confirms it and
 replaced elsewhere by ε₀ = 1/(2σ²) + √(2 ln(1/δ₀))/σ, the tail of the privacy loss N(1/(2σ²), 1/σ²), which always holds.
 
-Poisson sampling with rate q turns (ε₀, δ₀) into (ln(1 + q(e^{ε₀} − 1)), qδ₀) exactly. Abadi et al. 2016 plot the small-ε₀
-reading (qε₀, qδ₀), "linear" here: not a valid bound at the ε₀ of private training, kept to redraw their Figure 2.
+Poisson sampling with rate q turns (ε₀, δ₀) into (ln(1 + q(e^{ε₀} − 1)), qδ₀) exactly. Abadi et al. 2016 plot the
+small-ε₀ reading (qε₀, qδ₀), "linear" here: not a valid bound at the ε₀ of private training, kept to redraw Figure 2.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def gaussian_step_epsilon(sigma: Array, delta0: Array) -> Array:
     with np.errstate(divide="ignore"):
         log_delta0 = np.log(np.minimum(delta0, 1.0))
     textbook = np.sqrt(2.0 * (math.log(1.25) - log_delta0)) / sigma
-    always = 0.5 / sigma**2 + np.sqrt(-2.0 * log_delta0) / sigma
+    with np.errstate(over="ignore", invalid="ignore"):
+        always = 0.5 / sigma / sigma + np.sqrt(-2.0 * log_delta0) / sigma
     return np.where(delta0 >= 1.0, 0.0, np.where(_profile_confirms(sigma, textbook, log_delta0), textbook, always))
 
 
@@ -103,8 +104,8 @@ class _PerStepComposition(Accountant):
 def _delta_per_draw(budget: Array, rate: Array, count: Array) -> Array:
     """δ₀ such that Σ count·q·δ₀ uses up `budget` (…); 1 where nothing is ever drawn."""
     drawn = (count * rate).sum(axis=-1)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.minimum(budget / drawn, 1.0))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(drawn > 0.0, np.minimum(budget / drawn, 1.0), 1.0)
 
 
 def _weighted_sum(count: Array, values: Array) -> Array:
@@ -142,11 +143,11 @@ class Strong(_PerStepComposition):
 
     def _at_splits(self, sigma: Array, rate: Array, count: Array, delta: Array, logits: Array) -> Array:
         """ε at each split: δ′ = δ/(1 + e^−logit); shapes (…, runs), (…), (…, splits) → (…, splits)."""
-        slack = delta[..., None] / (1.0 + np.exp(-logits))
+        log_slack = np.log(delta)[..., None] - np.log1p(np.exp(-logits))
         rest = delta[..., None] / (1.0 + np.exp(logits))
         sigma, rate, count = sigma[..., None, :], rate[..., None, :], count[..., None, :]
         step = self._step_epsilon(sigma, rate, _delta_per_draw(rest, rate, count)[..., None])
         with np.errstate(over="ignore", invalid="ignore"):
             squares = _weighted_sum(count, step**2)
             drift = _weighted_sum(count, np.where(step > 0.0, step * np.expm1(step), 0.0))
-            return np.sqrt(-2.0 * np.log(slack) * squares) + drift
+            return np.asarray(np.sqrt(-2.0 * log_slack * squares) + drift)

@@ -81,5 +81,6 @@ def to_delta(total: Array, orders: Array, epsilon: npt.ArrayLike, conversion: st
     missing = np.isnan(exponent)
     log_delta = np.where(missing, np.inf, exponent).min(axis=-1)
     spent = np.where(np.isnan(total), 0.0, total).max(axis=-1, initial=0.0) > 0.0
-    delta = np.where(spent, np.exp(np.minimum(log_delta, 0.0)), 0.0)
+    # Whatever was spent leaves some δ: 0 from underflow would promise pure differential privacy.
+    delta = np.where(spent, np.maximum(np.exp(np.minimum(log_delta, 0.0)), np.finfo(np.float64).tiny), 0.0)
     return np.where(missing.all(axis=-1), np.nan, delta)

@@ -1,0 +1,54 @@
+"""Mechanisms as values and runs of equal steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.accounting.mechanism import SampledGaussian, merge_runs
+
+
+class TestSampledGaussian:
+    def test_is_a_value(self) -> None:
+        assert SampledGaussian(4, 0.5) == SampledGaussian(np.float64(4.0), 0.5)
+        assert len({SampledGaussian(4.0, 0.01), SampledGaussian(4.0, 0.01), SampledGaussian(4.0, 0.02)}) == 2
+        assert type(SampledGaussian(np.float32(2), 1).noise_multiplier) is float
+
+    def test_is_frozen(self) -> None:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            SampledGaussian(4.0).noise_multiplier = 1.0  # type: ignore[misc]
+
+    def test_samples_everything_unless_told(self) -> None:
+        assert SampledGaussian(1.0).sample_rate == 1.0
+
+    @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "4", None, True, [4.0, 5.0]])
+    def test_bad_noise(self, bad: object) -> None:
+        with pytest.raises(ValueError, match="Expected noise_multiplier"):
+            SampledGaussian(bad)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("bad", [-1e-9, 1.4, math.nan, "0.1", None, True, [0.1, 0.2]])
+    def test_bad_rate(self, bad: object) -> None:
+        with pytest.raises(ValueError, match="Expected sample_rate"):
+            SampledGaussian(1.0, bad)  # type: ignore[arg-type]
+
+
+class TestMergeRuns:
+    def test_equal_steps_add_up_in_order_of_appearance(self) -> None:
+        a, b = SampledGaussian(1.0, 0.1), SampledGaussian(2.0, 0.1)
+        assert merge_runs([(a, 3), (b, 2), (SampledGaussian(1.0, 0.1), 4)]) == ((a, 7), (b, 2))
+
+    def test_nothing(self) -> None:
+        assert merge_runs([]) == ()
+
+    @pytest.mark.parametrize("bad", [-1, 1.5, math.nan, "3", None, True])
+    def test_bad_count(self, bad: object) -> None:
+        with pytest.raises(ValueError, match="Expected count"):
+            merge_runs([(SampledGaussian(1.0), bad)])  # type: ignore[list-item]
+
+
+def test_public_name() -> None:
+    assert dpviz.SampledGaussian is SampledGaussian
