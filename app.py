@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="dpviz · see differential privacy", page_icon=":material/shield:", layout="wide")
+st.set_page_config(page_title="dpviz · see differential privacy", page_icon="dpviz/ui/assets/icon.png", layout="wide")
 st.navigation(
     [
         st.Page("pages/home.py", title="Home", icon=":material/home:", default=True),

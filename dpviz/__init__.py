@@ -9,6 +9,8 @@
 
 from dpviz.accounting.accountant import Ledger
 from dpviz.accounting.attack import attack_success, roc_bound
+from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
+from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.mechanism import SampledGaussian
@@ -23,6 +25,12 @@ __all__ = [
     "SampledGaussian",
     "accountant",
     "attack_success",
+    "bayesian_basic",
+    "bayesian_cost",
+    "bayesian_epsilon",
+    "bayesian_group",
+    "bayesian_percentile",
+    "binary_estimator",
     "closed_form_divergence",
     "delta",
     "epsilon",

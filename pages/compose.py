@@ -1,7 +1,6 @@
 """Compose: how does ε grow with steps?"""
 
-from dpviz.ui import page
-from dpviz.ui.compose import view
+from dpviz.ui import frame
+from dpviz.ui.compose.study import STUDY
 
-page.begin()
-view.show()
+frame.show(STUDY)

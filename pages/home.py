@@ -1,5 +1,5 @@
-"""Home."""
+"""Home: what this is, what each page answers, and a tour for someone who has never met δ."""
 
-import streamlit as st
+from dpviz.ui import home
 
-st.title("See differential privacy")
+home.show()

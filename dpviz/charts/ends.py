@@ -51,7 +51,7 @@ def _text(end: End, inner: float, with_value: bool) -> tuple[str, float]:
     """What is written, the name in the line's colour and the value in the theme's; and its width in pixels."""
     arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
     name = arrow + shortened(end.name, LONGEST)
-    value = f"  {numbers.epsilon(end.y)}" if with_value else ""
+    value = f"  {numbers.epsilon(end.y, up=True)}" if with_value else ""
     strong = value if end.faded else f"<b>{value}</b>"
     return f"<span style='color:{end.color}'>{name}</span>{strong}", text_width(name + value, look.LABEL_SIZE)
 

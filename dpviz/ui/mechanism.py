@@ -71,7 +71,8 @@ DELTA = Number(
     ticks=log_ticks(1e-12, 0.1, 4),
     ends=("stricter", "weaker promise"),
     example="1e-5",
-    help="Probability that the promise ε fails altogether. It should be well below 1/N; 1e-5 is usual for 60 000 examples.",
+    help="Probability that the promise ε fails altogether. It should be well below 1/N; "
+    "1e-5 is usual for 60 000 examples.",
 )
 _BATCH = Number(
     key="batch",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -12,8 +11,9 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from dpviz.ui import state
-from dpviz.ui.presets import BY_KEY, PRESETS, Preset
-from dpviz.ui.registry import FIELDS, PRESET
+from dpviz.ui.mechanism import RATE, SIGMA, STEPS
+from dpviz.ui.presets import Preset
+from dpviz.ui.registry import FIELDS, PRESET, PRESET_BY_KEY, PRESETS
 from dpviz.ui.state import MOST_PINS, Keys
 
 
@@ -75,39 +75,42 @@ def follow_link() -> None:
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
-def sidebar() -> None:
-    """Presets, pins and reset: the same on every page that has a mechanism."""
+def sidebar(key: str) -> None:
+    """The presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
     with st.sidebar:
-        _presets()
+        _presets(PRESETS.get(key, ()))
         _pins()
         st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")
 
 
 def preset() -> Preset | None:
     """The preset chosen last, until reset; its published points stay on the chart while sliders move."""
-    return BY_KEY.get(state.get(PRESET))
+    return PRESET_BY_KEY.get(state.get(PRESET))
 
 
-def _presets() -> None:
+def _presets(offered: tuple[Preset, ...]) -> None:
+    if not offered:
+        return
     key = Keys.PRESET
-    chosen = state.get(PRESET)
+    names = {preset.key: preset.name for preset in offered}
+    chosen = state.get(PRESET) if state.get(PRESET) in names else ""
     if st.session_state.get(key) != chosen:
         st.session_state[key] = chosen
     st.selectbox(
         "Preset",
-        ["", *(p.key for p in PRESETS)],
-        format_func=lambda k: BY_KEY[k].name if k else "– a paper's setting –",
+        ["", *names],
+        format_func=lambda k: names.get(k, "– a paper's setting –"),
         key=key,
         on_change=_choose_preset,
         help="Settings of published figures; what the paper printed is drawn as diamonds.",
     )
     found = preset()
-    if found is not None:
+    if found is not None and found.key in names:
         st.html(f'<div class="dpviz-quiet">{escape(found.note)}</div>')
 
 
 def _choose_preset() -> None:
-    chosen = BY_KEY.get(st.session_state[Keys.PRESET])
+    chosen = PRESET_BY_KEY.get(st.session_state[Keys.PRESET])
     if chosen is None:
         state.put(PRESET, "")
         return
@@ -145,7 +148,8 @@ def _pins() -> None:
         icon=":material/push_pin:",
         help=f"Keeps the curves on the chart, faded, while you go on. At most {MOST_PINS}.",
     )
-    for index, (pin, name) in enumerate(zip(pins(), pin_names(pins()), strict=True)):
+    for index, pin in enumerate(pins()):
+        name = pin_name(pin)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(name, key=f"pin.show.{index}", on_click=_show_pin, args=(pin,), help="Go back to this state.")
             st.button(
@@ -159,21 +163,22 @@ def _pins() -> None:
             )
 
 
-def pin_names(held: Sequence[str]) -> list[str]:
-    """Each pin by what differs from the present state, at most three things."""
-    return [_pin_name(pin) for pin in held]
-
-
-def _pin_name(pin: str) -> str:
+def pin_difference(pin: str) -> str:
+    """A pin by what differs from the present state, at most three things: its name on a chart."""
     read = state.reader(pin)
     differs = [
-        f"{field.symbol or field.label} {field.show(read(field))}"
+        f"{field.symbol} {field.show(read(field))}"
         for field in FIELDS
         if field.symbol and field.write(read(field)) != field.write(state.get(field))
     ]
-    others = any(field.write(read(field)) != field.write(state.get(field)) for field in FIELDS if not field.symbol)
     named = ", ".join(differs[:3]) + (" …" if len(differs) > 3 else "")
-    return named or ("other settings" if others else "as now")
+    return named or "pinned"
+
+
+def pin_name(pin: str) -> str:
+    """A pin by its mechanism: its name in the list, which does not change as sliders move."""
+    read = state.reader(pin)
+    return " · ".join(f"{field.symbol} {field.show(read(field))}" for field in (SIGMA, RATE, STEPS))
 
 
 def _pin() -> None:

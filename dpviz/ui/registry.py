@@ -1,16 +1,25 @@
-"""Every field of every page: one namespace in the URL and in the session."""
+"""Every field and every preset of every page: one namespace in the URL and in the session."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dpviz.ui import mechanism, sources
-from dpviz.ui.compose import settings
+from dpviz.ui.compose import settings as compose
+from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
-from dpviz.ui.presets import PRESETS
+from dpviz.ui.presets import Preset
+from dpviz.ui.shared import IMAGE
+
+# Page key → the presets its sidebar offers.
+PRESETS: dict[str, tuple[Preset, ...]] = {"compose": COMPOSE_PRESETS}
+PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
 PRESET = Choice(
-    key="preset", label="Preset", default="", options={"": "none"} | {preset.key: preset.name for preset in PRESETS}
+    key="preset",
+    label="Preset",
+    default="",
+    options={"": "none"} | {key: preset.name for key, preset in PRESET_BY_KEY.items()},
 )
 
-FIELDS: tuple[Field[Any], ...] = (*mechanism.FIELDS, *settings.OWN_FIELDS, *sources.FIELDS)
+FIELDS: tuple[Field[Any], ...] = (*mechanism.FIELDS, *compose.FIELDS, *sources.FIELDS, IMAGE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 
 import streamlit as st
 
@@ -40,7 +41,8 @@ SHAPE = Number(
     ticks=even_ticks(0.2, 3.0, 0.05),
     ends=("heavier tail", "lighter tail"),
     example="0.5",
-    help="Weibull shape (below 1: heavy tail), or the log-normal's standard deviation of ln d (where larger is heavier).",
+    help="Weibull shape (below 1: heavy tail), or the log-normal's standard deviation of ln d (there larger is "
+    "heavier).",
 )
 VECTORS = Number(
     key="vectors",
@@ -224,4 +226,4 @@ def _upload() -> None:
     except ValueError as problem:
         st.session_state[Keys.UPLOAD_ERROR] = str(problem)
         kept = " The file read before stays in use." if held is not None else ""
-        st.html(f'<div class="dpviz-problem" role="alert">{controls.safe(str(problem))}{kept}</div>')
+        st.html(f'<div class="dpviz-problem" role="alert">{escape(str(problem))}{kept}</div>')

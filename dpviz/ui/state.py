@@ -24,13 +24,19 @@ class Keys:
     PINS = "pins"
     PRESET = "preset"
     NOTES = "notes_on_link"
-    DETAILS = "details"
-    GROUP = "controls.group"
-    IMAGE_FORMAT = "image.format"
+    GO = "go_to_compose"
     UPLOAD = "upload"
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
     UPLOAD_COLUMN = "upload.column"
+
+    @staticmethod
+    def group(page: str) -> str:
+        return f"{page}.group"
+
+    @staticmethod
+    def details(page: str) -> str:
+        return f"{page}.details"
 
     @staticmethod
     def value(field: AnyField) -> str:

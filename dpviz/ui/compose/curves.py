@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,8 +12,10 @@ from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.methods import accountant
-from dpviz.ui.compose.settings import Bayesian, Settings
+from dpviz.ui import sources
+from dpviz.ui.compose.settings import Bayesian, Settings, read
 from dpviz.ui.sources import Sample
+from dpviz.ui.state import Reader
 
 Array = npt.NDArray[np.float64]
 
@@ -56,6 +58,7 @@ class Curves:
     bounds: dict[str, Bound]
     bayesian: BayesianBound | None = None
     scene: Scene | None = None
+    sample: Sample | None = None
     bayesian_problem: str = ""
 
     def tightest(self) -> str | None:
@@ -86,6 +89,18 @@ def step_grid(steps: int, log: bool) -> Array:
     return np.unique(np.round(even))
 
 
+def read_and_compute(get: Reader) -> Curves:
+    """All chosen curves for the settings that `get` tells; a sample that can not be had is told, not raised."""
+    settings = read(get)
+    if settings.bayesian is None:
+        return compute(settings, None)
+    try:
+        sample = sources.read(get)
+    except ValueError as problem:
+        return replace(compute(settings, None), bayesian_problem=str(problem))
+    return compute(settings, sample)
+
+
 @lru_cache(maxsize=256)
 def compute(settings: Settings, sample: Sample | None) -> Curves:
     """All chosen curves; a problem of the Bayesian one is told, not raised, so that the others stand."""
@@ -98,7 +113,7 @@ def compute(settings: Settings, sample: Sample | None) -> Curves:
         found = _bayesian(settings.rate, settings.bayesian, scene, steps)
     except ValueError as problem:
         return Curves(settings, steps, bounds, bayesian_problem=str(problem))
-    return Curves(settings, steps, bounds, found, scene)
+    return Curves(settings, steps, bounds, found, scene, sample)
 
 
 def _bound(key: str, settings: Settings, steps: Array) -> Bound:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 import numpy as np
 
 from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.compose.curves import NAMES, Curves
+from dpviz.ui.frame import Figure, Remark
 
 
 def sentence(curves: Curves) -> str:
@@ -24,7 +24,7 @@ def sentence(curves: Curves) -> str:
         chance = float(attack_success(bound, delta=settings.delta))
         said = (
             f"After <b>{steps}</b> step{'s' if settings.steps > 1 else ''}, an attacker who knows everything else "
-            f"guesses whether you took part right at most <b>{numbers.probability(chance, up=True)}</b> of the time "
+            f"guesses right whether you took part at most <b>{numbers.probability(chance, up=True)}</b> of the time "
             f"(<b>ε ≤ {numbers.epsilon(bound, up=True)}</b> at δ = {delta}, {NAMES[best]})."
         )
     return said + _bayesian_sentence(curves)
@@ -41,36 +41,37 @@ def _bayesian_sentence(curves: Curves) -> str:
     chance = numbers.probability(float(attack_success(epsilon, delta=delta_mu)), up=True)
     doubt = ", though one sample decides this number" if bool(found.tail_dominated[-1]) else ""
     return (
-        f" For data drawn like the sample, Bayesian DP says <b>{chance}</b> "
-        f"(<b>ε_μ ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ_μ = {numbers.delta(delta_mu)}{doubt})."
+        f" For data like the sample: <b>{chance}</b> "
+        f"(<b>ε<sub>μ</sub> ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ<sub>μ</sub> = {numbers.delta(delta_mu)}, "
+        f"Bayesian DP{doubt})."
     )
 
 
-def figures(curves: Curves) -> list[tuple[str, str, str]]:
-    """Four figures below the chart: (name, value, remark)."""
+def figures(curves: Curves) -> list[Figure]:
+    """The four figures below the chart."""
     best = curves.tightest()
-    built: list[tuple[str, str, str]] = []
+    built: list[Figure] = []
     if best is None:
-        built += [("Tightest valid ε", "–", "no bound here"), ("Attack success P(A)", "–", "")]
-        built.append(("Deciding order α", "–", ""))
+        built += [Figure("Tightest valid ε", "–", "no bound here"), Figure("Attack success P(A)", "–")]
+        built.append(Figure("Deciding order α", "–"))
     else:
         bound = curves.bounds[best]
         value = float(bound.epsilon[-1])
         chance = numbers.probability(float(attack_success(value, delta=curves.settings.delta)), up=True)
-        built.append(("Tightest valid ε", numbers.epsilon(value, up=True), NAMES[best]))
-        built.append(("Attack success P(A)", chance, "at most; 50 % is guessing"))
+        built.append(Figure("Tightest valid ε", numbers.epsilon(value, up=True), NAMES[best]))
+        built.append(Figure("Attack success P(A)", chance, "at most; 50 % is guessing"))
         end = "last order tried: more could help" if bool(bound.at_grid_end[-1]) else NAMES[best]
         order = float(bound.order[-1])
-        built.append(("Deciding order α", "–" if math.isnan(order) else numbers.plain(order), end))
+        built.append(Figure("Deciding order α", "–" if math.isnan(order) else numbers.plain(order), end))
     return [built[0], _bayesian_figure(curves), *built[1:]]
 
 
-def _bayesian_figure(curves: Curves) -> tuple[str, str, str]:
+def _bayesian_figure(curves: Curves) -> Figure:
     if curves.bayesian is None:
-        return ("Bayesian ε_μ", "–", "switched off" if not curves.bayesian_problem else "not defined here")
+        return Figure("Bayesian ε", "–", "switched off" if not curves.bayesian_problem else "not defined here")
     size = float(curves.bayesian.effective_size[-1])
-    return (
-        "Bayesian ε_μ",
+    return Figure(
+        "Bayesian ε",
         numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True),
         f"λ = {curves.bayesian.order[-1] - 1:.0f}; rests on {numbers.plain(size)} of {curves_size(curves)} distances",
     )
@@ -80,9 +81,9 @@ def curves_size(curves: Curves) -> str:
     return numbers.steps(curves.scene.distances.size) if curves.scene else "0"
 
 
-def remarks(curves: Curves) -> list[str]:
+def remarks(curves: Curves) -> list[Remark]:
     """What must be said beside the chart: bounds that do not hold, floors that bind, orders at their range's end."""
-    said = []
+    said: list[str] = []
     for key, bound in curves.bounds.items():
         if bound.reason:
             said.append(f"{NAMES[key]}: {bound.reason}")
@@ -95,11 +96,19 @@ def remarks(curves: Curves) -> list[str]:
             if which == "largest":
                 text += f"; with these orders ε can not fall below {numbers.epsilon(float(bound.floor[-1]))}"
             said.append(text + ".")
+    built = [Remark(text) for text in said]
     if curves.bayesian_problem:
-        said.append(f"Bayesian DP: {curves.bayesian_problem}")
+        built.insert(0, Remark(f"Bayesian DP: {curves.bayesian_problem}", "problem"))
     elif curves.bayesian is not None and np.isinf(curves.bayesian.epsilon[-1]):
-        said.append("Bayesian DP: the largest distance alone makes the cost overflow: ε_μ is infinite here. Clip both.")
-    return said
+        built.append(
+            Remark("Bayesian DP: the largest distance alone makes the cost overflow: ε is infinite here. Clip both.")
+        )
+    if curves.bayesian is not None and curves.sample is not None and not curves.sample.gradients.independent:
+        built.append(
+            Remark("Bayesian DP: all pairs share gradients, so its distances are not independent and γ is not kept.")
+        )
+    warning = tail_warning(curves)
+    return [*built, Remark(warning, "note")] if warning else built
 
 
 def tail_warning(curves: Curves) -> str:
@@ -209,12 +218,3 @@ def sources_note(curves: Curves, description: str) -> str:
         f"{description} C = {numbers.plain(scene.threshold, digits=4)}, sensitivity "
         f"{numbers.plain(scene.sensitivity, digits=4)}, noise std {numbers.plain(scene.noise_std, digits=4)}."
     )
-
-
-def strip_html(items: list[tuple[str, str, str]]) -> str:
-    cells = "".join(
-        f'<div><div class="name">{escape(name)}</div><div class="value">{escape(value)}</div>'
-        f'<div class="remark">{escape(remark)}</div></div>'
-        for name, value, remark in items
-    )
-    return f'<div class="dpviz-strip">{cells}</div>'

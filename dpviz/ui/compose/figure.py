@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dpviz.charts.lines import Chart, line_figure
+from dpviz.charts.alt import alt_text
+from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Column, Floor, Line, Point
+from dpviz.ui import state
 from dpviz.ui.compose.curves import NAMES, Curves
+from dpviz.ui.compose.settings import LOG_Y
+from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
 
 
 def lines(curves: Curves, *, faded: bool = False, tag: str = "") -> list[Line]:
@@ -58,13 +64,11 @@ def _bayesian_line(curves: Curves, faded: bool, tag: str) -> Line:
     )
 
 
-def chart(
-    curves: Curves, pinned: list[tuple[str, Curves]], points: tuple[Point, ...], *, log_y: bool, height: int
-) -> tuple[Chart, list[Line]]:
-    """The figure, and its lines for the sentence that stands for it."""
+def drawing(curves: Curves, pinned: Sequence[Pinned[Curves]], points: Sequence[Point]) -> Drawing:
+    """The chart with the pinned states' curves faded and the preset's published values as diamonds."""
     drawn = lines(curves)
-    for tag, other in pinned:
-        drawn += lines(other, faded=True, tag=tag)
+    for name, other in pinned:
+        drawn += lines(other, faded=True, tag=name)
     # A floor is worth a line only where some curve lies on it.
     floors = [
         Floor(float(bound.floor[-1]), f"{NAMES[key]}: orders end", key)
@@ -76,12 +80,14 @@ def chart(
         x_title="steps",
         y_title="ε",
         log_x=curves.settings.log_steps,
-        log_y=log_y,
+        log_y=state.get(LOG_Y),
         x_kind="steps",
         x_hover="%{x:,d} steps",
         points=[p for p in points if p.x <= 1.2 * curves.settings.steps],
         floors=floors,
         second_reading="attack",
-        height=height,
+        height=CHART_HEIGHT,
     )
-    return built, drawn
+    # Why a curve is missing is said by its accountant; the chart itself only knows that it is.
+    remarks = [Remark(text) for text in built.remarks if not any(text.startswith(NAMES[key]) for key in curves.bounds)]
+    return Drawing(built.figure, alt_text(drawn, x_name="steps", x_kind="steps"), remarks)

@@ -6,9 +6,9 @@ from dpviz.ui.compose.curves import NAMES, POINTS, Curves
 from dpviz.ui.sources import Sample
 
 
-def script(curves: Curves, sample: Sample | None) -> str:
+def script(curves: Curves) -> str:
     """Source text; running it leaves `curves` (name → ε along `steps`) and, as a program, shows the chart."""
-    settings = curves.settings
+    settings, sample = curves.settings, curves.sample
     space = "geomspace" if settings.log_steps else "linspace"
     grid = (
         f"np.arange(1, {settings.steps} + 1)"
@@ -65,7 +65,8 @@ def _source(sample: Sample) -> str:
     kind, *rest = sample.key
     if kind == "vectors":
         vectors, dimensions, shape, pairing, seed = rest
-        return f"weibull_vectors(vectors={vectors}, dimensions={dimensions}, shape={shape}, pairing={pairing!r}, seed={seed})"
+        drawn = f"vectors={vectors}, dimensions={dimensions}, shape={shape}, pairing={pairing!r}, seed={seed}"
+        return f"weibull_vectors({drawn})"
     if kind == "measured":
         model, step, examples, seed = rest
         return f"measure(model={model!r}, training_step={step}, examples={examples}, seed={seed})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dpviz.ui import mechanism
 from dpviz.ui.fields import Choice, Field, Flag, Number, Several, even_ticks, log_ticks
@@ -109,7 +110,7 @@ READING = Choice(
     help="The cost of a step depends on how many are planned in all. Planned: every point is a plan of its own. "
     "Running: what a run planned for T has spent after t steps.",
 )
-OWN_FIELDS: tuple[Field, ...] = (  # type: ignore[type-arg]
+FIELDS: tuple[Field[Any], ...] = (
     CURVES,
     AMPLIFICATION,
     LOG_X,

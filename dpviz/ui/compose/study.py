@@ -1,0 +1,103 @@
+"""The Compose page: its controls, and its parts put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from dpviz.charts import look, numbers
+from dpviz.charts.histogram import Mark, distance_histogram
+from dpviz.ui import controls, mechanism, page, sources
+from dpviz.ui.compose import explain, figure, settings, tables
+from dpviz.ui.compose.curves import Curves, read_and_compute
+from dpviz.ui.compose.script import script
+from dpviz.ui.frame import Drawing, Pinned, Remark, Study, plot
+from dpviz.ui.shared import IMAGE
+
+
+def _data_controls() -> None:
+    sources.draw_controls()
+    controls.number(settings.QUANTILE)
+    controls.choice(settings.CLIP)
+
+
+def _bayesian_controls() -> None:
+    controls.number(settings.DELTA_MU)
+    controls.number(settings.FAILURE)
+    if controls.choice(settings.ORDER) == "fixed":
+        controls.number(settings.FIXED_ORDER)
+    controls.choice(settings.READING, horizontal=False)
+
+
+def _show_controls() -> None:
+    controls.several(settings.CURVES)
+    controls.flag(settings.LOG_X)
+    controls.flag(settings.LOG_Y)
+    controls.choice(settings.AMPLIFICATION)
+    controls.choice(IMAGE)
+
+
+def _draw(curves: Curves, pinned: Sequence[Pinned[Curves]]) -> Drawing:
+    preset = page.preset()
+    return figure.drawing(curves, pinned, preset.points if preset else ())
+
+
+def _histogram(curves: Curves) -> None:
+    """The distances with C and the noise level marked; nothing where there are none."""
+    if curves.scene is None:
+        return
+    scene = curves.scene
+    clipped = 0.0 if curves.sample is None else float(np.mean(curves.sample.gradients.norms > scene.threshold))
+    marks = [Mark(scene.threshold, "C", f"{numbers.plain(100 * clipped)} % of the gradients are clipped")]
+    if scene.sensitivity != scene.threshold:
+        marks.append(Mark(scene.sensitivity, "2C", "the most that two clipped gradients differ", look.GREEN))
+    built = distance_histogram(
+        scene.distances,
+        noise_std=scene.noise_std,
+        marks=marks,
+        log_count=bool(np.ptp(scene.distances) > 0),
+        height=260,
+    )
+    alt = f"Histogram of {scene.distances.size} gradient distances with the clipping threshold and the noise level."
+    plot(Drawing(built.figure, alt, [Remark(text) for text in built.remarks]), key="distances")
+
+
+def _histogram_with_warning(curves: Curves) -> None:
+    if explain.tail_warning(curves):
+        _histogram(curves)
+
+
+def _distances(curves: Curves) -> None:
+    """Which gradients the Bayesian curve used, their histogram, and what ε_μ says of shares of such data."""
+    if curves.scene is None or curves.sample is None or curves.bayesian is None:
+        page.remark("Bayesian DP is switched off or has no gradients: there are no distances to show.")
+        return
+    page.remark(explain.sources_note(curves, curves.sample.gradients.description))
+    if not explain.tail_warning(curves):
+        _histogram(curves)
+    st.dataframe(tables.claims(curves), hide_index=True, width="content")
+
+
+STUDY: Study[Curves] = Study(
+    key="compose",
+    groups={
+        "Mechanism": mechanism.controls_group,
+        "Data": _data_controls,
+        "Bayes": _bayesian_controls,
+        "Show": _show_controls,
+    },
+    compute=read_and_compute,
+    sentence=explain.sentence,
+    draw=_draw,
+    figures=explain.figures,
+    remarks=explain.remarks,
+    table=tables.table,
+    data=tables.data,
+    formulas=explain.formulas,
+    script=script,
+    assumptions=explain.ASSUMPTIONS,
+    more={"Distances": _distances},
+    below=_histogram_with_warning,
+)

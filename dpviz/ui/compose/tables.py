@@ -1,0 +1,76 @@
+"""The Compose page's numbers: marked rows for the eye, all points for files, and claims about shares of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpviz.accounting.attack import attack_success
+from dpviz.accounting.bayesian_claims import bayesian_group, bayesian_percentile
+from dpviz.charts import numbers
+from dpviz.ui.compose.curves import NAMES, Curves
+
+
+def marked_steps(steps: int) -> list[int]:
+    """1, 2, 5, 10, … up to and with `steps`, the last dozen of them."""
+    marks = [m * 10**e for e in range(13) for m in (1, 2, 5) if m * 10**e < steps]
+    return [*marks[-11:], steps]
+
+
+def table(curves: Curves) -> pd.DataFrame:
+    """Rows: the curve's own points nearest to marked steps; columns: ε, P(A) and deciding order of every method."""
+    wanted = np.array(marked_steps(curves.settings.steps), dtype=float)
+    rows = np.unique(np.abs(curves.steps[None, :] - wanted[:, None]).argmin(axis=1))
+    columns: dict[str, list[str]] = {"steps": [numbers.steps(t) for t in curves.steps[rows]]}
+    for key, bound in curves.bounds.items():
+        name = NAMES[key] + ("" if curves.valid(key) else " (no bound)")
+        columns[f"ε {name}"] = [numbers.epsilon(e, digits=4, up=True) for e in bound.epsilon[rows]]
+        columns[f"P(A) {name}"] = [_chance(e, curves.settings.delta) for e in bound.epsilon[rows]]
+        if not np.isnan(bound.order).all():
+            columns[f"α {name}"] = [numbers.plain(a, digits=4) for a in bound.order[rows]]
+    if curves.bayesian is not None and curves.settings.bayesian is not None:
+        epsilon = curves.bayesian.epsilon[rows]
+        columns["ε Bayesian DP"] = [numbers.epsilon(e, digits=4, up=True) for e in epsilon]
+        columns["P(A) Bayesian DP"] = [_chance(e, curves.settings.bayesian.delta_mu) for e in epsilon]
+        columns["λ Bayesian DP"] = [f"{a - 1:.0f}" for a in curves.bayesian.order[rows]]
+    return pd.DataFrame(columns)
+
+
+def _chance(epsilon: float, delta: float) -> str:
+    if np.isnan(epsilon):
+        return "–"
+    return numbers.probability(float(attack_success(epsilon, delta=delta)), up=True)
+
+
+def data(curves: Curves) -> pd.DataFrame:
+    """All points of all curves as numbers."""
+    columns: dict[str, npt.NDArray[np.float64]] = {"steps": curves.steps}
+    for key, bound in curves.bounds.items():
+        columns[f"epsilon_{key}"] = bound.epsilon
+        columns[f"order_{key}"] = bound.order
+    if curves.bayesian is not None:
+        columns["epsilon_bayesian"] = curves.bayesian.epsilon
+        columns["order_bayesian"] = curves.bayesian.order
+        columns["largest_share_bayesian"] = curves.bayesian.largest_share
+        columns["effective_size_bayesian"] = curves.bayesian.effective_size
+    return pd.DataFrame(columns)
+
+
+def claims(curves: Curves) -> pd.DataFrame:
+    """Ordinary (ε, δ) for shares of the data and for groups (Triastcyn & Faltings 2020, §4.4.1 and Appendix A)."""
+    assert curves.bayesian is not None
+    assert curves.settings.bayesian is not None
+    epsilon, delta_mu = float(curves.bayesian.epsilon[-1]), curves.settings.bayesian.delta_mu
+    rows = [
+        {
+            "holds for": f"{numbers.plain(100 * share, digits=8)} % of such data",
+            "ε": numbers.epsilon(epsilon, up=True),
+            "δ": numbers.delta(bayesian_percentile(delta_mu=delta_mu, share=share)),
+        }
+        for share in (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+    ]
+    for size in (2, 5) if np.isfinite(epsilon) else ():
+        e, d = bayesian_group(epsilon_mu=epsilon, delta_mu=delta_mu, size=size)
+        rows.append({"holds for": f"groups of {size}", "ε": numbers.epsilon(e, up=True), "δ": numbers.delta(d)})
+    return pd.DataFrame(rows)

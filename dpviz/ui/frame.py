@@ -1,0 +1,223 @@
+"""The one frame that every what-if page fills: sentence, chart, figures, remarks, details, controls beside it.
+
+A page is a `Study`: how to compute a result from the settings, and how to say, draw, tabulate and export it. The frame
+runs it in one fragment, so that a slider reruns nothing else, and computes only the details that are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.charts.export import export_config
+from dpviz.ui import page, state
+from dpviz.ui.shared import IMAGE
+from dpviz.ui.state import Keys, Reader
+
+R = TypeVar("R")
+
+CHART_HEIGHT = 430
+
+
+class Remark(NamedTuple):
+    """A line below the chart; `kind` is "remark", "note" (amber) or "problem" (red)."""
+
+    text: str
+    kind: str = "remark"
+
+
+class Figure(NamedTuple):
+    """One of the four figures below the chart."""
+
+    name: str
+    value: str
+    remark: str = ""
+
+
+class Drawing(NamedTuple):
+    """A chart with the sentence that stands for it to those who do not see it, and remarks of its own."""
+
+    figure: dict[str, Any]
+    alt: str
+    remarks: Sequence[Remark] = ()
+
+
+class Pinned(NamedTuple, Generic[R]):
+    """A pinned state's result, named by what differs from the present state."""
+
+    name: str
+    result: R
+
+
+@dataclass(frozen=True)
+class Study(Generic[R]):
+    """What one page computes and shows.
+
+    Attributes:
+        key: the page's name in widget keys and file names.
+        groups: name of each group of controls → what draws it.
+        compute: settings → result; takes a reader, so that a pinned state is computed as the present one is.
+            Raises ValueError, with a message for the visitor, when the settings allow no result at all.
+        sentence: the result in plain words, as HTML.
+        draw: the chart, with the pinned results faded.
+        figures: at most four figures below it.
+        remarks: what must be said beside it.
+        table: marked rows for the eye, every value written.
+        data: all points as numbers, for CSV.
+        formulas: (name, LaTeX with today's numbers).
+        script: Python source that reproduces the chart with dpviz alone.
+        assumptions: Markdown.
+        more: further details, name → what draws them.
+        below: drawn right below the remarks (a second chart that belongs to a warning, say).
+    """
+
+    key: str
+    groups: Mapping[str, Callable[[], None]]
+    compute: Callable[[Reader], R]
+    sentence: Callable[[R], str]
+    draw: Callable[[R, Sequence[Pinned[R]]], Drawing]
+    figures: Callable[[R], Sequence[Figure]]
+    remarks: Callable[[R], Sequence[Remark]]
+    table: Callable[[R], pd.DataFrame]
+    data: Callable[[R], pd.DataFrame]
+    formulas: Callable[[R], Sequence[tuple[str, str]]]
+    script: Callable[[R], str]
+    assumptions: str
+    more: Mapping[str, Callable[[R], None]] = field(default_factory=dict)
+    below: Callable[[R], None] | None = None
+
+
+def show(study: Study[R]) -> None:
+    """Draw the page: the sidebar, then everything that follows the controls in one fragment."""
+    page.begin()
+    page.sidebar(study.key)
+    _body(study)
+
+
+@st.fragment
+def _body(study: Study[R]) -> None:
+    top = st.container()
+    left, right = st.columns([0.73, 0.27], gap="medium")
+    with right:
+        _controls(study)
+    try:
+        result = study.compute(state.get)
+    except ValueError as problem:
+        with top:
+            page.sentence("These settings allow no result.")
+        with left:
+            page.remark(str(problem), "problem")
+        page.follow_link()
+        return
+    with top:
+        page.sentence(study.sentence(result))
+    with left:
+        _chart(study, result)
+        st.html(_strip(study.figures(result)))
+        for remark in study.remarks(result):
+            page.remark(*remark)
+        if study.below is not None:
+            study.below(result)
+        _details(study, result)
+    page.follow_link()
+
+
+def _controls(study: Study[R]) -> None:
+    names = list(study.groups)
+    key = Keys.group(study.key)
+    group = st.segmented_control(
+        "Controls", names, default=names[0], required=True, key=key, label_visibility="collapsed"
+    )
+    study.groups[group or names[0]]()
+
+
+def _chart(study: Study[R], result: R) -> None:
+    drawing = study.draw(result, _pinned(study))
+    plot(drawing, key=study.key)
+
+
+def plot(drawing: Drawing, *, key: str) -> None:
+    """One chart, with its text for readers and its remarks."""
+    config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
+    st.plotly_chart(drawing.figure, key=f"{key}.chart", config=config, alt=drawing.alt)
+    for remark in drawing.remarks:
+        page.remark(*remark)
+
+
+def _pinned(study: Study[R]) -> list[Pinned[R]]:
+    """Pinned states that allow a result on this page."""
+    built = []
+    for pin in page.pins():
+        try:
+            built.append(Pinned(page.pin_difference(pin), study.compute(state.reader(pin))))
+        except ValueError:
+            continue
+    return built
+
+
+def _strip(figures: Sequence[Figure]) -> str:
+    cells = "".join(
+        f'<div><div class="name">{escape(f.name)}</div><div class="value">{escape(f.value)}</div>'
+        f'<div class="remark">{escape(f.remark)}</div></div>'
+        for f in figures
+    )
+    return f'<div class="dpviz-strip">{cells}</div>'
+
+
+def _details(study: Study[R], result: R) -> None:
+    parts: dict[str, Callable[[R], None]] = {
+        "Table": lambda r: _table(study.table(r)),
+        "Formula": lambda r: _formulas(study.formulas(r)),
+        "Assumptions": lambda _: _markdown(study.assumptions),
+        **study.more,
+        "Python": lambda r: _code(study.script(r)),
+        "Link and files": lambda r: _files(study, r),
+    }
+    part = st.segmented_control("Details", list(parts), key=Keys.details(study.key), label_visibility="collapsed")
+    if part is not None:
+        parts[part](result)
+
+
+def _table(table: pd.DataFrame) -> None:
+    st.dataframe(table, width="stretch", hide_index=True)
+
+
+def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
+    for name, latex in formulas:
+        st.caption(name)
+        st.latex(latex)
+
+
+def _markdown(text: str) -> None:
+    st.markdown(text)
+
+
+def _code(source: str) -> None:
+    st.code(source, language="python")
+
+
+def _files(study: Study[R], result: R) -> None:
+    query = page.link()
+    st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
+    base = (st.context.url or "").split("?")[0]
+    st.code(f"{base}{'?' + query if query else ''}", language=None, wrap_lines=True)
+    st.download_button(
+        "Download the curves (CSV)",
+        data=lambda: csv(study, result),
+        file_name=f"dpviz-{study.key}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    st.caption("The camera above the chart saves it as an image: choose PNG or SVG in the group Show.")
+
+
+def csv(study: Study[R], result: R) -> bytes:
+    """The CSV file: its first line, a comment, holds the settings as the link writes them."""
+    head = f"# dpviz {study.key}: {page.link() or 'default settings'}\n"
+    return (head + study.data(result).to_csv(index=False)).encode()

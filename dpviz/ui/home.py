@@ -1,0 +1,150 @@
+"""The home page: one live chart, what each page answers, and a five-step tour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dpviz.accounting.attack import attack_success
+from dpviz.accounting.methods import epsilon
+from dpviz.charts import numbers
+from dpviz.charts.alt import alt_text
+from dpviz.charts.lines import line_figure
+from dpviz.charts.marks import Line
+from dpviz.ui import controls, frame, mechanism, page, state
+from dpviz.ui.compose.curves import NAMES, step_grid
+
+COMPOSE = "pages/compose.py"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One step of the tour: what to look at, and the settings that show it."""
+
+    title: str
+    text: str
+    values: dict[str, str]
+
+
+TOUR = (
+    Stop(
+        "What is ε?",
+        "Someone trains a model with noise and shows it to the world. An attacker who knows all other data guesses "
+        "whether *you* took part. With no information the guess is right half of the time; **ε** says how much better it "
+        "can get. One step costs nearly nothing here.",
+        {"steps": "1", "curves": "moments.renyi_improved"},
+    ),
+    Stop(
+        "Steps add up",
+        "Training takes thousands of steps, and each one leaks a little. Follow the curves to the right: ε grows, but "
+        "more slowly than step by step addition would say.",
+        {"steps": "10000", "curves": "strong.moments.renyi_improved"},
+    ),
+    Stop(
+        "Noise buys privacy",
+        "Move **σ**. Less noise and the curve shoots up; more noise and it sinks. Here σ = 1: the same training is a "
+        "different promise. Pin a state in the sidebar to compare two.",
+        {"sigma": "1", "steps": "10000", "curves": "moments.renyi_improved", "logy": "1"},
+    ),
+    Stop(
+        "What is δ?",
+        "The promise ε may fail altogether with a small probability **δ**. Make it stricter, and ε rises: the two are one "
+        "curve. Keep δ far below 1 ÷ the number of people, here 1e-8 for 60 000.",
+        {"delta": "1e-8", "steps": "10000", "curves": "moments.renyi_improved"},
+    ),
+    Stop(
+        "Typical data are safer than the worst case",
+        "DP protects the strangest imaginable example. **Bayesian DP** asks what data like these cost, and promises more, "
+        "but only to examples drawn like the sample. Look under Distances to see which gradients it used.",
+        {"steps": "10000", "curves": "moments.renyi_improved.bayesian", "source": "measured"},
+    ),
+)
+
+
+def show() -> None:
+    page.begin()
+    st.title("See differential privacy")
+    st.markdown(
+        "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an upper "
+        "bound from a published theorem: never less privacy loss than there was."
+    )
+    _live()
+    left, right = st.columns([0.5, 0.5], gap="large")
+    with left:
+        _answers()
+    with right:
+        _tour()
+
+
+@st.fragment
+def _live() -> None:
+    chart, control = st.columns([0.73, 0.27], gap="medium")
+    with control:
+        sigma = controls.number(mechanism.SIGMA)
+        steps = int(controls.number(mechanism.STEPS))
+        st.button("Open in Compose", on_click=_go, args=(None,), icon=":material/arrow_forward:", width="stretch")
+    rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
+    grid = step_grid(steps, log=False)
+    lines = []
+    for key, method in (("moments", "moments"), ("renyi_improved", "renyi")):
+        bound = epsilon(method, noise_multiplier=sigma, sample_rate=rate, steps=grid, delta=delta)
+        lines.append(Line(key=key, name=NAMES[key], x=grid, y=bound, family=key))
+    best = float(lines[-1].y[-1])
+    chance = numbers.probability(float(attack_success(best, delta=delta)), up=True)
+    with chart:
+        page.sentence(
+            f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker guesses "
+            f"right whether you took part at most <b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(best, up=True)}</b>)."
+        )
+        built = line_figure(
+            lines,
+            x_title="steps",
+            y_title="ε",
+            x_kind="steps",
+            x_hover="%{x:,d} steps",
+            second_reading="attack",
+            height=300,
+        )
+        alt = alt_text(lines, x_name="steps", x_kind="steps")
+        frame.plot(frame.Drawing(built.figure, alt, [frame.Remark(text) for text in built.remarks]), key="home")
+        setting = (
+            f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one example"
+        )
+        st.html(f'<div class="dpviz-quiet">{setting}</div>')
+    page.follow_link()
+
+
+def _answers() -> None:
+    st.subheader("What each page answers")
+    for path, question, answer in PAGES:
+        st.page_link(path, label=f"**{question}**")
+        st.html(f'<div class="dpviz-quiet">{answer}</div>')
+
+
+def _tour() -> None:
+    st.subheader("Five steps for someone who has never met δ")
+    for number, stop in enumerate(TOUR, start=1):
+        with st.container(border=True):
+            st.markdown(f"**{number}. {stop.title}**  \n{stop.text}")
+            st.button(
+                "Show me", key=f"tour.{number}", on_click=_go, args=(stop.values,), icon=":material/arrow_forward:"
+            )
+    if st.session_state.pop(state.Keys.GO, None):
+        st.switch_page(COMPOSE)
+
+
+def _go(values: dict[str, str] | None) -> None:
+    """Set up the Compose page and go there."""
+    if values is not None:
+        page.apply(values)
+    st.session_state[state.Keys.GO] = True
+
+
+PAGES = (
+    (
+        COMPOSE,
+        "Compose: how does ε grow with steps?",
+        "Moments accountant, Rényi bounds, strong composition and Bayesian DP on synthetic and measured gradients.",
+    ),
+)
