@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from dpviz.accounting.attack import attack_success
@@ -31,8 +32,8 @@ TOUR = (
     Stop(
         "What is ε?",
         "Someone trains a model with noise and shows it to the world. An attacker who knows all other data guesses "
-        "whether *you* took part. With no information the guess is right half of the time; **ε** says how much better it "
-        "can get. One step costs nearly nothing here.",
+        "whether *you* took part. With no information the guess is right half of the time; **ε** says how much "
+        "better it can get. One step costs nearly nothing here.",
         {"steps": "1", "curves": "moments.renyi_improved"},
     ),
     Stop(
@@ -49,14 +50,14 @@ TOUR = (
     ),
     Stop(
         "What is δ?",
-        "The promise ε may fail altogether with a small probability **δ**. Make it stricter, and ε rises: the two are one "
-        "curve. Keep δ far below 1 ÷ the number of people, here 1e-8 for 60 000.",
+        "The promise ε may fail altogether with a small probability **δ**. Make it stricter, and ε rises: the two are "
+        "one curve. Keep δ far below 1 ÷ the number of people, here 1e-8 for 60 000.",
         {"delta": "1e-8", "steps": "10000", "curves": "moments.renyi_improved"},
     ),
     Stop(
         "Typical data are safer than the worst case",
-        "DP protects the strangest imaginable example. **Bayesian DP** asks what data like these cost, and promises more, "
-        "but only to examples drawn like the sample. Look under Distances to see which gradients it used.",
+        "DP protects the strangest imaginable example. **Bayesian DP** asks what data like these cost, and promises "
+        "more, but only to examples drawn like the sample. Look under Distances to see which gradients it used.",
         {"steps": "10000", "curves": "moments.renyi_improved.bayesian", "source": "measured"},
     ),
 )
@@ -66,8 +67,8 @@ def show() -> None:
     page.begin()
     st.title("See differential privacy")
     st.markdown(
-        "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an upper "
-        "bound from a published theorem: never less privacy loss than there was."
+        "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an "
+        "upper bound from a published theorem: never less privacy loss than there was."
     )
     _live()
     left, right = st.columns([0.5, 0.5], gap="large")
@@ -88,14 +89,15 @@ def _live() -> None:
     grid = step_grid(steps, log=False)
     lines = []
     for key, method in (("moments", "moments"), ("renyi_improved", "renyi")):
-        bound = epsilon(method, noise_multiplier=sigma, sample_rate=rate, steps=grid, delta=delta)
+        bound = np.asarray(epsilon(method, noise_multiplier=sigma, sample_rate=rate, steps=grid, delta=delta))
         lines.append(Line(key=key, name=NAMES[key], x=grid, y=bound, family=key))
     best = float(lines[-1].y[-1])
     chance = numbers.probability(float(attack_success(best, delta=delta)), up=True)
     with chart:
         page.sentence(
-            f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker guesses "
-            f"right whether you took part at most <b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(best, up=True)}</b>)."
+            f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
+            f"guesses right whether you took part at most <b>{chance}</b> of the time "
+            f"(<b>ε ≤ {numbers.epsilon(best, up=True)}</b>)."
         )
         built = line_figure(
             lines,
