@@ -9,9 +9,11 @@ exp(λL) (Esscher), because a transform knows probabilities to about 1e-16 of th
 Every error is therefore at most M^T·exp(−λε)·w(λ) times its tilted probability. These are bounded:
 
 * wrap-around: the tilted mass outside the window, by Chernoff on both sides (the window is chosen from it);
-* rounding of the grid masses, relative ρ a step: (1 + ρ)^T − 1, as δ is multilinear in non-negative masses;
+* rounding of the grid masses, relative ρ a step: (1 + ρ)^T − 1, as δ is multilinear in non-negative masses; mass
+  rounded to a neighbouring point changes (1 − exp(ε − loss))₊ by 1 − exp(−mesh) at most, and counts so much only;
 * rounding of the transforms: each coefficient errs by at most γ·Σ|input|, γ = 8·log₂(N) units (each level of the
-  fast transform adds a few units of the absolute sums below it; Higham 2002, §24.1), raised to the power T mode by mode.
+  fast transform adds a few units of the absolute sums below it; Higham 2002, §24.1), raised to the power T mode by
+  mode; the sum with the weights is bounded by Cauchy and Schwarz.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
+from scipy.signal import lfilter
 
 from dpviz.accounting.privacy_loss import UNIT, GridLaw
 
 Array = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
-LOG_WRAP = -20.0  # ln of the tilted probability that may wrap around, each side
+LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
 LARGEST_EXPONENT = 650.0
 
@@ -59,6 +62,7 @@ class _Tilted:
     mass: Array
     log_moment: float  # ln E[exp(λ loss)]
     rounding: float  # relative error of the tilted masses, added up
+    shift: float  # the same for mass put at a neighbour
     mean: float  # tilted mean index
     spread: float  # tilted standard deviation, in indices
 
@@ -80,13 +84,15 @@ def _tilt(law: GridLaw, tilt: float) -> _Tilted:
     total = float(weights.sum())
     mass = weights / total
     log_moment = top + math.log(total)
-    rounding = float((law.rounding * np.exp(np.minimum(exponent - log_moment, LARGEST_EXPONENT))).sum())
+    weights = np.exp(np.minimum(exponent - log_moment, LARGEST_EXPONENT))
+    rounding = float(np.dot(law.rounding, weights))
+    shift = float(np.dot(law.shift, weights)) * math.exp(min(tilt * law.mesh, LARGEST_EXPONENT))
     # exp and its argument round as well: |argument| units
     rounding += 4 * UNIT * (1.0 + float(np.dot(mass, np.abs(exponent))) + abs(log_moment))
     index = law.index()
     mean = float(np.dot(mass, index))
     spread = math.sqrt(max(float(np.dot(mass, (index - mean) ** 2)), 1e-6))
-    return _Tilted(law, mass, log_moment, rounding, mean, spread)
+    return _Tilted(law, mass, log_moment, rounding, shift, mean, spread)
 
 
 def _reach(laws: Sequence[_Tilted], counts: Array, sign: float) -> float:
@@ -131,16 +137,13 @@ def _modes(law: _Tilted, size: int) -> tuple[Complex, int]:
     return rfft(buffer), origin
 
 
-def _powers(
-    laws: Sequence[_Tilted], counts: Array, size: int
-) -> tuple[list[Complex], Array, list[int]]:
-    """Composed transforms for each row of counts (rows, laws), their summed error and the laws' origins."""
+def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Complex], Array, list[int]]:
+    """Composed transforms for each row of counts (rows, laws), the 2-norm of the law's error, and the laws' origins."""
     gamma = 8.0 * math.log2(size) * UNIT
     alive = np.arange(size // 2 + 1)
     exponent = np.zeros((counts.shape[0], alive.size), dtype=np.complex128)
     relative = np.zeros((counts.shape[0], alive.size))
     origins = [0] * len(laws)
-    silenced = 0
     # Widest first: most modes fall silent early, and the other laws need no logarithm there.
     for j in sorted(range(len(laws)), key=lambda k: -float(counts[:, k].max()) * laws[k].spread ** 2):
         transform, origins[j] = _modes(laws[j], size)
@@ -148,7 +151,6 @@ def _powers(
         modulus = np.maximum(np.abs(transform), 1e-300)
         strength = exponent.real + counts[:, j, None] * np.log(modulus)
         heard = (strength > LOG_SILENT).any(axis=0)
-        silenced += int(alive.size - heard.sum())
         alive, transform, modulus = alive[heard], transform[heard], modulus[heard]
         logarithm = np.log(transform)
         exponent = exponent[:, heard] + counts[:, j, None] * logarithm
@@ -156,15 +158,16 @@ def _powers(
     value = np.exp(exponent)
     with np.errstate(over="ignore"):
         error = np.abs(value) * np.expm1(np.minimum(relative, LARGEST_EXPONENT))
-    summed = 2.0 * (error.sum(axis=1) + gamma * np.abs(value).sum(axis=1))
-    # |silent mode| ≤ exp(LOG_SILENT) as computed, and its error is of the same kind as its neighbours'.
-    summed += 2.0 * silenced * math.exp(LOG_SILENT + 1.0)
+    # Root mean square over all modes is the 2-norm of the error of the composed law (Parseval); the transform back adds
+    # γ of the 2-norm itself (Higham 2002, Theorem 24.2). |silent mode| ≤ exp(LOG_SILENT) as computed, hence + 1.
+    squares = 2.0 * (np.square(error) + np.square(gamma * np.abs(value))).sum(axis=1)
+    norm = np.sqrt(2.0 * squares / size) + 2.0 * math.exp(LOG_SILENT + 1.0)
     full = []
     for row in value:
         modes = np.zeros(size // 2 + 1, dtype=np.complex128)
         modes[alive] = row
         full.append(modes)
-    return full, summed, origins
+    return full, norm, origins
 
 
 def log_weight(tilt: Array | float) -> Array:
@@ -172,6 +175,15 @@ def log_weight(tilt: Array | float) -> Array:
     tilt = np.asarray(tilt, dtype=np.float64)
     safe = np.maximum(tilt, 1e-300)
     return np.where(tilt > 0, -safe * np.log1p(1.0 / safe) - np.log1p(safe), 0.0)
+
+
+def _norm_of_weights(tilt: float, mesh: float, size: int) -> float:
+    """2-norm over the grid of exp(−λx)(1 − exp(−x))₊: its squared integral ÷ mesh and one term, or `size` terms."""
+    largest = math.exp(2.0 * float(log_weight(tilt)))
+    if tilt == 0.0:
+        return math.sqrt(size * largest)
+    integral = 1.0 / (2.0 * tilt * (2.0 * tilt + 1.0) * (tilt + 1.0))
+    return math.sqrt(min(size * largest, integral / mesh + largest))
 
 
 def compose(laws: Sequence[GridLaw], counts: Array, tilt: float) -> list[ComposedLaw]:
@@ -188,14 +200,19 @@ def compose(laws: Sequence[GridLaw], counts: Array, tilt: float) -> list[Compose
     size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
     modes, transform_error, origins = _powers(tilted, counts, size)
     return [
-        _read(tilted, row, tilt, irfft(spectrum, size), float(summed), origins, below)
-        for row, spectrum, summed in zip(counts, modes, transform_error, strict=True)
+        _read(tilted, row, tilt, irfft(spectrum, size), float(norm), origins, below)
+        for row, spectrum, norm in zip(counts, modes, transform_error, strict=True)
     ]
 
 
 def _read(
-    laws: Sequence[_Tilted], counts: Array, tilt: float, cyclic: Array, transform_error: float,
-    origins: list[int], below: float,
+    laws: Sequence[_Tilted],
+    counts: Array,
+    tilt: float,
+    cyclic: Array,
+    transform_error: float,
+    origins: list[int],
+    below: float,
 ) -> ComposedLaw:
     """δ at every grid point of the window from the composed tilted law."""
     mesh, size = laws[0].law.mesh, cyclic.size
@@ -206,22 +223,23 @@ def _read(
     log_moment = sum(t * law.log_moment for law, t, _ in uses)
     rounding = sum(t * law.rounding for law, t, _ in uses)
     infinite = -math.expm1(sum(t * math.log1p(-law.law.infinite) for law, t, _ in uses))
-    share = 2.0 * math.exp(LOG_WRAP) + math.expm1(min(rounding, LARGEST_EXPONENT)) + transform_error + size * UNIT
-    scale = np.minimum(log_moment - tilt * loss, LARGEST_EXPONENT)
-    error = np.exp(np.minimum(scale + float(log_weight(tilt)) + math.log(share), LARGEST_EXPONENT))
-    # δ(ε_j) = (1 − e^−mesh) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two running sums of positive terms, nothing cancels.
-    # The pivot keeps exp() of the left end finite; what underflows on the right is below exp(−300) of any δ of interest.
-    pivot = float(min(loss[size // 2], loss[0] + LARGEST_EXPONENT / (1.0 + tilt)))
-    inside = loss - pivot < LARGEST_EXPONENT
-    loss, probability, error = loss[inside], probability[inside], error[inside]
-    with np.errstate(over="ignore", under="ignore"):
-        plain = probability * np.exp(-tilt * (loss - pivot))
-        beyond = np.concatenate([np.cumsum(plain[:0:-1])[::-1], [0.0]])
-        inner = np.cumsum((beyond * np.exp(pivot - loss))[::-1])[::-1]
-        delta = -math.expm1(-mesh) * inner * np.exp(loss - pivot)
-        level = log_moment - tilt * pivot
-        delta = delta * math.exp(min(level, LARGEST_EXPONENT / 2))
-    if level > LARGEST_EXPONENT / 2:  # a tilt that resolves nothing; say so rather than overflow
-        error = np.full(error.shape, math.inf)
-    error = error + 1e-100
-    return ComposedLaw(epsilon=loss, delta=delta, error=error, infinite=infinite)
+    shift = math.expm1(min(sum(t * law.shift for law, t, _ in uses), LARGEST_EXPONENT))
+    share = 2.0 * math.exp(LOG_WRAP) + math.expm1(min(rounding, LARGEST_EXPONENT)) + size * UNIT
+    share = math.exp(float(log_weight(tilt))) * share + shift + _norm_of_weights(tilt, mesh, size) * transform_error
+    # δ(ε_j) = (1 − e^−mesh) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two nested tail sums of positive terms, so nothing
+    # cancels; both run from the right as recurrences in the local scale exp(−λε_j), so nothing overflows.
+    ahead = np.concatenate([probability[1:], [0.0]])
+    beyond = _tail_sum(ahead * math.exp(-tilt * mesh), tilt * mesh)
+    weighted = -math.expm1(-mesh) * _tail_sum(beyond, (1.0 + tilt) * mesh)
+    scale = np.exp(np.minimum(log_moment - tilt * loss, LARGEST_EXPONENT))
+    return ComposedLaw(
+        epsilon=loss,
+        delta=scale * weighted,
+        error=scale * share + 1e-100,
+        infinite=infinite,
+    )
+
+
+def _tail_sum(values: Array, decay: float) -> Array:
+    """Σ_{l ≥ j} exp(−decay·(l − j)) values_l for each j."""
+    return np.asarray(lfilter([1.0], [1.0, -math.exp(-decay)], values[::-1])[::-1], dtype=np.float64)

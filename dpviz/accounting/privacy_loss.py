@@ -44,6 +44,8 @@ class GridLaw:
         start: index of the first entry of `mass`.
         mass: probabilities (n,); they add up to 1 − infinite, or less where a tail was dropped.
         rounding: bound on the floating-point error of each mass (n,).
+        shift: bound on how much mass rounding may have put at a neighbour instead, times 1 − exp(−mesh), by which
+            the wrong place changes (1 − exp(ε − loss))₊ at most (n,).
         infinite: probability of an infinite loss.
     """
 
@@ -52,6 +54,7 @@ class GridLaw:
     start: int
     mass: Array
     rounding: Array
+    shift: Array
     infinite: float
 
     def index(self) -> Array:
@@ -145,25 +148,37 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
     excess = np.expm1(node)
     above = _chords(mechanism, node, excess, mass, gain)
     below = _hull_of_tangents(excess[1:], atom, mass[1:], gain[1:])
-    error = _rounding(excess, mass_error, gain_error)
+    error, shift = _rounding(excess, mass_error, gain_error)
+    shift *= -math.expm1(-mesh)
     ratio = np.exp(node)
-    q_above, minus_infinity, plus_infinity = above
-    q_error, q_error_below = error, error[1:] * 3.0  # the lower masses carry the corner's correction as well
+    masses, minus_infinity, plus_infinity = above
+
+    def law(mass: Array, first: int, infinite: float, removing: bool) -> GridLaw:
+        """Q masses at the corners from `first` on, as the law of ln(P/Q) under P or of ln(Q/P) under Q."""
+        here = [mass, error[first:], shift[first:]]
+        if first:  # the lower masses carry the corners' corrections as well
+            here[1:] = [3.0 * here[1], 3.0 * here[2]]
+        if removing:
+            mass, rounding, moved = (part * ratio[first:] for part in here)
+            return GridLaw(anchor, mesh, first - 1, mass, rounding, moved * math.exp(mesh), infinite)
+        mass, rounding, moved = (part[::-1].copy() for part in here)
+        return GridLaw(-anchor, mesh, -cells, mass, rounding, moved, infinite)
+
     return Brackets(
-        remove_above=GridLaw(anchor, mesh, -1, q_above * ratio, q_error * ratio, plus_infinity),
-        remove_below=GridLaw(anchor, mesh, 0, below * ratio[1:], q_error_below * ratio[1:], 0.0),
-        add_above=GridLaw(-anchor, mesh, -cells, q_above[::-1].copy(), q_error[::-1].copy(), minus_infinity),
-        add_below=GridLaw(-anchor, mesh, -cells, below[::-1].copy(), q_error_below[::-1].copy(), 0.0),
+        remove_above=law(masses, 0, plus_infinity, True),
+        remove_below=law(below, 1, 0.0, True),
+        add_above=law(masses, 0, minus_infinity, False),
+        add_below=law(below, 1, 0.0, False),
     )
 
 
-def _rounding(excess: Array, mass_error: Array, gain_error: Array) -> Array:
-    """Error bound of each node's Q mass, from the errors of the half cells beside it."""
+def _rounding(excess: Array, mass_error: Array, gain_error: Array) -> tuple[Array, Array]:
+    """Error bounds of each node's Q mass: in all, and of what is only put at the wrong end of the cell."""
     node_of = np.concatenate([[0], np.repeat(np.arange(1, excess.size - 1), 2)])
     width = np.diff(excess)[node_of]
-    split = (gain_error + np.abs(excess[node_of]) * mass_error) / width + mass_error
-    total = np.bincount(node_of, split, excess.size)
-    return total + np.concatenate([[0.0], total[:-1]])
+    split = (gain_error + np.abs(excess[node_of]) * mass_error) / width
+    total, moved = np.bincount(node_of, mass_error, excess.size), np.bincount(node_of, split, excess.size)
+    return total + np.concatenate([[0.0], total[:-1]]), moved + np.concatenate([[0.0], moved[:-1]])
 
 
 def _chords(

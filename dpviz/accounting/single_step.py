@@ -1,7 +1,7 @@
 """Closed forms: the privacy curve of one sampled Gaussian step, and of the Gaussian mechanism without sampling.
 
-    >>> round(single_step_epsilon(SampledGaussian(noise_multiplier=1.0, sample_rate=1.0), 1e-5)[1], 4)
-    4.3772
+>>> round(single_step_epsilon(SampledGaussian(noise_multiplier=1.0, sample_rate=1.0), 1e-5)[1], 4)
+4.3772
 """
 
 from __future__ import annotations

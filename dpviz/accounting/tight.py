@@ -241,10 +241,12 @@ def _remove_refined(
     lower, upper = _epsilon_below(laws[1], delta), _epsilon_above(laws[0], delta)
     tail = tail_for(float(counts.sum()), delta)
     for _ in range(ATTEMPTS):
-        if upper - lower <= 0.7 * promised(lower):
+        if upper - lower <= 0.7 * promised(lower) or lower > LARGEST_EPSILON:
             break
-        near = upper if math.isfinite(upper) else 2.0 * max(lower, 1.0)
-        aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, aim.mesh / 2)
+        if math.isfinite(upper):
+            aim = aim_at_epsilon(mechanisms, counts, REMOVE, upper, delta, aim.mesh / 2)
+        else:  # the shared aim was off
+            aim = aim_for_delta(mechanisms, counts, REMOVE, delta)
         ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
         lower, upper = max(lower, _epsilon_below(below, delta)), min(upper, _epsilon_above(above, delta))
     return lower, upper
@@ -258,7 +260,7 @@ def _add_refined(mechanisms: Mechanisms, counts: Array, delta: float, lower: flo
         return upper
     tail = tail_for(float(counts.sum()), delta)
     aim = aim_for_delta(mechanisms, counts, ADD, delta)
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):  # also the first look
         upper = min(upper, _epsilon_above(_added(mechanisms, counts, aim, tail), delta))
         if upper - lower <= max(removed - lower, 0.7 * promised(lower)):
             break

@@ -22,10 +22,10 @@ Array = npt.NDArray[np.float64]
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take
-COMMON_SIZE, LARGEST_SIZE = 2**17, 2**21  # grid points: what is quick, and what is the limit
+COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
 SMALLEST_DELTA = 1e-12
 ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
-LOG_SPILL = 20.0  # −ln of the tilted probability that may lie outside the window
+LOG_SPILL = 25.0  # −ln of the tilted probability that may lie outside the window
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +102,15 @@ def _composed_moments(mechanisms: Sequence[SampledGaussian], counts: Array, tail
     return total
 
 
-def _aim(
-    steps: float, span: float, moments: Array, best: int, epsilon: float, largest_mesh: float = math.inf
-) -> Aim:
+def _aim(steps: float, span: float, moments: Array, best: int, epsilon: float, largest_mesh: float = math.inf) -> Aim:
     """Aim at ε with the tilt ORDERS[best], or less where the mesh could not follow so steep a weight."""
     tilt = float(ORDERS[best])
-    mesh = min(_mesh(steps, tilt, epsilon, max(_window(moments, best), span)), largest_mesh)
+    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
+    mesh = max(min(_mesh(steps, tilt, epsilon, width), largest_mesh), width / LARGEST_SIZE)
     return Aim(mesh, min(tilt, 0.5 / mesh))
 
 
-def aim_for_delta(
-    mechanisms: Sequence[SampledGaussian], counts: Array, direction: int, delta: float
-) -> Aim:
+def aim_for_delta(mechanisms: Sequence[SampledGaussian], counts: Array, direction: int, delta: float) -> Aim:
     """Aim for one composition and direction (0 remove, 1 add) when its ε at δ is wanted."""
     steps = float(counts.sum())
     tail = tail_for(steps, delta)
