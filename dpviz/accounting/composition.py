@@ -139,7 +139,7 @@ class Strong(_PerStepComposition):
         coarse = self._at_splits(sigma, rate, count, delta, logits)
         best = np.take_along_axis(logits, coarse.argmin(axis=-1)[..., None], axis=-1)
         fine = self._at_splits(sigma, rate, count, delta, best + _FINE_LOGITS)
-        return np.minimum(coarse.min(axis=-1), fine.min(axis=-1))
+        return np.asarray(np.minimum(coarse.min(axis=-1), fine.min(axis=-1)))
 
     def _at_splits(self, sigma: Array, rate: Array, count: Array, delta: Array, logits: Array) -> Array:
         """ε at each split: δ′ = δ/(1 + e^−logit); shapes (…, runs), (…), (…, splits) → (…, splits)."""
