@@ -131,7 +131,7 @@ class Ledger:
     >>> ledger = Ledger(Renyi())
     >>> ledger.spend(SampledGaussian(4.0, 0.01), 10_000)
     >>> round(float(ledger.bound(1e-5).epsilon), 4)
-    1.0355
+    1.0354
     """
 
     def __init__(self, accountant: Accountant) -> None:

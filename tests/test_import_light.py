@@ -1,0 +1,70 @@
+"""The library loads without torch, Streamlit, Plotly or pandas, shows its names, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpviz
+import dpviz.accounting
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = ["dpviz", "dpviz._validate"] + [
+    f"dpviz.accounting.{module.name}" for module in pkgutil.iter_modules(dpviz.accounting.__path__)
+]
+
+
+def test_import_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, dpviz; dpviz.epsilon('renyi', noise_multiplier=4, sample_rate=.01, steps=10, delta=1e-5);"
+        "print(sorted({m.split('.')[0] for m in sys.modules} &"
+        " {'torch', 'streamlit', 'plotly', 'pandas', 'distributed'}))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout.strip()) == (0, "[]"), found.stderr
+
+
+def test_import_works_where_the_heavy_are_not_installed() -> None:
+    script = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('torch', 'streamlit', 'plotly', 'pandas'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "import dpviz; print(dpviz.attack_success(0.0))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout.strip()) == (0, "0.5"), found.stderr
+
+
+def test_public_names() -> None:
+    names = {"epsilon", "delta", "renyi_divergence", "closed_form_divergence", "attack_success", "SampledGaussian"}
+    assert names <= set(dpviz.__all__)
+    for name in dpviz.__all__:
+        assert getattr(dpviz, name) is not None
+    assert sorted(dpviz.__all__, key=lambda n: (not n.isupper(), n.islower(), n)) == dpviz.__all__
+
+
+def test_every_public_function_is_explained() -> None:
+    for name in dpviz.__all__:
+        thing = getattr(dpviz, name)
+        assert not callable(thing) or thing.__doc__, name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_there_are_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    examples = [t for name in MODULES for t in finder.find(importlib.import_module(name)) if t.examples]
+    assert len(examples) >= 5
