@@ -129,11 +129,11 @@ def _modes(law: _Tilted, size: int) -> tuple[Complex, int]:
     origin = round(law.mean)
     place = (law.law.start - origin) % size
     n = law.mass.size
+    buffer: Array = np.zeros(size)
     if place + n <= size:
-        buffer = np.zeros(size)
         buffer[place : place + n] = law.mass
     else:
-        buffer = np.bincount((place + np.arange(n)) % size, law.mass, size)
+        np.add.at(buffer, (place + np.arange(n)) % size, law.mass)
     return rfft(buffer), origin
 
 

@@ -139,7 +139,7 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
     high = float(loss_of_output(mechanism, 1.0 + tail * sigma))
     anchor, first, atom = _anchor(mechanism, mesh, low)
     cells = max(3, math.ceil((high - anchor) / mesh) + 1)
-    node = anchor + np.arange(-1, cells + 1) * mesh  # node[i + 1] is corner i; corner −1 serves the upper law only
+    node: Array = anchor + np.arange(-1.0, cells + 1.0) * mesh  # corner i is node[i + 1]; corner −1 is for the upper law only
     middle = node[1:-1] + mesh / 2
     middle[0] = first
     edges = np.empty(2 * cells + 2)
@@ -149,7 +149,7 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
     above = _chords(mechanism, node, excess, mass, gain)
     below = _hull_of_tangents(excess[1:], atom, mass[1:], gain[1:])
     error, shift = _rounding(excess, mass_error, gain_error)
-    shift *= -math.expm1(-mesh)
+    shift = shift * -math.expm1(-mesh)
     ratio = np.exp(node)
     masses, minus_infinity, plus_infinity = above
 
