@@ -13,6 +13,7 @@ from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.closed_form import ClosedForm
 from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.tight_accountant import Tight
 
 Array = npt.NDArray[np.float64]
 
@@ -23,6 +24,7 @@ _OPTIONS: dict[str, tuple[type[Accountant], dict[str, str]]] = {
     "moments": (Moments, {"max_order": "max_order"}),
     "renyi": (Renyi, {"orders": "order_values", "conversion": "conversion"}),
     "closed_form": (ClosedForm, {"orders": "order_values", "conversion": "conversion"}),
+    "tight": (Tight, {"bound": "bound"}),
 }
 METHODS = tuple(_OPTIONS)
 
@@ -55,13 +57,14 @@ def epsilon(
     """ε of `steps` sampled Gaussian steps under add/remove adjacency, never too small.
 
     Args:
-        method: "basic", "strong", "moments", "renyi" or "closed_form".
+        method: "basic", "strong", "moments", "renyi", "closed_form" or "tight".
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
         **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), max_order=32 (moments),
-            amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound).
+            amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
+            bound="upper"|"lower" (tight; "lower" is what the truth never falls below).
 
     Returns:
         A float for numbers, an array for arrays (all broadcast); NaN where closed_form does not apply.

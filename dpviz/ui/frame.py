@@ -6,16 +6,17 @@ runs it in one fragment, so that a slider reruns nothing else, and computes only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.export import export_config
-from dpviz.ui import page, state
+from dpviz.ui import background, page, state
 from dpviz.ui.shared import IMAGE
 from dpviz.ui.state import Keys, Reader
 
@@ -54,6 +55,18 @@ class Pinned(NamedTuple, Generic[R]):
     result: R
 
 
+class Slow(NamedTuple, Generic[R]):
+    """The part of a result that takes longer than a slider move should (the tight interval, a simulation).
+
+    Attributes:
+        key: what decides it, by value; None when there is nothing slow to add.
+        work: the result with the slow part in it; runs in a thread of its own, without the session.
+    """
+
+    key: Callable[[R], Hashable | None]
+    work: Callable[[R], R]
+
+
 @dataclass(frozen=True)
 class Study(Generic[R]):
     """What one page computes and shows.
@@ -74,6 +87,7 @@ class Study(Generic[R]):
         assumptions: Markdown.
         more: further details, name → what draws them.
         below: drawn right below the remarks (a second chart that belongs to a warning, say).
+        slow: what is added to the result as soon as it is computed, beside the page.
     """
 
     key: str
@@ -90,6 +104,7 @@ class Study(Generic[R]):
     assumptions: str
     more: Mapping[str, Callable[[R], None]] = field(default_factory=dict)
     below: Callable[[R], None] | None = None
+    slow: Slow[R] | None = None
 
 
 def show(study: Study[R]) -> None:
@@ -114,6 +129,7 @@ def _body(study: Study[R]) -> None:
             page.remark(str(problem), "problem")
         page.follow_link()
         return
+    result, waiting = _with_slow_part(study, result)
     with top:
         page.sentence(study.sentence(result))
     with left:
@@ -125,6 +141,33 @@ def _body(study: Study[R]) -> None:
             study.below(result)
         _details(study, result)
     page.follow_link()
+    if waiting is not None:
+        waiting()
+
+
+def _with_slow_part(study: Study[R], result: R) -> tuple[R, Callable[[], None] | None]:
+    """The result with its slow part if that is there, else what to do last: wait for it and draw again."""
+    slow = study.slow
+    key = None if slow is None else slow.key(result)
+    if slow is None or key is None:
+        return result, None
+    whole: R | None = background.finished((study.key, key))
+    if whole is not None:
+        return whole, None
+
+    def wait() -> None:
+        if background.await_result((study.key, key), lambda: slow.work(result), mine=Keys.waiting(study.key)):
+            _draw_again()
+
+    return result, wait
+
+
+def _draw_again() -> None:
+    """Rerun the fragment alone where this is a run of the fragment alone."""
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:
+        st.rerun()
 
 
 def _controls(study: Study[R]) -> None:

@@ -31,6 +31,10 @@ class Keys:
     UPLOAD_COLUMN = "upload.column"
 
     @staticmethod
+    def waiting(page: str) -> str:
+        return f"{page}.waiting"
+
+    @staticmethod
     def group(page: str) -> str:
         return f"{page}.group"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.methods import accountant
-from dpviz.ui import sources
+from dpviz.ui import sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
 from dpviz.ui.sources import Sample
 from dpviz.ui.state import Reader
@@ -29,6 +30,7 @@ NAMES = {
     "renyi_improved": "Rényi improved",
     "closed_form": "closed form",
     "bayesian": "Bayesian DP",
+    "tight": "tight",
 }
 
 
@@ -60,6 +62,7 @@ class Curves:
     scene: Scene | None = None
     sample: Sample | None = None
     bayesian_problem: str = ""
+    tight: tight_band.TightBand | None = None
 
     def tightest(self) -> str | None:
         """The valid DP method with the smallest ε at the last step; None when none has one."""
@@ -99,6 +102,18 @@ def read_and_compute(get: Reader) -> Curves:
     except ValueError as problem:
         return replace(compute(settings, None), bayesian_problem=str(problem))
     return compute(settings, sample)
+
+
+def tight_key(curves: Curves) -> Hashable | None:
+    """What decides the tight interval; None when it is switched off."""
+    s = curves.settings
+    return curves if s.tight and curves.tight is None else None
+
+
+def with_tight(curves: Curves) -> Curves:
+    """The same curves with the tight interval at marked steps."""
+    s = curves.settings
+    return replace(curves, tight=tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps))
 
 
 @lru_cache(maxsize=256)

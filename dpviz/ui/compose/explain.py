@@ -50,20 +50,26 @@ def _bayesian_sentence(curves: Curves) -> str:
 def figures(curves: Curves) -> list[Figure]:
     """The four figures below the chart."""
     best = curves.tightest()
-    built: list[Figure] = []
     if best is None:
-        built += [Figure("Tightest valid ε", "–", "no bound here"), Figure("Attack success P(A)", "–")]
-        built.append(Figure("Deciding order α", "–"))
+        built = [Figure("Tightest valid bound", "–", "no accountant here"), Figure("Attack success P(A)", "–")]
     else:
         bound = curves.bounds[best]
-        value = float(bound.epsilon[-1])
+        value, order = float(bound.epsilon[-1]), float(bound.order[-1])
         chance = numbers.probability(float(attack_success(value, delta=curves.settings.delta)), up=True)
-        built.append(Figure("Tightest valid ε", numbers.epsilon(value, up=True), NAMES[best]))
-        built.append(Figure("Attack success P(A)", chance, "at most; 50 % is guessing"))
-        end = "last order tried: more could help" if bool(bound.at_grid_end[-1]) else NAMES[best]
-        order = float(bound.order[-1])
-        built.append(Figure("Deciding order α", "–" if math.isnan(order) else numbers.plain(order), end))
-    return [built[0], _bayesian_figure(curves), *built[1:]]
+        decided = "" if math.isnan(order) else f", order α = {numbers.plain(order)}"
+        built = [
+            Figure("Tightest valid bound", f"ε ≤ {numbers.epsilon(value, up=True)}", f"{NAMES[best]}{decided}"),
+            Figure("Attack success P(A)", f"≤ {chance}", "50 % is guessing"),
+        ]
+    return [built[0], _tight_figure(curves), built[1], _bayesian_figure(curves)]
+
+
+def _tight_figure(curves: Curves) -> Figure:
+    if curves.tight is None:
+        return Figure(
+            "Tight interval of ε", "…" if curves.settings.tight else "–", "" if curves.settings.tight else "off"
+        )
+    return Figure("Tight interval of ε", curves.tight.last, "the truth lies between")
 
 
 def _bayesian_figure(curves: Curves) -> Figure:
@@ -72,7 +78,7 @@ def _bayesian_figure(curves: Curves) -> Figure:
     size = float(curves.bayesian.effective_size[-1])
     return Figure(
         "Bayesian ε",
-        numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True),
+        f"≤ {numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True)}",
         f"λ = {curves.bayesian.order[-1] - 1:.0f}; rests on {numbers.plain(size)} of {curves_size(curves)} distances",
     )
 
@@ -107,6 +113,8 @@ def remarks(curves: Curves) -> list[Remark]:
         built.append(
             Remark("Bayesian DP: all pairs share gradients, so its distances are not independent and γ is not kept.")
         )
+    if curves.tight is not None and curves.tight.reason:
+        built.append(Remark(f"Tight interval: {curves.tight.reason}"))
     warning = tail_warning(curves)
     return [*built, Remark(warning, "note")] if warning else built
 

@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Column, Floor, Line, Point
-from dpviz.ui import state
+from dpviz.ui import state, tight_band
 from dpviz.ui.compose.curves import NAMES, Curves
 from dpviz.ui.compose.settings import LOG_Y
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
@@ -85,6 +85,7 @@ def drawing(curves: Curves, pinned: Sequence[Pinned[Curves]], points: Sequence[P
         x_hover="%{x:,d} steps",
         points=[p for p in points if p.x <= 1.2 * curves.settings.steps],
         floors=floors,
+        bands=[tight_band.band(curves.tight)] if curves.tight else [],
         second_reading="attack",
         height=CHART_HEIGHT,
     )

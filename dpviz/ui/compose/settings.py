@@ -12,7 +12,7 @@ from dpviz.ui.state import Reader
 CURVES = Several(
     key="curves",
     label="Curves",
-    default=("strong", "moments", "renyi_improved", "closed_form", "bayesian"),
+    default=("strong", "moments", "renyi_improved", "closed_form", "bayesian", "tight"),
     options={
         "basic": "basic",
         "strong": "strong",
@@ -21,6 +21,7 @@ CURVES = Several(
         "renyi_improved": "Rényi improved",
         "closed_form": "closed form",
         "bayesian": "Bayesian DP",
+        "tight": "tight interval",
     },
     help="Which accountants are drawn. All bound the same mechanism; the lowest valid one tells the most.",
 )
@@ -153,6 +154,7 @@ class Settings:
     amplification: str
     log_steps: bool
     bayesian: Bayesian | None
+    tight: bool
 
 
 def read(get: Reader) -> Settings:
@@ -163,10 +165,11 @@ def read(get: Reader) -> Settings:
         rate=get(mechanism.RATE),
         steps=int(get(mechanism.STEPS)),
         delta=get(mechanism.DELTA),
-        methods=tuple(m for m in methods if m != "bayesian"),
+        methods=tuple(m for m in methods if m not in ("bayesian", "tight")),
         amplification=get(AMPLIFICATION),
         log_steps=get(LOG_X),
         bayesian=_bayesian(get) if "bayesian" in methods else None,
+        tight="tight" in methods,
     )
 
 

@@ -49,6 +49,10 @@ def data(curves: Curves) -> pd.DataFrame:
     for key, bound in curves.bounds.items():
         columns[f"epsilon_{key}"] = bound.epsilon
         columns[f"order_{key}"] = bound.order
+    if curves.tight is not None:
+        for side, values in (("lower", curves.tight.lower), ("upper", curves.tight.upper)):
+            marked = dict(zip(curves.tight.x.tolist(), values.tolist(), strict=True))
+            columns[f"epsilon_tight_{side}"] = np.array([marked.get(t, np.nan) for t in curves.steps.tolist()])
     if curves.bayesian is not None:
         columns["epsilon_bayesian"] = curves.bayesian.epsilon
         columns["order_bayesian"] = curves.bayesian.order

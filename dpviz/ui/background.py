@@ -1,0 +1,60 @@
+"""Slow parts of a result, computed beside the page so that they never hold up the quick ones.
+
+A page draws at once what is quick, then waits for the slow part in steps short enough that the next slider move
+interrupts it, and draws again when it is there. Results are kept by value: going back costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import streamlit as st
+
+_KEPT = 512
+_WORKERS = 2  # numpy's transforms release the interpreter; more would only take turns
+_GLANCE_SECONDS = 0.02
+_PATIENCE_SECONDS = 20.0
+
+_pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
+_lock = threading.Lock()
+_jobs: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+
+
+def finished(key: Hashable) -> Any | None:
+    """The result kept under `key`, None while there is none; raises what the work raised."""
+    with _lock:
+        job = _jobs.get(key)
+        if job is None or not job.done() or job.cancelled():
+            return None
+        _jobs.move_to_end(key)
+    return job.result()
+
+
+def await_result(key: Hashable, work: Callable[[], Any], *, mine: str) -> bool:
+    """Start `work` unless it runs already, and wait for it; False when patience ends first.
+
+    The visitor's next move ends the wait from outside. `mine` names the waiting page in the session: work that this
+    session asked for before and that has not begun is dropped.
+    """
+    earlier: Hashable | None = st.session_state.get(mine)
+    st.session_state[mine] = key
+    with _lock:
+        if earlier is not None and earlier != key and (old := _jobs.get(earlier)) is not None and old.cancel():
+            del _jobs[earlier]
+        job = _jobs.get(key)
+        if job is None or job.cancelled():
+            job = _jobs[key] = _pool.submit(work)
+        while len(_jobs) > _KEPT:
+            _jobs.popitem(last=False)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while not job.done():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_GLANCE_SECONDS)
+        st.session_state.get(mine)  # touching the session lets a waiting rerun take over here
+    return True

@@ -1,0 +1,63 @@
+"""The tight interval as every ε chart shows it: a grey band that all valid bounds lie above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.tight import tight_epsilon
+from dpviz.charts import numbers
+from dpviz.charts.marks import Band
+
+Array = npt.NDArray[np.float64]
+
+MARKS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class TightBand:
+    """Lower and upper ε at marked x; all of shape (n,). `reason` says where the promised width is not kept."""
+
+    x: Array
+    lower: Array
+    upper: Array
+    reason: str = ""
+
+    @property
+    def last(self) -> str:
+        """The interval at the last mark, for a figure: lower end rounded down, upper end up."""
+        low, high = float(self.lower[-1]), float(self.upper[-1])
+        digits = 4 if high < 2 * low else 3
+        return f"{_down(low, digits)} – {numbers.epsilon(high, digits=digits, up=True)}"
+
+
+def _down(value: float, digits: int) -> str:
+    if not np.isfinite(value) or value == 0:
+        return numbers.epsilon(value)
+    place = 10.0 ** (np.floor(np.log10(value)) - digits + 1)
+    return numbers.epsilon(float(np.floor(value / place) * place), digits=digits)
+
+
+def marked_steps(steps: int, *, log: bool) -> Array:
+    """At most MARKS whole numbers from 1 to `steps`, both included; denser early, where ε bends."""
+    if steps <= MARKS:
+        return np.arange(1.0, steps + 1.0)
+    spread = np.geomspace(1.0, steps, MARKS) if log else 1.0 + (steps - 1.0) * np.linspace(0.0, 1.0, MARKS) ** 2
+    return np.unique(np.round(spread))
+
+
+@lru_cache(maxsize=256)
+def along_steps(sigma: float, rate: float, steps: int, delta: float, *, log: bool) -> TightBand:
+    """The interval at marked steps of one mechanism; some 0.2 s."""
+    marks = marked_steps(steps, log=log)
+    found = tight_epsilon(SampledGaussian(sigma, rate), marks, delta)
+    return TightBand(marks, found.lower, found.upper, found.reason)
+
+
+def band(found: TightBand) -> Band:
+    """The band on a chart."""
+    return Band("tight", found.x, found.lower, found.upper)
