@@ -221,7 +221,7 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
         counts = np.array([_active(mechanisms, rows[i])[1] for i in members])
         tail = tail_for(float(counts.sum(axis=1).max()), delta)
         for i, row, laws in zip(members, counts, _removed(active, counts, aim, tail), strict=True):
-            lower, upper = _remove_refined(active, row, delta, aim, laws)
+            lower, upper = _remove_refined(active, row, delta, aim, laws, len(members) > 1)
             answers[i] = lower, max(upper, _add_refined(active, row, delta, lower, upper))
     return [answers[i] for i in range(len(rows))]
 
@@ -235,18 +235,20 @@ def _shared(aim: Aim, other: Aim) -> bool:
 
 
 def _remove_refined(
-    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, laws: tuple[ComposedLaw, ComposedLaw]
+    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, laws: tuple[ComposedLaw, ComposedLaw], shared: bool
 ) -> tuple[float, float]:
-    """Lower and upper ε of removal; looked at again on finer grids, aimed at the ε found, while too wide."""
+    """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
     lower, upper = _epsilon_below(laws[1], delta), _epsilon_above(laws[0], delta)
     tail = tail_for(float(counts.sum()), delta)
-    for _ in range(ATTEMPTS):
-        if upper - lower <= 0.7 * promised(lower) or lower > LARGEST_EPSILON:
+    for attempt in range(ATTEMPTS):
+        if upper - lower <= 0.7 * promised(lower) or (lower > LARGEST_EPSILON and not shared):
             break
-        if math.isfinite(upper):
-            aim = aim_at_epsilon(mechanisms, counts, REMOVE, upper, delta, aim.mesh / 2)
-        else:  # the shared aim was off
+        if shared and attempt == 0:  # the aim was another row's
             aim = aim_for_delta(mechanisms, counts, REMOVE, delta)
+        elif math.isfinite(upper):
+            aim = aim_at_epsilon(mechanisms, counts, REMOVE, upper, delta, aim.mesh / 2)
+        else:
+            break
         ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
         lower, upper = max(lower, _epsilon_below(below, delta)), min(upper, _epsilon_above(above, delta))
     return lower, upper
