@@ -146,8 +146,9 @@ def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Arr
     total = failure * estimates
     if (numbers <= total).any():
         raise ValueError(
-            f"Expected delta_mu={float(numbers.min()):.12g} > {total:.12g}, the probability that an estimate is too low "
-            f"(estimator_failure={failure:.12g} × estimates={estimates:.12g}): raise delta_mu or lower estimator_failure."
+            f"Expected delta_mu={float(numbers.min()):.12g} > {total:.12g}, the probability that an estimate "
+            f"is too low (estimator_failure={failure:.12g} × estimates={estimates:.12g}): raise delta_mu or "
+            "lower estimator_failure."
         )
     return numbers
 

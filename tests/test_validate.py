@@ -45,7 +45,7 @@ class TestEachCheck:
                 with pytest.raises(ValueError, match="Expected .*(NaN|=)"):
                     function(value)
 
-    @pytest.mark.parametrize("bad", NOT_NUMBERS, ids=lambda v: repr(v)[:30])
+    @pytest.mark.parametrize("bad", NOT_NUMBERS, ids=lambda v: "object" if type(v) is object else repr(v)[:30])
     def test_refuses_what_is_no_number(self, check: str, bad: Any) -> None:
         """numpy reads ["1"], [True] and dates as numbers and drops imaginary parts: none of it may pass."""
         with warnings.catch_warnings():

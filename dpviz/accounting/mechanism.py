@@ -1,8 +1,8 @@
 """Mechanisms as values, and runs of equal steps.
 
-    >>> step = SampledGaussian(noise_multiplier=4.0, sample_rate=0.01)
-    >>> merge_runs([(step, 10), (step, 5)])
-    ((SampledGaussian(noise_multiplier=4.0, sample_rate=0.01), 15),)
+>>> step = SampledGaussian(noise_multiplier=4.0, sample_rate=0.01)
+>>> merge_runs([(step, 10), (step, 5)])
+((SampledGaussian(noise_multiplier=4.0, sample_rate=0.01), 15),)
 """
 
 from __future__ import annotations

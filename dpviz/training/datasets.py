@@ -1,10 +1,10 @@
 """Images and labels as plain arrays and as normalised tensors.
 
-    >>> digits = load_mnist_subset()
-    >>> digits.train_images.shape, digits.test_images.shape
-    ((10000, 28, 28), (2000, 28, 28))
-    >>> digits.tensors().train_x.shape
-    torch.Size([10000, 1, 28, 28])
+>>> digits = load_mnist_subset()
+>>> digits.train_images.shape, digits.test_images.shape
+((10000, 28, 28), (2000, 28, 28))
+>>> digits.tensors().train_x.shape
+torch.Size([10000, 1, 28, 28])
 """
 
 from __future__ import annotations

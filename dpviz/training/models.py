@@ -1,8 +1,8 @@
 """The small networks, by name, with their parameter counts and a seeded start.
 
-    >>> network = build("cnn", seed=0)
-    >>> parameter_count(network)
-    26010
+>>> network = build("cnn", seed=0)
+>>> parameter_count(network)
+26010
 """
 
 from __future__ import annotations
