@@ -13,15 +13,20 @@ from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
+from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
+from dpviz.accounting.odometer import Odometer, odometer_epsilon
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
     "Bound",
+    "BudgetExceeded",
+    "Filter",
     "Ledger",
+    "Odometer",
     "SampledGaussian",
     "accountant",
     "attack_success",
@@ -34,6 +39,7 @@ __all__ = [
     "closed_form_divergence",
     "delta",
     "epsilon",
+    "odometer_epsilon",
     "renyi_divergence",
     "roc_bound",
 ]

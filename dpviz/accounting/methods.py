@@ -12,6 +12,7 @@ from dpviz.accounting import log_moments
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.closed_form import ClosedForm
 from dpviz.accounting.composition import Basic, Strong
+from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tight_accountant import Tight
 
@@ -25,6 +26,7 @@ _OPTIONS: dict[str, tuple[type[Accountant], dict[str, str]]] = {
     "renyi": (Renyi, {"orders": "order_values", "conversion": "conversion"}),
     "closed_form": (ClosedForm, {"orders": "order_values", "conversion": "conversion"}),
     "tight": (Tight, {"bound": "bound"}),
+    "odometer": (OdometerAccountant, {"variant": "variant", "orders": "order_values"}),
 }
 METHODS = tuple(_OPTIONS)
 
