@@ -139,7 +139,7 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
     high = float(loss_of_output(mechanism, 1.0 + tail * sigma))
     anchor, first, atom = _anchor(mechanism, mesh, low)
     cells = max(3, math.ceil((high - anchor) / mesh) + 1)
-    node: Array = anchor + np.arange(-1.0, cells + 1.0) * mesh  # corner i is node[i + 1]; the first is for the upper law
+    node: Array = anchor + np.arange(-1.0, cells + 1.0) * mesh  # corner i is node[i + 1]
     middle = node[1:-1] + mesh / 2
     middle[0] = first
     edges = np.empty(2 * cells + 2)

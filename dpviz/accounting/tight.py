@@ -212,7 +212,8 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
             answers[i] = known
             continue
         aim = aim_for_delta(active, counts, REMOVE, delta)
-        if groups and len(mechanisms) == 1 and _shared(groups[-1][0], aim):
+        near = bool(groups) and row.sum() <= 2.0 * rows[groups[-1][1][0]].sum()
+        if near and len(mechanisms) == 1 and _shared(groups[-1][0], aim):
             groups[-1][1].append(i)
         else:
             groups.append((aim, [i]))
@@ -229,7 +230,8 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
 def _shared(aim: Aim, other: Aim) -> bool:
     """Whether a later row (more steps) may use an earlier one's grid and tilt.
 
-    A tilt √2 off costs a factor e⁸ of numerical error at δ = 1e-12, of some e²⁰ to spare.
+    A tilt √2 off costs a factor e⁸ of numerical error at δ = 1e-12, of some e²⁰ to spare; if it is too much all the
+    same, the row is looked at again with its own aim.
     """
     return 1 / 1.5 < aim.tilt / other.tilt < 1.5 and 0.7 < aim.mesh / other.mesh < 1.5
 

@@ -22,6 +22,7 @@ Array = npt.NDArray[np.float64]
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take
+LEAST_WIDTH = 1e-6  # nobody needs an ε that is known better than this
 COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
 SMALLEST_DELTA = 1e-12
 ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
@@ -74,7 +75,7 @@ def _window(moments: Array, best: int) -> float:
 
 def _mesh(steps: float, tilt: float, epsilon: float, window: float) -> float:
     """Mesh whose discretisation costs AIM of ε, coarser where that would be slow and the promise allows it."""
-    fine = math.sqrt(8.0 * AIM * max(epsilon, 1e-300) / ((1.0 + tilt) * steps))
+    fine = math.sqrt(8.0 * max(AIM * epsilon, LEAST_WIDTH) / ((1.0 + tilt) * steps))
     fine = min(fine, 0.25 / tilt, window / 3000.0)
     promised = max(0.3 * ABSOLUTE_WIDTH, 0.4 * RELATIVE_WIDTH * epsilon)
     coarse = math.sqrt(8.0 * promised / ((1.0 + tilt) * steps))
