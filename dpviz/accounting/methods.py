@@ -59,14 +59,15 @@ def epsilon(
     """ε of `steps` sampled Gaussian steps under add/remove adjacency, never too small.
 
     Args:
-        method: "basic", "strong", "moments", "renyi", "closed_form" or "tight".
+        method: "basic", "strong", "moments", "renyi", "closed_form", "tight" or "odometer" (any stopping time).
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
         **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
-            bound="upper"|"lower" (tight; "lower" is what the truth never falls below).
+            bound="upper"|"lower" (tight; "lower" is what the truth never falls below),
+            variant="paper"|"authors" and orders=… (odometer).
 
     Returns:
         A float for numbers, an array for arrays (all broadcast); NaN where closed_form does not apply.

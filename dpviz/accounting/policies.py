@@ -1,0 +1,152 @@
+"""Policies that change noise or batch while training, from private counts alone (Lécuyer 2021, §5).
+
+A policy is a frozen value: its `setting` is what the coming steps use, and `observe(count)` is the policy after a
+private count of correct training predictions. It sees nothing else, so whatever it decides costs no more than the
+counts do: each is a Gaussian mechanism, `count_mechanism`, to be charged to the same budget as the steps.
+
+>>> policy = AdaptiveNoise(Setting(noise_multiplier=1.0, batch_size=512))
+>>> policy = policy.observe(21_000.0)                       # risen by far more than 3 · 100
+>>> policy.setting
+Setting(noise_multiplier=1.1, batch_size=512)
+>>> policy.observe(21_100.0).setting                        # not risen significantly: back to the baseline
+Setting(noise_multiplier=1.0, batch_size=512)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+
+from dpviz import _validate
+from dpviz.accounting.mechanism import SampledGaussian
+
+_SIGNIFICANT = 3.0  # standard deviations of the count's noise
+
+
+class Setting(NamedTuple):
+    """What the coming steps use: σ, and the expected batch size in examples."""
+
+    noise_multiplier: float
+    batch_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counting:
+    """What all policies keep.
+
+    Attributes:
+        every: epochs between counts; 0 for none.
+        count_noise: standard deviation of the count's Gaussian noise; the count's sensitivity is 1.
+        reference: the last count, 0 before the first one.
+        stopped: whether the policy wants to stop.
+    """
+
+    every: int = 10
+    count_noise: float = 100.0
+    reference: float = 0.0
+    stopped: bool = False
+
+    @property
+    def count_mechanism(self) -> SampledGaussian:
+        """What one count costs: one example more or less changes it by at most 1."""
+        return SampledGaussian(noise_multiplier=self.count_noise, sample_rate=1.0)
+
+    def rose(self, count: float) -> bool:
+        """Whether the count rose by at least three standard deviations of its noise since the last one."""
+        return count - self.reference >= _SIGNIFICANT * self.count_noise
+
+
+@dataclass(frozen=True)
+class Policy(_Counting, ABC):
+    """A state machine over settings; `start` is the baseline, `setting` what the coming steps use."""
+
+    start: Setting
+    setting: Setting = field(default=Setting(0.0, 0))
+
+    def __post_init__(self) -> None:
+        _validate.noise_multiplier(self.start.noise_multiplier)
+        _validate.steps(self.start.batch_size, "batch_size", minimum=1)
+        _validate.steps(self.every, "every")
+        _validate.positive("count_noise", self.count_noise)
+        if self.setting == Setting(0.0, 0):
+            object.__setattr__(self, "setting", self.start)
+
+    def observe(self, count: float, *, may_lower: bool = True) -> Self:
+        """The policy after a private count.
+
+        Args:
+            count: correct training predictions plus Gaussian noise.
+            may_lower: whether the budget of the coming steps may be lowered; the paper asks that the filter would
+                let pass more than 50 epochs at the present setting.
+        """
+        setting = self._next(self.rose(count), may_lower)
+        return replace(self, setting=setting, reference=count, stopped=self.stopped or self._wants_to_stop(count))
+
+    @abstractmethod
+    def _next(self, rose: bool, may_lower: bool) -> Setting: ...
+
+    def _wants_to_stop(self, count: float) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Fixed(Policy):
+    """The baseline: nothing changes, nothing is counted."""
+
+    every: int = field(default=0, kw_only=True)
+
+    def _next(self, rose: bool, may_lower: bool) -> Setting:
+        return self.setting
+
+
+@dataclass(frozen=True)
+class AdaptiveNoise(Policy):
+    """σ + `step` after a significant rise, σ − `step` otherwise, never below the baseline's."""
+
+    step: float = field(default=0.1, kw_only=True)
+
+    def _next(self, rose: bool, may_lower: bool) -> Setting:
+        sigma = self.setting.noise_multiplier
+        if rose:
+            return self.setting._replace(noise_multiplier=round(sigma + self.step, 9)) if may_lower else self.setting
+        return self.setting._replace(noise_multiplier=max(round(sigma - self.step, 9), self.start.noise_multiplier))
+
+
+@dataclass(frozen=True)
+class AdaptiveBatch(Policy):
+    """Batch − `step` after a significant rise, down to `floor`; batch + `step` otherwise, up to the baseline's."""
+
+    step: int = field(default=128, kw_only=True)
+    floor: int = field(default=256, kw_only=True)
+
+    def _next(self, rose: bool, may_lower: bool) -> Setting:
+        batch, most = self.setting.batch_size, self.start.batch_size
+        if rose:
+            # A baseline below the floor stays where it is.
+            smaller = max(batch - self.step, min(self.floor, most))
+            return self.setting._replace(batch_size=smaller) if may_lower else self.setting
+        return self.setting._replace(batch_size=min(batch + self.step, most))
+
+
+@dataclass(frozen=True)
+class FineTuning(Policy):
+    """Start noisy, σ − `step` after every count without a significant rise; stop once a count reaches `goal`.
+
+    The paper names no lower end for σ; `least_noise` is the σ of its non-adaptive runs. A `goal` of 0 never stops.
+    """
+
+    every: int = field(default=1, kw_only=True)
+    step: float = field(default=0.1, kw_only=True)
+    least_noise: float = field(default=1.0, kw_only=True)
+    goal: float = field(default=0.0, kw_only=True)
+
+    def _next(self, rose: bool, may_lower: bool) -> Setting:
+        if rose:
+            return self.setting
+        # A start below the least noise stays where it is.
+        least = min(self.least_noise, self.start.noise_multiplier)
+        return self.setting._replace(noise_multiplier=max(round(self.setting.noise_multiplier - self.step, 9), least))
+
+    def _wants_to_stop(self, count: float) -> bool:
+        return self.goal > 0.0 and count >= self.goal
