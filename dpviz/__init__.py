@@ -8,7 +8,15 @@
 """
 
 from dpviz.accounting.accountant import Ledger
-from dpviz.accounting.attack import attack_success, roc_bound
+from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
+from dpviz.accounting.attack import (
+    attack_success,
+    gaussian_roc,
+    profile_roc,
+    profile_success,
+    roc_bound,
+    sure_success,
+)
 from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bound import Bound
@@ -29,6 +37,9 @@ __all__ = [
     "Odometer",
     "SampledGaussian",
     "accountant",
+    "asymptotic_last_order",
+    "asymptotic_moment",
+    "asymptotic_reason",
     "attack_success",
     "bayesian_basic",
     "bayesian_cost",
@@ -39,7 +50,11 @@ __all__ = [
     "closed_form_divergence",
     "delta",
     "epsilon",
+    "gaussian_roc",
     "odometer_epsilon",
+    "profile_roc",
+    "profile_success",
     "renyi_divergence",
     "roc_bound",
+    "sure_success",
 ]

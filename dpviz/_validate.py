@@ -156,3 +156,11 @@ def delta_beyond_failure(delta_mu: Any, failure: float, estimates: float) -> Arr
 def epsilon_or_infinite(value: Any, name: str = "epsilon") -> Array:
     """ε that may be inf: an accountant's answer where it proves nothing."""
     return _checked(name, value, ">= 0", lambda x: x >= 0)
+
+
+def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
+    """Moment orders λ, whole and >= 1, at least one, in whatever shape the caller wants to broadcast."""
+    found = _checked(name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x))
+    if found.size == 0:
+        raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
+    return found

@@ -1,10 +1,10 @@
-"""What ε lets an attacker do: membership guesses under (ε, δ)-DP."""
+"""What ε lets an attacker do: membership guesses under (ε, δ)-DP, and what a mechanism itself lets them do."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr, ndtri
 
 from dpviz import _validate
 
@@ -33,6 +33,26 @@ def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior:
     return float(success) if success.ndim == 0 else success
 
 
+def sure_success(epsilon: npt.ArrayLike, *, hit_rate: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> float | Array:
+    """The highest share of true claims among claims of membership that members draw with probability `hit_rate`.
+
+    r/(r + (r − δ)e^−ε) at even odds: the attacker speaks up only when an event is seen that has probability r with the
+    example in and at least (r − δ)e^−ε without it. At δ = 0 this is the argument of Triastcyn & Faltings 2020, §3, that
+    leads to their equation 1.
+
+    Args:
+        epsilon: ε ≥ 0 (inf allowed), number or array.
+        hit_rate: r in [0, 1], the true positive rate of the claim.
+        delta: δ in [0, 1].
+    """
+    e = _validate.epsilon_or_infinite(epsilon)
+    r, d = _validate.probability("hit_rate", hit_rate), _validate.probability("delta", delta)
+    # Divided by r first: the share of false claims must not underflow with it.
+    false = np.exp(-e) * np.where(r > d, 1.0 - d / np.where(r > 0.0, r, 1.0), 0.0)
+    success = np.asarray(1.0 / (1.0 + false))
+    return float(success) if success.ndim == 0 else success
+
+
 def roc_bound(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> Array:
     """The highest true positive rate of any attack: min(e^ε FPR + δ, 1 − e^−ε(1 − δ − FPR)), within [0, 1].
 
@@ -43,3 +63,54 @@ def roc_bound(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, del
     with np.errstate(divide="ignore"):
         rising = np.exp(np.minimum(e + np.log(fpr), 0.0)) + d  # in logs: e^ε overflows, FPR may be as small
     return np.asarray(np.clip(np.minimum(rising, 1.0 - np.exp(-e) * (1.0 - d - fpr)), 0.0, 1.0))
+
+
+def gaussian_roc(
+    false_positive_rate: npt.ArrayLike, *, noise_multiplier: npt.ArrayLike, steps: npt.ArrayLike = 1
+) -> Array:
+    """The exact ROC curve of the Gaussian mechanism without sampling: TPR = Φ(Φ⁻¹(FPR) + √T/σ).
+
+    T releases with fresh noise are one release with σ/√T (Dong, Roth, Su 2022, §2.2 and Corollary 3.3). No test of
+    "was this example in" does better, and the likelihood ratio test does this well. Arguments broadcast.
+
+    Args:
+        false_positive_rate: in [0, 1].
+        noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
+        steps: T, whole, ≥ 0.
+    """
+    fpr = _validate.probability("false_positive_rate", false_positive_rate)
+    sigma, count = _validate.noise_multiplier(noise_multiplier), _validate.steps(steps)
+    return np.asarray(ndtr(ndtri(fpr) + np.sqrt(count) / sigma))
+
+
+def profile_roc(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> Array:
+    """The highest TPR that a whole privacy curve δ(ε) allows: at each FPR the smallest `roc_bound` of all its pairs.
+
+    With upper bounds on δ it is an upper bound on every attack; the denser the ε, the closer to the mechanism's own
+    curve (Dong, Roth, Su 2022, Proposition 2.13).
+
+    Args:
+        false_positive_rate: in [0, 1], any shape.
+        epsilon: ε ≥ 0, shape (m,), at least one.
+        delta: δ in [0, 1] at each ε, shape (m,).
+    """
+    fpr = _validate.probability("false_positive_rate", false_positive_rate)
+    e, d = _profile(epsilon, delta)
+    return np.asarray(roc_bound(fpr[..., None], epsilon=e, delta=d).min(axis=-1))
+
+
+def profile_success(*, epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> float:
+    """The highest accuracy of a guess at even odds that a whole privacy curve δ(ε) allows, at most every pair's own.
+
+    The smallest (e^ε + δ)/(1 + e^ε); with the pair (0, δ(0)) it is (1 + δ(0))/2, for δ(0) is the total variation
+    distance between the outputs with and without the example.
+    """
+    e, d = _profile(epsilon, delta)
+    return float(np.min(attack_success(e, delta=d)))
+
+
+def _profile(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> tuple[Array, Array]:
+    e, d = np.atleast_1d(_validate.epsilon(epsilon)), np.atleast_1d(_validate.probability("delta", delta))
+    if e.ndim != 1 or e.shape != d.shape or e.size == 0:
+        raise ValueError(f"Expected epsilon and delta as lists of one length >= 1, found shapes {e.shape}, {d.shape}.")
+    return e, d

@@ -1,0 +1,221 @@
+"""The town: calibrated noise, an attacker who keeps within the bound and reaches what theory says, honest intervals."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, kstest
+
+from dpviz.accounting.attack import attack_success, sure_success
+from dpviz.accounting.single_step import gaussian_epsilon
+from dpviz.accounting.town import (
+    MECHANISMS,
+    Town,
+    binomial_interval,
+    draw_town,
+    guess_success,
+    noise_scale,
+    own_epsilon,
+    play,
+)
+
+EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
+DELTA = 1e-5
+CERTAIN = 1 - 1e-6  # intervals that a correct simulation leaves once in a million
+
+
+@pytest.fixture(scope="module")
+def town() -> Town:
+    return draw_town(residents=1000, median=30.0, spread=0.6, outlier_factor=1000.0, seed=1)
+
+
+class TestTown:
+    def test_incomes_are_log_normal(self) -> None:
+        drawn = draw_town(residents=20_000, median=30.0, spread=0.6, outlier_factor=1e6, seed=5).incomes
+        assert kstest(np.log(drawn / 30.0) / 0.6, "norm").pvalue > 1e-4
+        assert (np.diff(drawn) >= 0).all()
+
+    def test_same_seed_same_town(self, town: Town) -> None:
+        again = draw_town(residents=1000, median=30.0, spread=0.6, outlier_factor=1000.0, seed=1)
+        np.testing.assert_array_equal(again.incomes, town.incomes)
+        assert town.outlier == town.limit == 30_000.0
+        assert town.resident(0.5) == pytest.approx(np.median(town.incomes))
+
+    def test_nobody_counts_more_than_the_limit(self) -> None:
+        modest = draw_town(residents=500, median=30.0, spread=2.0, outlier_factor=3.0, seed=0)
+        assert modest.incomes.max() == modest.limit == 90.0
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("residents", 1),
+            ("residents", 10**7),
+            ("median", 0.0),
+            ("spread", -1.0),
+            ("outlier_factor", 0.0),
+            ("seed", -1),
+        ],
+    )
+    def test_bad_settings(self, name: str, value: float) -> None:
+        good = {"residents": 10, "median": 30.0, "spread": 0.6, "outlier_factor": 10.0, "seed": 0}
+        with pytest.raises(ValueError, match=f"Expected {name}="):
+            draw_town(**(good | {name: value}))
+
+
+class TestNoise:
+    def test_laplace(self) -> None:
+        np.testing.assert_allclose(noise_scale(mechanism="laplace", epsilon=EPSILONS, delta=DELTA), 1 / EPSILONS)
+
+    @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+    @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 20.0])
+    def test_gaussian_is_the_least_noise_that_is_private(self, epsilon: float, delta: float) -> None:
+        """δ of the scale found in 50 digits: at most δ, and nearly all of it."""
+        with mpmath.workdps(50):
+            m = 1 / mpmath.mpf(float(noise_scale(mechanism="gaussian", epsilon=epsilon, delta=delta)))
+            e = mpmath.mpf(epsilon)
+            used = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert float(used) <= delta
+        assert float(used) > 0.999 * delta
+
+    def test_bad_input(self) -> None:
+        with pytest.raises(ValueError, match="Expected epsilon=0"):
+            noise_scale(mechanism="laplace", epsilon=0.0, delta=DELTA)
+        with pytest.raises(ValueError, match="mechanism='uniform'"):
+            noise_scale(mechanism="uniform", epsilon=1.0, delta=DELTA)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+class TestPlay:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_never_significantly_above_the_bound(self, town: Town, mechanism: str, seed: int) -> None:
+        delta = DELTA if mechanism == "gaussian" else 0.0
+        for income in (town.outlier, town.resident(0.5), town.resident(0.999)):
+            played = play(
+                income,
+                limit=town.limit,
+                mechanism=mechanism,
+                epsilon=EPSILONS,
+                delta=DELTA,
+                releases=100_000,
+                seed=seed,
+                confidence=CERTAIN,
+            )
+            assert (played.accuracy_low <= attack_success(EPSILONS, delta=delta)).all()
+            assert (played.sure_low <= sure_success(EPSILONS, hit_rate=0.5, delta=delta)).all()
+
+    def test_measures_what_theory_says(self, town: Town, mechanism: str) -> None:
+        for income in (town.outlier, town.outlier / 10, town.resident(0.5)):
+            played = play(
+                income,
+                limit=town.limit,
+                mechanism=mechanism,
+                epsilon=EPSILONS,
+                delta=DELTA,
+                releases=100_000,
+                seed=11,
+                confidence=CERTAIN,
+            )
+            exact = guess_success(income / town.limit, mechanism=mechanism, epsilon=EPSILONS, delta=DELTA)
+            assert (played.accuracy_low <= exact).all()
+            assert (exact <= played.accuracy_high).all()
+
+    def test_same_counts_as_a_plain_simulation(self, town: Town, mechanism: str) -> None:
+        """One release after the other, as the paper tells it, with densities instead of sorted draws."""
+        releases, epsilon, income = 4000, 1.5, 0.6 * town.outlier
+        scale = float(noise_scale(mechanism=mechanism, epsilon=epsilon, delta=DELTA)) * town.limit
+        rng = np.random.default_rng(3)
+        present = rng.integers(0, 2, releases).astype(bool)
+        noise = rng.laplace(size=releases) if mechanism == "laplace" else rng.standard_normal(releases)
+        base, people = float(town.incomes.sum()), town.incomes.size
+        published = (base + income * present + scale * noise) / people
+
+        def log_density(mean: float) -> np.ndarray:
+            z = np.abs(published - mean) * people / scale
+            return -z if mechanism == "laplace" else -(z**2) / 2
+
+        guesses = log_density((base + income) / people) > log_density(base / people)
+        beyond = published >= (base + income) / people
+        played = play(
+            income, limit=town.limit, mechanism=mechanism, epsilon=epsilon, delta=DELTA, releases=releases, seed=3
+        )
+        assert played.accuracy[0] == np.mean(guesses == present)
+        assert abs(int(played.beyond[0]) - int(beyond.sum())) <= 1  # a release on the threshold may round away
+        assert played.sure[0] == pytest.approx(np.mean(present[beyond]), abs=1e-3)
+
+    def test_typical_resident_is_a_coin_toss(self, town: Town, mechanism: str) -> None:
+        played = play(
+            town.resident(0.5),
+            limit=town.limit,
+            mechanism=mechanism,
+            epsilon=2.0,
+            delta=DELTA,
+            releases=100_000,
+            seed=0,
+        )
+        assert abs(played.accuracy[0] - 0.5) < 0.006
+        assert abs(played.sure[0] - 0.5) < 0.009
+
+
+def test_the_sure_attacker_reaches_equation_1(town: Town) -> None:
+    """At ε = 2 (the paper: 88 %) and 5 (99.33 %) claims beyond the threshold are as often true as the bound allows."""
+    played = play(
+        town.outlier,
+        limit=town.limit,
+        mechanism="laplace",
+        epsilon=[2.0, 5.0],
+        delta=DELTA,
+        releases=400_000,
+        seed=4,
+        confidence=CERTAIN,
+    )
+    for i, bound in enumerate((0.8808, 0.9933)):
+        assert played.sure_low[i] <= bound <= played.sure_high[i]
+        assert played.sure_high[i] - played.sure_low[i] < 0.012
+
+
+class TestOwnEpsilon:
+    @settings(max_examples=30, deadline=None)
+    @given(st.floats(0.02, 15.0), st.floats(1e-10, 1e-2), st.floats(1e-6, 1.0), st.sampled_from(MECHANISMS))
+    def test_between_zero_and_the_mechanisms(self, epsilon: float, delta: float, share: float, mechanism: str) -> None:
+        options = {"limit": 1.0, "mechanism": mechanism, "epsilon": epsilon, "delta": delta}
+        small, large = own_epsilon([share / 2, share], **options)
+        assert 0 <= small <= large <= epsilon
+        if mechanism == "gaussian":
+            sigma = float(noise_scale(mechanism=mechanism, epsilon=epsilon, delta=delta)) / share
+            low, high = gaussian_epsilon(sigma, delta)
+            assert low * (1 - 1e-9) <= large <= high * (1 + 1e-3) + 1e-5
+        else:
+            assert share * epsilon <= large <= share * epsilon * (1 + 1e-5)
+
+    def test_no_income_costs_nothing(self) -> None:
+        for mechanism in MECHANISMS:
+            assert own_epsilon([0.0], limit=5.0, mechanism=mechanism, epsilon=2.0, delta=DELTA)[0] == 0.0
+            whole = own_epsilon([5.0, 9.0], limit=5.0, mechanism=mechanism, epsilon=2.0, delta=DELTA)
+            np.testing.assert_allclose(whole, 2.0, rtol=1e-5)
+
+
+class TestInterval:
+    @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (3, 10), (10, 10), (49_700, 100_000)])
+    @pytest.mark.parametrize("confidence", [0.95, 0.99])
+    def test_against_scipy(self, hits: int, trials: int, confidence: float) -> None:
+        low, high = binomial_interval(hits, trials, confidence=confidence)
+        expected = binomtest(hits, trials).proportion_ci(confidence, method="exact")
+        assert (float(low), float(high)) == pytest.approx((expected.low, expected.high), rel=1e-9, abs=1e-15)
+
+    def test_nothing_tried_nothing_known(self) -> None:
+        low, high = binomial_interval(0, 0)
+        assert (float(low), float(high)) == (0.0, 1.0)
+        with pytest.raises(ValueError, match="successes <= trials"):
+            binomial_interval(3, 2)
+
+
+def test_impossible_requests() -> None:
+    good = {"limit": 10.0, "mechanism": "laplace", "epsilon": 1.0, "delta": DELTA, "releases": 10, "seed": 0}
+    for name, value in (("releases", 0), ("releases", 2_000_000), ("limit", 0.0), ("epsilon", -1.0), ("seed", 0.5)):
+        with pytest.raises(ValueError, match=f"Expected {name}="):
+            play(5.0, **(good | {name: value}))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Expected income="):
+        play(0.0, **good)  # type: ignore[arg-type]
