@@ -76,7 +76,8 @@ class Accountant(ABC):
             enough = self._evaluate(sigma, rate, steps, np.exp(middle)).epsilon <= epsilon
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         zero = self._evaluate(sigma, rate, steps, np.full(shape, np.exp(_SMALLEST_LOG_DELTA))).epsilon <= epsilon
-        return np.where(zero, np.exp(_SMALLEST_LOG_DELTA), np.exp(high))
+        nothing_released = (steps == 0.0) | (rate == 0.0)
+        return np.where(nothing_released, 0.0, np.where(zero, np.exp(_SMALLEST_LOG_DELTA), np.exp(high)))
 
 
 @dataclass(frozen=True)

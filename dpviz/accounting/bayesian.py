@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from dpviz import _validate
 from dpviz.accounting.bayesian_table import Estimator
@@ -70,7 +70,7 @@ def _estimator(
         scaled = (found / std) ** 2
     if rate == 0.0:
         scaled = np.zeros_like(scaled)
-    tau = float(student.isf(failure, found.size - 1)) / math.sqrt(found.size - 1)
+    tau = -float(stdtrit(found.size - 1, failure)) / math.sqrt(found.size - 1)
     return Estimator(scaled, whole, rate, max(tau, 0.0), divergence)
 
 
