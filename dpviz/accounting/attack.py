@@ -48,7 +48,7 @@ def sure_success(epsilon: npt.ArrayLike, *, hit_rate: npt.ArrayLike, delta: npt.
     e = _validate.epsilon_or_infinite(epsilon)
     r, d = _validate.probability("hit_rate", hit_rate), _validate.probability("delta", delta)
     # Divided by r first: the share of false claims must not underflow with it.
-    false = np.exp(-e) * np.where(r > d, 1.0 - d / np.where(r > 0.0, r, 1.0), 0.0)
+    false = np.exp(-e) * np.where(d > 0.0, np.maximum(1.0 - d / np.maximum(r, 1e-300), 0.0), 1.0)
     success = np.asarray(1.0 / (1.0 + false))
     return float(success) if success.ndim == 0 else success
 
