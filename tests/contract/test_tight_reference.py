@@ -1,0 +1,91 @@
+"""No valid bound may fall below the tight lower curve, and the tight interval keeps the contract within its width."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from dpviz.accounting.accountant import Ledger
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.methods import METHODS, accountant
+from dpviz.accounting.tight import tight_epsilon
+
+UPPER, LOWER = accountant("tight"), accountant("tight", bound="lower")
+BOUNDS = [accountant(name) for name in METHODS if name != "tight"] + [accountant("renyi", conversion="classic")]
+STEPS = np.unique(np.round(np.geomspace(1, 1e5, 6)))
+
+sigmas = st.floats(math.log(0.5), math.log(50)).map(math.exp)
+rates = st.floats(math.log(1e-4), math.log(0.5)).map(math.exp)
+deltas = st.floats(math.log(1e-12), math.log(1e-3)).map(math.exp)
+
+
+def random_settings(count: int, seed: int) -> list[tuple[float, float, float]]:
+    rng = np.random.default_rng(seed)
+    spans = ((0.3, 100.0), (1e-4, 0.99), (1e-12, 1e-2))
+    return [tuple(float(np.exp(rng.uniform(*np.log(span)))) for span in spans) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("sigma", "rate", "delta"), random_settings(30, seed=20260101))
+def test_no_bound_below_the_truth(sigma: float, rate: float, delta: float) -> None:
+    truth = tight_epsilon(SampledGaussian(sigma, rate), STEPS, delta)
+    assert (truth.lower <= truth.upper).all()
+    for method in BOUNDS:
+        bound = method.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=STEPS, delta=delta).epsilon
+        assert (np.isnan(bound) | (bound >= truth.lower)).all(), (method, bound, truth.lower)
+
+
+@given(sigmas, rates, deltas, st.integers(2, 3000), st.floats(1.0, 3.0))
+@settings(max_examples=12, deadline=None)
+def test_monotone_within_the_width(sigma: float, rate: float, delta: float, steps: int, factor: float) -> None:
+    def interval(s: float, q: float, t: int, d: float) -> tuple[float, float]:
+        found = tight_epsilon(SampledGaussian(s, q), t, d)
+        return float(found.lower), float(found.upper)
+
+    lower, _ = interval(sigma, rate, steps, delta)
+    for more in (
+        interval(sigma, rate, math.ceil(steps * factor), delta),
+        interval(sigma, min(1.0, rate * factor), steps, delta),
+        interval(sigma / factor, rate, steps, delta),
+        interval(sigma, rate, steps, delta / factor),
+    ):
+        assert more[1] >= lower
+
+
+@given(sigmas, rates, deltas, st.integers(1, 500), st.integers(1, 500))
+@settings(max_examples=8, deadline=None)
+def test_curve_runs_and_ledger_overlap(sigma: float, rate: float, delta: float, first: int, second: int) -> None:
+    step = SampledGaussian(sigma, rate)
+    ledger = Ledger(UPPER)
+    ledger.spend(step, first)
+    ledger.spend(step, second)
+    parts = float(ledger.bound(delta).epsilon)
+    whole = LOWER.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=first + second, delta=delta)
+    merged = float(UPPER.of_runs([(step, first), (step, second)], delta).epsilon)
+    assert parts == merged
+    assert parts >= float(whole.epsilon)
+
+
+def test_edges() -> None:
+    settings_ = {"noise_multiplier": [1.0, 1.0, 3.0, 1e4], "sample_rate": [0.0, 0.5, 1.0, 0.1], "steps": [9, 0, 4, 10]}
+    upper = UPPER.evaluate(**settings_, delta=1e-6).epsilon
+    lower = LOWER.evaluate(**settings_, delta=1e-6).epsilon
+    assert upper[0] == upper[1] == lower[0] == lower[1] == 0.0
+    # q = 1: four steps at σ = 3 are one Gaussian at σ = 1.5 (Balle & Wang 2018, Theorem 8).
+    exact = brentq(lambda e: norm.cdf(1 / 3 - 1.5 * e) - math.exp(e) * norm.cdf(-1 / 3 - 1.5 * e) - 1e-6, 0.0, 20.0)
+    assert lower[2] <= exact * (1 + 1e-9)
+    assert upper[2] >= exact * (1 - 1e-9)
+    assert 0.0 <= lower[3] <= upper[3] < 0.01
+
+
+def test_delta_and_epsilon_are_one_curve() -> None:
+    setting = {"noise_multiplier": 2.0, "sample_rate": 0.05, "steps": 400}
+    for target in (1e-4, 1e-8):
+        epsilon = float(UPPER.evaluate(**setting, delta=target).epsilon)
+        assert float(LOWER.delta(**setting, epsilon=epsilon)) <= target
+        assert float(UPPER.delta(**setting, epsilon=epsilon)) == pytest.approx(target, rel=0.05)
