@@ -19,12 +19,14 @@ from dpviz.accounting.attack import (
 )
 from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
+from dpviz.accounting.bayesian_solve import solve_bayesian
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.solve import solve
 
 __version__ = "0.1.0"
 
@@ -56,5 +58,7 @@ __all__ = [
     "profile_success",
     "renyi_divergence",
     "roc_bound",
+    "solve",
+    "solve_bayesian",
     "sure_success",
 ]

@@ -1,0 +1,198 @@
+"""The missing one of (σ, q, T, δ_μ) for a target ε_μ of Bayesian DP, never on the unsafe side.
+
+>>> distances = np.random.default_rng(0).weibull(2.0, 1000)
+>>> known = dict(sample_rate=0.01, steps=10_000, delta_mu=1e-5)
+>>> round(solve_bayesian("noise_std", distances, target_epsilon=1.0, **known), 3)
+11.524
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz.accounting.bayesian import ORDERS, bayesian_bound, bayesian_cost
+from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, nudged, size_of_gap
+
+Array = npt.NDArray[np.float64]
+
+UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
+_MOST_LOG = 230.0
+_LEAST_LOG_RATE = -690.0
+
+
+def solve_bayesian(
+    for_: str,
+    distances: Any,
+    *,
+    target_epsilon: Any,
+    noise_std: Any = None,
+    sample_rate: Any = None,
+    steps: Any = None,
+    delta_mu: Any = None,
+    estimator_failure: Any = 1e-15,
+    orders: Any = ORDERS,
+    divergence: str = "left",
+    estimates: Any = 1,
+    tolerance: float = TOLERANCE,
+) -> float:
+    """The missing one of (noise_std, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
+
+    Args:
+        for_: "noise_std" (the smallest), "steps" (the longest plan), "sample_rate" (the largest), "delta_mu" (the
+            smallest): leave that argument out and give the three others.
+        distances: ‖g − g′‖ of m ≥ 2 independent pairs, shape (m,).
+        target_epsilon: ε_μ ≥ 0.
+        noise_std: absolute standard deviation of the noise, in the distances' units.
+        sample_rate, steps, delta_mu, estimator_failure, orders, divergence, estimates: as in `bayesian_epsilon`, read
+            as a plan.
+        tolerance: relative, of noise_std and sample_rate.
+
+    Returns:
+        noise_std and delta_mu rounded up, sample_rate down, steps whole (at most 2^53; 0.0 where one step costs more).
+        Where any value will do: 0.0 for noise_std, 1.0 for sample_rate, inf for steps.
+        bayesian_epsilon(…, answer) ≤ target_epsilon holds for the very float.
+
+    Raises:
+        ValueError: for a bad argument, and where no value will do, with the reason and the way out.
+    """
+    _validate.choice("for_", for_, UNKNOWNS)
+    given = {"noise_std": noise_std, "sample_rate": sample_rate, "steps": steps, "delta_mu": delta_mu}
+    if given[for_] is not None:
+        raise ValueError(f"Expected {for_}={given[for_]!r} to be left out: it is what for_={for_!r} solves for.")
+    missing = [name for name, value in given.items() if value is None and name != for_]
+    if missing:
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {for_} is solved for.")
+    known = {name: value for name, value in given.items() if name != for_}
+    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    found = _validate.distances(distances)
+    fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
+    whole = np.unique(_validate.whole_orders(orders))
+    problem = _Problem(found, target, known, fixed, whole, tolerance)
+    return _SOLVERS[for_](problem)
+
+
+class _Problem:
+    """One sample, one target, three of the four numbers; orders are tried near the one that decided last."""
+
+    def __init__(
+        self, distances: Array, target: float, known: dict[str, Any], fixed: dict[str, Any], orders: Array, width: float
+    ) -> None:
+        self.distances, self.target, self.known, self.fixed = distances, target, known, fixed
+        self.orders, self.tolerance = orders, width
+        self._best: int | None = None
+
+    def _epsilon(self, orders: Array, unknown: dict[str, float]) -> tuple[float, float]:
+        at = {**self.known, **unknown, **self.fixed}
+        bound = bayesian_bound(self.distances, orders=orders, **at)
+        return float(bound.epsilon), float(bound.order) - 1.0
+
+    def fits(self, **unknown: float) -> bool:
+        return self._epsilon(self.orders, unknown)[0] <= self.target
+
+    def gap(self, **unknown: float) -> float:
+        """`size_of_gap` at the best order near the last one: every order bounds ε_μ, so a few of them are safe."""
+        while True:
+            first, last = 0, self.orders.size
+            if self._best is not None:
+                first, last = max(self._best - 2, 0), min(self._best + 3, last)
+            epsilon, order = self._epsilon(self.orders[first:last], unknown)
+            before, self._best = self._best, int(np.searchsorted(self.orders, order))
+            at_end = (self._best == first > 0) or (self._best == last - 1 < self.orders.size - 1)
+            if before is None or not at_end or self._best == before:
+                return size_of_gap(epsilon, self.target)
+
+    def check_floor(self) -> None:
+        """Refuse a target below ln(1/(δ_μ − Γ))/λ_max, which the largest order charges for doing nothing."""
+        at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
+        floor = float(bayesian_bound(self.distances, orders=self.orders, **at, **self.fixed).floor)
+        if self.target < floor * (1 + 1e-12):
+            raise ValueError(
+                f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, what orders up to "
+                f"λ = {self.orders[-1]:.0f} charge for doing nothing: raise target_epsilon or delta_mu, or try larger "
+                "orders."
+            )
+
+    def no_answer(self, name: str) -> ValueError:
+        return ValueError(
+            f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {name} will do here. "
+            "Raise target_epsilon, add noise, or clip."
+        )
+
+
+def _noise_std(problem: _Problem) -> float:
+    problem.check_floor()
+    if problem.known["sample_rate"] == 0.0 or not problem.distances.any():
+        return 0.0
+
+    def gap(x: float) -> float:
+        return problem.gap(noise_std=math.exp(x))
+
+    found = bracket(gap, math.log(float(problem.distances.max())), towards=1.0, limit=_MOST_LOG)
+    if found is None:
+        raise problem.no_answer("noise_std")
+    if math.isinf(found[1]):
+        return math.exp(found[0])
+    return nudged(math.exp(boundary(gap, *found, problem.tolerance)), 1.0, lambda value: problem.fits(noise_std=value))
+
+
+def _sample_rate(problem: _Problem) -> float:
+    problem.check_floor()
+    at_one = problem.gap(sample_rate=1.0)
+    if at_one <= 0.0 and problem.fits(sample_rate=1.0):
+        return 1.0
+
+    def gap(x: float) -> float:
+        return problem.gap(sample_rate=math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
+
+    found = bracket(gap, math.log(0.01), towards=-1.0, limit=-_LEAST_LOG_RATE)
+    if found is None:
+        raise problem.no_answer("sample_rate")
+    return nudged(
+        math.exp(boundary(gap, *found, problem.tolerance)), -1.0, lambda value: problem.fits(sample_rate=value)
+    )
+
+
+def _steps(problem: _Problem) -> float:
+    problem.check_floor()
+    if problem.known["sample_rate"] == 0.0 or not problem.distances.any():
+        return math.inf
+    found = last_whole(lambda t: problem.gap(steps=t), 1000.0, LARGEST_STEPS)
+    while found > 0.0 and not problem.fits(steps=found):  # a table refined elsewhere may read a unit higher
+        found -= 1.0
+    return found
+
+
+def _delta_mu(problem: _Problem) -> float:
+    """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
+    known, fixed = problem.known, problem.fixed
+    cost = bayesian_cost(
+        problem.distances,
+        noise_std=known["noise_std"],
+        sample_rate=known["sample_rate"],
+        total_steps=known["steps"],
+        orders=problem.orders,
+        estimator_failure=fixed["estimator_failure"],
+        divergence=fixed["divergence"],
+    )
+    exponent = float((cost * float(known["steps"]) - problem.orders * problem.target).min())
+    doubt = float(fixed["estimator_failure"]) * float(fixed["estimates"])
+    found = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
+    found = max(found, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
+    if found >= 1.0:
+        raise problem.no_answer("delta_mu below 1")
+    return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
+
+
+_SOLVERS: dict[str, Callable[[_Problem], float]] = {
+    "noise_std": _noise_std,
+    "sample_rate": _sample_rate,
+    "steps": _steps,
+    "delta_mu": _delta_mu,
+}

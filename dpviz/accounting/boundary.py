@@ -1,0 +1,112 @@
+"""The point where a monotone requirement starts to hold, approached from the side where it does.
+
+The requirement is a function `gap` that is ≤ 0 where it holds; inf and −inf are allowed where it has no size. The
+answer is always a point at which gap ≤ 0 was *seen*: rounding can make it a little too careful, never too bold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+Gap = Callable[[float], float]
+
+_MOST_STEPS = 400
+
+
+def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float, float, float, float] | None:
+    """Points on both sides of the boundary, found by growing steps from `start`.
+
+    Args:
+        gap: the requirement, holding further in the direction `towards`.
+        start: where to look first.
+        towards: +1 where larger x help, −1 where smaller ones do.
+        limit: how far |x| may grow.
+
+    Returns:
+        (good, bad, gap(good), gap(bad)); bad is −towards·inf where even the limit is good, None where none is good.
+    """
+    x, value = start, gap(start)
+    direction = towards if value > 0 else -towards
+    step = _first_step(value)
+    while True:
+        further = min(max(x + direction * step, -limit), limit)
+        if further == x:
+            return None if direction == towards else (x, -towards * math.inf, value, math.inf)
+        found = gap(further)
+        if (found > 0) != (value > 0):
+            return (further, x, found, value) if direction == towards else (x, further, value, found)
+        x, value, step = further, found, 2.0 * step
+
+
+def _first_step(value: float) -> float:
+    """A step that crosses where gap falls by about 1 for each 1 of x, as ln ε against ln σ or ln q does at least."""
+    return min(max(1.05 * abs(value), 0.02), 3.0) if math.isfinite(value) else 1.0
+
+
+def boundary(gap: Gap, good: float, bad: float, at_good: float, at_bad: float, tolerance: float) -> float:
+    """The good end of a bracket narrowed down to `tolerance`: secants (Illinois), halving where those stall."""
+    held = 0  # how often in a row the same end has stayed
+    weight_good, weight_bad = at_good, at_bad
+    width = abs(good - bad)
+    for step in range(1, _MOST_STEPS):
+        if abs(good - bad) <= tolerance:
+            break
+        x = 0.5 * (good + bad)
+        stalled = step % 4 == 0 and abs(good - bad) > 0.25 * width
+        if step % 4 == 0:
+            width = abs(good - bad)
+        if math.isfinite(weight_good) and math.isfinite(weight_bad) and weight_bad > weight_good and not stalled:
+            x = good + (bad - good) * (-weight_good / (weight_bad - weight_good))
+            least = 0.5 * tolerance / abs(bad - good)  # no nearer to either end than that: each look must cut
+            x = good + (bad - good) * min(max((x - good) / (bad - good), least), 1.0 - least)
+        if x in (good, bad):  # no number lies between them
+            break
+        value = gap(x)
+        if value <= 0:
+            good, weight_good = x, value
+            held = max(held, 0) + 1
+            weight_bad = 0.5 * weight_bad if held > 1 else weight_bad
+        else:
+            bad, weight_bad = x, value
+            held = min(held, 0) - 1
+            weight_good = 0.5 * weight_good if held < -1 else weight_good
+    return good
+
+
+def last_whole(gap: Gap, start: float, largest: float) -> float:
+    """The largest whole x in [0, largest] with gap ≤ 0, gap(0) ≤ 0 taken for granted; secants in ln x."""
+    good, at_good = 0.0, -math.inf
+    x = float(min(max(math.floor(start), 1), largest))
+    value = gap(x)
+    factor = 2.0
+    while value <= 0:  # upwards until it fails
+        if x == largest:
+            return largest
+        good, at_good = x, value
+        x = float(min(max(math.floor(x * factor), x + 1.0), largest))
+        value, factor = gap(x), factor**2
+    bad, at_bad = x, value
+    held, tries = 0, 0
+    while bad - good > 1.0:
+        x = _between(good, bad, at_good, at_bad, halve=tries % 3 == 2)
+        tries += 1
+        value = gap(x)
+        if value <= 0:
+            good, at_good, held = x, value, max(held, 0) + 1
+            at_bad = 0.5 * at_bad if held > 1 else at_bad
+        else:
+            bad, at_bad, held = x, value, min(held, 0) - 1
+            at_good = 0.5 * at_good if held < -1 else at_good
+    return good
+
+
+def _between(good: float, bad: float, at_good: float, at_bad: float, *, halve: bool) -> float:
+    """A whole number strictly between two whole numbers: where the secant in ln x crosses 0, or half way."""
+    if good == 0.0:
+        x = math.sqrt(bad) if bad < 1e6 or halve else bad / 16.0
+    elif halve or not (math.isfinite(at_good) and math.isfinite(at_bad) and at_bad > at_good):
+        x = math.sqrt(good * bad)
+    else:
+        x = math.exp(math.log(good) + math.log(bad / good) * (-at_good / (at_bad - at_good)))
+    return float(min(max(math.floor(x), good + 1.0), bad - 1.0))

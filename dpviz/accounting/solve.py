@@ -1,0 +1,265 @@
+"""Give any all-but-one of (ε, δ, σ, q, T) and a method, get the missing one, never on the unsafe side.
+
+    >>> training = dict(sample_rate=0.01, steps=10_000, delta=1e-5)
+    >>> round(solve("noise_multiplier", target_epsilon=1.0, method="renyi", **training), 4)
+    4.1254
+    >>> solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=4.0, sample_rate=0.01, delta=1e-5)
+    9377.0
+
+ε itself is `dpviz.epsilon`. What is returned was put back into the accountant: epsilon(method, answer) ≤ target_epsilon
+holds for the very float.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz.accounting.accountant import Accountant, AdditiveAccountant
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.conversion import epsilon_per_order
+from dpviz.accounting.methods import accountant
+from dpviz.accounting.order_search import OrderSearch
+from dpviz.accounting.renyi import Renyi
+
+Array = npt.NDArray[np.float64]
+
+UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
+TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
+LARGEST_STEPS = 2.0**53
+_MOST_LOG = 230.0  # |ln σ| that is tried
+_LEAST_LOG_RATE = -690.0
+
+
+def solve(
+    for_: str,
+    *,
+    target_epsilon: float,
+    method: str,
+    noise_multiplier: float | None = None,
+    sample_rate: float | None = None,
+    steps: float | None = None,
+    delta: float | None = None,
+    tolerance: float = TOLERANCE,
+    **options: Any,
+) -> float:
+    """The missing one of (σ, q, T, δ) at which `method` proves ε ≤ target_epsilon.
+
+    Args:
+        for_: "noise_multiplier" (the smallest), "steps" (the most), "sample_rate" (the largest) or "delta" (the
+            smallest): leave that argument out and give the three others.
+        target_epsilon: ε ≥ 0.
+        method: one of METHODS.
+        noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
+        sample_rate: q in [0, 1], Poisson sampling.
+        steps: T, whole, ≥ 0.
+        delta: δ in (0, 1).
+        tolerance: relative, of σ and q.
+        **options: of the method, as in `dpviz.epsilon`.
+
+    Returns:
+        σ and δ rounded up, q down, within `tolerance` (δ: 1e-9, and never below 2.2e-308); T the largest whole number
+        (at most 2^53). Where nothing is released whatever the answer (no steps, q = 0): 0.0 for σ and δ, 1.0 for q,
+        inf for T. 0.0 for T where already one step costs more. Bounds that jitter within their width ("tight") may
+        hold at some points beyond the answer.
+
+    Raises:
+        ValueError: for a bad argument; and where there is no answer, with the reason and the way out.
+    """
+    _validate.choice("for_", for_, UNKNOWNS)
+    given = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps, "delta": delta}
+    known = _known(for_, given)
+    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    width = _validate.scalar("tolerance", _validate.positive("tolerance", tolerance))
+    problem = _Problem(accountant(method, **options), target, known, width)
+    return _SOLVERS[for_](problem)
+
+
+_CHECKS: dict[str, Callable[[Any], Array]] = {
+    "noise_multiplier": _validate.noise_multiplier,
+    "sample_rate": _validate.sample_rate,
+    "steps": _validate.steps,
+    "delta": _validate.delta,
+}
+
+
+def _known(for_: str, given: dict[str, float | None]) -> dict[str, float]:
+    """The three given numbers, checked; the fourth is the unknown and may not be given."""
+    if given[for_] is not None:
+        raise ValueError(f"Expected {for_}={given[for_]!r} to be left out: it is what for_={for_!r} solves for.")
+    missing = [name for name, value in given.items() if value is None and name != for_]
+    if missing:
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {for_} is solved for.")
+    return {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items() if name != for_}
+
+
+def size_of_gap(epsilon: float, target: float) -> float:
+    """ln(ε/target), ≤ 0 exactly where ε ≤ target; ±inf where there is no such number."""
+    if epsilon <= target:
+        return math.log(epsilon / target) if epsilon > 0.0 else -math.inf
+    if target == 0.0 or not math.isfinite(epsilon):  # NaN too: no bound is no proof
+        return math.inf
+    return max(math.log(epsilon / target), 5e-324)
+
+
+class _Problem:
+    """One accountant, one target, three of the four numbers."""
+
+    def __init__(self, method: Accountant, target: float, known: dict[str, float], tolerance: float) -> None:
+        self.method, self.target, self.known, self.tolerance = method, target, known, tolerance
+        self._guess: int | None = None
+
+    def bound(self, **unknown: float) -> Bound:
+        return self.method.evaluate(**{**self.known, **unknown})
+
+    def fits(self, **unknown: float) -> bool:
+        """Whether the accountant itself proves the target there: the last word on every answer."""
+        return bool(self.bound(**unknown).epsilon <= self.target)
+
+    def gap(self, **unknown: float) -> float:
+        """`size_of_gap` there, for Rényi orders found by walking from where the last ones were."""
+        if not isinstance(self.method, Renyi) or len(self.method.order_values) < 64:
+            return size_of_gap(float(self.bound(**unknown).epsilon), self.target)
+        at = {**self.known, **unknown}
+        search = OrderSearch(at["noise_multiplier"], at["sample_rate"], self.method.order_values)
+        found, best = search.epsilon(at["steps"], at["delta"], self.method.conversion, self._guess)
+        self._guess = int(best[0])
+        return size_of_gap(float(found[0]), self.target)
+
+    def check_floor(self) -> None:
+        """Refuse a target that no noise at all can reach, because the largest order charges more for nothing."""
+        if not isinstance(self.method, AdditiveAccountant):
+            return
+        orders, delta = self.method.orders, self.known["delta"]
+        none = np.zeros(orders.size)
+        floor = max(float(epsilon_per_order(none, orders, np.asarray(delta), self.method.conversion).min()), 0.0)
+        if floor > 0.0 and self.target <= floor:
+            raise ValueError(
+                f"Expected target_epsilon={self.target:.12g} > {floor:.6g}, what method {self.method.name!r} with "
+                f"orders up to {orders[-1]:.6g} charges at delta={delta:.12g} for doing nothing, about "
+                "ln(1/δ)/(α_max − 1): "
+                "raise target_epsilon or delta, or try larger orders."
+            )
+
+    def no_answer(self, name: str, **at: float) -> ValueError:
+        reason = self.bound(**at).reason
+        given = ", ".join(f"{key}={value:.12g}" for key, value in self.known.items())
+        return ValueError(
+            f"Expected target_epsilon={self.target:.12g} to be within reach of method {self.method.name!r}: "
+            f"no {name} will do at {given}. {reason or 'Raise target_epsilon.'}"
+        )
+
+
+def _noise_multiplier(problem: _Problem) -> float:
+    """The smallest σ, searched in ln σ."""
+    if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
+        return 0.0
+    problem.check_floor()
+
+    def gap(x: float) -> float:
+        return problem.gap(noise_multiplier=math.exp(x))
+
+    start = math.log(_start(problem, "noise_multiplier") or 1.0)
+    found = bracket(gap, start, towards=1.0, limit=_MOST_LOG)
+    if found is None:
+        raise problem.no_answer("noise_multiplier", noise_multiplier=max(1.0, math.exp(start)))
+    if math.isinf(found[1]):
+        return math.exp(found[0])
+    sigma = math.exp(boundary(gap, *found, problem.tolerance))
+    return nudged(sigma, 1.0, lambda value: problem.fits(noise_multiplier=value))
+
+
+def _sample_rate(problem: _Problem) -> float:
+    """The largest q, searched in ln q."""
+    if problem.known["steps"] == 0.0:
+        return 1.0
+    problem.check_floor()
+    at_one = problem.gap(sample_rate=1.0)
+    if at_one <= 0.0 and problem.fits(sample_rate=1.0):
+        return 1.0
+
+    def gap(x: float) -> float:
+        return problem.gap(sample_rate=math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
+
+    start = math.log(_start(problem, "sample_rate") or 0.01)
+    found = bracket(gap, start, towards=-1.0, limit=-_LEAST_LOG_RATE)
+    if found is None:
+        raise problem.no_answer("sample_rate", sample_rate=0.01)
+    rate = math.exp(boundary(gap, *found, problem.tolerance))
+    return nudged(rate, -1.0, lambda value: problem.fits(sample_rate=value))
+
+
+def _steps(problem: _Problem) -> float:
+    """The largest whole T."""
+    if problem.known["sample_rate"] == 0.0:
+        return math.inf
+    problem.check_floor()
+    start = 1000.0
+    if isinstance(problem.method, AdditiveAccountant):
+        start = _additive_steps(problem, problem.method)
+        near: Array = np.unique(np.clip(start + np.arange(-2.0, 3.0), 0.0, LARGEST_STEPS))
+        fits = problem.method.evaluate(**(problem.known | {"steps": near})).epsilon <= problem.target
+        if fits[0] and not fits.all():
+            return float(near[int(fits.argmin()) - 1])
+    elif warm := _start(problem, "steps"):
+        start = warm
+    return last_whole(
+        lambda t: size_of_gap(float(problem.bound(steps=t).epsilon), problem.target), start, LARGEST_STEPS
+    )
+
+
+def _additive_steps(problem: _Problem, method: AdditiveAccountant) -> float:
+    """max over α of (ε − tail(α))/R(α): the answer, but for rounding."""
+    sigma, rate = problem.known["noise_multiplier"], problem.known["sample_rate"]
+    per_step = method.step_divergence(sigma, rate)
+    if np.isnan(per_step).all():
+        raise problem.no_answer("steps", steps=1.0)
+    delta = np.asarray(problem.known["delta"])
+    tail = epsilon_per_order(np.zeros(method.orders.size), method.orders, delta, method.conversion)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        most = float(np.nanmax((problem.target - tail) / per_step))
+    return float(min(max(math.floor(min(most, LARGEST_STEPS)), 0.0), LARGEST_STEPS))
+
+
+def _delta(problem: _Problem) -> float:
+    """The smallest δ."""
+    if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
+        return 0.0
+    found = float(problem.method.delta(**problem.known, epsilon=problem.target))
+    if not found < 1.0:  # NaN too
+        raise problem.no_answer("delta below 1", delta=0.5)
+    return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta=value))
+
+
+_SOLVERS: dict[str, Callable[[_Problem], float]] = {
+    "noise_multiplier": _noise_multiplier,
+    "sample_rate": _sample_rate,
+    "steps": _steps,
+    "delta": _delta,
+}
+
+
+def _start(problem: _Problem, for_: str) -> float | None:
+    """Where to look first: for an accountant that takes its time (tight), the Rényi accountant's answer."""
+    if problem.method.name != "tight":
+        return None
+    try:
+        found = _SOLVERS[for_](_Problem(Renyi(), problem.target, problem.known, 1e-3))
+    except ValueError:  # below the floor of its orders
+        return None
+    return found if 0.0 < found < math.inf else None
+
+
+def nudged(value: float, direction: float, fits: Callable[[float], bool]) -> float:
+    """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
+    for k in range(48):
+        if fits(value):
+            return value
+        value *= 1.0 + direction * 2.0**-52 * 2.0**k
+    raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant
