@@ -1,0 +1,272 @@
+"""What a training run is asked to do: one frozen value of numbers and names that JSON can hold.
+
+>>> settings = RunSettings()
+>>> RunSettings.from_json(settings.to_json()) == settings
+True
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+from dpviz import _validate
+
+DATA_SETS = ("mnist-10k", "mnist", "fashion-mnist", "cifar10", "svhn", "adult", "abalone")
+MODEL_NAMES = ("logistic", "mlp", "cnn", "resnet", "scattering", "bayesian-logistic")
+METHODS = ("dp_sgd", "dp_sgld", "dp_sghmc", "sgd")
+LANGEVIN = ("dp_sgld", "dp_sghmc")
+POLICIES = ("fixed", "adaptive_noise", "adaptive_batch", "fine_tuning")
+OPTIMISERS = ("sgd", "adam")
+TARGET_MEASURES = ("test", "private")
+PAST_PLAN = ("stop", "replan")
+DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Everything that decides a run; the defaults reach 93 % on the shipped digits at ε = 3 in a minute.
+
+    Attributes:
+        data: One of DATA_SETS.
+        data_folder: Folder of the user's with the files, None for DPVIZ_DATA or the cache.
+        model: One of MODEL_NAMES.
+        method: "dp_sgd", "dp_sgld" (Langevin dynamics), "dp_sghmc" (with momentum), or "sgd", which is not private.
+        policy: "fixed", "adaptive_noise", "adaptive_batch" or "fine_tuning" (`dpviz.accounting.policies`).
+        optimiser: "sgd" or "adam", for dp_sgd and sgd.
+        learning_rate: Step size; of dp_sgld and dp_sghmc the first step size η₁ of Li et al. 2019, Algorithm 1.
+        learning_rate_end: Share of the step size that is left at the plan's end, reached in a straight line; 1 keeps it.
+        momentum: Of SGD, in [0, 1).
+        step_exponent: p of η_t = η₁ t^(−p) for dp_sgld and dp_sghmc: 1/3, or 0 for a fixed step.
+        friction: β of dp_sghmc, in (0, 1].
+        prior_std: Standard deviation of the Gaussian prior on the parameters, for dp_sgld and dp_sghmc and as the ridge
+            of the Bayesian logistic regression; 0 for none.
+        max_grad_norm: C, the longest gradient that one example may add.
+        noise_multiplier: σ ÷ C for dp_sgd; of the Langevin methods it follows from the step size.
+        batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
+        steps: T, the plan, fixed ahead.
+        past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
+        most_steps: Where a re-planned run ends; 0 for `steps`.
+        delta: δ of moments, Rényi and odometer.
+        delta_mu: δ_μ of the Bayesian accountant.
+        bayesian: Whether to measure pair distances and account for Bayesian DP.
+        pairs: Disjoint pairs a step for it.
+        estimator_failure: γ, the probability that one such estimate is too low.
+        filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter); None for no budget.
+        target_accuracy: The run ends once this accuracy is measured; None to go on.
+        target_measure: "test": on public test data; "private": by a private count on the training data, charged.
+        count_every: Epochs between private counts; 0 takes the policy's own number.
+        count_noise: Standard deviation of a count's noise; its sensitivity is 1.
+        burn_in: Steps before posterior samples are averaged (dp_sgld, dp_sghmc).
+        sample_every: Steps between two posterior samples.
+        evaluation_every: Steps between evaluations on test data; 0 for the end only.
+        histogram_every: Steps between gradient-norm histograms; 0 for none.
+        seed: Of everything random but, with `secure_noise`, batches and noise.
+        secure_noise: Batches and noise from a seed of the system's cryptographic source, which is not kept.
+        start_from: File with the parameters to start from (what `run` wrote to `weights_to`), None for random ones.
+        device: "auto" takes a GPU if there is one.
+        threads: CPU threads; 0 leaves PyTorch's number.
+    """
+
+    data: str = "mnist-10k"
+    data_folder: str | None = None
+    model: str = "cnn"
+    method: str = "dp_sgd"
+    policy: str = "fixed"
+    optimiser: str = "sgd"
+    learning_rate: float = 5.0
+    learning_rate_end: float = 0.2
+    momentum: float = 0.9
+    step_exponent: float = 1.0 / 3.0
+    friction: float = 0.1
+    prior_std: float = 0.0
+    max_grad_norm: float = 0.1
+    noise_multiplier: float = 2.2
+    batch_size: int = 1024
+    steps: int = 150
+    past_plan: str = "stop"
+    most_steps: int = 0
+    delta: float = 1e-5
+    delta_mu: float = 1e-10
+    bayesian: bool = False
+    pairs: int = 32
+    estimator_failure: float = 1e-15
+    filter_epsilon: float | None = None
+    target_accuracy: float | None = None
+    target_measure: str = "test"
+    count_every: int = 0
+    count_noise: float = 100.0
+    burn_in: int = 0
+    sample_every: int = 10
+    evaluation_every: int = 10
+    histogram_every: int = 5
+    seed: int = 0
+    secure_noise: bool = False
+    start_from: str | None = None
+    device: str = "auto"
+    threads: int = 0
+
+    @property
+    def private(self) -> bool:
+        return self.method != "sgd"
+
+    @property
+    def langevin(self) -> bool:
+        return self.method in LANGEVIN
+
+    @property
+    def last_step(self) -> int:
+        """The step after which the run ends whatever happens."""
+        return max(self.steps, self.most_steps) if self.past_plan == "replan" else self.steps
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict of JSON values; `from_json` gives the same settings back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any] | str) -> Self:
+        """From `to_json`, or its text. Missing keys take their default.
+
+        Raises:
+            ValueError: for a key that does not exist, named.
+        """
+        values = json.loads(stored) if isinstance(stored, str) else dict(stored)
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"Expected settings of a run, found unknown {', '.join(unknown)}.")
+        return cls(**values)
+
+    def sample_rate(self, examples: int, batch_size: int | None = None) -> float:
+        """q for a training set of `examples`.
+
+        Raises:
+            ValueError: if the expected batch is larger than the data.
+        """
+        batch = self.batch_size if batch_size is None else batch_size
+        if batch > examples:
+            raise ValueError(f"Expected batch_size={batch} <= {examples}, the number of training examples.")
+        return batch / examples
+
+    def check(self, examples: int | None = None) -> None:
+        """Refuse settings that cannot work, before anything is loaded or started.
+
+        Args:
+            examples: N; None where the data is not yet known, which leaves checks that need it to `run`.
+
+        Raises:
+            ValueError: naming the setting, its value and the way out.
+        """
+        _check_names(self)
+        _check_numbers(self)
+        _check_together(self)
+        if examples is not None:
+            self.sample_rate(examples)
+            _check_budget(self, examples)
+
+
+def _check_names(settings: RunSettings) -> None:
+    for name, allowed in (
+        ("data", DATA_SETS),
+        ("model", MODEL_NAMES),
+        ("method", METHODS),
+        ("policy", POLICIES),
+        ("optimiser", OPTIMISERS),
+        ("target_measure", TARGET_MEASURES),
+        ("past_plan", PAST_PLAN),
+        ("device", DEVICES),
+    ):
+        _validate.choice(name, getattr(settings, name), allowed)
+    for name in ("bayesian", "secure_noise"):
+        if not isinstance(getattr(settings, name), bool):
+            raise ValueError(f"Expected {name}={getattr(settings, name)!r} to be True or False.")
+
+
+def _check_numbers(settings: RunSettings) -> None:
+    for name in ("learning_rate", "max_grad_norm", "noise_multiplier", "count_noise"):
+        _validate.scalar(name, _validate.positive(name, getattr(settings, name)))
+    for name in ("step_exponent", "prior_std"):
+        _validate.scalar(name, _validate.non_negative(name, getattr(settings, name)))
+    for name, least in (
+        ("batch_size", 1),
+        ("steps", 1),
+        ("most_steps", 0),
+        ("pairs", 2),
+        ("count_every", 0),
+        ("burn_in", 0),
+        ("sample_every", 1),
+        ("evaluation_every", 0),
+        ("histogram_every", 0),
+        ("seed", 0),
+        ("threads", 0),
+    ):
+        _validate.scalar(name, _validate.steps(getattr(settings, name), name, minimum=least))
+    for name in ("delta", "delta_mu"):
+        _validate.scalar(name, _validate.delta(getattr(settings, name), name))
+    _validate.estimator_failure(settings.estimator_failure)
+    _validate.scalar("learning_rate_end", _validate.probability("learning_rate_end", settings.learning_rate_end))
+    if not 0.0 <= _validate.scalar("momentum", _validate.non_negative("momentum", settings.momentum)) < 1.0:
+        raise ValueError(f"Expected momentum={settings.momentum:.12g} in [0, 1).")
+    if _validate.scalar("friction", _validate.positive("friction", settings.friction)) > 1.0:
+        raise ValueError(f"Expected friction={settings.friction:.12g} in (0, 1].")
+    if settings.target_accuracy is not None:
+        _validate.scalar("target_accuracy", _validate.open_probability("target_accuracy", settings.target_accuracy))
+    if settings.filter_epsilon is not None:
+        _validate.scalar("filter_epsilon", _validate.positive("filter_epsilon", settings.filter_epsilon))
+
+
+def _check_together(settings: RunSettings) -> None:
+    if settings.past_plan == "replan" and settings.most_steps <= settings.steps:
+        raise ValueError(
+            f"Expected most_steps={settings.most_steps} > steps={settings.steps} to re-plan past the plan; "
+            "raise it, or take past_plan='stop'."
+        )
+    if settings.langevin and settings.policy != "fixed":
+        raise ValueError(
+            f"Expected policy={settings.policy!r} with method 'dp_sgd': the noise of {settings.method!r} follows from "
+            "its step size. Take policy='fixed'."
+        )
+    if settings.langevin and settings.burn_in >= settings.steps:
+        raise ValueError(
+            f"Expected burn_in={settings.burn_in} < steps={settings.steps}: else there is no posterior sample."
+        )
+    if not settings.private:
+        for name, off in (
+            ("policy", "fixed"),
+            ("filter_epsilon", None),
+            ("bayesian", False),
+            ("target_measure", "test"),
+        ):
+            if getattr(settings, name) != off:
+                raise ValueError(
+                    f"Expected {name}={getattr(settings, name)!r} with a private method: plain 'sgd' has no privacy "
+                    f"to account for. Take {name}={off!r}."
+                )
+    if settings.policy == "fine_tuning" and settings.target_accuracy is not None and settings.target_measure == "test":
+        raise ValueError(
+            "Expected target_measure='private' with policy='fine_tuning': it stops by its own private count."
+        )
+    if settings.bayesian:
+        _validate.delta_beyond_failure(settings.delta_mu, settings.estimator_failure, settings.last_step)
+
+
+def _check_budget(settings: RunSettings, examples: int) -> None:
+    from dpviz.training.accounting import budget_filter, first_mechanism
+
+    if settings.filter_epsilon is None or not settings.private:
+        return
+    mechanism = first_mechanism(settings, examples)
+    if not budget_filter(settings).allows(mechanism):
+        raise ValueError(
+            f"Expected filter_epsilon={settings.filter_epsilon:.12g} to allow one step: noise multiplier "
+            f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "
+            f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
+        )
+
+
+def steps_per_epoch(examples: int, batch_size: int) -> int:
+    """As many steps as expected batches fit into the data, rounded up."""
+    return max(1, math.ceil(examples / batch_size))
