@@ -26,6 +26,7 @@ from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.solve import solve
 
 __version__ = "0.1.0"
@@ -58,6 +59,8 @@ __all__ = [
     "profile_success",
     "renyi_divergence",
     "roc_bound",
+    "rogers_filter_steps",
+    "rogers_odometer_epsilon",
     "solve",
     "solve_bayesian",
     "sure_success",

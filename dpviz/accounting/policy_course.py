@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.filter import Filter
 from dpviz.accounting.mechanism import Run, SampledGaussian
-from dpviz.accounting.odometer import VARIANTS, Odometer
+from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.policies import Policy, Setting
 
 Array = npt.NDArray[np.float64]
@@ -117,38 +117,36 @@ def policy_course(
         union: the filter's, see `Filter`.
     """
     most = int(_validate.scalar("most_epochs", _validate.steps(most_epochs, "most_epochs", minimum=1)))
-    orders, _ = VARIANTS[_validate.choice("variant", variant, tuple(VARIANTS))]
+    odometer = OdometerAccountant(variant)
     target = 1e300 if target_epsilon is None else target_epsilon
-    budget = Filter(target_epsilon=target, delta=delta, orders=orders, union=union)
-    odometer = Odometer(delta=delta, variant=variant)
+    budget = Filter(target_epsilon=target, delta=delta, orders=odometer.orders, union=union)
     random = np.random.default_rng(scenario.seed)
     accuracy, ended = scenario.first, "epochs"
-    rows = [(*policy.setting, accuracy, math.nan, 0.0, 0.0)]
+    rows, spent = [(*policy.setting, accuracy, math.nan)], [budget.spent]
     for epoch in range(1, most + 1):
         setting = policy.setting
         steps = _epoch(setting, scenario.size)
         if not budget.allows(*steps):
             ended = "budget"
             break
-        _spend(budget, odometer, *steps)
+        budget.spend(*steps)
         accuracy = _trained(accuracy, setting, scenario, random)
         count = math.nan
         if policy.every and epoch % policy.every == 0 and budget.allows(policy.count_mechanism):
-            _spend(budget, odometer, policy.count_mechanism, 1)
+            budget.spend(policy.count_mechanism)
             count = scenario.size * accuracy + policy.count_noise * random.standard_normal()
             left = budget.remaining_steps(steps[0])
             policy = policy.observe(count, may_lower=left > MARGIN_EPOCHS * steps[1])
-        rows.append((*setting, accuracy, count, budget.epsilon(), odometer.epsilon()))
+        rows.append((*setting, accuracy, count))
+        spent.append(budget.spent)
         if policy.stopped:
             ended = "goal"
             break
-    sigma, batch, reached, counts, planned, running = np.array(rows).T
+    sigma, batch, reached, counts = np.array(rows).T
+    # The filter tracks the odometer's orders, so one ledger serves both readings.
+    total = np.array(spent)
+    planned, running = (each.bound(total, delta).epsilon for each in (budget.accountant, odometer))
     return Course(sigma, batch, reached, counts, planned, running, ended, budget.runs)
-
-
-def _spend(budget: Filter, odometer: Odometer, mechanism: SampledGaussian, count: int) -> None:
-    budget.spend(mechanism, count)
-    odometer.spend(mechanism, count)
 
 
 def _trained(accuracy: float, setting: Setting, scenario: Scenario, random: np.random.Generator) -> float:
