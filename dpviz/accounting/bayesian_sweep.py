@@ -1,0 +1,146 @@
+"""ε_μ along a whole axis of noise levels at once: what a curve of ε_μ against σ needs.
+
+The same estimator as `bayesian`, one plan of T steps for each noise level. ψ does not depend on T or δ_μ, so it is kept
+between calls; orders are found by walking downhill from a few of them, as (T ĉ(λ) + ln(1/(δ_μ − Γ)))/λ has one valley
+in practice: were it not so the answer would only be larger, for every order gives a bound.
+
+    >>> sweep = BayesianSweep(np.random.default_rng(0).weibull(2.0, 1000), noise_std=[4.0, 8.0], sample_rate=0.01)
+    >>> sweep.bound(steps=10_000, delta_mu=1e-5).epsilon.round(3)
+    array([3.504, 1.488])
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+from dpviz import _validate
+from dpviz.accounting.bayesian import ORDERS, BayesianBound
+from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.bayesian_table import Bins, Estimator, LogMeans, make_bins
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+_BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
+_STRIDES = (8, 2, 1)
+_TOO_LARGE = 1e270
+
+
+class BayesianSweep(Estimator):
+    """ψ of every noise level and order that was looked at; see `bayesian_epsilon` for the arguments.
+
+    Args:
+        distances: ‖g − g′‖ of m ≥ 2 independent pairs, shape (m,).
+        noise_std: absolute standard deviations of the noise, shape (n,), > 0.
+        sample_rate: q in [0, 1].
+        estimator_failure: γ.
+        orders: λ, whole numbers ≥ 1.
+
+    Raises:
+        ValueError: for an argument out of its range.
+    """
+
+    def __init__(
+        self,
+        distances: Any,
+        *,
+        noise_std: Any,
+        sample_rate: Any,
+        estimator_failure: Any = 1e-15,
+        orders: Any = ORDERS,
+    ) -> None:
+        found = _validate.distances(distances)
+        self.failure = _validate.estimator_failure(estimator_failure)
+        self.noise = np.atleast_1d(_validate.noise_multiplier(noise_std, "noise_std"))
+        rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+        whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
+        top = float(found.max())
+        relative = (found / top) ** 2 if top > 0.0 and rate > 0.0 else np.zeros_like(found)
+        tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
+        super().__init__(relative, whole, rate, max(tau, 0.0), "left")
+        # u = (d/σ)² = relative · scale, with bins that fit every σ
+        with np.errstate(over="ignore"):
+            self._scale = (top / self.noise) ** 2
+        self._groups: Bins = make_bins(self.ordered, None if found.size <= 2 * _BINS else _BINS)
+        self._costs: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
+
+    def bound(self, *, steps: Any, delta_mu: Any) -> BayesianBound:
+        """ε_μ of a plan of `steps` steps (whole, ≥ 1) at `delta_mu` for each noise level; arrays of shape (n,)."""
+        total = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+        delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, self.failure, 1.0))
+        slack = -math.log(delta - self.failure)
+        rows, last = np.arange(self.noise.size), self.orders.size - 1
+        means: dict[tuple[int, int], tuple[float, float, float]] = {}
+        value = np.full((rows.size, self.orders.size), np.inf)
+
+        def look(wanted_rows: Index, column: int) -> None:
+            fresh = np.array([r for r in wanted_rows.tolist() if (r, column) not in means], dtype=np.intp)
+            if fresh.size:
+                answer = self._means(fresh, column, total)
+                value[fresh, column] = (answer.upper + slack) / self.orders[column]
+                facts = zip(answer.upper, answer.largest_share, answer.effective_size, strict=True)
+                means.update({(int(r), column): fact for r, fact in zip(fresh, facts, strict=True)})
+
+        for column in np.unique(np.round(np.geomspace(1, last + 1, 6)).astype(np.intp) - 1).tolist():
+            look(rows, column)
+        best = value.argmin(axis=1)
+        for stride in _STRIDES:
+            walking = rows
+            while walking.size:
+                for step in (-stride, stride):
+                    wanted = np.clip(best[walking] + step, 0, last)
+                    for column in np.unique(wanted).tolist():
+                        look(walking[wanted == column], column)
+                found = value[walking].argmin(axis=1)
+                moved = found != best[walking]
+                best[walking] = found
+                walking = walking[moved]
+        facts = np.array([means[row, column] for row, column in zip(rows.tolist(), best.tolist(), strict=True)])
+        finite = np.isfinite(facts[:, 0])
+        share = np.where(finite, facts[:, 1], np.nan)
+        return BayesianBound(
+            epsilon=np.maximum(value[rows, best], 0.0),
+            order=self.orders[best] + 1.0,
+            at_grid_end=(best == 0) | (best == last),
+            floor=np.full(rows.size, max(slack / float(self.orders[-1]), 0.0)),
+            largest_share=share,
+            effective_size=np.where(finite, facts[:, 2], np.nan),
+            tail_dominated=share > 0.5,
+        )
+
+    def _means(self, rows: Index, column: int, steps: float) -> LogMeans:
+        """ln[mean x + τ·std x] at one order for several noise levels."""
+        low, mean, high = (np.stack(part) for part in zip(*self._psi(rows, column), strict=True))
+        top = high[:, -1:]
+        result = LogMeans(*(np.full(rows.size, fill) for fill in (np.inf, np.inf, np.nan, np.nan)))
+        small, sane = steps * top[:, 0] <= 1.0, self._scale[rows] <= _TOO_LARGE
+        for regime, base in ((small & sane, 1.0), (~small & sane, 0.0)):
+            chosen = np.flatnonzero(regime)
+            if chosen.size:
+                shift = np.zeros((chosen.size, 1)) if base else top[chosen]
+                ends = [part[chosen] - shift for part in (low, mean, high)]
+                found = self._block(self._groups, ends[0], ends[1], ends[2], np.full(chosen.size, steps), base)
+                result.lower[chosen] = steps * shift[:, 0] + found.lower
+                result.upper[chosen] = steps * shift[:, 0] + found.upper
+                result.largest_share[chosen] = found.largest_share
+                result.effective_size[chosen] = found.effective_size
+        return result
+
+    def _psi(self, rows: Index, column: int) -> list[tuple[Array, Array, Array]]:
+        """ψ at the lower ends, means and upper ends of the groups, for each row; kept."""
+        fresh = [row for row in rows.tolist() if (row, column) not in self._costs]
+        if fresh:
+            ends = (
+                [self._groups.high] if self._groups.exact else [self._groups.low, self._groups.mean, self._groups.high]
+            )
+            scale = np.minimum(self._scale[fresh], _TOO_LARGE)
+            u = scale[:, None, None] * np.stack(ends)
+            psi = step_costs(u.ravel(), self.orders[[column]], self.rate, "left").reshape(u.shape)
+            for row, cost in zip(fresh, psi, strict=True):
+                self._costs[row, column] = (cost[0], cost[len(ends) // 2], cost[-1])
+        return [self._costs[row, column] for row in rows.tolist()]
