@@ -8,11 +8,13 @@ from dpviz.ui import mechanism, sources
 from dpviz.ui.compose import settings as compose
 from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
+from dpviz.ui.orders import settings as orders
+from dpviz.ui.orders.presets import PRESETS as ORDERS_PRESETS
 from dpviz.ui.presets import Preset
 from dpviz.ui.shared import IMAGE
 
 # Page key → the presets its sidebar offers.
-PRESETS: dict[str, tuple[Preset, ...]] = {"compose": COMPOSE_PRESETS}
+PRESETS: dict[str, tuple[Preset, ...]] = {"compose": COMPOSE_PRESETS, "orders": ORDERS_PRESETS}
 PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
 PRESET = Choice(
@@ -22,4 +24,4 @@ PRESET = Choice(
     options={"": "none"} | {key: preset.name for key, preset in PRESET_BY_KEY.items()},
 )
 
-FIELDS: tuple[Field[Any], ...] = (*mechanism.FIELDS, *compose.FIELDS, *sources.FIELDS, IMAGE)
+FIELDS: tuple[Field[Any], ...] = (*mechanism.FIELDS, *compose.FIELDS, *orders.FIELDS, *sources.FIELDS, IMAGE)

@@ -1,0 +1,1 @@
+"""The Orders page: which Rényi order decides, and what is known of R(α)."""
