@@ -71,8 +71,9 @@ def line_figure(
     x_shown = _given("x_range", x_range, log_x) or x_span(
         [_array(x) for x in [*(v.x for v in lines), *(b.x for b in bands)]], log_x
     )
-    everything = [_array(y) for y in [*(v.y for v in lines), *(b.upper for b in bands)]]
-    y_shown = _given("y_range", y_range, log_y) or y_span(everything, log_y)
+    # A band lies below the curves: it shows where they do, and sets the range only where there are none.
+    curves = [y for y in (_array(v.y) for v in lines) if np.isfinite(y).any()]
+    y_shown = _given("y_range", y_range, log_y) or y_span(curves or [_array(b.upper) for b in bands], log_y)
     visible = [p for p in points if _inside(p, x_shown, y_shown)]
     inner = height - TOP - BOTTOM
     drawn = [line for line in lines if line.seen(log_y).any()]

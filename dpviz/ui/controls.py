@@ -17,9 +17,7 @@ def number(field: Number, *, note: str = "") -> float:
     value = state.get(field)
     options = _options(field, value)
     _set(Keys.slider(field), _closest(options, value))
-    wrong = state.error(field)
-    if not wrong:
-        _set(Keys.text(field), field.write(value))
+    wrong = text_state(field, field.write(value))
     slider, text = st.columns([0.7, 0.3], vertical_alignment="bottom", gap="small")
     slider.select_slider(
         field.label,
@@ -44,9 +42,7 @@ def number(field: Number, *, note: str = "") -> float:
 def typed(field: Number, *, label_visible: bool = True) -> float:
     """A text field alone, for numbers without a feel (a seed, the size of a data set)."""
     value = state.get(field)
-    wrong = state.error(field)
-    if not wrong:
-        _set(Keys.text(field), field.write(value))
+    wrong = text_state(field, field.write(value))
     st.text_input(
         field.label,
         key=Keys.text(field),
@@ -109,6 +105,19 @@ def flag(field: Flag) -> bool:
     _set(Keys.slider(field), value)
     st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=_switched, args=(field,))
     return value
+
+
+def text_state(field: Number, text: str) -> str:
+    """Put `text` into the field's text widget, unless what was wrongly typed stands there: then what is wrong with it.
+
+    A wrong text is forgotten once its widget was off the screen: Streamlit did not keep it either.
+    """
+    if Keys.text(field) not in st.session_state:
+        state.forget_error(field)
+    wrong = state.error(field)
+    if not wrong:
+        _set(Keys.text(field), text)
+    return wrong
 
 
 def _set(key: str, value: object) -> None:

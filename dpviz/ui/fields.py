@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Generic, TypeVar
 
 from dpviz.charts import numbers
 
 V = TypeVar("V")
 
-_SUFFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "%": 1e-2}
+_SUFFIXES = {"k": "e3", "M": "e6", "G": "e9", "%": "e-2"}  # exponents, not factors: 1.001k is 1001 to the last digit
 
 
 @dataclass(frozen=True)
@@ -85,17 +84,12 @@ class Number(Field[float]):
     def _read(self, text: str) -> float:
         """Plain numbers, 1e-5, 256/60000, 50 %, 10k, 10 000 and 10_000."""
         plain = "".join(text.replace("_", "").replace("−", "-").split())
-        factor = 1.0
-        if plain and plain[-1] in _SUFFIXES:
-            factor, plain = _SUFFIXES[plain[-1]], plain[:-1]
+        over, slash, under = plain.partition("/")
         try:
-            over, slash, under = plain.partition("/")
-            if slash:
-                return factor * float(Fraction(over) / Fraction(under))
-            return factor * float(plain)
+            return _one_number(over) / _one_number(under) if slash else _one_number(plain)
         except ZeroDivisionError:
-            raise ValueError(f"{self.label}: “{text}” divides by zero; try {self.example}.") from None
-        except (ValueError, OverflowError):
+            raise ValueError(f"{self.label}: “{text[:40]}” divides by zero; try {self.example}.") from None
+        except ValueError:
             shown = text if len(text) <= 40 else text[:40] + "…"
             raise ValueError(f"{self.label}: “{shown}” is not a number; try {self.example}.") from None
 
@@ -103,13 +97,13 @@ class Number(Field[float]):
         """`value` itself if it is legal; the range's ends are said in words otherwise."""
         if math.isnan(value):
             raise ValueError(f"{self.label}: NaN is not a number; try {self.example}.")
-        if self.whole and value != math.floor(value):
-            raise ValueError(f"{self.label}: {value:.12g} is not whole; try {math.floor(value) or 1:.0f}.")
         too_low = value < self.low or (self.open_low and value == self.low)
         too_high = value > self.high or (self.open_high and value == self.high)
-        if too_low or too_high:
+        if too_low or too_high or math.isinf(value):
             raise ValueError(f"{self.label}: {value:.12g} is outside {self.legal}; try {self.example}.")
-        return float(value)
+        if self.whole and value != math.floor(value):
+            raise ValueError(f"{self.label}: {value:.12g} is not whole; try {math.floor(value) or 1:.0f}.")
+        return float(value) + 0.0  # −0 becomes 0
 
     @property
     def legal(self) -> str:
@@ -121,9 +115,9 @@ class Number(Field[float]):
         return f"{low} and {high}"
 
     def write(self, value: float) -> str:
-        if self.whole or (value == math.floor(value) and abs(value) < 1e6):
+        if self.whole:
             return f"{value:.0f}"
-        return repr(value).replace("e-0", "e-")
+        return repr(float(value)).removesuffix(".0").replace("e-0", "e-")
 
     def show(self, value: float) -> str:
         """`value` for the eye, on the slider's thumb."""
@@ -159,7 +153,7 @@ class Choice(Field[str]):
 
     def parse(self, text: str) -> str:
         if text not in self.options:
-            raise ValueError(f"{self.label}: “{text[:40]}” is none of {', '.join(self.options)}.")
+            raise ValueError(f"{self.label}: “{text[:40]}” is none of {_listed(self.options)}.")
         return text
 
     def write(self, value: str) -> str:
@@ -179,14 +173,19 @@ class Several(Field[tuple[str, ...]]):
         found = tuple(part for part in text.split(".") if part)
         for part in found:
             if part not in self.options:
-                raise ValueError(f"{self.label}: “{part[:40]}” is none of {', '.join(self.options)}.")
+                raise ValueError(f"{self.label}: “{part[:40]}” is none of {_listed(self.options)}.")
         return tuple(key for key in self.options if key in found)
 
     def write(self, value: tuple[str, ...]) -> str:
         return ".".join(value)
 
+    def show(self, value: tuple[str, ...]) -> str:
+        return ", ".join(self.options[key] for key in value) or "none"
+
     def nearest(self, text: str) -> tuple[str, ...]:
-        return tuple(key for key in self.options if key in text.split("."))
+        """Those that exist; the default where nothing of `text` does."""
+        found = tuple(key for key in self.options if key in text.split("."))
+        return found if found or not text.strip(".") else self.default
 
 
 @dataclass(frozen=True)
@@ -203,6 +202,15 @@ class Flag(Field[bool]):
 
     def show(self, value: bool) -> str:
         return "on" if value else "off"
+
+
+def _one_number(text: str) -> float:
+    """A number, perhaps with a suffix; ValueError for anything else."""
+    return float(text[:-1] + _SUFFIXES[text[-1]] if text[-1:] in _SUFFIXES else text)
+
+
+def _listed(options: Mapping[str, str]) -> str:
+    return ", ".join(key for key in options if key)
 
 
 def log_ticks(low: float, high: float, per_decade: int = 10) -> tuple[float, ...]:

@@ -120,8 +120,11 @@ def _body(study: Study[R]) -> None:
     left, right = st.columns([0.73, 0.27], gap="medium")
     with right:
         _controls(study)
+    with top:
+        page.notes()
     try:
-        result = study.compute(state.get)
+        with top:  # so that a long computation tells of itself where the sentence will stand
+            result = study.compute(state.get)
     except ValueError as problem:
         with top:
             page.sentence("These settings allow no result.")

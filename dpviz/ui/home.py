@@ -85,6 +85,7 @@ def _live() -> None:
         sigma = controls.number(mechanism.SIGMA)
         steps = int(controls.number(mechanism.STEPS))
         st.button("Open in Compose", on_click=_go, args=(None,), icon=":material/arrow_forward:", width="stretch")
+        _leave()
     rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
     grid = step_grid(steps, log=False)
     lines = []
@@ -94,6 +95,7 @@ def _live() -> None:
     best = float(lines[-1].y[-1])
     chance = numbers.probability(float(attack_success(best, delta=delta)), up=True)
     with chart:
+        page.notes()
         page.sentence(
             f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
             f"guesses right whether you took part at most <b>{chance}</b> of the time "
@@ -132,6 +134,11 @@ def _tour() -> None:
             st.button(
                 "Show me", key=f"tour.{number}", on_click=_go, args=(stop.values,), icon=":material/arrow_forward:"
             )
+    _leave()
+
+
+def _leave() -> None:
+    """Go on to Compose when a button asked for it; here, because callbacks can not switch pages."""
     if st.session_state.pop(state.Keys.GO, None):
         st.switch_page(COMPOSE)
 

@@ -7,6 +7,7 @@ import streamlit as st
 from dpviz.charts import numbers
 from dpviz.ui import controls, state
 from dpviz.ui.fields import Number, log_ticks
+from dpviz.ui.state import Keys
 
 SIGMA = Number(
     key="sigma",
@@ -100,40 +101,44 @@ def controls_group(*, with_steps: bool = True) -> None:
 def _batch_over_size() -> None:
     """The other way to read q: batch ÷ N, all three always in step."""
     rate, size = state.get(RATE), state.get(SIZE)
-    batch_key, size_key = state.Keys.text(_BATCH), state.Keys.text(SIZE)
-    if not state.error(_BATCH):
-        st.session_state[batch_key] = f"{rate * size:.12g}"
-    if not state.error(SIZE):
-        st.session_state[size_key] = SIZE.write(size)
+    if st.session_state.get(Keys.BATCH_OF) != (rate, size):  # set otherwise: a wrong batch is then of no interest
+        st.session_state[Keys.BATCH_OF] = (rate, size)
+        state.forget_error(_BATCH)
+    wrong = [controls.text_state(_BATCH, f"{_batch(rate, size):.12g}"), controls.text_state(SIZE, SIZE.write(size))]
     left, right = st.columns(2, gap="small")
-    left.text_input("= batch", key=batch_key, help=_BATCH.help, on_change=_batch_typed)
-    right.text_input("÷ data set N", key=size_key, help=SIZE.help, on_change=_size_typed)
-    for problem in filter(None, (state.error(_BATCH), state.error(SIZE))):
+    left.text_input("= batch", key=Keys.text(_BATCH), help=_BATCH.help, on_change=_batch_typed)
+    right.text_input("÷ data set N", key=Keys.text(SIZE), help=SIZE.help, on_change=_size_typed)
+    for problem in filter(None, wrong):
         controls.problem(problem)
 
 
+def _batch(rate: float, size: float) -> float:
+    """q·N without binary dust: 256 comes back as 256."""
+    return float(f"{rate * size:.12g}")
+
+
 def _batch_typed() -> None:
-    text, size = st.session_state[state.Keys.text(_BATCH)], state.get(SIZE)
+    text, size = st.session_state[Keys.text(_BATCH)], state.get(SIZE)
     try:
         batch = _BATCH.parse(text)
         if batch > size:
             raise ValueError(f"Batch: {batch:.12g} is more than the data set's {size:.0f}; try {size / 100:.12g}.")
         state.put(RATE, batch / size)
-        st.session_state.pop(state.Keys.error(_BATCH), None)
+        state.forget_error(_BATCH)
     except ValueError as problem:
-        st.session_state[state.Keys.error(_BATCH)] = str(problem)
+        st.session_state[Keys.error(_BATCH)] = str(problem)
 
 
 def _size_typed() -> None:
-    batch = state.get(RATE) * state.get(SIZE)
+    batch = _batch(state.get(RATE), state.get(SIZE))
     try:
-        size = SIZE.parse(st.session_state[state.Keys.text(SIZE)])
+        size = SIZE.parse(st.session_state[Keys.text(SIZE)])
         if batch > size:
             raise ValueError(f"Data set N: {size:.0f} is less than the batch of {batch:.12g}; lower the batch first.")
         state.put(SIZE, size)
         state.put(RATE, batch / size)
     except ValueError as problem:
-        st.session_state[state.Keys.error(SIZE)] = str(problem)
+        st.session_state[Keys.error(SIZE)] = str(problem)
 
 
 def in_words(sigma: float, rate: float, steps: float, delta: float) -> str:

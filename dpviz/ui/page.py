@@ -23,13 +23,10 @@ def _css() -> str:
 
 
 def begin() -> None:
-    """First thing on every page: the look, and what the link asked for."""
+    """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not)."""
     _through_the_router()
     st.html(_css())
     state.load_from_url((*FIELDS, PRESET))
-    notes: list[str] = st.session_state.get(Keys.NOTES, [])
-    for note in notes:
-        st.warning(note)
 
 
 def _through_the_router() -> None:
@@ -41,6 +38,15 @@ def _through_the_router() -> None:
     if PagesManager.uses_pages_directory:
         PagesManager.uses_pages_directory = False
         st.rerun()
+
+
+def notes() -> None:
+    """What a link said that could not be used; gone as soon as the visitor changes something.
+
+    Drawn inside the page's fragment: what stands outside would stay until the whole page runs again.
+    """
+    for note in st.session_state.get(Keys.NOTES, []):
+        st.warning(note)
 
 
 def sentence(html: str) -> None:
@@ -121,7 +127,6 @@ def _choose_preset() -> None:
 def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the tour."""
     state.assign((*FIELDS, PRESET), values)
-    st.session_state[Keys.NOTES] = []
 
 
 def _reset() -> None:

@@ -120,6 +120,9 @@ EXAMPLES = Number(
 FIELDS = (SOURCE, SHAPE, VECTORS, DIMENSIONS, PAIRING, COUNT, SEED, MODEL, TRAINED, EXAMPLES)
 
 
+_MOST_COORDINATES = 100_000_000  # some two seconds
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A gradient sample with the key that stands for it in caches and exports."""
@@ -188,7 +191,13 @@ def read(get: Reader) -> Sample:
 
 @lru_cache(maxsize=64)
 def _vectors(vectors: int, dimensions: int, shape: float, pairing: str, seed: int) -> Sample:
-    gradients = weibull_vectors(vectors=vectors, dimensions=dimensions, shape=shape, seed=seed, pairing=pairing)
+    if vectors * dimensions > _MOST_COORDINATES:
+        raise ValueError(
+            f"Vectors × dimensions = {vectors * dimensions:,} is more than {_MOST_COORDINATES:,}, which would take "
+            "longer than a page should: take fewer of either."
+        )
+    with st.spinner("Drawing gradients …"):
+        gradients = weibull_vectors(vectors=vectors, dimensions=dimensions, shape=shape, seed=seed, pairing=pairing)
     return Sample(("vectors", vectors, dimensions, shape, pairing, seed), gradients)
 
 
@@ -201,7 +210,8 @@ def _norms(family: str, count: int, shape: float, seed: int) -> Sample:
 def _measured(model: str, training_step: int, examples: int, seed: int) -> Sample:
     from dpviz.training.measured import measure  # torch takes seconds to import: only those who measure wait for it
 
-    gradients = measure(model=model, training_step=training_step, examples=examples, seed=seed)
+    with st.spinner("Training a small network and measuring its gradients …", show_time=True):
+        gradients = measure(model=model, training_step=training_step, examples=examples, seed=seed)
     return Sample(("measured", model, training_step, examples, seed), gradients)
 
 

@@ -25,6 +25,7 @@ class Keys:
     PRESET = "preset"
     NOTES = "notes_on_link"
     GO = "go_to_compose"
+    BATCH_OF = "batch.of"
     UPLOAD = "upload"
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
@@ -70,9 +71,10 @@ def get(field: Field[V]) -> V:
 
 
 def put(field: Field[V], value: V) -> None:
-    """Set `field`; what was wrongly typed for it is forgotten."""
+    """Set `field`; what was wrongly typed for it, and what a link got wrong, is forgotten."""
     st.session_state[Keys.value(field)] = value
-    st.session_state.pop(Keys.error(field), None)
+    st.session_state.pop(Keys.NOTES, None)
+    forget_error(field)
 
 
 class Reader(Protocol):
@@ -97,6 +99,10 @@ def error(field: AnyField) -> str:
     return found
 
 
+def forget_error(field: AnyField) -> None:
+    st.session_state.pop(Keys.error(field), None)
+
+
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
     """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset)."""
     for field in fields:
@@ -117,29 +123,48 @@ def query(fields: Iterable[AnyField], pins: Iterable[str] = ()) -> str:
     return urlencode([*texts(fields).items(), *(("pin", pin) for pin in pins)])
 
 
+MOST_PINS = 6
+
+
 def load_from_url(fields: Iterable[AnyField]) -> None:
     """Once a session: take every value the URL names, clamped to what is legal, and note what had to be changed."""
     if st.session_state.get(Keys.LOADED):
         return
     st.session_state[Keys.LOADED] = True
     known = {field.key: field for field in fields}
-    notes = []
-    for key in st.query_params:
-        if key == "pin":
-            st.session_state[Keys.PINS] = list(dict.fromkeys(st.query_params.get_all("pin")))[:MOST_PINS]
-        elif key in known:
-            notes += _load(known[key], st.query_params[key])
-    st.session_state[Keys.NOTES] = notes
+    found, notes = _legal(known, {key: st.query_params[key] for key in st.query_params})
+    for key, value in found.items():
+        put(known[key], value)
+    st.session_state[Keys.PINS], more = _pins(known, st.query_params.get_all("pin"))
+    st.session_state[Keys.NOTES] = notes + more
 
 
-MOST_PINS = 6
+def _legal(known: Mapping[str, AnyField], texts: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """The values that `texts` writes for known fields, made legal, and what had to be said about them."""
+    found, notes = {}, []
+    for key, text in texts.items():
+        if (field := known.get(key)) is None:
+            continue
+        try:
+            found[key] = field.parse(text)
+        except ValueError as problem:
+            found[key] = field.nearest(text)
+            notes.append(f"{problem} The link's value was replaced by {field.show(found[key])}.")
+    return found, notes
 
 
-def _load(field: AnyField, text: str) -> list[str]:
-    try:
-        put(field, field.parse(text))
-    except ValueError as problem:
-        used = field.nearest(text)
-        put(field, used)
-        return [f"{problem} The link's value was replaced by {field.write(used)}."]
-    return []
+def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Pinned states of a link, each written as the app itself would write it, and notes."""
+    pins: list[str] = []
+    notes: list[str] = []
+    for text in dict.fromkeys(texts):
+        values, wrong = _legal(known, dict(parse_qsl(text)))
+        if text and not values:
+            notes.append(f"Pinned state: “{text[:40]}” holds no settings and was left out.")
+            continue
+        notes += [f"Pinned state: {note}" for note in wrong]
+        written = {key: known[key].write(value) for key, value in values.items()}
+        pins.append(urlencode({k: t for k, t in written.items() if t != known[k].write(known[k].default)}))
+    if len(pins) > MOST_PINS:
+        notes.append(f"The link holds {len(pins)} pinned states; the first {MOST_PINS} are kept.")
+    return list(dict.fromkeys(pins))[:MOST_PINS], notes

@@ -100,7 +100,7 @@ def read_and_compute(get: Reader) -> Curves:
     try:
         sample = sources.read(get)
     except ValueError as problem:
-        return replace(compute(settings, None), bayesian_problem=str(problem))
+        return compute(settings, None, str(problem))
     return compute(settings, sample)
 
 
@@ -117,17 +117,20 @@ def with_tight(curves: Curves) -> Curves:
 
 
 @lru_cache(maxsize=256)
-def compute(settings: Settings, sample: Sample | None) -> Curves:
-    """All chosen curves; a problem of the Bayesian one is told, not raised, so that the others stand."""
+def compute(settings: Settings, sample: Sample | None, problem: str = "") -> Curves:
+    """All chosen curves; a problem of the Bayesian one (`problem`: with its sample) is told, so that the others stand.
+
+    Equal arguments give the same object: what is computed beside the page is kept under it.
+    """
     steps = step_grid(settings.steps, settings.log_steps)
     bounds = {key: _bound(key, settings, steps) for key in settings.methods}
     if settings.bayesian is None or sample is None:
-        return Curves(settings, steps, bounds)
+        return Curves(settings, steps, bounds, bayesian_problem=problem)
     try:
         scene = make_scene(settings.sigma, settings.bayesian, sample)
         found = _bayesian(settings.rate, settings.bayesian, scene, steps)
-    except ValueError as problem:
-        return Curves(settings, steps, bounds, bayesian_problem=str(problem))
+    except ValueError as unusable:
+        return Curves(settings, steps, bounds, bayesian_problem=str(unusable))
     return Curves(settings, steps, bounds, found, scene, sample)
 
 

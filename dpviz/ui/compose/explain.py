@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpviz.accounting.attack import attack_success
+from dpviz.accounting.bayesian import BayesianBound
 from dpviz.charts import numbers
 from dpviz.ui.compose.curves import NAMES, Curves
 from dpviz.ui.frame import Figure, Remark
@@ -115,8 +116,20 @@ def remarks(curves: Curves) -> list[Remark]:
         )
     if curves.tight is not None and curves.tight.reason:
         built.append(Remark(f"Tight interval: {curves.tight.reason}"))
+    if curves.bayesian is not None and _floor_binds(curves.bayesian):
+        built.append(
+            Remark(
+                f"Bayesian DP: the largest order tried (λ = {curves.bayesian.order[-1] - 1:.0f}) decides at T; with "
+                f"these orders ε_μ can not fall below {numbers.epsilon(float(curves.bayesian.floor[-1]))}."
+            )
+        )
     warning = tail_warning(curves)
     return [*built, Remark(warning, "note")] if warning else built
+
+
+def _floor_binds(found: BayesianBound) -> bool:
+    """Whether the orders' end, not the data, makes up most of ε_μ at T."""
+    return bool(found.at_grid_end[-1]) and float(found.floor[-1]) > 0.5 * float(found.epsilon[-1])
 
 
 def tail_warning(curves: Curves) -> str:
