@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _MOST_LOG = 230.0
-_LEAST_LOG_RATE = -690.0
+_LEAST_LOG_RATE = -230.0
 
 
 def solve_bayesian(

@@ -34,7 +34,7 @@ UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
 LARGEST_STEPS = 2.0**53
 _MOST_LOG = 230.0  # |ln σ| that is tried
-_LEAST_LOG_RATE = -690.0
+_LEAST_LOG_RATE = -230.0  # far below, R(α) ~ q² would underflow to 0 and seem free
 
 
 def solve(
@@ -168,7 +168,7 @@ def _noise_multiplier(problem: _Problem) -> float:
     start = math.log(_start(problem, "noise_multiplier") or 1.0)
     found = bracket(gap, start, towards=1.0, limit=_MOST_LOG)
     if found is None:
-        raise problem.no_answer("noise_multiplier", noise_multiplier=max(1.0, math.exp(start)))
+        raise problem.no_answer("noise_multiplier", noise_multiplier=1e6)
     if math.isinf(found[1]):
         return math.exp(found[0])
     sigma = math.exp(boundary(gap, *found, problem.tolerance))
@@ -232,6 +232,10 @@ def _delta(problem: _Problem) -> float:
     if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
         return 0.0
     found = float(problem.method.delta(**problem.known, epsilon=problem.target))
+    if not found < 1.0 and problem.fits(delta=0.5):  # an accountant whose δ(ε) shows less than its ε(δ)
+        start = bracket(lambda x: problem.gap(delta=math.exp(x)), -1.0, towards=1.0, limit=_MOST_LOG)
+        if start is not None:
+            found = math.exp(boundary(lambda x: problem.gap(delta=math.exp(x)), *start, problem.tolerance))
     if not found < 1.0:  # NaN too
         raise problem.no_answer("delta below 1", delta=0.5)
     return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta=value))
