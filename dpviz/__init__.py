@@ -23,10 +23,13 @@ from dpviz.accounting.bayesian_solve import solve_bayesian
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
+from dpviz.accounting.langevin import langevin_epsilon, langevin_noise_multiplier
+from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
+from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
 
 __version__ = "0.1.0"
@@ -38,6 +41,7 @@ __all__ = [
     "Filter",
     "Ledger",
     "Odometer",
+    "PowerSchedule",
     "SampledGaussian",
     "accountant",
     "asymptotic_last_order",
@@ -54,6 +58,9 @@ __all__ = [
     "delta",
     "epsilon",
     "gaussian_roc",
+    "langevin_epsilon",
+    "langevin_noise_multiplier",
+    "langevin_step_size",
     "odometer_epsilon",
     "profile_roc",
     "profile_success",
