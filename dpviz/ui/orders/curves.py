@@ -25,7 +25,7 @@ from dpviz.ui.state import Reader
 Array = npt.NDArray[np.float64]
 
 MOST_MOMENTS = 32  # the moments accountant's λ, as its authors computed them
-LEAVES = 2.0  # R(α)/α counts as off its plateau from this multiple on
+LEAVES = 2.0  # R(α)/α counts as off its plateau from this multiple on; the page says "doubled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ def _ratios(s: Settings, grid: Array) -> list[Series]:
     return [
         Series("renyi_improved", "exact", grid, _exact(s.sigma, s.rate, grid) / grid),
         Series("basic", "without sampling: 1/(2σ²)", grid, unsampled),
-        Series("plateau", "plateau ½q²(e^1/σ² − 1)", grid, np.full(grid.shape, _plateau(s.sigma, s.rate)), True),
+        Series("plateau", "plateau", grid, np.full(grid.shape, _plateau(s.sigma, s.rate)), True),
     ]
 
 

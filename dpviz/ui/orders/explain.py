@@ -7,7 +7,7 @@ import math
 from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
-from dpviz.ui.orders.curves import LEAVES, Orders, Series
+from dpviz.ui.orders.curves import Orders, Series
 
 
 def _order(alpha: float) -> str:
@@ -69,7 +69,8 @@ def _threshold_sentence(found: Orders) -> str:
         end = " (the last one shown)" if alpha == s.orders[-1] else ""
         parts.append(f"{s.name}: <b>ε ≤ {numbers.epsilon(value, up=True)}</b> at λ = {alpha - 1:.0f}{end}")
     lead = f"After <b>{numbers.steps(found.settings.steps)}</b> steps with noise of standard deviation "
-    return f"{lead}σ = {numbers.plain(found.settings.sigma)} whatever C is: " + "; ".join(parts) + "."
+    said = f"{lead}σ = {numbers.plain(found.settings.sigma)} whatever C is: " + "; ".join(parts) + "."
+    return said.replace("C = ", "C\u00a0=\u00a0")
 
 
 def _concentrated_sentence(found: Orders) -> str:
@@ -82,7 +83,7 @@ def _concentrated_sentence(found: Orders) -> str:
     end = "at every order shown" if math.isnan(found.leaves) else f"for α up to ω = <b>{_order(omega)}</b>"
     return (
         f"R(α) ≤ ρα with <b>ρ = {numbers.epsilon(rho, up=True)}</b> {end}: that is truncated concentrated DP. For all "
-        f"orders no ρ below 1/(2σ²) = <b>{numbers.plain(whole)}</b> will do: zCDP gains nothing from sampling."
+        f"orders no ρ below 1/(2σ²) = <b>{numbers.plain(whole, digits=4)}</b> will do: zCDP gains nothing from sampling."
     )
 
 
@@ -129,13 +130,13 @@ def figures(found: Orders) -> list[Figure]:
             *built,
             Figure("ρ of (ρ, ω)-tCDP", numbers.epsilon(rho, up=True), f"for α < {_order(omega)}"),
             Figure("ρ of zCDP", numbers.epsilon(0.5 / s.sigma / s.sigma, up=True), "1/(2σ²), as without sampling"),
-            Figure("Plateau left at", leaves, f"R(α)/α {LEAVES:.0f} times its value at α = 2"),
+            Figure("Plateau left at", leaves, "where R(α)/α has doubled"),
         ]
     return [
         *built,
         Figure("Closed form holds", closed, "of the orders shown"),
         Figure("Asymptotic lemma covers", lemma, "an approximation"),
-        Figure("Sampling stops helping at", leaves, f"R(α)/α {LEAVES:.0f} times its value at α = 2"),
+        Figure("Sampling stops helping at", leaves, "where R(α)/α has doubled"),
     ]
 
 
@@ -189,8 +190,8 @@ def formulas(found: Orders) -> list[tuple[str, str]]:
             built.append(
                 (
                     "Improved conversion (Canonne, Kamath, Steinke 2020)",
-                    r"\varepsilon = T R(\alpha) + \ln\tfrac{\alpha-1}{\alpha} - \tfrac{\ln\delta+\ln\alpha}{\alpha-1} = "
-                    rf"{tex(value - tail)} + ({tex(tail)}) = {tex(value)} \quad (\alpha = {tex(alpha)})",
+                    r"\varepsilon = T R(\alpha) + \ln\tfrac{\alpha-1}{\alpha} - \tfrac{\ln\delta+\ln\alpha}{\alpha-1}"
+                    rf" = {tex(value - tail)} + ({tex(tail)}) = {tex(value)} \quad (\alpha = {tex(alpha)})",
                 )
             )
         old, classic = found.moments
@@ -220,7 +221,8 @@ def formulas(found: Orders) -> list[tuple[str, str]]:
             (
                 "Asymptotic moment (Abadi et al. 2016, Lemma 3)",
                 r"\alpha_M(\lambda) \le \frac{q^2\lambda(\lambda+1)}{(1-q)\sigma^2} + "
-                r"O\!\left(\frac{q^3\lambda^3}{\sigma^3}\right),\quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \lambda\le\sigma^2\ln\tfrac1{q\sigma}",
+                r"O\!\left(\frac{q^3\lambda^3}{\sigma^3}\right),"
+                r"\quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \lambda\le\sigma^2\ln\tfrac1{q\sigma}",
             ),
         ]
     if s.view == "concentrated":
@@ -243,14 +245,14 @@ def tex(value: float) -> str:
 
 
 ASSUMPTIONS = """
-- **The mechanism:** Poisson sampling with probability q, Gaussian noise of standard deviation σ × sensitivity, adding
-  or removing one example; T equal steps. R(α) adds up over steps.
+- **The mechanism:** Poisson sampling with probability q, Gaussian noise of standard deviation σ × sensitivity;
+  one example is added or removed; T equal steps. R(α) adds up over steps.
 - **Every order gives a valid ε.** The best one is chosen afterwards, at no price: the bound holds at all orders at once.
 - **Exact** means to about 11 digits, for whole and fractional orders alike.
 - **The asymptotic moment** leaves out a term O(q³λ³/σ³) that has no known constant: it is dashed, and it is no bound,
   although over its range it was never found below the exact moment.
-- **The closed form** is drawn only where both conditions of Theorem 11, q ≤ 1/5 and σ ≥ 4 hold.
-- **zCDP:** the sampled Gaussian is 1/(2σ²)-zCDP, as without sampling, since sampling never hurts. The literature's
+- **The closed form** is drawn only where Theorem 11 holds: q ≤ 1/5, σ ≥ 4, and two conditions on α.
+- **zCDP:** the sampled Gaussian is 1/(2σ²)-zCDP, as without sampling, since sampling never hurts. The papers'
   "it is not zCDP" means: no smaller ρ holds at all orders, however small q is. tCDP asks for α < ω only, where it is small.
 - **Thresholds:** with fixed noise σ and all distances equal to C, Bayesian DP's cost is the moments accountant's at σ/C.
 """

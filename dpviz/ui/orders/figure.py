@@ -18,6 +18,7 @@ from dpviz.ui.orders.curves import Orders, Series, in_view
 from dpviz.ui.orders.settings import LOG_X, LOG_Y
 
 COLORS = {"C0": look.BLUE, "C1": look.ORANGE, "C2": look.GREEN, "asymptotic": look.MAUVE, "plateau": look.MAUVE}
+THRESHOLD_KEYS = ("C0", "C1", "C2")
 TITLES = {
     "epsilon": "ε at T by order",
     "divergence": "R(α) of one step",
@@ -32,7 +33,7 @@ def line(series: Series, *, faded: bool = False, tag: str = "") -> Line:
         name=f"{tag}: {series.name}" if tag else series.name,
         x=series.orders - 1.0,
         y=series.values,
-        family=series.key,
+        family="renyi_improved" if series.key in THRESHOLD_KEYS else series.key,
         faded=faded,
         approximate=series.approximate,
         color=COLORS.get(series.key),
@@ -76,15 +77,18 @@ def drawing(found: Orders, pinned: Sequence[Pinned[Orders]], points: Sequence[Po
 
 
 def _span(found: Orders, log_x: bool) -> tuple[float, float]:
-    """Orders from a tenth, or from well below the deciding one, to the largest asked for."""
+    """Orders around the deciding one, or from a tenth (where it is whole: from 1) to the largest asked for."""
     last = found.settings.largest
     if not log_x:
         return 0.0, last
     if found.settings.view == "thresholds":
         return 1.0, last
-    least, _ = found.exact.least() if found.settings.view == "epsilon" else (math.nan, 0.0)
-    first = 0.1 if math.isnan(least) else min(0.1, max((least - 1.0) / 5.0, 1e-4))
-    return first, last
+    least, value = found.exact.least()
+    if found.settings.view != "epsilon" or math.isnan(least):
+        return 0.1, last
+    # Where the curve is within a few times its minimum, and a third of a decade more.
+    near = found.exact.orders[found.exact.values <= 3.0 * value] - 1.0
+    return max(float(near[0]) / 2.0, 1e-4), min(2.0 * float(near[-1]), last)
 
 
 def _height(found: Orders, log_y: bool) -> tuple[float, float] | None:
@@ -111,7 +115,8 @@ def _decades(found: Orders, span: tuple[float, float]) -> tuple[float, float] | 
     if not values.size:
         return None
     low, high = float(values.min()), float(values.max())
-    return low / 2.0, max(high * 2.0, low * 20.0)
+    # Air above the curves for the name of the hatched region.
+    return low / 2.0, max(high * (30.0 if found.settings.view == "concentrated" else 4.0), low * 20.0)
 
 
 def _tight(found: Orders, span: tuple[float, float]) -> list[Band]:
@@ -125,14 +130,14 @@ def _tight(found: Orders, span: tuple[float, float]) -> list[Band]:
 
 def _regions(found: Orders) -> list[Region]:
     view = found.settings.view
-    if view == "thresholds" or found.settings.rate == 0.0:
+    if view not in ("divergence", "concentrated") or found.settings.rate == 0.0:
         return []
     if view == "concentrated":
         if math.isnan(found.leaves):
             return []
         return [Region(found.leaves - 1.0, math.inf, f"off the plateau from λ = {numbers.plain(found.leaves - 1)}")]
     if math.isnan(found.closed_last):
-        return [Region(-math.inf, math.inf, "closed form holds nowhere")] if view == "divergence" else []
+        return [Region(-math.inf, math.inf, "closed form holds nowhere")]
     last = found.closed_last - 1.0
     if last >= found.settings.largest:
         return []
