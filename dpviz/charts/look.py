@@ -48,6 +48,12 @@ FAMILIES: dict[str, Style] = {
     "strong": Style(MAUVE),
     "basic": Style(GREY, width=2.0),
     "tight": Style("#808080", width=1.5),
+    # What one may stop at any time, or within a budget: all but solid.
+    "odometer": Style(BLUE, "24px,4px", 2.75),
+    "odometer_other": Style(BLUE, "longdashdot", 2.0),
+    "filter": Style(ORANGE, "24px,4px", 2.5),
+    "rogers": Style(MAUVE, "24px,4px"),
+    "budget": Style(GREY, "longdashdot", 1.5),
 }
 
 

@@ -156,4 +156,9 @@ PAGES = (
         "Compose: how does ε grow with steps?",
         "Moments accountant, Rényi bounds, strong composition and Bayesian DP on synthetic and measured gradients.",
     ),
+    (
+        "pages/budget.py",
+        "Budget: may I stop when I like?",
+        "Privacy filters and odometers beside what must be planned; a budget to spend by hand; adaptive policies.",
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dpviz.ui import mechanism, sources
+from dpviz.ui.budget import settings as budget
+from dpviz.ui.budget.presets import PRESETS as BUDGET_PRESETS
 from dpviz.ui.compose import settings as compose
 from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
@@ -14,7 +16,11 @@ from dpviz.ui.presets import Preset
 from dpviz.ui.shared import IMAGE
 
 # Page key → the presets its sidebar offers.
-PRESETS: dict[str, tuple[Preset, ...]] = {"compose": COMPOSE_PRESETS, "orders": ORDERS_PRESETS}
+PRESETS: dict[str, tuple[Preset, ...]] = {
+    "compose": COMPOSE_PRESETS,
+    "orders": ORDERS_PRESETS,
+    "budget": BUDGET_PRESETS,
+}
 PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
 PRESET = Choice(
@@ -24,4 +30,11 @@ PRESET = Choice(
     options={"": "none"} | {key: preset.name for key, preset in PRESET_BY_KEY.items()},
 )
 
-FIELDS: tuple[Field[Any], ...] = (*mechanism.FIELDS, *compose.FIELDS, *orders.FIELDS, *sources.FIELDS, IMAGE)
+FIELDS: tuple[Field[Any], ...] = (
+    *mechanism.FIELDS,
+    *compose.FIELDS,
+    *orders.FIELDS,
+    *budget.FIELDS,
+    *sources.FIELDS,
+    IMAGE,
+)

@@ -1,0 +1,1 @@
+"""The Budget page: may I stop when I like?"""

@@ -1,0 +1,63 @@
+"""Blocks of equal steps as one setting, short enough for a link: "1x0.01024x980~2x0.01x500"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.charts import numbers
+from dpviz.ui.fields import Field
+from dpviz.ui.mechanism import RATE, SIGMA, STEPS
+
+MOST_BLOCKS = 24
+
+
+class Block(NamedTuple):
+    """σ, q, and how many such steps."""
+
+    sigma: float
+    rate: float
+    steps: int
+
+    @property
+    def mechanism(self) -> SampledGaussian:
+        return SampledGaussian(self.sigma, self.rate)
+
+    @property
+    def words(self) -> str:
+        said = f"{numbers.steps(self.steps)} step{'' if self.steps == 1 else 's'}"
+        return f"{said} at σ = {numbers.plain(self.sigma)}, q = {numbers.plain(self.rate)}"
+
+
+@dataclass(frozen=True)
+class Blocks(Field[tuple[Block, ...]]):
+    """Blocks in the order in which they were spent."""
+
+    def parse(self, text: str) -> tuple[Block, ...]:
+        found = tuple(self._block(part) for part in text.split("~") if part)
+        if len(found) > MOST_BLOCKS:
+            raise ValueError(f"{self.label}: {len(found)} are too many; at most {MOST_BLOCKS} fit a link.")
+        return found
+
+    def _block(self, text: str) -> Block:
+        parts = text.split("x")
+        if len(parts) != 3:
+            raise ValueError(f"{self.label}: “{text[:40]}” is not σ x q x steps; try 1x0.01x500.")
+        return Block(SIGMA.parse(parts[0]), RATE.parse(parts[1]), int(STEPS.parse(parts[2])))
+
+    def write(self, value: tuple[Block, ...]) -> str:
+        return "~".join(f"{SIGMA.write(b.sigma)}x{RATE.write(b.rate)}x{STEPS.write(b.steps)}" for b in value)
+
+    def show(self, value: tuple[Block, ...]) -> str:
+        return f"{len(value)} block{'' if len(value) == 1 else 's'}"
+
+    def nearest(self, text: str) -> tuple[Block, ...]:
+        """The blocks that can be read, in order, as many as are allowed."""
+        found = []
+        for part in text.split("~"):
+            try:
+                found.append(self._block(part))
+            except ValueError:
+                continue
+        return tuple(found[:MOST_BLOCKS])
