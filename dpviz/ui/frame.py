@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
+from plotly.basedatatypes import BaseFigure
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.export import export_config
@@ -190,9 +191,23 @@ def _chart(study: Study[R], result: R) -> None:
 def plot(drawing: Drawing, *, key: str) -> None:
     """One chart, with its text for readers and its remarks."""
     config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
-    st.plotly_chart(drawing.figure, key=f"{key}.chart", config=config, alt=drawing.alt)
+    st.plotly_chart(_Checked(drawing.figure), key=f"{key}.chart", config=config, alt=drawing.alt)
     for remark in drawing.remarks:
         page.remark(*remark)
+
+
+class _Checked(BaseFigure):  # type: ignore[misc]
+    """A figure that Plotly does not check again: checking every number takes longer than all else in a rerun.
+
+    `dpviz.charts` builds them from plain lists, and its tests do the checking.
+    """
+
+    def __init__(self, figure: dict[str, Any]) -> None:
+        object.__setattr__(self, "_figure", figure)
+
+    def to_dict(self) -> dict[str, Any]:
+        figure: dict[str, Any] = self._figure
+        return figure
 
 
 def _pinned(study: Study[R]) -> list[Pinned[R]]:

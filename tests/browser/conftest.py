@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -71,7 +72,9 @@ def page(
         route.abort()
 
     def listen(message: ConsoleMessage) -> None:
-        if message.type == "error":
+        # Streamlit looks for its server below a page's own address first, and finds it above on the second try.
+        probing = re.search(r"/\w+/_stcore/(health|host-config)$", message.location.get("url", ""))
+        if message.type == "error" and not probing:
             console_errors.append(message.text)
 
     context = browser.new_context(
