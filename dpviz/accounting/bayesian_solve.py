@@ -21,9 +21,11 @@ from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, nudged, size_of_gap
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _MOST_LOG = 230.0
+_AROUND: Index = np.array([-4, -1, 0, 1, 4])  # places in the list of orders, from the one that decided last
 _LEAST_LOG_RATE = -230.0
 
 
@@ -98,15 +100,18 @@ class _Problem:
 
     def gap(self, **unknown: float) -> float:
         """`size_of_gap` at the best order near the last one: every order bounds ε_μ, so a few of them are safe."""
+        last = self.orders.size - 1
+        tried = np.round(np.geomspace(1, last + 1, 6)).astype(np.intp) - 1 if self._best is None else self._near()
         while True:
-            first, last = 0, self.orders.size
-            if self._best is not None:
-                first, last = max(self._best - 2, 0), min(self._best + 3, last)
-            epsilon, order = self._epsilon(self.orders[first:last], unknown)
-            before, self._best = self._best, int(np.searchsorted(self.orders, order))
-            at_end = (self._best == first > 0) or (self._best == last - 1 < self.orders.size - 1)
-            if before is None or not at_end or self._best == before:
+            epsilon, order = self._epsilon(self.orders[np.unique(tried)], unknown)
+            found = int(np.searchsorted(self.orders, order))
+            if found == self._best:
                 return size_of_gap(epsilon, self.target)
+            self._best = found
+            tried = self._near()
+
+    def _near(self) -> Index:
+        return np.clip((self._best or 0) + _AROUND, 0, self.orders.size - 1)
 
     def check_floor(self) -> None:
         """Refuse a target below ln(1/(δ_μ − Γ))/λ_max, which the largest order charges for doing nothing."""

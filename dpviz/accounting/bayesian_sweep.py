@@ -12,6 +12,7 @@ in practice: were it not so the answer would only be larger, for every order giv
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ Index = npt.NDArray[np.intp]
 
 _BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
 _STRIDES = (8, 2, 1)
+_LED = 7  # rows that share one search from afar
 _TOO_LARGE = 1e270
 
 
@@ -74,44 +76,62 @@ class BayesianSweep(Estimator):
         total = _validate.scalar("steps", _validate.steps(steps, minimum=1))
         delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, self.failure, 1.0))
         slack = -math.log(delta - self.failure)
-        rows, last = np.arange(self.noise.size), self.orders.size - 1
+        rows = np.arange(self.noise.size)
         means: dict[tuple[int, int], tuple[float, float, float]] = {}
         value = np.full((rows.size, self.orders.size), np.inf)
 
-        def look(wanted_rows: Index, column: int) -> None:
-            fresh = np.array([r for r in wanted_rows.tolist() if (r, column) not in means], dtype=np.intp)
-            if fresh.size:
-                answer = self._means(fresh, column, total)
-                value[fresh, column] = (answer.upper + slack) / self.orders[column]
-                facts = zip(answer.upper, answer.largest_share, answer.effective_size, strict=True)
-                means.update({(int(r), column): fact for r, fact in zip(fresh, facts, strict=True)})
+        def look(wanted_rows: Index, columns: Index) -> None:
+            for column in np.unique(columns).tolist():
+                asked = wanted_rows[columns == column]
+                fresh = asked[np.isinf(value[asked, column])]
+                if fresh.size:
+                    answer = self._means(fresh, column, total)
+                    value[fresh, column] = (answer.upper + slack) / self.orders[column]
+                    facts = zip(answer.upper, answer.largest_share, answer.effective_size, strict=True)
+                    means.update({(int(r), column): fact for r, fact in zip(fresh, facts, strict=True)})
 
-        for column in np.unique(np.round(np.geomspace(1, last + 1, 6)).astype(np.intp) - 1).tolist():
-            look(rows, column)
-        best = value.argmin(axis=1)
-        for stride in _STRIDES:
-            walking = rows
-            while walking.size:
-                for step in (-stride, stride):
-                    wanted = np.clip(best[walking] + step, 0, last)
-                    for column in np.unique(wanted).tolist():
-                        look(walking[wanted == column], column)
-                found = value[walking].argmin(axis=1)
-                moved = found != best[walking]
-                best[walking] = found
-                walking = walking[moved]
+        best = self._search(rows, value, look)
+        last = self.orders.size - 1
         facts = np.array([means[row, column] for row, column in zip(rows.tolist(), best.tolist(), strict=True)])
         finite = np.isfinite(facts[:, 0])
         share = np.where(finite, facts[:, 1], np.nan)
         return BayesianBound(
             epsilon=np.maximum(value[rows, best], 0.0),
-            order=self.orders[best] + 1.0,
+            order=np.asarray(self.orders[best] + 1.0, dtype=np.float64),
             at_grid_end=(best == 0) | (best == last),
             floor=np.full(rows.size, max(slack / float(self.orders[-1]), 0.0)),
             largest_share=share,
             effective_size=np.where(finite, facts[:, 2], np.nan),
             tail_dominated=share > 0.5,
         )
+
+    def _search(self, rows: Index, value: Array, look: Callable[[Index, Index], None]) -> Index:
+        """Each row's best order: some rows search from afar, the others start where their neighbour ended."""
+        last = self.orders.size - 1
+        best = np.zeros(rows.size, dtype=np.intp)
+        leaders = rows[_LED // 2 :: _LED] if rows.size > _LED else rows
+        for column in np.unique(np.round(np.geomspace(1, last + 1, 6)).astype(np.intp) - 1).tolist():
+            look(leaders, np.full(leaders.size, column, dtype=np.intp))
+        best[leaders] = value[leaders].argmin(axis=1)
+        for stride in _STRIDES:
+            self._downhill(leaders, stride, best, value, look)
+        nearest: Index = np.abs(rows[:, None] - leaders[None, :]).argmin(axis=1)
+        best = np.asarray(best[leaders[nearest]], dtype=np.intp)
+        look(rows, best)
+        self._downhill(rows, 1, best, value, look)
+        return best
+
+    def _downhill(
+        self, rows: Index, stride: int, best: Index, value: Array, look: Callable[[Index, Index], None]
+    ) -> None:
+        """Walk in strides until no row's neighbours are lower; `best` is changed in place."""
+        while rows.size:
+            for step in (-stride, stride):
+                look(rows, np.clip(best[rows] + step, 0, self.orders.size - 1))
+            found = value[rows].argmin(axis=1)
+            moved = found != best[rows]
+            best[rows] = found
+            rows = rows[moved]
 
     def _means(self, rows: Index, column: int, steps: float) -> LogMeans:
         """ln[mean x + τ·std x] at one order for several noise levels."""

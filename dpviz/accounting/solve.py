@@ -262,8 +262,8 @@ def _start(problem: _Problem, for_: str) -> float | None:
 
 def nudged(value: float, direction: float, fits: Callable[[float], bool]) -> float:
     """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
-    for k in range(48):
+    for k in range(16):
         if fits(value):
             return value
-        value *= 1.0 + direction * 2.0**-52 * 2.0**k
+        value *= 1.0 + direction * 2.0**-52 * 8.0**k
     raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant
