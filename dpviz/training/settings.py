@@ -38,7 +38,7 @@ class RunSettings:
         policy: "fixed", "adaptive_noise", "adaptive_batch" or "fine_tuning" (`dpviz.accounting.policies`).
         optimiser: "sgd" or "adam", for dp_sgd and sgd.
         learning_rate: Step size; of dp_sgld and dp_sghmc the first step size η₁ of Li et al. 2019, Algorithm 1.
-        learning_rate_end: Share of the step size that is left at the plan's end, reached in a straight line; 1 keeps it.
+        learning_rate_end: Share of the step size that is left at the plan's end, reached in a line; 1 keeps it.
         momentum: Of SGD, in [0, 1).
         step_exponent: p of η_t = η₁ t^(−p) for dp_sgld and dp_sghmc: 1/3, or 0 for a fixed step.
         friction: β of dp_sghmc, in (0, 1].

@@ -1,0 +1,175 @@
+"""All accountants of a live run, fed one mechanism at a time, and the same numbers from a run's record.
+
+>>> from dpviz.training.settings import RunSettings
+>>> accounts = LiveAccounts(RunSettings(), examples=10_000)
+>>> accounts.step(SampledGaussian(2.0, 0.1), None)
+>>> sorted(accounts.epsilons())
+['moments', 'odometer', 'renyi']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import Ledger
+from dpviz.accounting.filter import Filter
+from dpviz.accounting.mechanism import Run, SampledGaussian
+from dpviz.accounting.odometer import PAPER_ORDERS, Odometer
+from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.training.bayesian_account import BayesianAccount
+from dpviz.training.plan import mechanism_at
+from dpviz.training.settings import RunSettings
+
+Charge = tuple[float, float, int]
+
+
+def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
+    """What the first step is planned to release."""
+    return mechanism_at(settings, 1, examples)
+
+
+def adaptive(settings: RunSettings) -> bool:
+    """Whether private counts decide about mechanisms, not only about when to stop."""
+    return settings.policy != "fixed"
+
+
+def budget_filter(settings: RunSettings) -> Filter:
+    """The filter of `filter_epsilon`.
+
+    Where the mechanisms depend on what was seen, δ is shared out over few orders (`Filter`, union); else the filter is
+    as fine as the Rényi accountant, and never refuses before that reads the budget.
+    """
+    if settings.filter_epsilon is None:
+        raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
+    if adaptive(settings):
+        return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, orders=PAPER_ORDERS, union=True)
+    return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, conversion="improved")
+
+
+def renyi_accountant(settings: RunSettings) -> Renyi:
+    """The page's Rényi accountant; a fourth of its orders where every step has another σ, 1 ms a step instead of 4."""
+    changing = settings.langevin and settings.step_exponent > 0.0
+    return Renyi(order_values=DEFAULT_ORDERS[::4]) if changing else Renyi()
+
+
+class LiveAccounts:
+    """What a run has spent, by every accountant; about half a millisecond a step.
+
+    Attributes:
+        budget: The filter, None without a budget.
+        bayesian: The Bayesian account, None if it was not asked for.
+        charges: Number of mechanisms charged, counts included.
+    """
+
+    def __init__(self, settings: RunSettings, *, examples: int) -> None:
+        self.delta = settings.delta
+        self._ledgers = {"moments": Ledger(Moments()), "renyi": Ledger(renyi_accountant(settings))}
+        self._odometer = Odometer(delta=settings.delta)
+        self.budget = None if settings.filter_epsilon is None else budget_filter(settings)
+        self.bayesian = None
+        if settings.bayesian:
+            self.bayesian = BayesianAccount(
+                total_steps=settings.steps,
+                delta_mu=settings.delta_mu,
+                failure=settings.estimator_failure,
+                max_grad_norm=settings.max_grad_norm,
+            )
+        self.charges = 0
+        self.examples = examples
+
+    def allows(self, mechanism: SampledGaussian, count: int = 1) -> bool:
+        """Whether the budget has room; always without one."""
+        return self.budget is None or self.budget.allows(mechanism, count)
+
+    def reserve(self, mechanism: SampledGaussian) -> None:
+        """Take one mechanism from the budget, before it runs.
+
+        Raises:
+            BudgetExceeded: if it does not fit.
+        """
+        if self.budget is not None:
+            self.budget.spend(mechanism)
+
+    def step(self, mechanism: SampledGaussian, distances: npt.ArrayLike | None) -> None:
+        """A training step that ran, with its pair distances if Bayesian accounting is on."""
+        self._charge(mechanism)
+        if self.bayesian is not None:
+            self.bayesian.charge(mechanism, () if distances is None else distances)
+
+    def count(self, mechanism: SampledGaussian) -> None:
+        """A private count that was taken."""
+        self._charge(mechanism)
+        if self.bayesian is not None:
+            self.bayesian.charge_certain(mechanism)
+
+    def _charge(self, mechanism: SampledGaussian) -> None:
+        for ledger in self._ledgers.values():
+            ledger.spend(mechanism)
+        self._odometer.spend(mechanism)
+        self.charges += 1
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Everything charged, in order, equal neighbours merged."""
+        return self._ledgers["renyi"].runs
+
+    def epsilons(self) -> dict[str, float]:
+        """ε of everything charged so far, by each accountant."""
+        found = {name: float(ledger.bound(self.delta).epsilon) for name, ledger in self._ledgers.items()}
+        found["odometer"] = self._odometer.epsilon()
+        if self.bayesian is not None:
+            found["bayesian"] = self.bayesian.epsilon()
+        return found
+
+
+def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
+    """[[σ, q, count], …]: equal neighbours merged, in order."""
+    found: list[list[float]] = []
+    for one in mechanisms:
+        if found and found[-1][0] == one.noise_multiplier and found[-1][1] == one.sample_rate:
+            found[-1][2] += 1
+        else:
+            found.append([one.noise_multiplier, one.sample_rate, 1])
+    return found
+
+
+def encoded_runs(runs: Sequence[Run]) -> list[list[float]]:
+    return [[mechanism.noise_multiplier, mechanism.sample_rate, count] for mechanism, count in runs]
+
+
+def decoded(stored: Iterable[Sequence[float]]) -> list[SampledGaussian]:
+    """The mechanisms of `encoded`, one by one."""
+    return [SampledGaussian(sigma, rate) for sigma, rate, count in stored for _ in range(int(count))]
+
+
+def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, float]]]:
+    """Every ε of a run again, from the mechanisms and distances that its events hold and nothing else.
+
+    Args:
+        events: All events of one run, in order, as emitted or as read back from JSON.
+
+    Returns:
+        (step, ε by accountant) for each training step.
+    """
+    accounts: LiveAccounts | None = None
+    found = []
+    for event in events:
+        if event["kind"] == "started":
+            settings = RunSettings.from_json(event["settings"])
+            accounts = LiveAccounts(settings, examples=event["examples"])
+        if accounts is None:
+            continue
+        if event["kind"] == "count":
+            accounts.count(SampledGaussian(*event["mechanism"][:2]))
+        elif event["kind"] == "replanned" and accounts.bayesian is not None:
+            accounts.bayesian.replan(event["total_steps"])
+        elif event["kind"] == "step":
+            distances = event["distances"]
+            for at, mechanism in enumerate(decoded(event["mechanisms"])):
+                accounts.step(mechanism, distances[at] if distances is not None else None)
+                found.append((event["first"] + at, accounts.epsilons()))
+    return found

@@ -1,0 +1,120 @@
+"""What every method has in common: `init(parameters) → state`, `step(state, batch) → (state, info)`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+
+from dpviz import _validate
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training.flat import flatten
+from dpviz.training.per_example import PerExample
+from dpviz.training.sampling import Batch
+from dpviz.training.settings import RunSettings
+
+Tensor = torch.Tensor
+
+
+class Info(NamedTuple):
+    """What one step did. Tensors stay on the device: reading them is left to whoever wants to wait.
+
+    Attributes:
+        mechanism: What the step released, from its own noise and batch; None if it is not private.
+        batch_size, expected: Real and expected number of examples.
+        losses: Of each example, (b,); padding beyond `batch_size`.
+        norms: Gradient norms, (b,), likewise; None where they are not known.
+        distances: Of disjoint pairs of clipped gradients, float64 (p,); None if not asked for.
+        step_size: Learning rate.
+        signal, noise: Lengths of the sum before the noise and of the noise on the sum; None unless asked for.
+    """
+
+    mechanism: SampledGaussian | None
+    batch_size: int
+    expected: float
+    losses: Tensor
+    norms: Tensor | None
+    distances: Tensor | None
+    step_size: float
+    signal: Tensor | None = None
+    noise: Tensor | None = None
+
+
+class State(NamedTuple):
+    """Of any method.
+
+    Attributes:
+        parameters: θ, (p,): the network's own memory, written in place.
+        momentum: (p,).
+        second: Adam's second moment, (p,); (0,) for the others.
+        step: Steps taken.
+        noise_multiplier: σ of the coming steps; a policy may replace it. Langevin methods do not read it.
+    """
+
+    parameters: Tensor
+    momentum: Tensor
+    second: Tensor
+    step: int
+    noise_multiplier: float
+
+
+class Gradient(NamedTuple):
+    """The clipped sum of a batch and what was seen on the way."""
+
+    total: Tensor  # (p,)
+    losses: Tensor
+    norms: Tensor
+    distances: Tensor | None
+
+
+class Method(ABC):
+    """One way to train.
+
+    Args:
+        engine: Per-example gradients of the network whose parameters `init` gets.
+        settings: Step sizes, C and the like.
+        examples: N.
+        noise: Where noise comes from, on the device of the parameters.
+
+    Attributes:
+        watch: Whether steps should measure `Info.signal` and `Info.noise` (slow motion).
+        pairs: Disjoint pairs whose distances each step measures; 0 for none.
+    """
+
+    def __init__(self, engine: PerExample, settings: RunSettings, *, examples: int, noise: torch.Generator) -> None:
+        self.engine, self.settings, self.examples, self.generator = engine, settings, examples, noise
+        self.watch = False
+        self.pairs = settings.pairs if settings.bayesian else 0
+
+    def init(self, parameters: Tensor) -> State:
+        """The state before the first step; `parameters` is kept and written into."""
+        _validate.noise_multiplier(self.settings.noise_multiplier)
+        second = torch.zeros_like(parameters) if self.settings.optimiser == "adam" else parameters.new_zeros(0)
+        return State(parameters, torch.zeros_like(parameters), second, 0, self.settings.noise_multiplier)
+
+    @abstractmethod
+    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
+        """One step on one batch, which may be empty: the noise is added and counted all the same."""
+
+    def clipped_sum(self, batch: Batch) -> Gradient:
+        """Σ clipped g_i: one example changes it by at most C."""
+        wanted = min(self.pairs, batch.size // 2)
+        pairs = None
+        if wanted:
+            # The batch comes in random order: neighbours are disjoint random pairs, and the first ones share a chunk.
+            first = torch.arange(0, 2 * wanted, 2)
+            pairs = (first, first + 1)
+        found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
+        return Gradient(flatten(found.sums), found.losses, found.norms, found.distances)
+
+    def noise_like(self, vector: Tensor, std: float) -> Tensor:
+        """N(0, std²) in every entry."""
+        drawn = torch.randn(vector.shape, generator=self.generator, device=vector.device, dtype=vector.dtype)
+        return drawn.mul_(std)
+
+    def prior_gradient(self, parameters: Tensor) -> Tensor | None:
+        """∇(−log p(θ))/N of a Gaussian prior; None without one. It knows no data, so it costs no privacy."""
+        if self.settings.prior_std == 0.0:
+            return None
+        return parameters / (self.settings.prior_std**2 * self.examples)
