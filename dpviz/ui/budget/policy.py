@@ -15,15 +15,16 @@ from dpviz.accounting.policy_course import Course, Scenario, policy_course
 from dpviz.charts import look, numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
-from dpviz.charts.marks import Column, Line, Point
+from dpviz.charts.marks import Column, Floor, Line, Point
 from dpviz.ui import mechanism
 from dpviz.ui.budget import settings as fields
-from dpviz.ui.budget.view import PLOTLY, Array, Result, epsilon, footer, header, tex
+from dpviz.ui.budget.view import PLOTLY, Array, Result, budget_range, epsilon, footer, header, tex
 from dpviz.ui.compose.settings import LOG_Y
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Figure, Remark
 from dpviz.ui.state import Reader
 
 COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
+NAMES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
 TITLES = {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": "accuracy (assumed)"}
 
@@ -101,10 +102,10 @@ class Policies(Result):
     def sentence(self) -> str:
         s = self.settings
         if not self.courses:
-            return "No policy is switched on: switch one on under Scenario."
+            return "No policy is switched on: switch one on beside the chart."
         said = []
         for key, course in self.courses.items():
-            name = fields.POLICIES.options[key]
+            name = NAMES[key]
             length = int(course.epochs[-1])
             said.append(
                 f"{name} <b>{length}</b> epoch{'' if length == 1 else 's'} (ε ≤ "
@@ -120,7 +121,7 @@ class Policies(Result):
     def lines(self, tag: str = "") -> list[Line]:
         built = []
         for key, course in self.courses.items():
-            name = fields.POLICIES.options[key]
+            name = NAMES[key]
             built.append(
                 Line(
                     key=f"{tag}.{key}",
@@ -142,8 +143,7 @@ class Policies(Result):
             if isinstance(other, Policies) and other.settings.shown == s.shown:
                 drawn += other.lines(name)
         end = max((float(c.epochs[-1]) for c in self.courses.values()), default=1.0)
-        if s.shown == "epsilon" and s.target is not None:
-            drawn.append(Line("budget", "budget", [0.0, max(end, 1.0)], [s.target, s.target], "budget"))
+        budget = s.target if s.shown == "epsilon" else None
         built = line_figure(
             drawn,
             x_title="epochs",
@@ -152,22 +152,31 @@ class Policies(Result):
             x_hover="%{x:,d} epochs",
             points=[p for p in points if s.shown == "epsilon" and p.x <= end],
             second_reading="attack" if s.shown == "epsilon" else None,
+            floors=[] if budget is None else [Floor(budget, "budget", "budget")],
             x_range=(0.0, max(end, 1.0)),
+            y_range=None if budget is None else budget_range(drawn, budget, s.log_y),
             height=CHART_HEIGHT,
         )
         said = alt_text(drawn, x_name="epochs", y_name=TITLES[s.shown], lower="lowest")
         return Drawing(built.figure, said, [Remark(t) for t in built.remarks])
 
     def figures(self) -> list[Figure]:
+        s = self.settings
         built = [
             Figure(
-                fields.POLICIES.options[key].capitalize(),
+                NAMES[key].capitalize(),
                 f"{int(course.epochs[-1])} epochs",
                 f"accuracy {100 * course.accuracy[-1]:.1f} % (assumed); {ENDS[course.ended]}",
             )
             for key, course in self.courses.items()
         ]
-        return [*built, *[Figure("–", "–")] * (4 - len(built))] if built else []
+        if s.target is None:
+            built.append(Figure("Account", "odometer", f"δ = {numbers.delta(s.delta)}; holds at any stop"))
+        else:
+            built.append(
+                Figure("Budget ε", numbers.plain(s.target, digits=4), f"filter at δ = {numbers.delta(s.delta)}")
+            )
+        return built[:4]
 
     def remarks(self) -> list[Remark]:
         s = self.settings
@@ -194,7 +203,7 @@ class Policies(Result):
             marks = np.unique(np.round(np.linspace(0, last, min(11, last + 1))).astype(int))
             rows += [
                 {
-                    "policy": fields.POLICIES.options[key],
+                    "policy": NAMES[key],
                     "epoch": int(e),
                     "σ": numbers.plain(course.noise_multiplier[e], digits=4),
                     "batch": numbers.steps(course.batch_size[e]),
@@ -249,7 +258,7 @@ class Policies(Result):
                 "from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Setting",
                 "from dpviz.accounting.policy_course import Scenario, policy_course",
                 "\npolicies = {",
-                *(f"    {fields.POLICIES.options[key]!r}: {s.source(key)}," for key in self.courses),
+                *(f"    {NAMES[key]!r}: {s.source(key)}," for key in self.courses),
                 "}",
                 f"scenario = Scenario(size={c.size}, top={c.top!r}, pace={c.pace!r}, seed={c.seed})",
                 f"settings = dict(delta={s.delta!r}, target_epsilon={s.target!r}, most_epochs={s.epochs}, "

@@ -16,13 +16,13 @@ _STEPS = "98 steps an epoch"
 PRESETS = (
     Preset(
         key="fo1b",
-        name="Filters, Fig. 1(b): budget consumed",
+        name="Filters, Fig. 1(b): budgets",
         values={**_BASE, "bview": "policy", "beps": "8.22", "bpol": "fixed.noise.batch", "bepochs": "400"},
         note=f"{_PAPER}, §5.1: σ = 1, batch 512 of 50 000, δ = 1e-6; {_ADAPTIVE}{_ASSUMED}",
     ),
     Preset(
         key="fo1c",
-        name="Filters, Fig. 1(c): noise over epochs",
+        name="Filters, Fig. 1(c): noise",
         values={
             **_BASE,
             "bview": "policy",
@@ -35,7 +35,7 @@ PRESETS = (
     ),
     Preset(
         key="fo1d",
-        name="Filters, Fig. 1(d): batch over epochs",
+        name="Filters, Fig. 1(d): batch",
         values={
             **_BASE,
             "bview": "policy",

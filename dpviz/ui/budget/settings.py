@@ -11,7 +11,9 @@ VIEW = Choice(
     key="bview",
     label="View",
     default="stop",
-    options={"stop": "Stop when I like", "spend": "Spend by hand", "policy": "Policies"},
+    options={"stop": "Stop", "spend": "Spend", "policy": "Policies"},
+    help="Stop: what stopping whenever one likes costs. Spend: a budget spent by hand, block by block. Policies: noise "
+    "or batch adapted while training.",
 )
 TARGET = Number(
     key="beps",
@@ -67,9 +69,9 @@ POLICIES = Several(
     key="bpol",
     label="Policies",
     default=("fixed", "noise", "batch"),
-    options={"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"},
-    help="Fixed: the settings as they are. Adaptive noise, batch: every 10 epochs a private count decides. "
-    "Fine-tuning: starts at twice the noise, and lowers it after every epoch without a significant rise.",
+    options={"fixed": "fixed", "noise": "noise", "batch": "batch", "tune": "tuning"},
+    help="Fixed: the settings as they are. Noise, batch: every 10 epochs a private count decides. "
+    "Tuning: starts at twice the noise, and lowers it after every epoch without a significant rise.",
 )
 SHOWN = Choice(
     key="bshow",

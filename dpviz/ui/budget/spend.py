@@ -17,11 +17,22 @@ from dpviz.accounting.tight import TightResult, tight_epsilon_of_runs
 from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
-from dpviz.charts.marks import Line, Point, Region
+from dpviz.charts.marks import Floor, Line, Point, Region
 from dpviz.ui import mechanism
 from dpviz.ui.budget import settings as fields
 from dpviz.ui.budget.blocks import Block
-from dpviz.ui.budget.view import NUMPY, PLOTLY, Array, Result, epsilon, footer, header, odometer_formula, tex
+from dpviz.ui.budget.view import (
+    NUMPY,
+    PLOTLY,
+    Array,
+    Result,
+    budget_range,
+    epsilon,
+    footer,
+    header,
+    odometer_formula,
+    tex,
+)
 from dpviz.ui.compose.settings import LOG_Y
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Figure, Remark
 from dpviz.ui.state import Reader
@@ -132,7 +143,6 @@ class Spend(Result):
         for name, other in pinned:
             if isinstance(other, Spend):
                 drawn += other.lines(name)
-        drawn.append(Line("budget", "budget", [0.0, end], [s.target, s.target], "budget"))
         asked = float(self.steps[-1]) + s.coming.steps
         refused = self.left < s.coming.steps
         # The hatched part is what the coming block would need beyond the budget: at least a sliver, to be seen.
@@ -145,7 +155,9 @@ class Spend(Result):
             x_kind="steps",
             x_hover="%{x:,d} steps",
             regions=[Region(end if end > 1.0 or self.runs else 0.0, math.inf, "refused")] if refused else [],
+            floors=[Floor(s.target, "budget", "budget")],
             x_range=(0.0, stop),
+            y_range=budget_range(drawn, s.target, s.log_y),
             second_reading="attack",
             height=CHART_HEIGHT - 40,
         )

@@ -103,9 +103,6 @@ def _remove(index: int) -> None:
 
 
 def _scenario_controls() -> None:
-    if state.get(settings.VIEW) != "policy":
-        page.remark("The scenario belongs to the view Policies.")
-        return
     controls.number(settings.TOP)
     controls.number(settings.PACE)
     left, right = st.columns(2, gap="small")
@@ -119,6 +116,8 @@ def _scenario_controls() -> None:
 
 def _show_controls() -> None:
     view = state.get(settings.VIEW)
+    if view == "policy":
+        _scenario_controls()
     if view == "stop":
         controls.several(settings.CURVES)
         controls.flag(LOG_X)
@@ -177,7 +176,7 @@ ASSUMPTIONS = """
   like a step. A rise by 3 × 100 or more is significant, measured from the last count (0 before the first). An epoch has
   N ÷ batch steps, rounded up. Noise is raised, or the batch lowered, only while the filter would still let pass 50
   epochs.
-- **Accuracy in Policies is assumed:** each epoch covers a share (Pace) of the way to the accuracy under Scenario, less
+- **Accuracy in Policies is assumed:** each epoch covers a share (Pace) of the way to the accuracy set under Show, less
   0.04 · ln of the noise per example relative to σ = 1 with batches of 512, plus a little seeded chance.
 - Poisson sampling, add/remove one example, Gaussian noise on the sum of clipped gradients, fresh at every step.
 """
@@ -187,7 +186,6 @@ STUDY: Study[Result] = Study(
     groups={
         "Budget": _budget_controls,
         "Mechanism": mechanism.controls_group,
-        "Scenario": _scenario_controls,
         "Show": _show_controls,
     },
     compute=_compute,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpviz.charts import numbers
+from dpviz.charts.marks import Line
 from dpviz.ui.frame import Drawing, Figure, Remark
 
 Array = npt.NDArray[np.float64]
@@ -54,6 +55,14 @@ class Result(ABC):
 def epsilon(value: float, digits: int = 3) -> str:
     """ε rounded up, for bounds."""
     return numbers.epsilon(value, digits=digits, up=True)
+
+
+def budget_range(lines: Sequence[Line], budget: float, log: bool) -> tuple[float, float] | None:
+    """A range of ε that shows the budget too; None leaves a log axis to the curves."""
+    if log:
+        return None
+    values = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines] or [np.zeros(1)])
+    return 0.0, 1.12 * max(budget, float(values[np.isfinite(values)].max(initial=0.0)))
 
 
 def tex(value: float) -> str:
