@@ -136,7 +136,7 @@ def _draws(mechanism: str, releases: int, seed: int) -> tuple[Array, Array, Arra
 
     The last is −z with the target and z without: a guess is wrong as soon as it exceeds half of the target's shift.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 1])  # not the stream that a town of this seed is drawn from
     present = rng.integers(0, 2, releases).astype(bool)
     noise = rng.laplace(size=releases) if mechanism == "laplace" else rng.standard_normal(releases)
     return np.sort(noise[present]), np.sort(noise[~present]), np.sort(np.where(present, -noise, noise))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dpviz.ui import mechanism, sources
+from dpviz.ui.attack import settings as attack
+from dpviz.ui.attack.presets import PRESETS as ATTACK_PRESETS
 from dpviz.ui.budget import settings as budget
 from dpviz.ui.budget.presets import PRESETS as BUDGET_PRESETS
 from dpviz.ui.compose import settings as compose
@@ -19,6 +21,7 @@ from dpviz.ui.shared import IMAGE
 PRESETS: dict[str, tuple[Preset, ...]] = {
     "compose": COMPOSE_PRESETS,
     "orders": ORDERS_PRESETS,
+    "attack": ATTACK_PRESETS,
     "budget": BUDGET_PRESETS,
 }
 PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
@@ -34,6 +37,7 @@ FIELDS: tuple[Field[Any], ...] = (
     *mechanism.FIELDS,
     *compose.FIELDS,
     *orders.FIELDS,
+    *attack.FIELDS,
     *budget.FIELDS,
     *sources.FIELDS,
     IMAGE,

@@ -126,7 +126,7 @@ class TestPlay:
         """One release after the other, as the paper tells it, with densities instead of sorted draws."""
         releases, epsilon, income = 4000, 1.5, 0.6 * town.outlier
         scale = float(noise_scale(mechanism=mechanism, epsilon=epsilon, delta=DELTA)) * town.limit
-        rng = np.random.default_rng(3)
+        rng = np.random.default_rng([3, 1])
         present = rng.integers(0, 2, releases).astype(bool)
         noise = rng.laplace(size=releases) if mechanism == "laplace" else rng.standard_normal(releases)
         base, people = float(town.incomes.sum()), town.incomes.size

@@ -82,8 +82,9 @@ def _concentrated_sentence(found: Orders) -> str:
         )
     end = "at every order shown" if math.isnan(found.leaves) else f"for α up to ω = <b>{_order(omega)}</b>"
     return (
-        f"R(α) ≤ ρα with <b>ρ = {numbers.epsilon(rho, up=True)}</b> {end}: that is truncated concentrated DP. For all "
-        f"orders no ρ below 1/(2σ²) = <b>{numbers.plain(whole, digits=4)}</b> will do: zCDP gains nothing from sampling."
+        f"R(α) ≤ ρα with <b>ρ = {numbers.epsilon(rho, up=True)}</b> {end}: that is truncated concentrated DP. For "
+        f"all orders no ρ below 1/(2σ²) = <b>{numbers.plain(whole, digits=4)}</b> will do: zCDP gains "
+        "nothing from sampling."
     )
 
 
@@ -245,14 +246,17 @@ def tex(value: float) -> str:
 
 
 ASSUMPTIONS = """
-- **The mechanism:** Poisson sampling with probability q, Gaussian noise of standard deviation σ × sensitivity;
-  one example is added or removed; T equal steps. R(α) adds up over steps.
-- **Every order gives a valid ε.** The best one is chosen afterwards, at no price: the bound holds at all orders at once.
+- **The mechanism:** Poisson sampling with probability q, Gaussian noise of std σ × sensitivity; one example is
+  added or removed; T equal steps. R(α) adds up over steps.
+- **Every order gives a valid ε.** The best one is chosen afterwards, at no price: the bound holds at all orders
+  at once.
 - **Exact** means to about 11 digits, for whole and fractional orders alike.
-- **The asymptotic moment** leaves out a term O(q³λ³/σ³) that has no known constant: it is dashed, and it is no bound,
-  although over its range it was never found below the exact moment.
-- **The closed form** is drawn only where Theorem 11 holds: q ≤ 1/5, σ ≥ 4, and two conditions on α.
+- **The asymptotic moment** leaves out a term O(q³λ³/σ³) that has no known constant: it is dashed, and it is no
+  bound, although over its range it was never found below the exact moment.
+- **The closed form** is drawn where Theorem 11 holds: q ≤ 1/5, σ ≥ 4, and two conditions on α.
 - **zCDP:** the sampled Gaussian is 1/(2σ²)-zCDP, as without sampling, since sampling never hurts. The papers'
-  "it is not zCDP" means: no smaller ρ holds at all orders, however small q is. tCDP asks for α < ω only, where it is small.
-- **Thresholds:** with fixed noise σ and all distances equal to C, Bayesian DP's cost is the moments accountant's at σ/C.
+  "it is not zCDP" means: no smaller ρ holds at all orders, however small q is. tCDP asks for α < ω only, where
+  it is small.
+- **Thresholds:** with fixed noise σ and all distances equal to C, Bayesian DP's cost is the moments
+  accountant's at σ/C.
 """

@@ -1,0 +1,71 @@
+"""The Attack page: its controls, and its parts put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpviz.ui import controls, mechanism, state
+from dpviz.ui.attack import explain, figure, settings, tables
+from dpviz.ui.attack.curves import Found, read_and_compute, tight_key, with_tight
+from dpviz.ui.attack.script import script
+from dpviz.ui.frame import Drawing, Pinned, Slow, Study
+from dpviz.ui.shared import IMAGE
+
+
+def _question() -> None:
+    view = controls.choice(settings.VIEW, horizontal=False)
+    if view == "roc":
+        controls.number(mechanism.SIGMA)
+        controls.number(mechanism.RATE)
+        controls.number(mechanism.STEPS)
+        controls.flag(settings.LOG_RATES)
+        return
+    controls.number(settings.EPSILON)
+    if view == "success":
+        controls.number(settings.PRIOR)
+        controls.number(settings.LARGEST)
+        return
+    controls.choice(settings.NOISE)
+    if view != "releases":
+        controls.number(settings.SHARE)
+    if view == "town":
+        controls.number(settings.LARGEST)
+
+
+def _town_controls() -> None:
+    controls.number(settings.FACTOR)
+    controls.number(settings.RESIDENTS)
+    controls.number(settings.RELEASES)
+    controls.typed(settings.SEED)
+
+
+def _show_controls() -> None:
+    controls.choice(IMAGE)
+
+
+def _draw(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
+    # A pin that asked another question has other axes: it is not drawn here.
+    view = state.get(settings.VIEW)
+    return figure.drawing(found, [pin for pin in pinned if pin.result.settings.view == view])
+
+
+STUDY: Study[Found] = Study(
+    key="attack",
+    groups={
+        "Question": _question,
+        "Mechanism": mechanism.controls_group,
+        "Town": _town_controls,
+        "Show": _show_controls,
+    },
+    compute=read_and_compute,
+    sentence=explain.sentence,
+    draw=_draw,
+    figures=explain.figures,
+    remarks=explain.remarks,
+    table=tables.table,
+    data=tables.data,
+    formulas=explain.formulas,
+    script=script,
+    assumptions=explain.ASSUMPTIONS,
+    slow=Slow(tight_key, with_tight),
+)
