@@ -9,6 +9,7 @@ st.navigation(
         st.Page("pages/compose.py", title="Compose", icon=":material/stacked_line_chart:"),
         st.Page("pages/orders.py", title="Orders", icon=":material/format_list_numbered:"),
         st.Page("pages/attack.py", title="Attack", icon=":material/search:"),
+        st.Page("pages/noise.py", title="Noise", icon=":material/graphic_eq:"),
         st.Page("pages/budget.py", title="Budget", icon=":material/account_balance_wallet:"),
     ]
 ).run()

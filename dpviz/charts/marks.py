@@ -42,6 +42,7 @@ class Line:
         faded: a pinned state: drawn thin and light.
         approximate: an approximation or an "as if planned" reading: dashed, for it is no bound.
         dotted_from: x from which the value is dominated by its tail: dotted from there on.
+        dotted_until: x up to which it is.
         hover: more facts about each point.
         color: "#rrggbb" instead of the family's.
     """
@@ -54,6 +55,7 @@ class Line:
     faded: bool = False
     approximate: bool = False
     dotted_from: float | None = None
+    dotted_until: float | None = None
     hover: tuple[Column, ...] = ()
     color: str | None = None
 

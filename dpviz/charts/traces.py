@@ -75,14 +75,14 @@ def line_traces(line: Line, *, log_y: bool, success: bool, x_shown: tuple[float,
     stroke = {"color": line.hue, "width": line.width, "dash": line.dash}
     common: Trace = {"type": "scatter", "mode": "lines", "name": line.name, "opacity": 0.55 if line.faded else 1}
     whole = bool(shown.all()) and x[0] <= x_shown[0] and x[-1] >= x_shown[1]
-    if whole and line.dotted_from is None:
+    if whole and line.dotted_from is None and line.dotted_until is None:
         template, read = hover_of(line, f"%{{y:{number_format(y)}}}", success)
         return [common | {"x": xs, "y": ys, "line": stroke, "hovertemplate": template} | read]
-    turn = len(xs) if line.dotted_from is None else int(np.searchsorted(x, line.dotted_from))
-    traces = [common | {"x": xs[:turn], "y": ys[:turn], "line": stroke} | QUIET] if turn else []
-    if turn < len(xs):
-        tail = slice(max(turn - 1, 0), None)
-        traces.append(common | {"x": xs[tail], "y": ys[tail], "line": stroke | {"dash": "dot"}} | QUIET)
+    start = 0 if line.dotted_until is None else int(np.searchsorted(x, line.dotted_until, side="right"))
+    turn = len(xs) if line.dotted_from is None else max(int(np.searchsorted(x, line.dotted_from)), start)
+    parts = ((slice(0, start + 1), "dot"), (slice(start, turn), line.dash), (slice(max(turn - 1, 0), None), "dot"))
+    chosen = [part for part, there in zip(parts, (start > 0, start < turn, turn < len(xs)), strict=True) if there]
+    traces = [common | {"x": xs[p], "y": ys[p], "line": stroke | {"dash": dash}} | QUIET for p, dash in chosen]
     alone = np.flatnonzero(shown & ~np.r_[False, shown[:-1]] & ~np.r_[shown[1:], False]).tolist()
     if alone:
         # Points whose neighbours are both missing: no line would show them.

@@ -157,6 +157,11 @@ PAGES = (
         "Moments accountant, Rényi bounds, strong composition and Bayesian DP on synthetic and measured gradients.",
     ),
     (
+        "pages/noise.py",
+        "Noise: how much noise do I need?",
+        "ε against σ, and the missing one of (ε, δ, σ, q, T) by every accountant side by side.",
+    ),
+    (
         "pages/budget.py",
         "Budget: may I stop when I like?",
         "Privacy filters and odometers beside what must be planned; a budget to spend by hand; adaptive policies.",

@@ -12,6 +12,8 @@ from dpviz.ui.budget.presets import PRESETS as BUDGET_PRESETS
 from dpviz.ui.compose import settings as compose
 from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
+from dpviz.ui.noise import settings as noise
+from dpviz.ui.noise.presets import PRESETS as NOISE_PRESETS
 from dpviz.ui.orders import settings as orders
 from dpviz.ui.orders.presets import PRESETS as ORDERS_PRESETS
 from dpviz.ui.presets import Preset
@@ -21,6 +23,7 @@ from dpviz.ui.shared import IMAGE
 PRESETS: dict[str, tuple[Preset, ...]] = {
     "compose": COMPOSE_PRESETS,
     "orders": ORDERS_PRESETS,
+    "noise": NOISE_PRESETS,
     "attack": ATTACK_PRESETS,
     "budget": BUDGET_PRESETS,
 }
@@ -37,6 +40,7 @@ FIELDS: tuple[Field[Any], ...] = (
     *mechanism.FIELDS,
     *compose.FIELDS,
     *orders.FIELDS,
+    *noise.FIELDS,
     *attack.FIELDS,
     *budget.FIELDS,
     *sources.FIELDS,

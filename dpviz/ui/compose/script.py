@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.ui.compose.curves import NAMES, POINTS, Curves
+from dpviz.ui.source_script import source_call, source_import
 from dpviz.ui.sources import Sample
 
 
@@ -20,7 +21,7 @@ def script(curves: Curves) -> str:
         "import numpy as np",
         "import plotly.graph_objects as go\n",
         "import dpviz",
-        *_source_import(sample if curves.bayesian is not None else None),
+        *source_import(sample if curves.bayesian is not None else None),
         f"\nsteps = {grid}",
         f"mechanism = dict(noise_multiplier={settings.sigma!r}, sample_rate={settings.rate!r}, steps=steps, "
         f"delta={settings.delta!r})",
@@ -51,38 +52,12 @@ def _call(key: str, amplification: str) -> str:
     return f'"{key}"'
 
 
-def _source_import(sample: Sample | None) -> list[str]:
-    if sample is None:
-        return []
-    return {
-        "vectors": ["from dpviz.gradients.weibull import weibull_vectors"],
-        "measured": ["from dpviz.training.measured import measure"],
-        "upload": ["from pathlib import Path\n", "from dpviz.gradients.upload import read_distances"],
-    }.get(str(sample.key[0]), ["from dpviz.gradients.families import draw_norms"])
-
-
-def _source(sample: Sample) -> str:
-    kind, *rest = sample.key
-    if kind == "vectors":
-        vectors, dimensions, shape, pairing, seed = rest
-        drawn = f"vectors={vectors}, dimensions={dimensions}, shape={shape}, pairing={pairing!r}, seed={seed}"
-        return f"weibull_vectors({drawn})"
-    if kind == "measured":
-        model, step, examples, seed = rest
-        return f"measure(model={model!r}, training_step={step}, examples={examples}, seed={seed})"
-    if kind == "upload":
-        name, column, _ = rest
-        return f"read_distances(Path({name!r}).read_bytes(), {name!r}, {column!r})"
-    count, shape, seed = rest
-    return f"draw_norms({kind!r}, count={count}, shape={shape}, seed={seed})"
-
-
 def _bayesian(curves: Curves, sample: Sample) -> list[str]:
     chosen = curves.settings.bayesian
     assert chosen is not None
     clip = "threshold" if chosen.clip == "both" else "None"
     return [
-        f"\nsample = {_source(sample)}",
+        f"\nsample = {source_call(sample)}",
         f"threshold = sample.threshold({chosen.quantile!r})",
         "noise_std = mechanism['noise_multiplier'] * sample.sensitivity(threshold)",
         f"curves[{NAMES['bayesian']!r}] = dpviz.bayesian_epsilon(",

@@ -1,0 +1,83 @@
+"""What each method answers when one of (σ, T, q, δ) is left out: the second view's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dpviz.accounting.bayesian_solve import solve_bayesian
+from dpviz.accounting.solve import solve
+from dpviz.ui.noise.curves import scene
+from dpviz.ui.noise.settings import Settings
+from dpviz.ui.sources import Sample
+
+TOLERANCE = 2e-4  # of σ and q: three digits are shown
+_BAYESIAN_NAME = {
+    "noise_multiplier": "noise_std",
+    "steps": "steps",
+    "sample_rate": "sample_rate",
+    "delta": "delta_mu",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The missing number, on the safe side; None with the reason where there is none."""
+
+    value: float | None
+    problem: str = ""
+
+
+def dp_answer(key: str, settings: Settings) -> Answer:
+    """The answer of one DP method, or of "tight"."""
+    known = {
+        "noise_multiplier": settings.sigma,
+        "steps": float(settings.steps),
+        "sample_rate": settings.rate,
+        "delta": settings.delta,
+    }
+    del known[settings.unknown]
+    return _dp_answer(key, settings.amplification, settings.unknown, settings.target, tuple(known.items()))
+
+
+@lru_cache(maxsize=1024)
+def _dp_answer(
+    key: str, amplification: str, unknown: str, target: float, known: tuple[tuple[str, float], ...]
+) -> Answer:
+    name, _, conversion = key.partition("_") if key.startswith("renyi_") else (key, "", "")
+    options: dict[str, Any] = {"conversion": conversion} if conversion else {}
+    if key in ("basic", "strong"):
+        options = {"amplification": amplification}
+    try:
+        return Answer(solve(unknown, target_epsilon=target, method=name, tolerance=TOLERANCE, **dict(known), **options))
+    except ValueError as problem:
+        return Answer(None, str(problem))
+
+
+@lru_cache(maxsize=1024)
+def bayesian_answer(quantile: str, settings: Settings, sample: Sample) -> Answer:
+    """The answer of Bayesian DP at one clipping quantile; noise as a multiple of the sensitivity, as DP's σ is."""
+    chosen = settings.bayesian
+    assert chosen is not None
+    distances, sensitivity = scene(sample, quantile, chosen.clip)
+    known: dict[str, Any] = {
+        "noise_std": settings.sigma * sensitivity,
+        "steps": float(settings.steps),
+        "sample_rate": settings.rate,
+        "delta_mu": chosen.delta_mu,
+    }
+    missing = _BAYESIAN_NAME[settings.unknown]
+    del known[missing]
+    try:
+        found = solve_bayesian(
+            missing,
+            distances,
+            target_epsilon=settings.target,
+            estimator_failure=chosen.failure,
+            tolerance=TOLERANCE,
+            **known,
+        )
+    except ValueError as problem:
+        return Answer(None, str(problem))
+    return Answer(found / sensitivity * (1.0 + 2.0**-50) if missing == "noise_std" else found)

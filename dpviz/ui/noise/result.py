@@ -1,0 +1,103 @@
+"""Either view's result: curves with their crossings, or answers; both as needs a method."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from dpviz.ui import sources
+from dpviz.ui.noise.answers import Answer, bayesian_answer, dp_answer
+from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, scene
+from dpviz.ui.noise.settings import Settings, read
+from dpviz.ui.sources import Sample
+from dpviz.ui.state import Reader
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What the page shows. `needs`: method → the missing number ("bayesian.q50" for Bayesian DP at a quantile)."""
+
+    settings: Settings
+    curves: dict[str, Curve] = field(default_factory=dict)
+    needs: dict[str, Answer] = field(default_factory=dict)
+    sample: Sample | None = None
+    bayesian_problem: str = ""
+
+    @property
+    def unknown(self) -> str:
+        return "noise_multiplier" if self.settings.view == "curves" else self.settings.unknown
+
+    def valid(self, key: str) -> bool:
+        """Whether the method is a bound here, not an approximation."""
+        return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+
+    def best(self, *, bayesian: bool) -> str | None:
+        """The valid method with the most favourable finite answer; tight counts as none, for it is the reference."""
+        found = {
+            key: answer.value
+            for key, answer in self.needs.items()
+            if key.startswith("bayesian") is bayesian
+            and key != "tight"
+            and self.valid(key)
+            and answer.value is not None
+            and math.isfinite(answer.value)
+        }
+        if not found:
+            return None
+        pick = max if self.unknown in ("steps", "sample_rate") else min
+        return pick(found, key=lambda key: found[key])
+
+
+def read_and_compute(get: Reader) -> Result:
+    """The view's numbers for the settings that `get` tells; a sample that can not be had is told, not raised."""
+    settings = read(get)
+    if settings.bayesian is None:
+        return compute(settings, None)
+    try:
+        sample = sources.read(get)
+    except ValueError as problem:
+        return replace(compute(settings, None), bayesian_problem=str(problem))
+    return compute(settings, sample)
+
+
+@lru_cache(maxsize=256)
+def compute(settings: Settings, sample: Sample | None) -> Result:
+    """Only what the chosen view shows; a problem of the Bayesian part is told, so that the others stand."""
+    if settings.view == "solve":
+        return _solved(settings, sample)
+    curves = {key: dp_curve(key, settings) for key in settings.methods}
+    problem = ""
+    if settings.bayesian is not None and sample is not None:
+        try:
+            for quantile in settings.bayesian.quantiles:
+                curve = bayesian_curve(quantile, settings, settings.bayesian, sample)
+                curves[curve.key] = curve
+        except ValueError as found:
+            problem = str(found)
+    needs = {key: Answer(None if math.isinf(curve.needs) else curve.needs) for key, curve in curves.items()}
+    return Result(settings, curves, needs, sample, problem)
+
+
+def _solved(settings: Settings, sample: Sample | None) -> Result:
+    methods = (*settings.methods, *(("tight",) if settings.tight else ()))
+    needs = {key: dp_answer(key, settings) for key in methods}
+    problem = ""
+    if settings.bayesian is not None and sample is not None:
+        try:
+            for quantile in settings.bayesian.quantiles:
+                scene(sample, quantile, settings.bayesian.clip)
+                needs[f"bayesian.{quantile}"] = bayesian_answer(quantile, _relevant(settings), sample)
+        except ValueError as found:
+            problem = str(found)
+    return Result(settings, {}, needs, sample, problem)
+
+
+def _relevant(settings: Settings) -> Settings:
+    """The settings with all that a Bayesian answer does not depend on at one value, so that caches find it again."""
+    same = replace(settings, methods=(), tight=False, delta=0.5, low=1.0, high=2.0, amplification="exact")
+    if settings.unknown == "noise_multiplier":
+        return replace(same, sigma=1.0)
+    if settings.unknown == "steps":
+        return replace(same, steps=1)
+    return replace(same, rate=0.5) if settings.unknown == "sample_rate" else same

@@ -1,0 +1,62 @@
+"""The Noise page: its controls, and its parts put together."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.ui import controls, mechanism, sources, state
+from dpviz.ui.compose.settings import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
+from dpviz.ui.frame import Study
+from dpviz.ui.noise import explain, figure, settings, tables
+from dpviz.ui.noise.result import Result, read_and_compute
+from dpviz.ui.noise.script import script
+from dpviz.ui.shared import IMAGE
+
+
+def _question_controls() -> None:
+    if controls.choice(settings.VIEW) == "solve":
+        controls.choice(settings.UNKNOWN)
+    controls.number(settings.TARGET)
+    controls.several(settings.METHODS)
+    if state.get(settings.VIEW) == "solve":
+        controls.flag(settings.TIGHT)
+
+
+def _data_controls() -> None:
+    controls.several(settings.QUANTILES)
+    controls.choice(CLIP)
+    sources.draw_controls()
+
+
+def _show_controls() -> None:
+    left, right = st.columns(2)
+    with left:
+        controls.typed(settings.LOW)
+    with right:
+        controls.typed(settings.HIGH)
+    controls.flag(settings.LOG_Y)
+    controls.choice(AMPLIFICATION)
+    controls.number(DELTA_MU)
+    controls.number(FAILURE)
+    controls.choice(IMAGE)
+
+
+STUDY: Study[Result] = Study(
+    key="noise",
+    groups={
+        "Question": _question_controls,
+        "Mechanism": mechanism.controls_group,
+        "Data": _data_controls,
+        "Show": _show_controls,
+    },
+    compute=read_and_compute,
+    sentence=explain.sentence,
+    draw=figure.drawing,
+    figures=explain.figures,
+    remarks=explain.remarks,
+    table=tables.table,
+    data=tables.data,
+    formulas=explain.formulas,
+    script=script,
+    assumptions=explain.ASSUMPTIONS,
+)
