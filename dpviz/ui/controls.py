@@ -14,9 +14,11 @@ from dpviz.ui.state import Keys
 
 def number(field: Number, *, note: str = "") -> float:
     """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say)."""
-    value = state.get(field)
+    value = _where_the_slider_is(field)
     options = _options(field, value)
-    _set(Keys.slider(field), _closest(options, value))
+    placed = _closest(options, value)
+    _set(Keys.slider(field), placed)
+    st.session_state[Keys.placed(field)] = placed
     wrong = text_state(field, field.write(value))
     slider, text = st.columns([0.7, 0.3], vertical_alignment="bottom", gap="small")
     slider.select_slider(
@@ -124,6 +126,18 @@ def _set(key: str, value: object) -> None:
     """Assign only what differs: assigning to a slider that is being dragged would throw it back."""
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
+
+
+def _where_the_slider_is(field: Number) -> float:
+    """The field's value, which is the slider's if the visitor moved that since we last placed it.
+
+    A held key brings new runs in the middle of runs, and Streamlit then loses what callbacks stored; what the browser
+    says of its own widgets always arrives. Without this the slider would be thrown back.
+    """
+    slider, placed = (st.session_state.get(key) for key in (Keys.slider(field), Keys.placed(field)))
+    if slider is not None and placed is not None and slider != placed and slider != state.get(field):
+        state.put(field, float(slider))
+    return state.get(field)
 
 
 def _options(field: Number, value: float) -> list[float]:

@@ -52,6 +52,10 @@ class Keys:
         return f"slider.{field.key}"
 
     @staticmethod
+    def placed(field: AnyField) -> str:
+        return f"placed.{field.key}"
+
+    @staticmethod
     def text(field: AnyField) -> str:
         return f"text.{field.key}"
 
