@@ -11,5 +11,6 @@ st.navigation(
         st.Page("pages/attack.py", title="Attack", icon=":material/search:"),
         st.Page("pages/noise.py", title="Noise", icon=":material/graphic_eq:"),
         st.Page("pages/budget.py", title="Budget", icon=":material/account_balance_wallet:"),
+        st.Page("pages/langevin.py", title="Langevin", icon=":material/scatter_plot:"),
     ]
 ).run()

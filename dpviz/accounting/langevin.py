@@ -138,8 +138,9 @@ def langevin_epsilon(
     adjacency: str = "add_remove",
     orders: Sequence[float] | None = None,
     groups: int = GROUPS,
-) -> float:
-    """ε at `delta` of all steps together, never too small.
+    marks: npt.ArrayLike | None = None,
+) -> float | Array:
+    """ε at `delta` of all steps together, or of those up to each mark, never too small.
 
     Args:
         step_sizes: a `PowerSchedule`, a list of step sizes (at most 10^7), or a function of t = 1, 2, …, `steps`.
@@ -151,6 +152,7 @@ def langevin_epsilon(
         steps: how many steps a function is asked for.
         orders: Rényi orders > 1 instead of the default ones.
         groups: for "tight": step sizes are gathered in so many groups, each taken at its largest: an upper bound.
+        marks: increasing step counts; with them the answer of "renyi" is an array, ε after so many steps.
 
     Raises:
         ValueError: for arguments out of range, a batch larger than the data among them.
@@ -159,9 +161,11 @@ def langevin_epsilon(
     schedule = checked(step_sizes, steps)
     target = _validate.scalar("delta", _validate.delta(delta))
     if _validate.choice("method", method, METHODS) == "tight":
+        if marks is not None:
+            raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
         return float(tight_epsilon_of_runs(langevin_runs(setting, schedule, groups), target).upper)
-    bound = langevin_bound(setting, schedule, delta=target, conversion=conversion, orders=orders)
-    return float(bound.epsilon[-1])
+    bound = langevin_bound(setting, schedule, delta=target, conversion=conversion, orders=orders, marks=marks)
+    return bound.epsilon if marks is not None else float(bound.epsilon[-1])
 
 
 def langevin_bound(
@@ -195,10 +199,20 @@ def _marks(marks: npt.ArrayLike | None, steps: int) -> Array:
     return ends
 
 
-def langevin_runs(setting: Langevin, schedule: Schedule, groups: int = GROUPS) -> list[Run]:
-    """The steps as runs of equal steps for any accountant: at most `groups`, each at its largest step size."""
+def langevin_tight(setting: Langevin, schedule: Schedule, delta: float, groups: int = GROUPS) -> tuple[float, float]:
+    """Lower and upper ε, numerically tight up to the grouping: from below every group takes its smallest step size."""
+    sides = (langevin_runs(setting, schedule, groups, smallest=small) for small in (True, False))
+    below, above = (tight_epsilon_of_runs(runs, delta) for runs in sides)
+    return float(below.lower), float(above.upper)
+
+
+def langevin_runs(setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False) -> list[Run]:
+    """The steps as runs of equal steps for any accountant: at most `groups`, each at its largest step size.
+
+    With `smallest` each at its smallest, for bounds from below.
+    """
     most = int(_validate.scalar("groups", _validate.steps(groups, "groups", minimum=1)))
-    counts, sizes = grouped(schedule, most)
+    counts, sizes = grouped(schedule, most, smallest=smallest)
     noise = setting.noise_multiplier(sizes)
     return [
         (SampledGaussian(float(s), setting.sample_rate), int(c))
@@ -221,4 +235,5 @@ __all__ = [
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_runs",
+    "langevin_tight",
 ]

@@ -179,8 +179,8 @@ def _split_list(sizes: Array, ends: Array, edges: Array) -> Split:
     return Split((kept // (edges.size - 1)).astype(np.int64), count[kept], mean, largest[kept])
 
 
-def grouped(schedule: Schedule, groups: int) -> tuple[Array, Array]:
-    """Counts and step sizes of at most `groups` groups; each group takes its largest step size.
+def grouped(schedule: Schedule, groups: int, *, smallest: bool = False) -> tuple[Array, Array]:
+    """Counts and step sizes of at most `groups` groups; each group takes its largest (or smallest) step size.
 
     With no more distinct step sizes than groups the answer is exact.
     """
@@ -188,16 +188,16 @@ def grouped(schedule: Schedule, groups: int) -> tuple[Array, Array]:
         if schedule.exponent == 0.0:
             return np.array([float(schedule.steps)]), np.array([schedule.first])
         edges = np.unique(np.floor(np.geomspace(1.0, schedule.steps + 1.0, groups + 1)))
-        return np.diff(edges), schedule.at(edges[:-1])
+        return np.diff(edges), schedule.at(edges[1:] - 1.0 if smallest else edges[:-1])
     sizes = schedule[schedule > 0.0]
     if not sizes.size:
         return np.array([float(schedule.size)]), np.array([0.0])
     values, counts = np.unique(sizes, return_counts=True)
     if values.size > groups:
         cell = np.floor(np.log(values[-1] / values) / max(np.log(values[-1] / values[0]), 1e-300) * (groups - 1e-6))
-        first = np.flatnonzero(np.diff(cell, append=-1.0))  # values ascend: the last of each cell is its largest
-        counts = np.diff(np.cumsum(counts)[first], prepend=0)
-        values = values[first]
+        last = np.flatnonzero(np.diff(cell, append=-1.0))  # values ascend: the last of each cell is its largest
+        counts = np.diff(np.cumsum(counts)[last], prepend=0)
+        values = values[np.concatenate([[0], last[:-1] + 1])] if smallest else values[last]
     return counts.astype(np.float64), values
 
 

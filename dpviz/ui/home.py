@@ -166,4 +166,9 @@ PAGES = (
         "Budget: may I stop when I like?",
         "Privacy filters and odometers beside what must be planned; a budget to spend by hand; adaptive policies.",
     ),
+    (
+        "pages/langevin.py",
+        "Langevin: which step size is private?",
+        "Step-size theorems for Langevin samplers, their constants and conditions, and what the steps really cost.",
+    ),
 )

@@ -14,6 +14,8 @@ from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
 from dpviz.ui.noise import settings as noise
 from dpviz.ui.noise.presets import PRESETS as NOISE_PRESETS
+from dpviz.ui.langevin import settings as langevin
+from dpviz.ui.langevin.presets import PRESETS as LANGEVIN_PRESETS
 from dpviz.ui.orders import settings as orders
 from dpviz.ui.orders.presets import PRESETS as ORDERS_PRESETS
 from dpviz.ui.presets import Preset
@@ -26,6 +28,7 @@ PRESETS: dict[str, tuple[Preset, ...]] = {
     "noise": NOISE_PRESETS,
     "attack": ATTACK_PRESETS,
     "budget": BUDGET_PRESETS,
+    "langevin": LANGEVIN_PRESETS,
 }
 PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
@@ -43,6 +46,7 @@ FIELDS: tuple[Field[Any], ...] = (
     *noise.FIELDS,
     *attack.FIELDS,
     *budget.FIELDS,
+    *langevin.FIELDS,
     *sources.FIELDS,
     IMAGE,
 )

@@ -1,0 +1,1 @@
+"""The Langevin page: which step sizes are private, and what they really cost."""
