@@ -39,6 +39,7 @@ AUTHORS_ORDERS: tuple[float, ...] = tuple(a for a in PAPER_ORDERS if a >= 2.25)
 # Orders Λ, and the first filter's share w of ln(2|Λ|/δ)/(α − 1).
 VARIANTS: dict[str, tuple[tuple[float, ...], float]] = {"paper": (PAPER_ORDERS, 1.0), "authors": (AUTHORS_ORDERS, 0.25)}
 _FILTERS_TRIED = 64
+_NO_FILTER = 4000  # beyond any double
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class OdometerAccountant(AdditiveAccountant):
         return np.asarray(math.log(2.0 * len(self.order_values)) - np.log(delta))
 
     def filters(self, total: Array, delta: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """f of each order: the smallest filter that holds `total` (…, orders); the largest integer where none does."""
+        """f of each order: the smallest filter that holds `total` (…, orders); _NO_FILTER where none does."""
         unit = self.first_filter * self._log_odds(np.asarray(delta, dtype=np.float64))[..., None] / (self.orders - 1.0)
         with np.errstate(over="ignore"):
             mantissa, power = np.frexp(total / unit)
@@ -90,7 +91,7 @@ class OdometerAccountant(AdditiveAccountant):
             # The ratio was rounded: what was spent may exceed the filter by a last digit.
             k = np.where(total > np.ldexp(unit, k), k + 1, k)
         k = np.where(total == 0.0, 0, k)
-        return np.where(np.isinf(total), np.iinfo(np.int64).max, k + 1).astype(np.int64)
+        return np.where(np.isinf(total), _NO_FILTER, k + 1).astype(np.int64)
 
     def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
         """ε by the odometer for divergences (…, orders) spent so far."""
@@ -100,7 +101,7 @@ class OdometerAccountant(AdditiveAccountant):
         log_odds, s = self._log_odds(given)[..., None], self.orders - 1.0
         f = self.filters(total, given)
         with np.errstate(over="ignore"):
-            filled = np.ldexp(self.first_filter * log_odds / s, np.minimum(f - 1, 4000).astype(np.int32))
+            filled = np.ldexp(self.first_filter * log_odds / s, (f - 1).astype(np.int32))
         values = np.where(np.isinf(total), np.inf, filled + (log_odds + 2.0 * np.log(f)) / s)
         best = values.argmin(axis=-1)
         spent = total.max(axis=-1) > 0.0

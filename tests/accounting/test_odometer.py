@@ -1,0 +1,212 @@
+"""The odometer against printed and independently computed numbers, and what any odometer must keep."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.accounting.odometer import AUTHORS_ORDERS, PAPER_ORDERS, VARIANTS, OdometerAccountant
+from dpviz.accounting.renyi import Renyi
+
+CIFAR = {"noise_multiplier": 1.0, "sample_rate": 512 / 50_000, "delta": 1e-6}
+EPOCH = 98
+
+sigmas = st.floats(math.log(0.3), math.log(100)).map(math.exp)
+rates = st.floats(math.log(1e-6), 0.0).map(math.exp)
+counts = st.floats(0.0, math.log(1e8)).map(lambda t: round(math.exp(t)))
+deltas = st.floats(-60.0, -0.01).map(math.exp)
+variants = st.sampled_from(tuple(VARIANTS))
+
+
+def slowly(sigma: float, rate: float, steps: int, delta: float, variant: str) -> float:
+    """§4.5 read aloud: try filter after filter at every order, in 40 digits."""
+    orders, share = VARIANTS[variant]
+    best = mpmath.inf
+    with mpmath.workdps(40):
+        for alpha in orders:
+            spent = steps * mpmath.mpf(
+                float(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=alpha))
+            )
+            odds = mpmath.log(2 * len(orders) / mpmath.mpf(delta))
+            f = 1
+            while spent > mpmath.mpf(2) ** (f - 1) * share * odds / (alpha - 1):
+                f += 1
+            filled = mpmath.mpf(2) ** (f - 1) * share * odds / (alpha - 1)
+            tail = mpmath.log(2 * len(orders) * mpmath.mpf(f) ** 2 / mpmath.mpf(delta)) / (alpha - 1)
+            best = min(best, filled + tail)
+    return float(best)
+
+
+class TestNumbers:
+    def test_orders(self) -> None:
+        assert (len(PAPER_ORDERS), PAPER_ORDERS[0], PAPER_ORDERS[-3:]) == (38, 1.25, (10.0, 16.0, 32.0))
+        assert (len(AUTHORS_ORDERS), AUTHORS_ORDERS[0], AUTHORS_ORDERS[-3:]) == (34, 2.25, (10.0, 16.0, 32.0))
+
+    @pytest.mark.parametrize(
+        ("variant", "steps", "expected"),
+        [("paper", 98, 4.1477129), ("paper", 9800, 9.6779967), ("authors", 98, 2.7326), ("authors", 9800, 10.2046)],
+    )
+    def test_computed_by_hand(self, variant: str, steps: int, expected: float) -> None:
+        found = dpviz.odometer_epsilon(steps=steps, variant=variant, **CIFAR)
+        assert found == pytest.approx(expected, abs=5e-8 if variant == "paper" else 5e-5)
+
+    def test_printed_at_epoch_20(self) -> None:
+        """Lécuyer 2021, §5.2: 4.7."""
+        assert dpviz.odometer_epsilon(steps=20 * EPOCH, variant="authors", **CIFAR) == pytest.approx(4.7, abs=0.05)
+
+    def test_printed_plan_of_50_epochs(self) -> None:
+        """Lécuyer 2021, §5.2: 5.76."""
+        found = dpviz.epsilon("renyi", conversion="classic", orders=AUTHORS_ORDERS, steps=50 * EPOCH, **CIFAR)
+        assert found == pytest.approx(5.76, abs=0.005)
+
+    def test_plain_renyi_on_the_authors_orders(self) -> None:
+        found = dpviz.epsilon("renyi", conversion="classic", orders=AUTHORS_ORDERS, steps=[98, 9800], **CIFAR)
+        np.testing.assert_allclose(found, [1.9236, 8.2187], atol=5e-5)
+
+    @given(sigmas, rates, counts, deltas, variants)
+    @settings(max_examples=30, deadline=None)
+    def test_against_the_definition(self, sigma: float, rate: float, steps: int, delta: float, variant: str) -> None:
+        found = dpviz.odometer_epsilon(
+            noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta, variant=variant
+        )
+        assert found == pytest.approx(slowly(sigma, rate, steps, delta, variant), rel=1e-11)
+
+
+class TestSound:
+    @given(sigmas, rates, counts, deltas, variants)
+    @settings(max_examples=60, deadline=None)
+    def test_never_below_the_plan_on_its_orders(
+        self, sigma: float, rate: float, steps: int, delta: float, variant: str
+    ) -> None:
+        setting = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps, "delta": delta}
+        plan = Renyi("classic", VARIANTS[variant][0]).evaluate(**setting).epsilon
+        assert dpviz.odometer_epsilon(**setting, variant=variant) >= plan
+
+    @given(sigmas, rates, counts, deltas, variants, st.floats(1.0, 10.0))
+    @settings(max_examples=60, deadline=None)
+    def test_never_falls_with_steps_rate_or_less_noise(
+        self, sigma: float, rate: float, steps: int, delta: float, variant: str, factor: float
+    ) -> None:
+        def read(s: float, q: float, t: int) -> float:
+            return float(
+                dpviz.odometer_epsilon(noise_multiplier=s, sample_rate=q, steps=t, delta=delta, variant=variant)
+            )
+
+        here = read(sigma, rate, steps) * (1 - 1e-12)
+        assert read(sigma, rate, math.ceil(steps * factor)) >= here
+        assert read(sigma, min(rate * factor, 1.0), steps) >= here
+        assert read(sigma / factor, rate, steps) >= here
+
+    def test_lower_delta_may_read_less(self) -> None:
+        """The documented exception: filters grow with ln(1/δ), and what was spent may fit one fewer."""
+        deltas = np.geomspace(1e-4, 1e-9, 400)
+        found = np.asarray(dpviz.odometer_epsilon(**{**CIFAR, "delta": deltas}, steps=4900))
+        assert (np.diff(found) < 0).any()
+        assert (
+            found >= np.asarray(dpviz.epsilon("renyi", conversion="classic", **{**CIFAR, "delta": deltas}, steps=4900))
+        ).all()
+
+    def test_filters_hold_what_was_spent_exactly_at_their_size(self) -> None:
+        accountant = OdometerAccountant()
+        unit = (np.log(76.0) - np.log(1e-6)) / (np.array(PAPER_ORDERS) - 1.0)
+        for f in (1, 2, 3, 10, 40):
+            size = 2.0 ** (f - 1) * unit
+            assert (accountant.filters(size, 1e-6) == f).all()
+            assert (accountant.filters(np.nextafter(size, np.inf), 1e-6) == f + 1).all()
+        assert (accountant.filters(np.zeros(38), 1e-6) == 1).all()
+
+    @given(sigmas, rates, counts, st.floats(0.0, 30.0), variants)
+    @settings(max_examples=60, deadline=None)
+    def test_delta_is_enough_and_hardly_more(
+        self, sigma: float, rate: float, steps: int, target: float, variant: str
+    ) -> None:
+        setting = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps}
+        delta = float(dpviz.delta("odometer", **setting, epsilon=target, variant=variant))
+        assert 0.0 <= delta <= 1.0
+        if 1e-300 < delta < 1.0:
+            read = [float(dpviz.odometer_epsilon(**setting, delta=delta * f, variant=variant)) for f in (1.0, 0.999)]
+            assert read[0] <= target * (1 + 1e-9) < read[1] * (1 + 1e-9)
+
+
+class TestEdges:
+    def test_facade_and_function_are_one(self) -> None:
+        for variant in VARIANTS:
+            a = dpviz.epsilon("odometer", steps=[1, 98], variant=variant, **CIFAR)
+            np.testing.assert_array_equal(a, dpviz.odometer_epsilon(steps=[1, 98], variant=variant, **CIFAR))
+        assert "odometer" in dpviz.METHODS
+
+    def test_nothing_spent_costs_nothing(self) -> None:
+        assert dpviz.odometer_epsilon(**CIFAR, steps=0) == 0.0
+        assert dpviz.odometer_epsilon(**{**CIFAR, "sample_rate": 0.0}, steps=10**9) == 0.0
+        assert dpviz.delta("odometer", noise_multiplier=1, sample_rate=0, steps=9, epsilon=1.0) == 0.0
+
+    @pytest.mark.parametrize("sigma", [1e-200, 1e-3, 1e6])
+    @pytest.mark.parametrize("delta", [1e-300, 0.999])
+    def test_extremes(self, sigma: float, delta: float) -> None:
+        found = dpviz.odometer_epsilon(noise_multiplier=sigma, sample_rate=1.0, steps=10**12, delta=delta)
+        plan = dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=1.0, steps=10**12, delta=delta)
+        assert found >= plan >= 0.0
+        assert found > 0.0
+        assert math.isinf(found) == (sigma < 1e-100)
+
+    def test_floor_is_what_hardly_anything_costs(self) -> None:
+        bound = OdometerAccountant().evaluate(noise_multiplier=1e6, sample_rate=0.01, steps=1, delta=1e-6)
+        assert float(bound.epsilon) == float(bound.floor) == pytest.approx(2 * math.log(76e6) / 31)
+        assert float(bound.order) == 32.0
+        assert bool(bound.at_grid_end)
+
+    def test_arrays_broadcast(self) -> None:
+        found = dpviz.odometer_epsilon(
+            noise_multiplier=[[1.0], [2.0]], sample_rate=0.01, steps=[1, 10, 100], delta=[1e-5, 1e-6, 1e-7]
+        )
+        assert np.shape(found) == (2, 3)
+        assert found[1, 2] == dpviz.odometer_epsilon(noise_multiplier=2.0, sample_rate=0.01, steps=100, delta=1e-7)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"variant": "fine"}, "Expected variant='fine'"),
+            ({"orders": [1.0]}, "Expected orders=1 "),
+            ({"delta": 0.0}, "Expected delta=0 "),
+            ({"steps": -1}, "Expected steps=-1 "),
+        ],
+    )
+    def test_bad_input(self, change: dict[str, object], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            dpviz.odometer_epsilon(**{**CIFAR, "steps": 1, **change})
+
+
+class TestLive:
+    @given(st.lists(st.tuples(sigmas, rates, st.integers(1, 10**5)), min_size=1, max_size=5), deltas, variants)
+    @settings(max_examples=20, deadline=None)
+    def test_reads_what_its_accountant_reads(
+        self, runs: list[tuple[float, float, int]], delta: float, variant: str
+    ) -> None:
+        odometer, read = dpviz.Odometer(delta=delta, variant=variant), [0.0]
+        assert odometer.epsilon() == 0.0
+        for sigma, rate, count in runs:
+            odometer.spend(dpviz.SampledGaussian(sigma, rate), count)
+            read.append(odometer.epsilon())
+        assert read == sorted(read)
+        again = dpviz.accountant("odometer", variant=variant).of_runs(odometer.runs, delta)
+        assert read[-1] == pytest.approx(float(again.epsilon), rel=1e-9)
+        assert odometer.steps == sum(count for *_, count in runs)
+
+    def test_step_by_step_is_the_curve(self) -> None:
+        odometer, step, read = dpviz.Odometer(delta=1e-6), dpviz.SampledGaussian(1.0, 512 / 50_000), []
+        for _ in range(200):
+            odometer.spend(step)
+            read.append(odometer.epsilon())
+        np.testing.assert_array_equal(read, dpviz.odometer_epsilon(**CIFAR, steps=np.arange(1, 201)))
+
+    def test_own_orders(self) -> None:
+        odometer = dpviz.Odometer(delta=1e-6, orders=[2, 4, 8])
+        odometer.spend(dpviz.SampledGaussian(1.0, 0.01), 100)
+        found = dpviz.odometer_epsilon(noise_multiplier=1, sample_rate=0.01, steps=100, delta=1e-6, orders=[8, 4, 2])
+        assert odometer.epsilon() == found

@@ -1,0 +1,167 @@
+"""Adaptive policies: the rules of Lécuyer 2021, §5.1, and budgets of what they ask for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.accounting.odometer import AUTHORS_ORDERS
+from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.policy_course import Scenario, policy_course
+
+BASE = Setting(noise_multiplier=1.0, batch_size=512)
+EASY = Scenario(top=0.9, pace=0.25)
+
+
+def follow(policy: Policy, counts: list[float]) -> list[Setting]:
+    seen = []
+    for count in counts:
+        policy = policy.observe(count)
+        seen.append(policy.setting)
+    return seen
+
+
+class TestRules:
+    def test_noise_rises_with_significant_rises_only(self) -> None:
+        """300 is three standard deviations of the count's noise of 100."""
+        found = follow(AdaptiveNoise(BASE), [10_000, 10_300, 10_599, 11_000, 11_000, 11_000, 11_000])
+        assert [s.noise_multiplier for s in found] == [1.1, 1.2, 1.1, 1.2, 1.1, 1.0, 1.0]
+        assert {s.batch_size for s in found} == {512}
+
+    def test_batch_falls_to_its_floor_and_comes_back(self) -> None:
+        found = follow(AdaptiveBatch(BASE), [10_000, 20_000, 30_000, 30_000, 30_100, 30_100])
+        assert [s.batch_size for s in found] == [384, 256, 256, 384, 512, 512]
+        assert {s.noise_multiplier for s in found} == {1.0}
+
+    def test_a_baseline_below_the_floor_stays(self) -> None:
+        assert follow(AdaptiveBatch(Setting(1.0, 100)), [1e4, 2e4, 2e4])[-1].batch_size == 100
+
+    def test_budget_is_lowered_only_when_allowed(self) -> None:
+        for policy in (AdaptiveNoise(BASE), AdaptiveBatch(BASE)):
+            assert policy.observe(10_000, may_lower=False).setting == BASE
+            lowered = policy.observe(10_000)
+            assert lowered.observe(10_000, may_lower=False).setting == BASE, "raising back needs no allowance"
+
+    def test_fine_tuning_quietens_without_rises_and_stops_at_its_goal(self) -> None:
+        policy = FineTuning(Setting(2.0, 512), goal=40_000)
+        seen = []
+        for count in (10_000, 10_100, 10_200, 20_000, 40_000):
+            policy = policy.observe(count)
+            seen.append((policy.setting.noise_multiplier, policy.stopped))
+        assert seen == [(2.0, False), (1.9, False), (1.8, False), (1.8, False), (1.8, True)]
+
+    def test_fine_tuning_has_a_least_noise(self) -> None:
+        assert follow(FineTuning(Setting(2.0, 512)), [0.0] * 50)[-1].noise_multiplier == 1.0
+        assert follow(FineTuning(Setting(0.5, 512)), [0.0] * 50)[-1].noise_multiplier == 0.5
+
+    def test_policies_are_values(self) -> None:
+        policy = AdaptiveNoise(BASE)
+        policy.observe(1e4)
+        assert policy == AdaptiveNoise(BASE)
+        assert policy.count_mechanism == dpviz.SampledGaussian(100.0, 1.0)
+
+    @given(st.lists(st.tuples(st.floats(0, 5e4), st.booleans()), max_size=60))
+    @settings(max_examples=60, deadline=None)
+    def test_never_more_budget_than_the_baseline(self, seen: list[tuple[float, bool]]) -> None:
+        noise: Policy = AdaptiveNoise(BASE)
+        batch: Policy = AdaptiveBatch(BASE)
+        for count, may in seen:
+            noise, batch = noise.observe(count, may_lower=may), batch.observe(count, may_lower=may)
+            assert noise.setting.noise_multiplier >= 1.0
+            assert 256 <= batch.setting.batch_size <= 512
+            assert round(10 * noise.setting.noise_multiplier, 6).is_integer()
+
+    @pytest.mark.parametrize(
+        ("start", "message"), [(Setting(0.0, 512), "noise_multiplier"), (Setting(1.0, 0), "batch_size")]
+    )
+    def test_bad_start(self, start: Setting, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            Fixed(start)
+
+
+class TestCourse:
+    def test_baseline_of_the_paper(self) -> None:
+        """100 epochs of 98 steps, no counts: the classic RDP and the authors' odometer at 9800 steps."""
+        course = policy_course(
+            Fixed(BASE), Scenario(), delta=1e-6, target_epsilon=8.22, most_epochs=400, variant="authors"
+        )
+        assert (course.ended, course.epochs[-1]) == ("budget", 100)
+        assert course.planned[-1] == pytest.approx(8.2187, abs=5e-5)
+        assert course.odometer[-1] == pytest.approx(10.2046, abs=5e-5)
+        assert course.runs == ((dpviz.SampledGaussian(1.0, 512 / 50_000), 9800),)
+        assert np.isnan(course.count).all()
+
+    @pytest.mark.parametrize("policy", [AdaptiveNoise(BASE), AdaptiveBatch(BASE)], ids=["noise", "batch"])
+    def test_adaptive_policies_train_longer_within_the_budget(self, policy: Policy) -> None:
+        course = policy_course(policy, Scenario(), delta=1e-6, target_epsilon=8.22, most_epochs=400, variant="authors")
+        assert course.ended == "budget"
+        assert 110 < course.epochs[-1] < 300, "the paper: up to three times the baseline's 100"
+        assert course.planned[-1] <= 8.22 < course.odometer[-1]
+
+    @pytest.mark.parametrize(
+        "policy", [Fixed(BASE), AdaptiveNoise(BASE), AdaptiveBatch(BASE), FineTuning(Setting(2.0, 512))], ids=repr
+    )
+    def test_budgets_are_those_of_what_was_spent(self, policy: Policy) -> None:
+        course = policy_course(policy, EASY, delta=1e-6, most_epochs=60, variant="authors")
+        plain = dpviz.accountant("renyi", conversion="classic", orders=AUTHORS_ORDERS)
+        assert course.planned[-1] == pytest.approx(float(plain.of_runs(course.runs, 1e-6).epsilon), rel=1e-10)
+        odometer = dpviz.accountant("odometer", variant="authors")
+        assert course.odometer[-1] == pytest.approx(float(odometer.of_runs(course.runs, 1e-6).epsilon), rel=1e-10)
+        counted = sum(count for mechanism, count in course.runs if mechanism == policy.count_mechanism)
+        assert counted == np.isfinite(course.count).sum() == (60 // policy.every if policy.every else 0)
+        assert (np.diff(course.planned) >= 0).all()
+        assert (course.odometer >= course.planned - 1e-12).all()
+
+    def test_settings_follow_the_counts(self) -> None:
+        course = policy_course(AdaptiveNoise(BASE), Scenario(), delta=1e-6, most_epochs=100)
+        policy: Policy = AdaptiveNoise(BASE)
+        for epoch in range(1, 101):
+            assert course.noise_multiplier[epoch] == policy.setting.noise_multiplier
+            if math.isfinite(course.count[epoch]):
+                policy = policy.observe(float(course.count[epoch]))
+
+    def test_batches_change_the_steps_of_an_epoch(self) -> None:
+        course = policy_course(AdaptiveBatch(BASE), Scenario(), delta=1e-6, most_epochs=20)
+        assert course.runs[0] == (dpviz.SampledGaussian(1.0, 512 / 50_000), 980)
+        assert course.runs[2] == (dpviz.SampledGaussian(1.0, 384 / 50_000), 131 * 10)
+
+    def test_goal_stops(self) -> None:
+        tuned = policy_course(
+            FineTuning(Setting(2.0, 512), goal=40_000), EASY, delta=1e-6, most_epochs=50, variant="authors"
+        )
+        assert tuned.ended == "goal"
+        assert tuned.count[-1] >= 40_000 > np.nanmax(tuned.count[:-1])
+        fixed = policy_course(Fixed(BASE), EASY, delta=1e-6, most_epochs=int(tuned.epochs[-1]), variant="authors")
+        assert tuned.odometer[-1] < 0.5 * fixed.odometer[-1], "the paper: 1.45 against 3.24"
+
+    def test_same_seed_same_course_other_seed_another(self) -> None:
+        accuracies = [
+            policy_course(Fixed(BASE), Scenario(seed=s), delta=1e-6, most_epochs=5).accuracy[-1] for s in (1, 1, 2)
+        ]
+        assert accuracies[0] == accuracies[1] != accuracies[2]
+
+    def test_union_ends_sooner(self) -> None:
+        ends = [
+            policy_course(
+                AdaptiveNoise(BASE), Scenario(), delta=1e-6, target_epsilon=8.22, most_epochs=400, union=union
+            ).epochs[-1]
+            for union in (False, True)
+        ]
+        assert ends[1] < ends[0]
+
+    def test_a_budget_below_one_epoch(self) -> None:
+        course = policy_course(Fixed(BASE), Scenario(), delta=1e-6, target_epsilon=0.5)
+        assert (course.ended, course.epochs.tolist(), course.runs) == ("budget", [0.0], ())
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [({"size": 0}, "size"), ({"top": 1.5}, "top"), ({"pace": 0.0}, "pace"), ({"wobble": -1.0}, "wobble")],
+    )
+    def test_bad_scenario(self, change: dict[str, float], message: str) -> None:
+        with pytest.raises(ValueError, match=f"Expected {message}"):
+            Scenario(**change)  # type: ignore[arg-type]
