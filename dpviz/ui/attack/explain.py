@@ -128,7 +128,7 @@ def figures(found: Found) -> list[Figure]:
             Figure("P(A)" if s.prior == 0.5 else "Belief afterwards", f"≤ {_up(chance)}", "over all attacks"),
             Figure("Odds grow", f"≤ × {numbers.epsilon(ratio, up=True)}", "e^ε, the likelihood ratio"),
             Figure("Before seeing anything", numbers.probability(s.prior), "the prior"),
-            Figure("δ adds", numbers.probability(s.delta), "when the promise fails, all is lost"),
+            Figure("δ adds", numbers.probability(s.delta), "the promise may fail"),
         ]
     if s.view == "roc":
         return _roc_figures(found)
@@ -140,7 +140,7 @@ def figures(found: Found) -> list[Figure]:
     o, r = found.outlier, found.resident
     sure = "–" if math.isnan(o.sure[-1]) else _measured(o.sure[-1])
     return [
-        Figure("Bound P(A)", f"≤ {_up(_bound(found))}", "for everybody, over all attacks"),
+        Figure("Bound P(A)", f"≤ {_up(_bound(found))}", "for everybody"),
         Figure("Outlier, all guesses", _measured(o.accuracy[-1]), _interval(o.accuracy_low[-1], o.accuracy_high[-1])),
         Figure("Outlier, sure claims", sure, _interval(o.sure_low[-1], o.sure_high[-1])),
         Figure(
@@ -166,7 +166,7 @@ def _roc_figures(found: Found) -> list[Figure]:
     for rate in (0.01, 0.001):
         top = math.nan if best is None else float(np.interp(rate, best.x, best.y))
         shown = "–" if math.isnan(top) else f"≤ {_up(top)}"
-        built.append(Figure(f"Found at {numbers.plain(100 * rate)} % false alarms", shown, "true positive rate"))
+        built.append(Figure(f"Found at FPR {numbers.plain(100 * rate)} %", shown, "true positive rate, at most"))
     return built
 
 
@@ -181,7 +181,7 @@ def _resident_figures(found: Found) -> list[Figure]:
             numbers.epsilon(found.facts["own"], up=True),
             "one who knows all could compute it",
         ),
-        Figure("Own ε of the richest resident", numbers.epsilon(found.facts["richest"], up=True), "outlier apart"),
+        Figure("Own ε of the richest", numbers.epsilon(found.facts["richest"], up=True), "outlier apart"),
         Figure("Bayesian DP for 99 %", weak, "of people like these" if weak != "–" else "needs Gaussian noise"),
     ]
 
@@ -200,7 +200,7 @@ def remarks(found: Found) -> list[Remark]:
             built.append(
                 Remark(
                     "Sure claims: made only when the mean is at or above what the outlier alone would make it. They "
-                    "reach the bound, all guesses together do not: that is the paper's argument for 1/(1 + e^−ε)."
+                    "reach the bound, all guesses together do not: that is the paper's argument for equation 1."
                 )
             )
     if s.view == "residents":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ COLORS = {
     "pure": look.MAUVE,
     "pair": look.BLUE,
     "renyi": look.GREEN,
-    "tight": look.GREY,
+    "tight": look.ORANGE,
     "unsampled": look.MAUVE,
     "guess": look.GREY,
     "outlier": look.ORANGE,
@@ -84,7 +83,7 @@ def _success(found: Found, lines: list[Line]) -> Drawn:
         x_title="ε",
         y_title="P(A): attacker right" if fair else "belief that you are in",
         x_hover="ε = %{x:,.4~r}",
-        x_range=(0.0, last * 1.02),
+        x_range=(0.0, last),
         y_range=(low, 1.02),
         points=[p for p in PRINTED if p.x <= last] if fair else (),
         end_values=False,
@@ -162,26 +161,9 @@ def _releases(found: Found, lines: list[Line]) -> Drawn:
         end_values=False,
         height=CHART_HEIGHT,
     )
-    _name_peaks(built, found, top)
     centres = (numbers.plain(found.facts["base"]), numbers.plain(found.facts["there"]))
     alt = f"Two densities of the released mean, centred at {centres[0]} without the outlier and {centres[1]} with."
     return built, alt
-
-
-def _name_peaks(built: Chart, found: Found, top: float) -> None:
-    """Names above the peaks instead of at the tails, where both curves lie on the axis."""
-    layout: dict[str, Any] = built.figure["layout"]
-    names = {line for key in ("with", "without") for line in (NAMES[key],)}
-    kept = [a for a in layout["annotations"] if not any(name == _bare(a["text"]) for name in names)]
-    for key, at in (("without", "base"), ("with", "there")):
-        font = {"size": look.LABEL_SIZE, "color": COLORS[key]}
-        place = {"x": found.facts[at], "y": top, "yanchor": "bottom", "yshift": 4, "showarrow": False}
-        kept.append({"text": NAMES[key], "font": font} | place)
-    layout["annotations"] = kept
-
-
-def _bare(text: str) -> str:
-    return text.replace("<b>", "").replace("</b>", "").strip(" ↑↓")
 
 
 def _residents(found: Found, lines: list[Line]) -> Drawn:

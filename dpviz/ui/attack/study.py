@@ -15,17 +15,17 @@ from dpviz.ui.shared import IMAGE
 def _question() -> None:
     view = controls.choice(settings.VIEW, horizontal=False)
     if view == "roc":
-        controls.number(mechanism.SIGMA)
-        controls.number(mechanism.RATE)
-        controls.number(mechanism.STEPS)
+        mechanism.controls_group()
         controls.flag(settings.LOG_RATES)
         return
     controls.number(settings.EPSILON)
     if view == "success":
+        controls.number(mechanism.DELTA)
         controls.number(settings.PRIOR)
         controls.number(settings.LARGEST)
         return
-    controls.choice(settings.NOISE)
+    if controls.choice(settings.NOISE) == "gaussian":
+        controls.number(mechanism.DELTA)
     if view != "releases":
         controls.number(settings.SHARE)
     if view == "town":
@@ -51,12 +51,7 @@ def _draw(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
 
 STUDY: Study[Found] = Study(
     key="attack",
-    groups={
-        "Question": _question,
-        "Mechanism": mechanism.controls_group,
-        "Town": _town_controls,
-        "Show": _show_controls,
-    },
+    groups={"Question": _question, "Town": _town_controls, "Show": _show_controls},
     compute=read_and_compute,
     sentence=explain.sentence,
     draw=_draw,
