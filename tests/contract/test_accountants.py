@@ -25,8 +25,13 @@ ACCOUNTANTS: dict[str, Accountant] = {
     "renyi, improved": accountant("renyi", conversion="improved"),
     "renyi, classic": accountant("renyi", conversion="classic"),
     "closed_form": accountant("closed_form"),
+    "odometer, paper": accountant("odometer"),
+    "odometer, authors": accountant("odometer", variant="authors"),
 }
 
+# An odometer's filters double in size: ε is a staircase in steps, and a lower δ, which starts with larger filters, may
+# need one filter fewer. Its own tests say so.
+STAIRS = ("odometer",)
 # Relative rounding that two ways to the same number may differ by.
 DIGITS = 1e-12
 
@@ -73,7 +78,8 @@ class TestMonotone:
         self.never_lower(epsilon(method, sigma, rate, math.ceil(steps * factor), delta), here)
         self.never_lower(epsilon(method, sigma, min(1.0, rate * factor), steps, delta), here)
         self.never_lower(epsilon(method, sigma / factor, rate, steps, delta), here)
-        self.never_lower(epsilon(method, sigma, rate, steps, delta / factor), here)
+        if method.name not in STAIRS:
+            self.never_lower(epsilon(method, sigma, rate, steps, delta / factor), here)
 
     @given(gentle_steps, counts, deltas, factors)
     @settings(max_examples=20, deadline=None)
@@ -86,7 +92,7 @@ class TestMonotone:
         assert epsilon(method, sigma, rate, math.ceil(steps * factor), delta) >= here * (1 - DIGITS)
         assert epsilon(method, sigma, rate * factor, steps, delta) >= here * (1 - DIGITS)
         assert epsilon(method, sigma / factor, rate, steps, delta) >= here * (1 - DIGITS)
-        assert epsilon(method, sigma, rate, steps, delta / factor) >= here * (1 - DIGITS)
+        assert method.name in STAIRS or epsilon(method, sigma, rate, steps, delta / factor) >= here * (1 - DIGITS)
 
     @given(sigmas, rates, counts, st.floats(0.0, 30.0), factors)
     @settings(max_examples=15, deadline=None)
@@ -224,7 +230,7 @@ class TestEdges:
     def test_step_counts_cost_no_rounding(self, method: Accountant) -> None:
         """10^9 + 1 steps are more than 10^9."""
         few, many = epsilon(method, 50.0, 1e-6, np.array([10**9, 10**9 + 1000]), 1e-5)
-        assert many > few
+        assert many > few or (many == few and method.name in STAIRS)
 
 
 BAD: list[tuple[str, Any, str]] = [
