@@ -1,0 +1,1 @@
+"""Runs: submitted, streamed, stopped and stored; the only package that talks to Dask."""

@@ -1,0 +1,131 @@
+"""The one thread of an engine that writes events to the store."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpviz.runs import jsontext
+from dpviz.runs.records import ACTIVE, Batch, Row
+from dpviz.runs.store import Store, StoreError
+
+# Seconds between tries while the store cannot be written, and after how long the runs are stopped.
+RETRY = 1.0
+PATIENCE = 10.0
+
+
+def read_batch(text: str) -> Batch:
+    """The batch that a worker sent."""
+    found: dict[str, Any] = jsontext.read(text)
+    rows = tuple(Row(*row) for row in found["rows"])
+    return Batch(found["run"], found["execution"], found["worker"], rows, found["begun"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A Dask future that will not change any more."""
+
+    run: str
+    future: Any
+
+
+class Collector:
+    """Takes batches and ended futures from Dask's threads; one transaction holds all that has gathered.
+
+    While the store cannot be written nothing is thrown away: it is kept in memory and tried again every second.
+
+    Args:
+        store: Where events go.
+        on_batch: Told of each batch once it is stored.
+        on_end: Told the id of each run whose future is dealt with.
+        on_trouble: Told once if the store could not be written for `PATIENCE` seconds.
+
+    Attributes:
+        trouble: Why the store cannot be written now; "" if it can.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        on_batch: Callable[[Batch], None],
+        on_end: Callable[[str], None],
+        on_trouble: Callable[[str], None],
+    ) -> None:
+        self.trouble = ""
+        self._store = store
+        self._on_batch, self._on_end, self._on_trouble = on_batch, on_end, on_trouble
+        self._incoming: queue.SimpleQueue[str | Ended | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="dpviz-collector", daemon=True)
+        self._thread.start()
+
+    def put(self, item: str | Ended) -> None:
+        """A batch as text, or an ended future; returns at once."""
+        self._incoming.put(item)
+
+    def close(self, limit: float = 5.0) -> None:
+        """Write what has come, then end."""
+        self._incoming.put(None)
+        self._thread.join(limit)
+
+    def _run(self) -> None:
+        over = False
+        while not over:
+            items = [self._incoming.get()]
+            while not self._incoming.empty():
+                items.append(self._incoming.get())
+            over = None in items
+            batches = [read_batch(item) for item in items if isinstance(item, str)]
+            self._write(batches, give_up=over)
+            for batch in batches:
+                self._on_batch(batch)
+            for item in items:
+                if isinstance(item, Ended):
+                    self._finish(item)
+
+    def _write(self, batches: list[Batch], *, give_up: bool = False) -> None:
+        since, told = time.monotonic(), False
+        while batches:
+            try:
+                self._store.record(batches)
+                break
+            except StoreError as error:
+                self.trouble = str(error)
+                if give_up:
+                    return
+                if not told and time.monotonic() - since > PATIENCE:
+                    told = True
+                    self._on_trouble(self.trouble)
+                time.sleep(RETRY)
+        self.trouble = ""
+
+    def _finish(self, ended: Ended) -> None:
+        """Fill gaps from the history that came with the result, and let go of the result."""
+        try:
+            status = ended.future.status
+            if status == "finished":
+                execution, _, history = ended.future.result(timeout=30)
+                batch = read_batch(zlib.decompress(history).decode())
+                if self._store.event_count(ended.run, execution) < len(batch.rows):
+                    self._write([batch])
+            elif status == "error":
+                self._store.change_state(ended.run, "failed", self._why(ended.future), only=ACTIVE)
+        except StoreError as error:
+            self.trouble = str(error)
+        except Exception as error:  # the host went while the result was on its way: the keeper says what that means
+            self.trouble = f"The result of a run did not arrive: {error!r}"
+        finally:
+            ended.future.release()
+            self._on_end(ended.run)
+
+    @staticmethod
+    def _why(future: Any) -> str:
+        error = future.exception(timeout=10)
+        if type(error).__name__ == "KilledWorker":
+            return "its worker process died twice (out of memory, or killed)"
+        return f"{type(error).__name__}: {error}"

@@ -1,0 +1,231 @@
+"""Submit, hold and watch runs: the one object that pages talk to.
+
+All of it can be called from any thread, a Streamlit script's too: calls read and write the store, and two threads of
+the engine's own (`keeper`, `collector`) do the rest.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from dpviz.runs.cluster import TRAINING_MODULES, default_workers
+from dpviz.runs.keeper import Keeper
+from dpviz.runs.live import Live
+from dpviz.runs.processes import this_process
+from dpviz.runs.records import ENDED, RunRecord, State
+from dpviz.runs.store import Store, home, open_store
+from dpviz.runs.tables import RunView
+from dpviz.runs.truth import settle
+from dpviz.runs.work import TRAINING
+
+# Seconds between two checks, by whoever looks, that the engines of open runs are alive.
+SETTLE = 0.5
+
+
+@runtime_checkable
+class Settings(Protocol):
+    """Settings as `dpviz.training.settings.RunSettings`."""
+
+    def to_json(self) -> dict[str, Any]: ...
+    def check(self) -> None: ...
+
+
+class Engine:
+    """Runs of one store, computed by one local cluster or the one at DASK_SCHEDULER_ADDRESS.
+
+    Args:
+        folder: Where runs, weights and logs lie; `dpviz.runs.store.home()` if None.
+        workers: How many runs at once, over all apps that use this store; `default_workers()` if None.
+        preload: Modules that workers load ahead of the first run.
+
+    Attributes:
+        store: The runs; for looking, naming, deleting.
+        live: Shared readers of running runs.
+
+    Raises:
+        StoreError: if the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        workers: int | None = None,
+        preload: tuple[str, ...] = TRAINING_MODULES,
+    ) -> None:
+        self.folder = folder or home()
+        self.store: Store = open_store(self.folder)
+        self.live = Live(self.store)
+        self.id = uuid.uuid4().hex
+        self.workers = default_workers() if workers is None else workers
+        self._preload = preload
+        self._keeper: Keeper | None = None
+        self._lock = threading.Lock()
+        self._settled = 0.0
+        self._closed = False
+        atexit.register(self.shutdown)
+
+    # Launching
+
+    def submit(
+        self,
+        settings: Settings | Mapping[str, Any],
+        *,
+        target: str = TRAINING,
+        name: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Queue a run; it starts as soon as fewer than `workers` run.
+
+        Args:
+            settings: What `target` is called with: a mapping of JSON values, or `RunSettings`, which are checked here.
+            target: "module:function", called as function(settings, emit, control, **options) in a worker.
+            name: For people; "Run 7" and the like if empty.
+            options: Further keyword arguments; "{run}" in a text stands for the run's id.
+
+        Returns:
+            The run's id.
+
+        Raises:
+            ValueError: for settings that cannot work.
+            StoreError: if the store cannot be written.
+        """
+        if ":" not in target:
+            raise ValueError(f"Expected target={target!r} as 'module:function'.")
+        if isinstance(settings, Settings):
+            settings.check()
+            values = settings.to_json()
+        else:
+            values = dict(settings)
+        chosen = dict(options or {})
+        if target == TRAINING:
+            chosen.setdefault("weights_to", str(self.folder / "weights" / "{run}.pt"))
+        keeper = self._awake()
+        record = self.store.create(target=target, settings=values, options=chosen, name=name, owner=self.id)
+        keeper.wake()
+        return record.id
+
+    def warm(self) -> None:
+        """Start the workers in the background, so that the first run starts at once."""
+        self._awake().warm()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the workers are up."""
+        return self._keeper is not None and self._keeper.ready
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the cluster or the store now, in words for the page; "" if nothing is."""
+        if self._keeper is None:
+            return ""
+        return self._keeper.collector.trouble or self._keeper.problem
+
+    def weights(self, run: str) -> Path:
+        """Where a run's weights lie once it has ended."""
+        return self.folder / "weights" / f"{run}.pt"
+
+    def _awake(self) -> Keeper:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("This engine was shut down: make a new one.")
+            if self._keeper is None:
+                self.store.beat(self.id, this_process())
+                self._keeper = Keeper(
+                    self.store,
+                    owner=self.id,
+                    workers=self.workers,
+                    preload=self._preload,
+                    log=self.folder / "logs" / "workers.log",
+                )
+            return self._keeper
+
+    # Holding: a wish in the store, so that it works from every session and every app that sees the store
+
+    def stop(self, run: str) -> RunRecord:
+        """Let it end after the step it is at; it still writes its last numbers."""
+        return self._wish(run, "stop")
+
+    def pause(self, run: str) -> RunRecord:
+        return self._wish(run, "pause")
+
+    def resume(self, run: str) -> RunRecord:
+        return self._wish(run, "go")
+
+    def step(self, run: str, count: int = 1) -> RunRecord:
+        """Let a run take `count` steps and pause."""
+        if count < 1:
+            raise ValueError(f"Expected count={count} >= 1.")
+        return self._wish(run, "pause", count)
+
+    def hard_stop(self, run: str) -> RunRecord:
+        """End its worker without waiting; what was recorded is kept."""
+        return self._wish(run, "kill")
+
+    def _wish(self, run: str, wish: Any, single_steps: int = 0) -> RunRecord:
+        record = self.run(run)
+        if record.over or (record.wish in ("stop", "kill") and wish in ("go", "pause")):
+            return record  # what has ended, or is about to, does not start again
+        record = self.store.wish(run, wish, single_steps=single_steps)
+        if self._keeper is not None:
+            self._keeper.wake()
+        return record
+
+    # Looking
+
+    def _settle(self) -> None:
+        if time.monotonic() - self._settled > SETTLE:
+            self._settled = time.monotonic()
+            settle(self.store)
+
+    def run(self, run: str) -> RunRecord:
+        """The run as it truly is now."""
+        self._settle()
+        return self.store.run(run)
+
+    def runs(self, *, deleted: bool = False, states: tuple[State, ...] = ()) -> list[RunRecord]:
+        """Runs as they truly are now, newest first."""
+        self._settle()
+        return self.store.runs(deleted=deleted, states=states)
+
+    def look(self, run: str) -> RunView:
+        """Record, arrays and texts of a run as they are now, at most 0.2 s old; shared by all who look."""
+        self._settle()
+        return self.live.look(run)
+
+    def wait(self, run: str, limit: float, states: tuple[State, ...] = ENDED) -> RunRecord:
+        """The run once it is in one of `states`, or as it is after `limit` seconds."""
+        end = time.monotonic() + limit
+        while (record := self.run(run)).state not in states and time.monotonic() < end:
+            time.sleep(0.02)
+        return record
+
+    def shutdown(self, grace: float = 2.0) -> None:
+        """Stop what runs, end the workers; open runs that do not stop in `grace` seconds are lost."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        atexit.unregister(self.shutdown)
+        if self._keeper is not None:
+            self._keeper.close(grace)
+        self.store.close()
+
+
+_shared: dict[Path, Engine] = {}
+_shared_lock = threading.Lock()
+
+
+def engine() -> Engine:
+    """The engine of this process for `home()`, made at the first call."""
+    folder = home()
+    with _shared_lock:
+        if folder not in _shared:
+            _shared[folder] = Engine(folder)
+        return _shared[folder]

@@ -1,0 +1,55 @@
+"""JSON text of events: NaN and infinities become strings, which every reader of JSON accepts.
+
+>>> write({"loss": [0.5, float("nan")]})
+'{"loss":[0.5,"NaN"]}'
+>>> read(write({"loss": [0.5, float("inf")]}))
+{'loss': [0.5, inf]}
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def _worded(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _worded(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_worded(entry) for entry in value]
+    return value
+
+
+def _numbered(value: Any) -> Any:
+    if isinstance(value, str):
+        return _WORDS.get(value, value)
+    if isinstance(value, dict):
+        return {key: _numbered(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_numbered(entry) for entry in value]
+    return value
+
+
+def write(value: Any) -> str:
+    """Strict JSON of dicts, lists, texts, numbers, booleans and None.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    except ValueError:
+        return json.dumps(_worded(value), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+
+
+def read(text: str) -> Any:
+    """What `write` wrote."""
+    value = json.loads(text)
+    if '"NaN"' in text or 'Infinity"' in text:
+        return _numbered(value)
+    return value

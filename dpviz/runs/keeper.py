@@ -1,0 +1,283 @@
+"""The thread of an engine that starts the cluster, sends queued runs to it and passes wishes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from dpviz.runs.cluster import ADDRESS_VARIABLE, Cluster, ClusterError, Host, connect
+from dpviz.runs.collector import Collector, Ended
+from dpviz.runs.processes import Process, is_alive, this_machine, this_process
+from dpviz.runs.records import ACTIVE, OPEN, Batch, RunRecord, State
+from dpviz.runs.sqlite_store import RESTARTED
+from dpviz.runs.store import Store, StoreError
+from dpviz.runs.truth import settle
+from dpviz.runs.work import variable_name, work
+
+# Seconds between two looks while runs are open, and while none is; between two heartbeats.
+TICK = 0.2
+IDLE_TICK = 1.0
+BEAT = 1.0
+
+HOST_DIED = "the process that hosts the workers has ended"
+
+
+class Keeper:
+    """Owns the host, the Dask client and the futures; only its own thread touches them.
+
+    Args:
+        store: The runs.
+        owner: The engine's id.
+        workers: How many runs at once.
+        preload: Modules that workers load ahead.
+        log: File for messages of the workers.
+
+    Attributes:
+        problem: What keeps runs from being started; "" if nothing does.
+    """
+
+    def __init__(self, store: Store, *, owner: str, workers: int, preload: tuple[str, ...], log: Path) -> None:
+        self.problem = ""
+        self.owner = owner
+        self._store, self._workers, self._preload, self._log = store, workers, preload, log
+        self._host: Host | None = None
+        self._cluster: Cluster | None = None
+        self._client: Any = None
+        self._futures: dict[str, Any] = {}
+        self._sent: dict[str, tuple[str, int]] = {}
+        self._at: dict[str, tuple[Process, str]] = {}
+        self._over: set[str] = set()
+        self._warm = False
+        self._beaten = 0.0
+        self._closing = threading.Event()
+        self._wake = threading.Event()
+        self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._stop_all)
+        self._trouble = ""
+        self._thread = threading.Thread(target=self._run, name="dpviz-keeper", daemon=True)
+        self._thread.start()
+
+    # Called from any thread
+
+    def wake(self) -> None:
+        """Something changed: look at once."""
+        self._wake.set()
+
+    def warm(self) -> None:
+        """Start the cluster now, ahead of the first run."""
+        self._warm = True
+        self.wake()
+
+    @property
+    def ready(self) -> bool:
+        return self._client is not None
+
+    @property
+    def host(self) -> Process | None:
+        return self._cluster.host if self._cluster else None
+
+    def close(self, grace: float) -> None:
+        """Stop what runs, wait up to `grace` seconds for its last events, and end the cluster."""
+        self._closing.set()
+        self.wake()
+        self._thread.join(START_PATIENCE)
+        self._let_end(grace)
+        self.collector.close()
+        self._leave()
+
+    # The collector's thread
+
+    def _began(self, batch: Batch) -> None:
+        self._at[batch.run] = (Process.from_json(batch.worker), str(batch.worker.get("address", "")))
+
+    def _ended(self, run: str) -> None:
+        self._over.add(run)
+        self.wake()
+
+    def _stop_all(self, trouble: str) -> None:
+        self._trouble = trouble
+        self.wake()
+
+    # The keeper's thread
+
+    def _run(self) -> None:
+        pause = TICK
+        while not self._closing.is_set():
+            try:
+                pause = self._tick()
+                self.problem = ""
+            except (ClusterError, StoreError) as error:
+                self.problem, pause = str(error), IDLE_TICK
+            except Exception as error:  # whatever Dask raises when a connection goes: look again
+                self.problem, pause = f"{type(error).__name__}: {error}", IDLE_TICK
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _tick(self) -> float:
+        """One look at everything; returns the seconds until the next."""
+        if self._trouble:
+            self._hush()
+        if time.monotonic() - self._beaten > BEAT:
+            self._store.beat(self.owner, this_process())
+            settle(self._store)
+            self._beaten = time.monotonic()
+        self._forget()
+        if self._client is not None and not self._connected():
+            self._lose()
+        mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
+        for record in mine:
+            if record.active and record.id in self._futures:
+                self._pass_on(record)
+                self._check_worker(record)
+        if self._warm or any(record.state == "queued" for record in mine):
+            self._warm = False
+            self._open(mine)
+            self._dispatch()
+        return TICK if mine else IDLE_TICK
+
+    def _connected(self) -> bool:
+        if self._host is not None:
+            return self._host.alive
+        return bool(self._client.status in ("running", "connecting"))
+
+    def _open(self, mine: list[RunRecord]) -> None:
+        """Start or find the cluster; queued runs fail with the reason if there is none to be had."""
+        if self._client is not None:
+            return
+        try:
+            address = os.environ.get(ADDRESS_VARIABLE, "")
+            if address:
+                self._cluster = Cluster(address, None)
+            else:
+                self._host = Host(self._workers, self._log, self._preload)
+                self._cluster = self._host.cluster
+            self._client = connect(self._cluster)
+        except (ClusterError, OSError) as error:
+            self._leave()
+            for record in mine:
+                self._store.change_state(record.id, "failed", str(error), only=("queued",))
+            raise ClusterError(str(error)) from error
+
+    def _limit(self) -> int:
+        if self._host is not None:
+            return self._workers
+        return max(1, len(self._client.scheduler_info()["workers"]))
+
+    def _dispatch(self) -> None:
+        limit = self._limit()
+        while not self._closing.is_set() and (record := self._store.claim(self.owner, self.host, limit)) is not None:
+            self._send(record)
+
+    def _send(self, record: RunRecord) -> None:
+        topic = f"dpviz-{record.id}"
+        options = {
+            key: value.replace("{run}", record.id) if isinstance(value, str) else value
+            for key, value in record.options.items()
+        }
+        self._pass_on(record)
+        self._client.subscribe_topic(topic, lambda event: self.collector.put(event[1]))
+        future = self._client.submit(
+            work, record.id, topic, record.target, record.settings, options, key=topic, pure=False
+        )
+        self._futures[record.id] = future
+        future.add_done_callback(lambda done: self.collector.put(Ended(record.id, done)))
+
+    def _variable(self, run: str) -> Any:
+        from distributed import Variable
+
+        make: Any = Variable
+        return make(variable_name(run), client=self._client)
+
+    def _pass_on(self, record: RunRecord) -> None:
+        """Tell the worker what the user wants, if that has changed."""
+        wanted = (record.wish, record.granted)
+        if self._sent.get(record.id) == wanted:
+            return
+        if record.wish == "kill":
+            self._kill(record)
+        else:
+            self._variable(record.id).set(list(wanted))
+        self._sent[record.id] = wanted
+
+    def _kill(self, record: RunRecord) -> None:
+        """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
+        self._store.change_state(record.id, "stopped", "hard stop: its worker was ended", only=ACTIVE)
+        self._futures[record.id].cancel(force=True)
+        worker, address = self._at.get(record.id, (None, ""))
+        if worker is not None and worker.machine == this_machine():
+            if is_alive(worker):
+                os.kill(worker.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        elif address:
+            self._client.restart_workers([address], raise_for_error=False)
+        self._over.add(record.id)
+
+    def _check_worker(self, record: RunRecord) -> None:
+        """A worker that died leaves a run that Dask will start again: say so before it does."""
+        known = self._at.get(record.id)
+        if known is None or record.state == "restarted":
+            return
+        worker, address = known
+        lives = is_alive(worker)
+        if lives is None:
+            lives = address in self._client.scheduler_info()["workers"]
+        if not lives:
+            self._at.pop(record.id)
+            only: tuple[State, ...] = ("running", "paused")
+            self._store.change_state(record.id, "restarted", RESTARTED, only=only)
+
+    def _forget(self) -> None:
+        """Let go of what belonged to runs that have ended."""
+        while self._over:
+            run = self._over.pop()
+            if self._futures.pop(run, None) is not None and self._client is not None:
+                self._client.unsubscribe_topic(f"dpviz-{run}")
+                self._variable(run).delete()
+            self._sent.pop(run, None)
+            self._at.pop(run, None)
+
+    def _hush(self) -> None:
+        """The store cannot be written: stop the runs, so that no more is done than can be recorded."""
+        self._trouble = ""
+        for run in list(self._futures):
+            self._variable(run).set(["stop", 0])
+
+    def _lose(self) -> None:
+        """The host died: its runs are lost, those that wait will get a new one."""
+        # What came before it died may still be on its way to the store.
+        time.sleep(0.2)
+        for run in self._futures:
+            self._store.change_state(run, "lost", HOST_DIED, only=ACTIVE)
+        self._leave()
+
+    def _leave(self) -> None:
+        client, host = self._client, self._host
+        self._client = self._host = self._cluster = None
+        for state in (self._futures, self._sent, self._at):
+            state.clear()
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close(timeout=2)
+        if host is not None:
+            host.close()
+
+    def _let_end(self, grace: float) -> None:
+        """Ask all that runs to stop and wait for it; what has not stopped by then is lost."""
+        with contextlib.suppress(Exception):
+            self._hush()
+        end = time.monotonic() + grace
+        with contextlib.suppress(StoreError):
+            while self._mine() and time.monotonic() < end and self._client is not None and self._connected():
+                time.sleep(0.05)
+            for record in self._mine(OPEN):
+                self._store.change_state(record.id, "lost", "the app was closed", only=OPEN)
+
+    def _mine(self, states: tuple[State, ...] = ACTIVE) -> list[RunRecord]:
+        return [record for record in self._store.runs(states=states) if record.owner == self.owner]
+
+
+# Seconds that closing waits for a host that is just coming up.
+START_PATIENCE = 15.0

@@ -1,0 +1,37 @@
+"""What a worker process does first: end when its host ends, and load what training needs ahead of the first launch."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import signal
+import sys
+from typing import Any
+
+# Names of modules to load, with commas between; set by the host.
+PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """On Linux the kernel kills this process when its parent ends, also when it is busy in native code.
+
+    Elsewhere Dask's own watch over a pipe does it once Python runs again.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # it had ended before we asked
+        os._exit(1)
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask in each worker process before it takes tasks. A module that fails to load fails its run later."""
+    end_with_parent()
+    for name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            print(f"dpviz worker: could not load {name} ahead: {error!r}", file=sys.stderr)

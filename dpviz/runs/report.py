@@ -1,0 +1,147 @@
+"""A run as one HTML page that needs nothing else: no network, no scripts, and prints well."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from dpviz.runs.svg import line_chart
+from dpviz.runs.tables import Array, RunView
+
+ACCOUNTANTS = {
+    "moments": "moments accountant",
+    "renyi": "Rényi",
+    "tight": "tight",
+    "odometer": "odometer",
+    "bayesian": "Bayesian",
+}
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #171614; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2rem; } figure { margin: 1rem 0; } svg { width: 100%; max-width: 44rem; }
+svg text { font: 12px system-ui, sans-serif; fill: #444; } svg .grid { stroke: #ddd; }
+table { border-collapse: collapse; }
+td, th { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; vertical-align: top; }
+tr { border-bottom: 1px solid #eee; } td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.note { color: #555; } .bad { border-left: 4px solid #d57922; padding-left: 0.8rem; }
+"""
+
+# As strict as can be: what the report shows comes from files that may have come from elsewhere.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def _moment(seconds: float | None) -> str:
+    return "–" if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(entry)}" for key, entry in value.items())
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(_text(entry) for entry in value[:6])
+        return f"{shown}, … ({len(value)} in all)" if len(value) > 6 else shown
+    return "–" if value is None else str(value)
+
+
+def _table(rows: Mapping[str, Any]) -> str:
+    cells = (
+        f"<tr><th scope='row'>{escape(key)}</th><td>{escape(_text(value))}</td></tr>" for key, value in rows.items()
+    )
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _sentence(view: RunView) -> str:
+    record = view.record
+    state = {"done": "It ran to its end", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
+    words = f"{state.get(record.state, f'It is {record.state}')} after {record.steps} steps"
+    reason = f": {record.reason}" if record.reason else "."
+    again = "" if not record.restarts else f" It was started again {record.restarts} times; the last attempt is shown."
+    return f"{words}{reason}{again}"
+
+
+def _final_numbers(view: RunView) -> dict[str, Any]:
+    """Numbers of the last event; where it did not come, the last of each column."""
+    found = {
+        key: value
+        for key, value in view.final.items()
+        if key not in ("kind", "traceback", "text", "mechanisms", "epsilon")
+    }
+    epsilon = view.final.get("epsilon")
+    if not isinstance(epsilon, dict):
+        epsilon = {
+            name.removeprefix("epsilon."): float(values[-1])
+            for name, values in view.steps.items()
+            if name.startswith("epsilon.") and values.size
+        }
+    for name, value in epsilon.items():
+        found[f"ε, {ACCOUNTANTS.get(name, name)}"] = value
+    if "test_accuracy" not in found and view.evaluations.get("test_accuracy", np.empty(0)).size:
+        found["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
+    return found
+
+
+def _charts(view: RunView) -> list[tuple[str, str]]:
+    """Title and SVG of each chart that there are numbers for."""
+    steps, evaluations = view.steps, view.evaluations
+    at: Array = steps.get("step", np.empty(0))
+    there: Array = evaluations.get("step", np.empty(0))
+
+    def of_steps(names: Mapping[str, str]) -> dict[str, tuple[Array, Array]]:
+        return {label: (at, steps[name]) for name, label in names.items() if name in steps}
+
+    def of_evaluations(names: Mapping[str, str]) -> dict[str, tuple[Array, Array]]:
+        return {label: (there, evaluations[name]) for name, label in names.items() if name in evaluations}
+
+    epsilons = {name: ACCOUNTANTS.get(name[8:], name[8:]) for name in steps if name.startswith("epsilon.")}
+    loss = {**of_steps({"loss": "batch"}), **of_evaluations({"train_loss": "train", "test_loss": "test"})}
+    accuracy = of_evaluations({"train_accuracy": "train", "test_accuracy": "test", "posterior_accuracy": "posterior"})
+    wanted = (
+        ("Privacy loss", "ε", of_steps(epsilons)),
+        ("Accuracy", "share correct", accuracy),
+        ("Loss", "mean loss", loss),
+        ("Share of examples clipped", "share", of_steps({"clipped": "clipped"})),
+        ("Noise multiplier", "σ", of_steps({"noise_multiplier": "σ"})),
+        ("Batch size", "examples", of_steps({"batch_size": "drawn", "expected_batch_size": "expected"})),
+    )
+    drawn = ((title, line_chart(s, title=title, x_title="step", y_title=unit)) for title, unit, s in wanted)
+    return [(title, chart) for title, chart in drawn if chart]
+
+
+def html_report(view: RunView) -> str:
+    """The page; every text in it is escaped, whatever a run was named."""
+    record = view.record
+    title = escape(record.title)
+    charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
+    trace = view.final.get("traceback")
+    notes = "".join(f"<li>Step {step}: {escape(text)}</li>" for step, text in view.notes)
+    warned = view.started.get("unprotected")
+    times = {"created": _moment(record.created), "started": _moment(record.started), "ended": _moment(record.ended)}
+    told = ("data", "model", "parameters", "examples", "device", "noise_source")
+    facts: dict[str, Any] = {key: view.started[key] for key in told if key in view.started}
+    return "".join(
+        (
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+            "<meta name='viewport' content='width=device-width'>",
+            f"<meta http-equiv='Content-Security-Policy' content=\"{_POLICY}\">",
+            f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+            f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_sentence(view))}</p>",
+            f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
+            "<h2>Final numbers</h2>",
+            _table(_final_numbers(view)),
+            charts,
+            f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
+            "<h2>Settings</h2>",
+            _table(record.settings),
+            "<h2>Facts</h2>",
+            _table({**facts, **times}),
+            f"<p class='note'>{escape(_text(warned))}</p>" if warned else "",
+            f"<h2>What went wrong</h2><pre>{escape(str(trace))}</pre>" if trace else "",
+            "</body></html>",
+        )
+    )

@@ -1,0 +1,85 @@
+"""What a recorded run has spent, from the mechanisms in its events and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
+from dpviz.accounting.renyi import Renyi
+from dpviz.runs.records import Event
+from dpviz.runs.store import Store
+
+Array = npt.NDArray[np.float64]
+
+
+def mechanisms(events: Iterable[Event]) -> tuple[Run, ...]:
+    """Everything that these events charged, private counts included; equal steps together."""
+    runs: list[Run] = []
+    for event in events:
+        if event.kind == "step":
+            triples: Sequence[Sequence[float]] = event.data.get("mechanisms") or []
+        elif event.kind == "count":
+            triples = [event.data["mechanism"]]
+        else:
+            continue
+        runs += [(SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples]
+    return merge_runs(runs)
+
+
+def recorded(events: Iterable[Event]) -> dict[str, Array]:
+    """ε after each step as the run recorded it, by accountant; each (steps,)."""
+    found: dict[str, list[float]] = {}
+    for event in events:
+        if event.kind == "step":
+            for name, values in (event.data.get("epsilon") or {}).items():
+                found.setdefault(name, []).extend(values)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def recomputed(events: Iterable[Event]) -> dict[str, Array]:
+    """The same again from mechanisms, private counts and pair distances."""
+    from dpviz.training.accounting import recompute
+
+    found: dict[str, list[float]] = {}
+    for _, values in recompute(_data(events)):
+        for name, value in values.items():
+            found.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _data(events: Iterable[Event]) -> list[dict[str, Any]]:
+    return [event.data for event in events]
+
+
+def largest_difference(events: Sequence[Event]) -> dict[str, float]:
+    """max |recorded − recomputed| ε over the steps, by accountant; inf where one of them lacks a step."""
+    told, found = recorded(events), recomputed(events)
+    differences = {}
+    for name in sorted({*told, *found}):
+        a, b = told.get(name, np.empty(0)), found.get(name, np.empty(0))
+        same = a.shape == b.shape
+        # Two infinities agree; their difference would be no number.
+        equal = a == b if same else np.zeros(1, dtype=np.bool_)
+        gaps = np.where(equal, 0.0, np.abs(np.where(equal, 0.0, a) - np.where(equal, 0.0, b))) if same else np.inf
+        differences[name] = float(np.max(gaps, initial=0.0)) if same else math.inf
+    return differences
+
+
+def of_all_attempts(store: Store, run: str, delta: float, accountant: Accountant | None = None) -> Bound:
+    """ε of everything that all attempts of a run charged; Rényi if no accountant is named.
+
+    A run that was started again repeats its batches and noise exactly if they come from the seed in its settings:
+    then the latest attempt's ε holds for all. With a secret seed the attempts draw anew, and whoever saw both saw this
+    much. Steps that a killed worker took and did not tell about are missing here; nobody saw those either.
+    """
+    runs: list[Run] = []
+    for attempt in store.attempts(run):
+        runs += mechanisms(store.events(run, attempt["attempt"]))
+    return (accountant or Renyi()).of_runs(runs, delta)

@@ -1,0 +1,327 @@
+"""Runs in one SQLite file: what a killed process had recorded is there, and several processes may look and write."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpviz.runs import jsontext
+from dpviz.runs.processes import Process
+from dpviz.runs.records import (
+    ACTIVE,
+    CONTROL_KIND,
+    ENDED,
+    FINAL_KINDS,
+    OPEN,
+    Batch,
+    Event,
+    News,
+    Owner,
+    RunRecord,
+    State,
+    Wish,
+)
+from dpviz.runs.sqlite_file import SqliteFile
+
+_COLUMNS = (
+    "id, number, name, note, target, settings, options, state, reason, created, started, ended, attempt, steps, "
+    "wish, granted, baseline, deleted, imported, owner, summary"
+)
+
+
+def _record(row: tuple[Any, ...]) -> RunRecord:
+    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    for name in ("settings", "options", "summary"):
+        values[name] = jsontext.read(values[name])
+    for name in ("baseline", "imported"):
+        values[name] = bool(values[name])
+    return RunRecord(**values)
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    attempt, seq, kind, step, moment, text = row
+    return Event(attempt, seq, kind, step, moment, jsontext.read(text))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" for _ in values)
+
+
+class SqliteStore:
+    """`dpviz.runs.store.Store` in the file `path`, which is made if it is not there.
+
+    Raises:
+        StoreError: from any method, if the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.file = SqliteFile(path)
+
+    @property
+    def place(self) -> str:
+        return str(self.file.path)
+
+    def close(self) -> None:
+        self.file.close()
+
+    # Engines
+
+    def beat(self, owner: str, process: Process) -> None:
+        with self.file.connection(write=True) as db:
+            db.execute(
+                "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET heartbeat = excluded.heartbeat",
+                (owner, json.dumps(process.to_json()), time.time()),
+            )
+
+    def owners(self) -> list[Owner]:
+        rows: list[Any] = self.file.fetch("SELECT id, process, heartbeat FROM owners")
+        return [Owner(owner, Process.from_json(json.loads(process)), beat) for owner, process, beat in rows]
+
+    # Runs
+
+    def create(
+        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str
+    ) -> RunRecord:
+        run = uuid.uuid4().hex[:16]
+        texts = jsontext.write(settings), jsontext.write(options)
+        with self.file.connection(write=True) as db:
+            db.execute(
+                "INSERT INTO runs (id, name, note, target, settings, options, state, reason, created, attempt, steps, "
+                "wish, granted, baseline, imported, owner, summary) "
+                "VALUES (?, ?, '', ?, ?, ?, 'queued', '', ?, 0, 0, 'go', 0, 0, 0, ?, '{}')",
+                (run, name, target, *texts, time.time(), owner),
+            )
+        return self.run(run)
+
+    def run(self, run: str) -> RunRecord:
+        rows = self.file.fetch(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run,))
+        if not rows:
+            raise KeyError(f"There is no run {run!r} in {self.place}.")
+        return _record(rows[0])
+
+    def runs(self, *, deleted: bool = False, states: Sequence[State] = ()) -> list[RunRecord]:
+        where = f"deleted IS {'NOT ' if deleted else ''}NULL"
+        if states:
+            where += f" AND state IN ({_marks(states)})"
+        rows = self.file.fetch(f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY number DESC", tuple(states))
+        return [_record(row) for row in rows]
+
+    def claim(self, owner: str, host: Process | None, limit: int) -> RunRecord | None:
+        with self.file.connection(write=True) as db:
+            active = db.execute(f"SELECT COUNT(*) FROM runs WHERE state IN ({_marks(ACTIVE)})", ACTIVE).fetchone()[0]
+            if active >= limit:
+                return None
+            found = db.execute(
+                "SELECT id FROM runs WHERE state = 'queued' AND owner = ? ORDER BY number LIMIT 1", (owner,)
+            ).fetchone()
+            if found is None:
+                return None
+            db.execute(
+                "UPDATE runs SET state = 'running', started = ?, host = ? WHERE id = ?",
+                (time.time(), json.dumps(host.to_json()) if host else None, found[0]),
+            )
+        return self.run(found[0])
+
+    def host_of(self, run: str) -> Process | None:
+        rows: list[Any] = self.file.fetch("SELECT host FROM runs WHERE id = ?", (run,))
+        return Process.from_json(json.loads(rows[0][0])) if rows and rows[0][0] else None
+
+    def wish(self, run: str, wish: Wish, *, single_steps: int = 0) -> RunRecord:
+        self.run(run)
+        with self.file.connection(write=True) as db:
+            db.execute("UPDATE runs SET wish = ?, granted = granted + ? WHERE id = ?", (wish, single_steps, run))
+            if wish in ("stop", "kill"):
+                db.execute(
+                    "UPDATE runs SET state = 'stopped', reason = 'stopped before it started', ended = ? "
+                    "WHERE id = ? AND state = 'queued'",
+                    (time.time(), run),
+                )
+        return self.run(run)
+
+    def change_state(self, run: str, state: State, reason: str = "", *, only: Sequence[State]) -> bool:
+        with self.file.connection(write=True) as db:
+            return _change_state(db, run, state, reason, only)
+
+    # Events
+
+    def record(self, batches: Sequence[Batch]) -> None:
+        with self.file.connection(write=True) as db:
+            for batch in batches:
+                _record_batch(db, batch)
+
+    def events_since(self, run: str, seq: int = -1, attempt: int | None = None, limit: int | None = None) -> News:
+        rows: list[Any] = self.file.fetch("SELECT attempt FROM runs WHERE id = ?", (run,))
+        if not rows:
+            raise KeyError(f"There is no run {run!r} in {self.place}.")
+        latest = int(rows[0][0])
+        if attempt is not None and latest != attempt:
+            seq = -1
+        found: list[Any] = self.file.fetch(
+            "SELECT attempt, seq, kind, step, time, data FROM events "
+            "WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq LIMIT ?",
+            (run, latest, seq, -1 if limit is None else limit),
+        )
+        events = [_event(row) for row in found]
+        return News(latest, events, events[-1].seq if events else seq)
+
+    def events(self, run: str, attempt: int | None = None, kinds: Sequence[str] = ()) -> list[Event]:
+        latest = self.run(run).attempt if attempt is None else attempt
+        where = f" AND kind IN ({_marks(kinds)})" if kinds else ""
+        rows: list[Any] = self.file.fetch(
+            "SELECT attempt, seq, kind, step, time, data FROM events "
+            f"WHERE run = ? AND attempt = ?{where} ORDER BY seq",
+            (run, latest, *kinds),
+        )
+        return [_event(row) for row in rows]
+
+    def event_count(self, run: str, execution: str) -> int:
+        rows: list[Any] = self.file.fetch(
+            "SELECT COUNT(*) FROM events JOIN attempts USING (run, attempt) WHERE run = ? AND execution = ?",
+            (run, execution),
+        )
+        return int(rows[0][0])
+
+    def attempts(self, run: str) -> list[dict[str, Any]]:
+        names = ("attempt", "execution", "worker", "started", "ended", "outcome")
+        rows: list[Any] = self.file.fetch(
+            f"SELECT {', '.join(names)} FROM attempts WHERE run = ? ORDER BY attempt", (run,)
+        )
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        return [{**entry, "worker": json.loads(entry["worker"])} for entry in found]
+
+    # The user's words
+
+    def _set(self, run: str, **columns: object) -> None:
+        self.run(run)
+        names = ", ".join(f"{name} = ?" for name in columns)
+        with self.file.connection(write=True) as db:
+            db.execute(f"UPDATE runs SET {names} WHERE id = ?", (*columns.values(), run))
+
+    def rename(self, run: str, name: str) -> None:
+        self._set(run, name=name)
+
+    def annotate(self, run: str, note: str) -> None:
+        self._set(run, note=note)
+
+    def pin_baseline(self, run: str | None) -> None:
+        if run is not None:
+            self.run(run)
+        with self.file.connection(write=True) as db:
+            db.execute("UPDATE runs SET baseline = (id = ?)", (run or "",))
+
+    def delete(self, run: str) -> None:
+        record = self.run(run)
+        if record.state in OPEN:
+            raise ValueError(
+                f"Expected {record.title} to have ended before it is deleted; it is {record.state}: stop it."
+            )
+        self._set(run, deleted=time.time())
+
+    def undelete(self, run: str) -> None:
+        self._set(run, deleted=None)
+
+    def purge(self, run: str) -> None:
+        if self.run(run).deleted is None:
+            raise ValueError(f"Expected run {run!r} to be deleted before it is removed for good.")
+        with self.file.connection(write=True) as db:
+            for table, key in (("events", "run"), ("attempts", "run"), ("runs", "id")):
+                db.execute(f"DELETE FROM {table} WHERE {key} = ?", (run,))
+
+    def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], events: Sequence[Event]) -> RunRecord:
+        if record.state not in ENDED:
+            raise ValueError(f"Expected a run that has ended, found state {record.state!r}.")
+        run = uuid.uuid4().hex[:16]
+        texts = [jsontext.write(part) for part in (record.settings, record.options, record.summary)]
+        with self.file.connection(write=True) as db:
+            db.execute(
+                "INSERT INTO runs (id, name, note, target, settings, options, state, reason, created, started, ended, "
+                "attempt, steps, wish, granted, baseline, imported, owner, summary) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'go', 0, 0, 1, '', ?)",
+                (
+                    run, record.name, record.note, record.target, texts[0], texts[1], record.state, record.reason,
+                    record.created, record.started, record.ended, record.attempt, record.steps, texts[2],
+                ),
+            )  # fmt: skip
+            db.executemany(
+                "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (run, a["attempt"], a["execution"], json.dumps(a["worker"]), a["started"], a["ended"], a["outcome"])
+                    for a in attempts
+                ],
+            )
+            db.executemany(
+                "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(run, e.attempt, e.seq, e.kind, e.step, e.time, jsontext.write(e.data)) for e in events],
+            )
+        return self.run(run)
+
+
+def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str, only: Sequence[State]) -> bool:
+    ended = time.time() if state in ENDED else None
+    changed = db.execute(
+        f"UPDATE runs SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ({_marks(only)})",
+        (state, reason, ended, run, *only),
+    ).rowcount
+    if changed and (ended is not None or state == "restarted"):
+        db.execute(
+            "UPDATE attempts SET ended = ?, outcome = ? WHERE run = ? AND ended IS NULL", (time.time(), state, run)
+        )
+    return bool(changed)
+
+
+def _attempt(db: sqlite3.Connection, batch: Batch, state: str, latest: int) -> int | None:
+    """The number of the batch's attempt, a new one if it is not known; None for a new one of a run that has ended."""
+    found = db.execute(
+        "SELECT attempt FROM attempts WHERE run = ? AND execution = ?", (batch.run, batch.execution)
+    ).fetchone()
+    if found is not None:
+        return int(found[0])
+    if state not in ACTIVE:
+        return None
+    attempt = latest + 1
+    if attempt > 1:  # an earlier one was under way: its worker died, and nobody had noticed yet
+        _change_state(db, batch.run, "restarted", RESTARTED, ACTIVE)
+    db.execute(
+        "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, NULL, '')",
+        (batch.run, attempt, batch.execution, json.dumps(batch.worker), batch.begun),
+    )
+    db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (attempt, batch.run))
+    return attempt
+
+
+RESTARTED = "its worker died: it runs again from its first step"
+
+
+def _record_batch(db: sqlite3.Connection, batch: Batch) -> None:
+    row = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (batch.run,)).fetchone()
+    if row is None:
+        return
+    attempt = _attempt(db, batch, row[0], row[1])
+    if attempt is None:
+        return
+    db.executemany(
+        "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(batch.run, attempt, *event) for event in batch.rows],
+    )
+    if not batch.rows or attempt < row[1]:
+        return
+    db.execute(
+        "UPDATE runs SET steps = MAX(steps, ?) WHERE id = ?", (max(event.step for event in batch.rows), batch.run)
+    )
+    for event in batch.rows:
+        if event.kind == CONTROL_KIND:
+            moving: State = "restarted" if attempt > 1 else "running"
+            paused = jsontext.read(event.text).get("state") == "paused"
+            reason = RESTARTED if attempt > 1 else ""
+            _change_state(db, batch.run, "paused" if paused else moving, reason, ACTIVE)
+        elif event.kind in FINAL_KINDS:
+            data = jsontext.read(event.text)
+            db.execute("UPDATE runs SET summary = ? WHERE id = ?", (event.text, batch.run))
+            reason = str(data.get("text") or data.get("reason") or "")
+            # A run given up as lost may still have sent its last events: they are the truth.
+            _change_state(db, batch.run, FINAL_KINDS[event.kind], reason, (*ACTIVE, "lost"))

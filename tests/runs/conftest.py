@@ -1,0 +1,78 @@
+"""Engines on temporary folders with torch-free training; waiting is always bounded and never by guess."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dpviz.runs.engine import Engine
+from dpviz.runs.sqlite_store import SqliteStore
+
+HERE = Path(__file__).parent
+PLAIN = "fake_training:plain"
+
+
+@pytest.fixture(autouse=True)
+def _can_import_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers get the import path of the process that starts them."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(HERE)])
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(tmp_path / "runs.sqlite")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    """until(question, limit): its answer once that is true; fails after `limit` seconds."""
+
+    def wait(question: Callable[[], Any], limit: float = 15.0) -> Any:
+        end = time.monotonic() + limit
+        while not (answer := question()):
+            if time.monotonic() > end:
+                pytest.fail(f"Not within {limit} s; last answer {answer!r}.")
+            time.sleep(0.02)
+        return answer
+
+    return wait
+
+
+@pytest.fixture
+def make_engine(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    """Engines that are shut down afterwards, whatever was killed meanwhile."""
+    made: list[Engine] = []
+
+    def make(**options: Any) -> Engine:
+        made.append(Engine(tmp_path, **{"workers": 1, "preload": (), **options}))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.shutdown(grace=0.5)
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """A process and all below it."""
+    parent = psutil.Process(pid)
+    return [parent, *parent.children(recursive=True)]
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether none of them runs; one that ended and was not collected yet does not."""
+    return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)

@@ -1,0 +1,45 @@
+"""Training functions without any training: fast, free of torch, for the engine's tests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def plain(settings: dict[str, Any], emit: Callable[[dict[str, Any]], None], control: Any, **options: Any) -> None:
+    """`steps` steps of `pause` seconds each, held by the control."""
+    emit({"kind": "started", "step": 0, "time": 0.0, "settings": settings, "options": options, "pid": os.getpid()})
+    step = 0
+    while step < settings.get("steps", 5):
+        order = control.poll()
+        if order == "stop":
+            emit({"kind": "stopped", "step": step, "text": f"Stopped after step {step}."})
+            return
+        if order == "pause":
+            continue
+        step += 1
+        time.sleep(settings.get("pause", 0.0))
+        emit({"kind": "step", "step": step, "loss": 1.0 / step, "sent": time.time()})
+    emit({"kind": "done", "step": step, "text": "All steps done.", "test_accuracy": 0.5})
+
+
+def refusing(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    raise ValueError(f"Expected steps={settings['steps']} to be something else.")
+
+
+def breaking(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    emit({"kind": "step", "step": 1, "loss": float("nan")})
+    raise RuntimeError("out of luck")
+
+
+def silent(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    """Ends without a word."""
+
+
+def deaf(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    """Never asks the control."""
+    emit({"kind": "started", "step": 0, "pid": os.getpid()})
+    while True:
+        time.sleep(0.05)

@@ -1,0 +1,177 @@
+"""Whatever is killed: nothing recorded is lost, the state is true, and no process stays behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dpviz.runs.engine import Engine
+from tests.runs.conftest import HERE, PLAIN, family, gone, kill
+
+ENDLESS = {"steps": 100_000, "pause": 0.02}
+LOOK = 3.0  # seconds in which a look must show the truth
+
+
+def worker_of(engine: Engine, run: str) -> int:
+    return int(engine.store.attempts(run)[-1]["worker"]["pid"])
+
+
+def running(engine: Engine, until: Callable[..., Any], steps: int = 3) -> str:
+    run = engine.submit(ENDLESS, target=PLAIN)
+    until(lambda: engine.run(run).steps >= steps)
+    return run
+
+
+def test_a_killed_worker(make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
+    """Said at once, run again from the first step, earlier events kept; killed once more, it has failed."""
+    engine = make_engine()
+    run = running(engine, until)
+    before = engine.store.events(run)
+    kill(worker_of(engine, run))
+    until(lambda: engine.run(run).state == "restarted", LOOK)
+    until(lambda: engine.run(run).attempt == 2)
+    until(lambda: engine.run(run).steps >= 2)
+    record = engine.run(run)
+    assert (record.state, record.restarts) == ("restarted", 1)
+    assert "runs again from its first step" in record.reason
+    assert engine.store.events(run, 1)[: len(before)] == before
+    assert [e.seq for e in engine.store.events(run)][:3] == [0, 1, 2]
+    view = engine.look(run)
+    assert view.steps["step"][0] == 1.0
+    assert [a["outcome"] for a in engine.store.attempts(run)] == ["restarted", ""]
+
+    kill(worker_of(engine, run))
+    record = engine.wait(run, 15.0)
+    assert record.state == "failed"
+    assert "died twice" in record.reason
+    # Another run is not to blame.
+    assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 15.0).state == "done"
+
+
+def test_a_killed_host(make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
+    """What ran is lost, what waited gets a new host, and the workers are gone."""
+    engine = make_engine()
+    run = running(engine, until)
+    waiting = engine.submit({"steps": 2}, target=PLAIN)
+    recorded = engine.store.events(run)
+    assert engine._keeper is not None
+    assert engine._keeper.host is not None
+    processes = family(engine._keeper.host.pid)
+    assert len(processes) >= 2
+    kill(engine._keeper.host.pid)
+    until(lambda: engine.run(run).state == "lost", LOOK)
+    until(lambda: gone(processes), LOOK)
+    assert "host" in engine.run(run).reason
+    assert engine.store.events(run)[: len(recorded)] == recorded
+    assert engine.wait(waiting, 20.0).state == "done"
+    assert engine.run(run).state == "lost"
+
+
+APP = """
+import sys, time
+from pathlib import Path
+sys.path.append({here!r})
+from dpviz.runs.engine import Engine
+engine = Engine(Path({folder!r}), workers=1, preload=())
+run = engine.submit({settings!r}, target={target!r})
+queued = engine.submit({settings!r}, target={target!r})
+while engine.run(run).steps < 3:
+    time.sleep(0.02)
+print(run, queued, engine._keeper.host.pid, flush=True)
+time.sleep({sleep})
+"""
+
+
+def start_app(folder: Path, sleep: float = 60.0, target: str = PLAIN) -> tuple[subprocess.Popen[str], str, str, int]:
+    script = APP.format(here=str(HERE), folder=str(folder), settings=ENDLESS, target=target, sleep=sleep)
+    app = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1])
+    assert app.stdout is not None
+    run, queued, host = app.stdout.readline().split()
+    return app, run, queued, int(host)
+
+
+def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
+    """Another app that opens the store sees the truth; host and workers end by themselves."""
+    app, run, queued, host = start_app(tmp_path)
+    try:
+        processes = family(host)
+        engine = make_engine()
+        # While the first app lives: its run is seen, held and not taken for lost.
+        assert engine.run(run).state == "running"
+        engine.pause(run)
+        until(lambda: engine.run(run).state == "paused", 2.0)
+        engine.resume(run)
+        until(lambda: engine.run(run).state == "running", 2.0)
+        # No more runs at once than there may be, over both apps.
+        third = engine.submit({"steps": 2}, target=PLAIN)
+        recorded = engine.store.events(run)
+        kill(app.pid)
+        until(lambda: engine.run(run).state == "lost", LOOK)
+        assert engine.run(queued).state == "lost"
+        until(lambda: gone(processes), LOOK)
+        assert engine.store.events(run)[: len(recorded)] == recorded
+        assert engine.wait(third, 20.0).state == "done"
+    finally:
+        app.kill()
+        app.communicate()
+
+
+def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine], until: Any) -> None:
+    """It stops what runs and leaves nothing behind, without being asked to."""
+    app, run, queued, host = start_app(tmp_path, sleep=0.0)
+    processes = family(host) if psutil.pid_exists(host) else []
+    assert app.wait(20.0) == 0
+    app.communicate()
+    until(lambda: gone(processes), LOOK)
+    engine = make_engine()
+    assert engine.run(run).state == "stopped"
+    assert engine.run(queued).state == "lost"
+
+
+def test_hard_stop(make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
+    """A training that does not listen is ended with its worker; it does not start again, the next one can."""
+    engine = make_engine()
+    run = engine.submit({}, target="fake_training:deaf")
+    until(lambda: engine.store.events_since(run).events)
+    pid = worker_of(engine, run)
+    engine.stop(run)
+    engine.hard_stop(run)
+    record = engine.wait(run, LOOK)
+    assert (record.state, record.reason[:9]) == ("stopped", "hard stop")
+    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, LOOK)
+    assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 20.0).state == "done"
+    assert engine.run(run).attempt == 1
+    assert engine.run(run).state == "stopped"
+
+
+def test_no_scheduler(make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
+    monkeypatch.setattr("dpviz.runs.cluster.CONNECT_LIMIT", 0.3)
+    engine = make_engine()
+    record = engine.wait(engine.submit({}, target=PLAIN), 15.0)
+    assert record.state == "failed"
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in record.reason
+    assert "DASK_SCHEDULER_ADDRESS" in engine.problem
+
+
+def test_a_host_that_cannot_start(make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
+    record = (engine := make_engine()).wait(engine.submit({}, target=PLAIN), 15.0)
+    assert record.state == "failed"
+    assert "workers.log" in record.reason
+
+
+def test_an_open_run_is_not_lost_while_its_app_lives(make_engine: Callable[..., Engine], tmp_path: Path) -> None:
+    """Two engines of one process, one of them looking."""
+    engine, other = make_engine(), make_engine()
+    run = engine.submit({"steps": 2}, target=PLAIN)
+    assert other.run(run).state in ("queued", "running", "done")
+    assert other.wait(run, 15.0).state == "done"
+    assert os.listdir(tmp_path / "logs") == ["workers.log"]
