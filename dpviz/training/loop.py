@@ -1,52 +1,33 @@
-"""One loop for all methods: trains, accounts step by step, and tells about it in events.
+"""One loop for all methods: trains, accounts step by step, and tells about it in events (see `events`).
 
-    >>> summary = run(RunSettings(), print, FreeRun())
-
-Events are dicts of JSON values. All have "kind", "step" (steps done so far) and "time" (seconds since the start):
-
-"started"     "settings", "examples" (N), "test_examples", "sample_rate" (q of the first step), "plan": {"steps": T,
-              "mechanisms": [[σ, q, count], …]} as planned, "device", "threads", "parameters" (their number), "data" and
-              "model" (in words), "noise_source" (in words), "fallback_layers", "unprotected": what in these events
-              is measured on the training data and not covered by ε.
-"step"        A stretch of steps; every list has one entry a step: "first" (number of the first, from 1), "count",
-              "mechanisms": [[σ, q, count], …] of everything charged in the stretch, in order, equal neighbours merged,
-              "charges": how many mechanisms were charged up to and with each step (counts of correct predictions are
-              charged too), "batch_size", "expected_batch_size", "loss" (mean over the batch, None if it is empty),
-              "clipped" (share of the batch that was clipped), "non_finite", "learning_rate", "seconds",
-              "epsilon": {"moments" "renyi" "odometer" and, with Bayesian accounting, "bayesian": a list each},
-              "distances": a list of pair distances a step (Bayesian accounting only; [] where too few examples: the
-              worst case was charged), "norms": {"step", "edges", "counts", "max_grad_norm"} or None,
-              "noise": {"sum_norm": ‖sum of clipped gradients‖, "noise_norm": ‖noise‖} of the last step in slow motion,
-              else None.
-"evaluation"  "train_loss", "test_loss", "test_accuracy" (public test data), "posterior_accuracy" or None,
-              "train_accuracy" on a fixed part of the training data (not covered by ε).
-"count"       A private count: "count", "accuracy" (count / N), "rose", "noise_multiplier" (σ from now on),
-              "batch_size", "mechanism": [σ, q, 1].
-"note"        "text": something that changed or should be known.
-"done"        The plan's end, or a goal: "reason" ("plan", "target", "budget", "goal"), "text" and the numbers of the summary.
-"stopped"     The control said stop; the same numbers.
-"failed"      "text" and the same numbers, up to there.
-
-The events together hold every mechanism that was charged, so that `recompute` finds every recorded ε again.
+>>> summary = run(RunSettings(steps=20), print, FreeRun())
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from dpviz.training.catalogue import load
+from dpviz.training.events import Event
+from dpviz.training.networks import prepared
+from dpviz.training.session import Ended, Session
 from dpviz.training.settings import RunSettings
 
-Event = dict[str, Any]
 Order = Literal["go", "pause", "stop", "step"]
+
+# Seconds between two questions to the control, and between two events about steps.
+POLL_EVERY = 0.25
+EMIT_EVERY = 0.05
 
 
 class Control(Protocol):
     """How a run is held: asked at most four times a second while it runs, and at every step in slow motion.
 
-    "go" runs on, "pause" waits, "step" takes one step of a paused run (each answer "step" is one step), "stop" ends
-    the run, which then still writes its last events.
+    "go" runs on, "pause" waits, "step" takes one step (each answer "step" is one step, then it is asked again), "stop"
+    ends the run, which then still writes its last events.
     """
 
     def poll(self) -> Order: ...
@@ -65,7 +46,7 @@ def run(
     control: Control,
     *,
     slow: float = 0.0,
-    weights_to: Path | None = None,
+    weights_to: str | Path | None = None,
 ) -> dict[str, Any]:
     """Train as `settings` say and tell about it.
 
@@ -77,12 +58,61 @@ def run(
         weights_to: Where the parameters are saved at the end, for `start_from` and for attacks; None for nowhere.
 
     Returns:
-        The summary, which the last event also holds: "state" ("done", "stopped" or "failed"), "reason", "steps",
-        "seconds", "epsilon" (a number for each accountant), "test_accuracy", "test_loss", "mechanisms" (all,
-        run-length encoded), "charges".
+        The summary, which the last event also holds (see `events`).
 
     Raises:
         ValueError: for settings that cannot work; nothing was emitted then.
         DataUnavailable: if the data is not here; nothing was emitted then.
+        Exception: whatever went wrong later, after an event "failed" told so.
     """
-    raise NotImplementedError
+    settings.check()
+    data = load(settings.data, settings.data_folder)
+    settings.check(len(data.train_y))
+    session = Session(settings, prepared(settings.model, data), emit, weights_to=weights_to)
+    session.start()
+    pace = _Pace(control, slow)
+    try:
+        while True:
+            order = pace.wait(session)
+            if order == "stop":
+                return session.finish("stopped", "stopped", f"Stopped after step {session.step}.")
+            session.advance(watch=slow > 0.0 or order == "step")
+            if slow > 0.0 or order == "step" or session.since_flush() >= EMIT_EVERY:
+                session.flush()
+    except Ended as ended:
+        return session.finish(ended.state, ended.reason, str(ended))
+    except Exception as error:
+        session.finish("failed", "error", f"{type(error).__name__}: {error}")
+        raise
+
+
+class _Pace:
+    """Asks the control as often as agreed and waits while it says so."""
+
+    def __init__(self, control: Control, slow: float) -> None:
+        self._control, self._slow = control, slow
+        self._asked = -POLL_EVERY
+        self._due = 0.0
+        self._last: Order = "go"
+
+    def _ask(self) -> Order:
+        self._asked = time.monotonic()
+        self._last = self._control.poll()
+        return self._last
+
+    def wait(self, session: Session) -> Order:
+        """Returns when the next step may be taken ("go" or "step") or the run is to end ("stop")."""
+        held = self._slow > 0.0 or self._last in ("step", "pause")
+        if not held and time.monotonic() - self._asked < POLL_EVERY:
+            return "go"
+        while True:
+            order = self._ask()
+            if order in ("stop", "step"):
+                break
+            if order == "go" and time.monotonic() >= self._due:
+                break
+            session.flush()
+            left = max(self._due - time.monotonic(), 0.0) if order == "go" else POLL_EVERY
+            time.sleep(min(left, POLL_EVERY))
+        self._due = time.monotonic() + self._slow
+        return order

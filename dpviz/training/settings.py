@@ -84,7 +84,7 @@ class RunSettings:
     friction: float = 0.1
     prior_std: float = 0.0
     max_grad_norm: float = 0.1
-    noise_multiplier: float = 2.2
+    noise_multiplier: float = 2.0
     batch_size: int = 1024
     steps: int = 150
     past_plan: str = "stop"

@@ -23,10 +23,21 @@ class DataUnavailable(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of a data set: its name without ".gz" and the SHA-256 of its uncompressed bytes."""
+    """One file of a data set.
+
+    Attributes:
+        name: Without ".gz".
+        sha256: Of its uncompressed bytes.
+        whole: The name is complete and the checksum that of the file as it lies: an archive that is read as it is.
+    """
 
     name: str
     sha256: str
+    whole: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,) if self.whole else (self.name, f"{self.name}.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Source:
     Attributes:
         name: Folder name and key.
         files: The files that make it up, keyed by role.
-        mirrors: Addresses that hold `<file name>.gz`, tried in order.
+        mirrors: Addresses that hold `<file name>.gz`, or a whole file by its name, tried in order.
         system_folder: Where a distribution's package puts the files, if one does.
         package_hint: How to get the set without these mirrors, for the error message.
     """
@@ -92,6 +103,49 @@ FASHION_MNIST = Source(
     package_hint="the Debian package dataset-fashion-mnist holds the four files",
 )
 
+CIFAR10 = Source(
+    name="cifar10",
+    files={
+        "archive": DataFile(
+            "cifar-10-python.tar.gz", "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce", whole=True
+        )
+    },
+    mirrors=("https://www.cs.toronto.edu/~kriz/",),
+)
+
+SVHN = Source(
+    name="svhn",
+    files={
+        "train": DataFile(
+            "train_32x32.mat", "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8", whole=True
+        ),
+        "test": DataFile(
+            "test_32x32.mat", "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b", whole=True
+        ),
+    },
+    mirrors=("http://ufldl.stanford.edu/housenumbers/",),
+)
+
+# The tables lie beside this file (data/LICENSE-UCI).
+_SHIPPED = str(Path(__file__).parent / "data")
+
+ADULT = Source(
+    name="adult",
+    files={
+        "train": DataFile("adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
+        "test": DataFile("adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
+    },
+    mirrors=(),
+    system_folder=_SHIPPED,
+)
+
+ABALONE = Source(
+    name="abalone",
+    files={"all": DataFile("abalone.data", "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f")},
+    mirrors=(),
+    system_folder=_SHIPPED,
+)
+
 
 def folders(source: Source, folder: str | Path | None = None) -> list[Path]:
     """Where the files of `source` may lie, first the one that downloads are kept in.
@@ -122,15 +176,15 @@ def fetch(source: Source, role: str, folder: str | Path | None = None, timeout: 
     wanted = source.files[role]
     places = folders(source, folder)
     for place in places:
-        for path in (place / wanted.name, place / f"{wanted.name}.gz"):
+        for path in (place / name for name in wanted.names):
             if path.is_file():
                 return _read(path, wanted)
     failures = []
     for mirror in source.mirrors:
-        address = f"{mirror}{wanted.name}.gz"
+        address = f"{mirror}{wanted.names[-1]}"
         try:
             with urllib.request.urlopen(address, timeout=timeout) as answer:
-                raw = gzip.decompress(answer.read())
+                raw = answer.read() if wanted.whole else gzip.decompress(answer.read())
         except (OSError, EOFError, zlib.error, urllib.error.URLError) as error:
             failures.append(f"{address} ({error})")
             continue
@@ -143,7 +197,7 @@ def fetch(source: Source, role: str, folder: str | Path | None = None, timeout: 
 
 def _read(path: Path, wanted: DataFile) -> bytes:
     raw = path.read_bytes()
-    if path.suffix == ".gz":
+    if path.suffix == ".gz" and not wanted.whole:
         try:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error) as error:
@@ -175,7 +229,7 @@ def _keep(path: Path, raw: bytes) -> None:
 def _unavailable(source: Source, wanted: DataFile, places: list[Path], failures: list[str]) -> str:
     hint = f" ({source.package_hint})" if source.package_hint else ""
     return (
-        f"{source.name} is not here: {wanted.name} (or .gz) is in none of {', '.join(map(str, places))}, and no "
+        f"{source.name} is not here: {' or '.join(wanted.names)} is in none of {', '.join(map(str, places))}, and no "
         f"mirror answered: {'; '.join(failures) or 'none known'}. Put the files into a folder{hint} and name it in "
         "DPVIZ_DATA, or use the shipped MNIST subset."
     )

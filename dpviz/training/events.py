@@ -1,0 +1,47 @@
+"""The events of a run: dicts of JSON values. All have "kind", "step" (steps done) and "time" (seconds since the start).
+
+"started"     "settings", "examples" (N), "test_examples", "classes", "sample_rate" (q of the first step), "plan":
+              {"steps": T, "mechanisms": [[σ, q, count], …]}, "device", "threads", "parameters" (their number), "data"
+              and "model" (in words), "noise_source" (in words), "fallback_layers", "unprotected": what in these events
+              is measured on the training data and not covered by ε.
+"step"        A stretch of steps: "first" (number of the first, from 1), "count", "mechanisms": [[σ, q, count], …],
+              one a step, equal neighbours merged ([] for plain training), and lists with one entry a step: "batch_size",
+              "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
+              of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
+              "seconds". "epsilon": {"moments", "renyi", "odometer" and, if asked for, "bayesian": a list each}.
+              "distances": pair distances of each step (with Bayesian accounting; [] where too few examples: the worst
+              case was charged), else None. "norms": {"step", "edges", "counts", "max_grad_norm"} of one step, or None:
+              `counts[i]` gradients are between `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise":
+              {"signal": ‖sum of clipped gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or
+              slow motion were asked for, else None.
+"evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
+              before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
+"count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "mechanism":
+              [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and "batch_size".
+"replanned"   "total_steps": the new T of the Bayesian accountant; "text".
+"note"        "text": something to know.
+"done"        The summary, with "text" in words.
+"stopped"     Likewise, when the control said stop.
+"failed"      Likewise, of everything up to there.
+
+The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
+"not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon" (each
+accountant's, and "tight" where there are few different mechanisms), "holds": which of these may be claimed for how the
+run ended, "test_accuracy", "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
+
+The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Event = dict[str, Any]
+
+KINDS = ("started", "step", "evaluation", "count", "replanned", "note", "done", "stopped", "failed")
+
+UNPROTECTED = (
+    "Loss, share clipped, gradient norms, pair distances, real batch sizes, counts of non-finite examples and accuracy "
+    "on training data are shown as they are: they are not covered by ε. Noise is drawn in floating point, whose "
+    "granularity no ε here accounts for."
+)

@@ -1,0 +1,324 @@
+"""One run's network, method, accounts and record: what the loop drives step by step."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training.accounting import LiveAccounts, encoded_runs
+from dpviz.training.catalogue import TrainingData
+from dpviz.training.counting import Counting
+from dpviz.training.evaluation import Posterior, correct_predictions, evaluated, finite, outputs
+from dpviz.training.events import UNPROTECTED, Event
+from dpviz.training.flat import flatten_parameters
+from dpviz.training.methods import METHODS
+from dpviz.training.networks import NETWORKS, build
+from dpviz.training.per_example import PerExample
+from dpviz.training.plan import mechanism_at, planned_runs
+from dpviz.training.randomness import randomness
+from dpviz.training.sampling import Batches, loss_per_example
+from dpviz.training.settings import RunSettings
+from dpviz.training.stretch import Stretch
+from dpviz.training.summary import closing
+
+# Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
+SETTLE_EVERY = 10
+# Training examples that are looked at in every evaluation, the first ones.
+_PART = 1000
+
+
+class Ended(Exception):
+    """The run came to an end of its own: `state` and `reason` as in the summary."""
+
+    def __init__(self, state: str, reason: str, text: str) -> None:
+        self.state, self.reason = state, reason
+        super().__init__(text)
+
+
+class Session:
+    """A run under way.
+
+    Attributes:
+        step: Steps taken.
+        accounts: What they cost; None for plain training.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        data: TrainingData,
+        emit: Callable[[Event], None],
+        *,
+        weights_to: str | Path | None = None,
+    ) -> None:
+        self.settings, self.data, self._emit = settings, data, emit
+        self._weights_to = weights_to
+        self._began = time.monotonic()
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        self.device = _device(settings.device)
+        self.examples = len(data.train_y)
+        self.step = 0
+        random = randomness(settings.seed, secure=settings.secure_noise, device=self.device)
+        self._noise_source = random.description
+        self.network = build(settings.model, data, seed=random.start).to(self.device)
+        self.parameters = flatten_parameters(self.network)
+        if settings.start_from is not None:
+            self.parameters.copy_(_stored(settings.start_from, self.parameters.numel()))
+        self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
+        self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
+        self._part = (self._x[:_PART], self._y[:_PART])
+        self.engine = PerExample(self.network, loss_per_example)
+        self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
+        self.state = self.method.init(self.parameters)
+        self.batches = Batches(self._x, self._y, random.batches)
+        self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
+        self._counting = Counting(settings, self.examples, random.batches) if settings.private else None
+        self._stretch = Stretch(
+            self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
+        )
+        self._posterior = Posterior()
+        self._flushed = self._settled = time.monotonic()
+        self._evaluation: dict[str, Any] = {}
+        self._evaluated_at = -1
+
+    def emit(self, kind: str, **content: Any) -> None:
+        self._emit({"kind": kind, "step": self.step, "time": time.monotonic() - self._began, **content})
+
+    def start(self) -> None:
+        """Tell what is about to happen, with an evaluation of the untrained network."""
+        settings = self.settings
+        self.emit(
+            "started",
+            settings=settings.to_json(),
+            examples=self.examples,
+            test_examples=len(self.data.test_y),
+            classes=self.data.classes,
+            sample_rate=settings.sample_rate(self.examples),
+            plan={"steps": settings.steps, "mechanisms": encoded_runs(planned_runs(settings, self.examples))},
+            device=_device_name(self.device),
+            threads=torch.get_num_threads(),
+            parameters=self.parameters.numel(),
+            data=f"{self.data.title}: {self.data.note}",
+            model=NETWORKS[settings.model].title,
+            noise_source=self._noise_source,
+            fallback_layers=list(self.engine.fallback_layers),
+            unprotected=UNPROTECTED,
+        )
+        self._evaluate()
+        self._settled = time.monotonic()
+
+    def advance(self, *, watch: bool = False) -> None:
+        """One step, and what is due after it.
+
+        Raises:
+            Ended: when the run is over.
+        """
+        if self.step >= self.settings.last_step:
+            raise Ended("done", "plan", f"All {self.step} planned steps are done.")
+        self._past_plan()
+        batch_size, sigma = self.settings.batch_size, self.settings.noise_multiplier
+        if self._counting is not None:
+            sigma, batch_size = self._counting.setting
+            self.state = self.state._replace(noise_multiplier=sigma)
+        self._check_budget(SampledGaussian(sigma, batch_size / self.examples))
+        self.method.watch = watch
+        self.state, info = self.method.step(self.state, self.batches.draw(batch_size))
+        self.step += 1
+        if self.accounts is not None and info.mechanism is not None:
+            self.accounts.reserve(info.mechanism)
+        self._stretch.add(self.step, info)
+        if self.device.type == "cpu" or watch or self._stretch.waiting >= SETTLE_EVERY:
+            self._settle()
+        self._after_step(batch_size)
+
+    def _past_plan(self) -> None:
+        """Past the plan the Bayesian costs, which hold for T steps in all, are computed anew for more."""
+        done, plan = self.step, self.settings.steps
+        if done == 0 or done % plan or self.settings.past_plan != "replan":
+            return
+        total = min(done + plan, self.settings.last_step)
+        self.flush()
+        text = f"Past the plan: {total} steps are planned from here on."
+        if self.accounts is not None and self.accounts.bayesian is not None:
+            self.accounts.bayesian.replan(total)
+            text += (
+                " The Bayesian costs of all steps were computed again for the new plan; its bound holds for a plan "
+                "that is fixed ahead, not for one that was lengthened because of what was seen."
+            )
+        self.emit("replanned", total_steps=total, text=text)
+
+    def _check_budget(self, mechanism: SampledGaussian) -> None:
+        if self.accounts is None or self.accounts.budget is None:
+            return
+        if self.settings.langevin:
+            mechanism = mechanism_at(self.settings, self.step + 1, self.examples)
+        if not self.accounts.allows(mechanism):
+            raise Ended(
+                "done", "budget", f"The budget ε = {self.settings.filter_epsilon:.6g} has no room for another step."
+            )
+
+    def _settle(self) -> None:
+        now = time.monotonic()
+        broken = self._stretch.settle(now - self._settled)
+        self._settled = time.monotonic()
+        if broken is not None:
+            raise Ended(
+                "failed",
+                "not finite",
+                f"No loss in the batch of step {broken} is finite: the training diverged, or the data holds numbers "
+                "that are not. Lower the learning rate.",
+            )
+
+    def _after_step(self, batch_size: int) -> None:
+        settings = self.settings
+        past = self.step - settings.burn_in
+        if settings.langevin and past > 0 and (past % settings.sample_every == 0 or self.step == settings.last_step):
+            self._posterior.add(outputs(self.network, self._test[0]))
+        if settings.evaluation_every and self.step % settings.evaluation_every == 0:
+            self._evaluate()
+            self._check_target()
+        if self._counting is not None and self._counting.due(batch_size):
+            self._count()
+        self._settled = max(self._settled, self._evaluated)
+
+    def _evaluate(self) -> None:
+        self._settle()
+        self._evaluation = evaluated(self.network, self._test, self._part)
+        self._evaluation["posterior_accuracy"] = self._posterior.accuracy(self._test[1])
+        self._evaluation["samples"] = self._posterior.samples
+        self._evaluated_at = self.step
+        self.flush()
+        self.emit("evaluation", **self._evaluation)
+        self._evaluated = time.monotonic()
+
+    def _check_target(self) -> None:
+        target = self.settings.target_accuracy
+        if target is None or self.settings.target_measure != "test":
+            return
+        found = self._evaluation["posterior_accuracy"] or self._evaluation["test_accuracy"]
+        if found >= target:
+            raise Ended("done", "target", f"Accuracy {found:.4f} on public test data reached the target {target:.6g}.")
+
+    def _count(self) -> None:
+        """A private count, charged, and what the policy makes of it."""
+        assert self._counting is not None
+        assert self.accounts is not None
+        mechanism = self._counting.mechanism
+        self.flush()
+        if not self.accounts.allows(mechanism):
+            self.emit("note", text="No count of correct predictions: the budget has no room for it.")
+            return
+        self.accounts.reserve(mechanism)
+        self.accounts.count(mechanism)
+        seen = self._counting.observe(correct_predictions(self.network, self._x, self._y), self.accounts.budget)
+        self.emit("count", **seen, epsilon=self.accounts.epsilons())
+        self._settled = time.monotonic()
+        if self._counting.stopped:
+            raise Ended(
+                "done",
+                "goal",
+                f"A private count of correct training predictions, {seen['accuracy']:.4f} of all, reached the target "
+                f"{self.settings.target_accuracy:.6g}.",
+            )
+
+    def since_flush(self) -> float:
+        """Seconds since steps were last told about."""
+        return time.monotonic() - self._flushed
+
+    def flush(self) -> None:
+        """Tell about the steps that ran; waits for the device only if none has been read."""
+        if not len(self._stretch):
+            return
+        content = self._stretch.take()
+        if content is not None:
+            self._flushed = time.monotonic()
+            self.emit("step", **content)
+
+    def finish(self, state: str, reason: str, text: str) -> dict[str, Any]:
+        """The last event, with everything that waits before it; returns the summary."""
+        try:
+            self._settle()
+        except Ended as ended:
+            state, reason, text = ended.state, ended.reason, str(ended)
+        self.flush()
+        if state != "failed" and self._evaluated_at != self.step:
+            self._evaluate()
+        summary = closing(
+            self.settings,
+            self.accounts,
+            state=state,
+            reason=reason,
+            steps=self.step,
+            seconds=time.monotonic() - self._began,
+        )
+        for name in ("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy"):
+            summary[name] = finite(self._evaluation.get(name))
+        summary["weights"], problem = self._save()
+        summary["text"] = f"{text} {problem}".strip()
+        self.emit(state, **summary)
+        return summary
+
+    def _save(self) -> tuple[str | None, str]:
+        """Written beside and renamed; a full disk costs the file, not the run."""
+        if self._weights_to is None:
+            return None, ""
+        path = Path(self._weights_to)
+        content = {
+            "parameters": self.parameters.cpu().clone(),
+            "model": self.settings.model,
+            "data": self.settings.data,
+        }
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
+                torch.save(content, partial)
+            os.replace(partial.name, path)
+        except (OSError, RuntimeError) as error:
+            return None, f"The parameters could not be saved: {error}."
+        return str(path), ""
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise ValueError("Expected a GPU for device='cuda', found none: take 'auto' or 'cpu'.")
+    return torch.device("cuda")
+
+
+def _device_name(device: torch.device) -> str:
+    return "CPU" if device.type == "cpu" else torch.cuda.get_device_name(device)
+
+
+def stored_parameters(path: str | Path) -> dict[str, Any]:
+    """What a run saved: "parameters" (p,), "model" and "data".
+
+    Raises:
+        ValueError: if there is no such file or it holds something else.
+    """
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        parameters = found["parameters"]
+        if not isinstance(parameters, torch.Tensor) or parameters.ndim != 1:
+            raise TypeError("no vector of parameters")
+    except Exception as error:
+        raise ValueError(f"Expected {path} to hold the parameters of a run: {error}.") from None
+    return dict(found)
+
+
+def _stored(path: str, wanted: int) -> torch.Tensor:
+    parameters: torch.Tensor = stored_parameters(path)["parameters"]
+    if parameters.numel() != wanted:
+        raise ValueError(
+            f"Expected {path} to hold the {wanted} parameters of this model, found {parameters.numel()}: "
+            "it is from another model or data set."
+        )
+    return parameters

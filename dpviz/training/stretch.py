@@ -1,0 +1,139 @@
+"""Steps that ran and were not yet told about: read from the device together, charged, and made into one event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dpviz.training.accounting import LiveAccounts, encoded
+from dpviz.training.methods import Info
+from dpviz.training.record import NORM_TOLERANCE
+
+Tensor = torch.Tensor
+
+_BINS = 48
+_DECADES = 3.0
+
+# Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient.
+_Facts = Tensor
+
+
+class Stretch:
+    """Collects steps; `settle` waits for the device, once for all of them.
+
+    Args:
+        accounts: Charged with every step, in order; None for plain training.
+        max_grad_norm: C.
+        histogram_every: Steps between histograms of gradient norms; 0 for none.
+    """
+
+    def __init__(self, accounts: LiveAccounts | None, *, max_grad_norm: float, histogram_every: int) -> None:
+        self._accounts, self._bound, self._every = accounts, max_grad_norm, histogram_every
+        self._waiting: list[tuple[int, Info, _Facts]] = []
+        self._rows: list[dict[str, Any]] = []
+        self._infos: list[Info] = []
+        self._norms: dict[str, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._waiting)
+
+    @property
+    def waiting(self) -> int:
+        """Steps whose numbers are still on the device."""
+        return len(self._waiting)
+
+    def add(self, step: int, info: Info) -> None:
+        """A step that was just enqueued; nothing is read yet."""
+        self._waiting.append((step, info, _facts(info, self._bound)))
+
+    def settle(self, seconds: float) -> int | None:
+        """Reads and charges what waits, which took `seconds` in all.
+
+        Returns:
+            The first step whose batch had examples but not one finite loss, or None.
+        """
+        if not self._waiting:
+            return None
+        facts = torch.stack([facts for _, _, facts in self._waiting]).tolist()
+        broken = None
+        for (step, info, _), (loss, finite, clipped, non_finite) in zip(self._waiting, facts, strict=True):
+            distances = None if info.distances is None else info.distances.tolist()
+            if self._accounts is not None and self._accounts.bayesian is not None:
+                distances = distances or []
+            epsilon = {}
+            if self._accounts is not None and info.mechanism is not None:
+                self._accounts.step(info.mechanism, distances)
+                epsilon = self._accounts.epsilons()
+            known = info.batch_size if info.norms is not None else 0
+            self._rows.append(
+                {
+                    "step": step,
+                    "batch_size": info.batch_size,
+                    "expected_batch_size": info.expected,
+                    "loss": loss / finite if finite else None,
+                    "clipped": clipped / known if known else None,
+                    "non_finite": int(non_finite),
+                    "learning_rate": info.step_size,
+                    "seconds": seconds / len(self._waiting),
+                    "epsilon": epsilon,
+                    "distances": distances,
+                }
+            )
+            self._infos.append(info)
+            if info.batch_size and not finite and broken is None:
+                broken = step
+            if self._every and info.norms is not None and step % self._every == 0:
+                self._norms = self._histogram(step, info)
+        self._waiting.clear()
+        return broken
+
+    def _histogram(self, step: int, info: Info) -> dict[str, Any]:
+        assert info.norms is not None
+        norms = info.norms[: info.batch_size]
+        scaled = (norms / self._bound).clamp(min=1e-30).log10().clamp(-_DECADES, _DECADES)
+        scaled = scaled[torch.isfinite(scaled)].cpu()
+        edges = torch.linspace(-_DECADES, _DECADES, _BINS + 1, dtype=torch.float64)
+        counts = torch.histc(scaled, bins=_BINS, min=-_DECADES, max=_DECADES)
+        return {
+            "step": step,
+            "edges": (self._bound * 10.0**edges).tolist(),
+            "counts": [int(count) for count in counts.tolist()],
+            "max_grad_norm": self._bound,
+        }
+
+    def take(self) -> dict[str, Any] | None:
+        """The settled steps as the content of an event "step", forgotten here; None if there are none."""
+        if not self._rows:
+            return None
+        rows, infos = self._rows, self._infos
+        names = ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds")
+        last = infos[-1]
+        noise = None
+        if last.signal is not None and last.noise is not None:
+            noise = {"signal": float(last.signal), "noise": float(last.noise)}
+        found = {
+            "first": rows[0]["step"],
+            "count": len(rows),
+            "mechanisms": encoded(info.mechanism for info in infos if info.mechanism is not None),
+            **{name: [row[name] for row in rows] for name in names},
+            "epsilon": {name: [row["epsilon"][name] for row in rows] for name in rows[0]["epsilon"]},
+            "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
+            "norms": self._norms,
+            "noise": noise,
+        }
+        self._rows, self._infos, self._norms = [], [], None
+        return found
+
+
+def _facts(info: Info, bound: float) -> _Facts:
+    losses = info.losses[: info.batch_size]
+    finite = torch.isfinite(losses)
+    loss = torch.where(finite, losses, 0.0).sum()
+    if info.norms is None:
+        zero = torch.zeros_like(loss)
+        return torch.stack((loss, finite.sum(), zero, zero))
+    norms = info.norms[: info.batch_size]
+    # As the engine clips; a norm that is not a number counts as non-finite only.
+    clipped = ((norms > bound * (1.0 - NORM_TOLERANCE)) & torch.isfinite(norms)).sum()
+    return torch.stack((loss, finite.sum(), clipped, (~torch.isfinite(norms)).sum())).double()
