@@ -29,6 +29,7 @@ from dpviz.ui.state import Reader
 
 Array = npt.NDArray[np.float64]
 
+HOPELESS = 1e5  # an ε beyond this needs no second opinion
 POINTS = 241
 MEDIAN, SPREAD = 30.0, 0.6  # thousand a year; the spread of log incomes in many countries
 CONFIDENCE = 0.99
@@ -152,7 +153,7 @@ def renyi_profile(s: Settings, epsilon: float) -> tuple[Array, Array]:
 def tight_key(found: Found) -> Hashable | None:
     """What decides the tight ROC region; None where the chart shows none."""
     s = found.settings
-    wanted = s.view == "roc" and not found.has_tight and not found.problem and math.isfinite(found.epsilon)
+    wanted = s.view == "roc" and not found.has_tight and not found.problem and found.epsilon < HOPELESS
     return (s, "tight") if wanted else None
 
 

@@ -25,6 +25,7 @@ from dpviz.ui.state import Reader
 Array = npt.NDArray[np.float64]
 
 MOST_MOMENTS = 32  # the moments accountant's λ, as its authors computed them
+HOPELESS = 1e5  # an ε beyond this needs no second opinion
 LEAVES = 2.0  # R(α)/α counts as off its plateau from this multiple on; the page says "doubled"
 
 
@@ -241,9 +242,10 @@ def _leaves(orders: Array, ratio: Array) -> float:
 
 
 def tight_key(found: Orders) -> Hashable | None:
-    """What decides the tight interval; None where the chart shows no ε at T of one mechanism."""
+    """What decides the tight interval; None where the chart shows no ε at T of one mechanism, or one past all use."""
     s = found.settings
-    return (s, "tight") if s.view == "epsilon" and found.tight is None else None
+    wanted = s.view == "epsilon" and found.tight is None and found.exact.least()[1] < HOPELESS
+    return (s, "tight") if wanted else None
 
 
 def with_tight(found: Orders) -> Orders:

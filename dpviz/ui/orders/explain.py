@@ -7,7 +7,7 @@ import math
 from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
-from dpviz.ui.orders.curves import Orders, Series
+from dpviz.ui.orders.curves import Orders, Series, tight_key
 
 
 def _order(alpha: float) -> str:
@@ -108,7 +108,7 @@ def figures(found: Orders) -> list[Figure]:
         alpha, value = found.exact.least()
         order = "–" if math.isnan(alpha) else f"α = {_order(alpha)}"
         chance = float(attack_success(value if not math.isnan(value) else math.inf, delta=s.delta))
-        tight = "…" if found.tight is None else _interval(*found.tight)
+        tight = ("–" if tight_key(found) is None else "…") if found.tight is None else _interval(*found.tight)
         old, classic = found.moments
         return [
             Figure("ε, improved conversion", f"≤ {numbers.epsilon(value, up=True)}", f"decided at {order}"),
