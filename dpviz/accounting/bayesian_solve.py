@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.bayesian import ORDERS, bayesian_bound, bayesian_cost
 from dpviz.accounting.boundary import boundary, bracket, last_whole
-from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, nudged, size_of_gap
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -118,14 +118,15 @@ class _Problem:
         at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
         floor = float(bayesian_bound(self.distances, orders=self.orders, **at, **self.fixed).floor)
         if self.target < floor * (1 + 1e-12):
-            raise ValueError(
+            raise NoAnswer(
                 f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, what orders up to "
                 f"λ = {self.orders[-1]:.0f} charge for doing nothing: raise target_epsilon or delta_mu, or try larger "
-                "orders."
+                "orders.",
+                f"orders up to λ = {self.orders[-1]:.0f} charge {floor:.3g} at this δ_μ for doing nothing",
             )
 
     def no_answer(self, name: str) -> ValueError:
-        return ValueError(
+        return NoAnswer(
             f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {name} will do here. "
             "Raise target_epsilon, add noise, or clip."
         )

@@ -108,6 +108,14 @@ def size_of_gap(epsilon: float, target: float) -> float:
     return max(math.log(epsilon / target), 5e-324)
 
 
+class NoAnswer(ValueError):
+    """No value of the unknown will do; `why` says it in few words, for a page."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why
+
+
 class _Problem:
     """One accountant, one target, three of the four numbers."""
 
@@ -140,19 +148,21 @@ class _Problem:
         none = np.zeros(orders.size)
         floor = max(float(epsilon_per_order(none, orders, np.asarray(delta), self.method.conversion).min()), 0.0)
         if floor > 0.0 and self.target <= floor:
-            raise ValueError(
+            raise NoAnswer(
                 f"Expected target_epsilon={self.target:.12g} > {floor:.6g}, what method {self.method.name!r} with "
                 f"orders up to {orders[-1]:.6g} charges at delta={delta:.12g} for doing nothing, about "
                 "ln(1/δ)/(α_max − 1): "
-                "raise target_epsilon or delta, or try larger orders."
+                "raise target_epsilon or delta, or try larger orders.",
+                f"orders up to α = {orders[-1]:.4g} charge {floor:.3g} at this δ for doing nothing",
             )
 
     def no_answer(self, name: str, **at: float) -> ValueError:
         reason = self.bound(**at).reason
         given = ", ".join(f"{key}={value:.12g}" for key, value in self.known.items())
-        return ValueError(
+        return NoAnswer(
             f"Expected target_epsilon={self.target:.12g} to be within reach of method {self.method.name!r}: "
-            f"no {name} will do at {given}. {reason or 'Raise target_epsilon.'}"
+            f"no {name} will do at {given}. {reason or 'Raise target_epsilon.'}",
+            reason,
         )
 
 

@@ -78,7 +78,7 @@ def dot_figure(
             "ticklabelstandoff": 6,
             "automargin": False,
         },
-        "annotations": [_words(dot, names.index(dot.name), span, log_x) for dot in dots if not dot.faded],
+        "annotations": [_words(dot, names.index(dot.name), span, log_x, reference) for dot in dots if not dot.faded],
         "shapes": [],
     }
     data: list[dict[str, Any]] = []
@@ -123,10 +123,12 @@ def _span(values: list[float], log_x: bool) -> tuple[float, float]:
     return 10 ** max(math.log10(low) - air, -307.0), 10 ** min(math.log10(high) + air, 307.0)
 
 
-def _words(dot: Dot, row: int, span: tuple[float, float], log_x: bool) -> dict[str, Any]:
-    """Right of the dot; at the plot's left end where there is none."""
+def _words(dot: Dot, row: int, span: tuple[float, float], log_x: bool, reference: float | None) -> dict[str, Any]:
+    """Right of the dot and of the line that ties it; at the plot's left end where there is none."""
     drawn = _drawn(dot, log_x)
-    place = position(float(dot.value or 0.0), span, log_x) if drawn else 0.0
+    tied = reference is not None and span[0] <= reference <= span[1]
+    right = max(float(dot.value or 0.0), reference if tied and reference is not None else 0.0)
+    place = position(right, span, log_x) if drawn else 0.0
     return {
         "text": dot.text,
         "showarrow": False,

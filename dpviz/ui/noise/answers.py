@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpviz.accounting.bayesian_solve import solve_bayesian
-from dpviz.accounting.solve import solve
+from dpviz.accounting.solve import NoAnswer, solve
 from dpviz.ui.noise.curves import scene
 from dpviz.ui.noise.settings import Settings
 from dpviz.ui.sources import Sample
@@ -23,10 +23,10 @@ _BAYESIAN_NAME = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The missing number, on the safe side; None with the reason where there is none."""
+    """The missing number, on the safe side; None where there is none, and why if there is a reason to tell."""
 
     value: float | None
-    problem: str = ""
+    why: str = ""
 
 
 def dp_answer(key: str, settings: Settings) -> Answer:
@@ -51,8 +51,8 @@ def _dp_answer(
         options = {"amplification": amplification}
     try:
         return Answer(solve(unknown, target_epsilon=target, method=name, tolerance=TOLERANCE, **dict(known), **options))
-    except ValueError as problem:
-        return Answer(None, str(problem))
+    except NoAnswer as none:
+        return Answer(None, none.why)
 
 
 @lru_cache(maxsize=1024)
@@ -78,6 +78,6 @@ def bayesian_answer(quantile: str, settings: Settings, sample: Sample) -> Answer
             tolerance=TOLERANCE,
             **known,
         )
-    except ValueError as problem:
-        return Answer(None, str(problem))
+    except NoAnswer as none:
+        return Answer(None, none.why)
     return Answer(found / sensitivity * (1.0 + 2.0**-50) if missing == "noise_std" else found)

@@ -51,9 +51,15 @@ class Curve:
 
 
 def name_of(key: str) -> str:
-    """What a chart calls a method: "moments", "Bayesian, C at 0.50"."""
+    """What a chart calls a method: "moments", "Bayesian 0.50" with its quantile."""
     base, _, quantile = key.partition(".")
-    return f"Bayesian, C at {QUANTILES.options[quantile]}" if quantile else NAMES.get(base, base)
+    return f"Bayesian {QUANTILES.options[quantile]}" if quantile else NAMES.get(base, base)
+
+
+def long_name(key: str) -> str:
+    """The same in a sentence: "Bayesian DP with C at the 0.50-quantile"."""
+    _, _, quantile = key.partition(".")
+    return f"Bayesian DP with C at the {QUANTILES.options[quantile]}-quantile" if quantile else name_of(key)
 
 
 def quantile_of(key: str) -> float:
@@ -149,6 +155,11 @@ def _kept_sweep(
     distances, sensitivity = scene(sample, quantile, clip)
     noise = sigma_grid(low, high) * sensitivity
     return BayesianSweep(distances, noise_std=noise, sample_rate=rate, estimator_failure=failure)
+
+
+def epsilon_at(key: str, settings: Settings, sigma: float) -> float:
+    """ε of one DP method at one σ, which need not be on the axis."""
+    return float(_dp(key, settings, None, np.array([sigma]))[0][0])
 
 
 def _crossing(sigma: Array, epsilon: Array, target: float, evaluate: Callable[[Array], Array]) -> float:

@@ -10,7 +10,7 @@ from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.noise import words
-from dpviz.ui.noise.curves import name_of
+from dpviz.ui.noise.curves import epsilon_at, long_name, name_of
 from dpviz.ui.noise.result import Result
 
 _VERB = {
@@ -32,7 +32,7 @@ def sentence(result: Result) -> str:
     if best is None and bayesian is None:
         where = " on this σ axis" if settings.view == "curves" else ""
         return f"{said}no method that is switched on gives an answer{where}: the remarks below say why."
-    parts = [f"{name_of(key)} {_claim(result, key)}" for key in (best, bayesian) if key is not None]
+    parts = [f"{long_name(key)} {_claim(result, key)}" for key in (best, bayesian) if key is not None]
     said += "; for data like the sample, ".join(parts) if best else f"for data like the sample, {parts[0]}"
     if best is not None and bayesian is not None and (saved := words.saving(result, bayesian, best)):
         said += f" ({saved})"
@@ -67,21 +67,29 @@ def _claim(result: Result, key: str) -> str:
 
 def figures(result: Result) -> list[Figure]:
     """The four figures below the chart."""
-    symbol, built = words.SYMBOLS[result.unknown], []
-    best, bayesian, against = result.best(bayesian=False), result.best(bayesian=True), words.reference(result)
-    for title, key in ((f"DP: {symbol}", best), (f"Bayesian DP: {symbol}", bayesian)):
-        if key is None:
-            built.append(Figure(title, "–", "no answer here"))
-            continue
-        saved = words.saving(result, key, against) if against else ""
-        name = f"C at the {name_of(key).split()[-1]}-quantile" if key.startswith("bayesian") else name_of(key)
-        built.append(Figure(title, words.value_text(result.unknown, result.needs[key]), name))
-        if key == best:
-            shown = saved or "–"
-            built.append(Figure("Saved against moments" if against == "moments" else "Saved", shown, name_of(key)))
-    if best is not None and bayesian is not None:
-        built.append(Figure("Bayesian DP against DP", words.saving(result, bayesian, best) or "–", name_of(best)))
-    return built[:4]
+    symbol = words.SYMBOLS[result.unknown]
+    best, bayesian = result.best(bayesian=False), result.best(bayesian=True)
+    built = [
+        _need(result, f"DP: {symbol}", best, name_of(best) if best else ""),
+        _need(result, f"Bayesian DP: {symbol}", bayesian, f"C at {name_of(bayesian).split()[-1]}" if bayesian else ""),
+    ]
+    saved = words.saving(result, bayesian, best) if best and bayesian else ""
+    built.append(Figure("Bayesian DP against DP", saved or "–", f"against {name_of(best)}" if saved and best else ""))
+    if "tight" in result.needs:
+        built.append(_need(result, f"The mechanism itself: {symbol}", "tight", "tight accountant"))
+    elif best is not None and result.settings.view == "curves":
+        sigma = result.settings.sigma
+        epsilon = numbers.epsilon(epsilon_at(best, result.settings, sigma), up=True)
+        built.append(Figure(f"ε at my σ = {numbers.plain(sigma)}", epsilon, name_of(best)))
+    else:
+        built.append(Figure("Target ε", numbers.plain(result.settings.target)))
+    return built
+
+
+def _need(result: Result, title: str, key: str | None, name: str) -> Figure:
+    if key is None:
+        return Figure(title, "–", "no answer here")
+    return Figure(title, words.value_text(result.unknown, result.needs[key]), name)
 
 
 def remarks(result: Result) -> list[Remark]:
@@ -89,16 +97,11 @@ def remarks(result: Result) -> list[Remark]:
     said: list[Remark] = []
     if result.bayesian_problem:
         said.append(Remark(f"Bayesian DP: {result.bayesian_problem}", "problem"))
-    for key, answer in result.needs.items():
-        curve = result.curves.get(key)
-        if answer.problem:
-            said.append(Remark(f"{name_of(key)}: {answer.problem}"))
-        elif curve is not None and curve.reason:
-            said.append(Remark(f"{name_of(key)}: {curve.reason}"))
-        elif curve is not None and answer.value is None:
-            said.append(Remark(f"{name_of(key)}: stays above the target on this axis.{_floor(result, key)}"))
-        elif result.unknown == "steps" and answer.value == 0.0:
-            said.append(Remark(f"{name_of(key)}: one step alone costs more than the target."))
+    told: dict[str, list[str]] = {}
+    for key in result.needs:
+        if text := _missing(result, key):
+            told.setdefault(text, []).append(name_of(key))
+    said += [Remark(f"{_joined(names)}: {text}") for text, names in told.items()]
     if any(key in ("basic", "strong") for key in result.needs) and result.settings.amplification == "linear":
         said.append(Remark("basic, strong: linear amplification is an approximation, not a valid bound.", "note"))
     warning = tail_warning(result)
@@ -109,6 +112,36 @@ def remarks(result: Result) -> list[Remark]:
             Remark("Bayesian DP: all pairs share gradients, so its distances are not independent and γ is not kept.")
         )
     return said
+
+
+def _missing(result: Result, key: str) -> str:
+    """Why a method has no answer, or what limits it; empty when all is well."""
+    answer, curve = result.needs[key], result.curves.get(key)
+    if curve is not None and curve.reason:
+        return curve.reason
+    if curve is not None and answer.value is None:
+        return f"above the target on all of this axis.{_floor(result, key)}"
+    if answer.value is None:
+        none = f"no {words.SYMBOLS[result.unknown]} gives ε ≤ {numbers.plain(result.settings.target)}"
+        return f"{none}{': ' + answer.why.rstrip('.') if answer.why else ' here'}."
+    if result.unknown == "delta" and key.startswith("bayesian") and _at_failure(result, answer.value):
+        return "δ_μ can not fall below γ, the estimator's own failure (Show)."
+    if result.unknown == "steps" and answer.value == 0.0:
+        return "one step alone costs more than the target."
+    return ""
+
+
+def _joined(names: list[str]) -> str:
+    """ "Bayesian 0.01, 0.50": the common first word once."""
+    first = names[0].partition(" ")[0]
+    if len(names) > 1 and all(name.startswith(f"{first} ") for name in names):
+        return f"{first} {', '.join(name.partition(' ')[2] for name in names)}"
+    return ", ".join(names)
+
+
+def _at_failure(result: Result, value: float | None) -> bool:
+    chosen = result.settings.bayesian
+    return value is not None and chosen is not None and value < 1.01 * chosen.failure
 
 
 def _floor(result: Result, key: str) -> str:

@@ -60,7 +60,7 @@ def _curves(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
     chart = line_figure(
         lines,
         x_title="noise multiplier σ (noise ÷ sensitivity)",
-        y_title="ε, Bayesian DP: ε_μ" if settings.bayesian else "ε",
+        y_title="ε (Bayesian DP: ε<sub>μ</sub>)" if settings.bayesian else "ε",
         log_x=True,
         log_y=log_y,
         x_hover="σ = %{x:.3~g}",
@@ -126,7 +126,7 @@ def _answers(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
     for key, answer in _sorted(result):
         text = words.value_text(result.unknown, answer)
         saved = words.saving(result, key, against) if against else ""
-        name = "tight (the mechanism itself)" if key == "tight" else name_of(key)
+        name = "tight: the mechanism itself" if key == "tight" else name_of(key)
         symbol = words.SYMBOLS[result.unknown]
         said = f"<b>{text}</b>" + (f"  <span style='color:{look.QUIET_TEXT}'>{saved}</span>" if saved else "")
         if answer.value is None:

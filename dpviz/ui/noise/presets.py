@@ -20,7 +20,7 @@ _SYNTHETIC = {
     "target": "1",
     "noisecurves": "moments.bayesian",
     "noisefrom": "0.2",
-    "noiseto": "10",
+    "noiseto": "5",
 }
 _NOTE = (
     f"{_BDP}, App. B.2, prints curves, not numbers, and gives neither q nor T: here they are those of Fig. 1 (50 "
@@ -37,7 +37,7 @@ PRESETS = (
     Preset(
         key="bdp4",
         name="Bayesian DP, Fig. 4: clipping for DP only",
-        values=_SYNTHETIC | {"noiseq": "q05.q50.q95", "clip": "dp", "noiseto": "100"},
+        values=_SYNTHETIC | {"noiseq": "q05.q50.q95", "clip": "dp"},
         note=_NOTE + "Unclipped, Bayesian DP needs more noise than DP where C is small beside the gradients.",
     ),
     Preset(

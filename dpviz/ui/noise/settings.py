@@ -55,7 +55,7 @@ METHODS = Several(
 )
 TIGHT = Flag(
     key="noisetight",
-    label="Tight, in Solve",
+    label="Tight",
     default=True,
     help="Also ask the numerically tight accountant: what the mechanism itself needs, whatever the accountant. About "
     "a tenth of a second slower.",

@@ -44,7 +44,7 @@ def _show_controls() -> None:
 STUDY: Study[Result] = Study(
     key="noise",
     groups={
-        "Question": _question_controls,
+        "Ask": _question_controls,
         "Mechanism": mechanism.controls_group,
         "Data": _data_controls,
         "Show": _show_controls,

@@ -61,7 +61,7 @@ def saving(result: Result, key: str, reference: str) -> str:
             f"{'−' if change < 0 else '+'}{abs(change):.0f} % noise" if abs(change) < 1000 else f"{_times(ratio)} noise"
         )
     if result.unknown == "delta":
-        return f"δ × {numbers.delta(ratio)}"
+        return f"δ × {numbers.delta(ratio)}" if abs(ratio - 1) > 0.005 else "the same"
     return f"{_times(ratio)} {'the steps' if result.unknown == 'steps' else 'the rate'}"
 
 
@@ -70,8 +70,9 @@ def _times(ratio: float) -> str:
 
 
 def reference(result: Result) -> str | None:
-    """What the others are compared with: the moments accountant, as papers do, else the first with an answer."""
+    """What the others are compared with: the moments accountant, as papers do, else another one with an answer."""
     answered = [key for key, answer in result.needs.items() if answer.value is not None and 0 < answer.value < math.inf]
-    if "moments" in answered:
-        return "moments"
-    return answered[0] if answered else None
+    for key in ("moments", "renyi_classic", "renyi_improved", *answered):
+        if key in answered:
+            return key
+    return None
