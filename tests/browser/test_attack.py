@@ -1,0 +1,37 @@
+"""The Attack page in a real browser."""
+
+import pytest
+from playwright.sync_api import Page
+
+import dpviz
+from dpviz.charts import numbers
+from tests.browser.driver import LOOKS, chart_data, main_area, no_traceback, open_page, wait_idle
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
+def test_opens_with_the_librarys_numbers(page: Page) -> None:
+    open_page(page, "attack", aeps=3)
+    no_traceback(page)
+    said = main_area(page).locator(".dpviz-sentence").inner_text()
+    assert numbers.probability(dpviz.attack_success(3.0, delta=1e-5), up=True) in said
+
+
+def test_more_epsilon_makes_a_better_attacker(page: Page) -> None:
+    open_page(page, "attack", aview="town")
+    before = chart_data(page)["data"]
+    page.get_by_role("slider").first.press("ArrowRight")
+    wait_idle(page)
+    no_traceback(page)
+    rings = [[t["x"][0], t["y"][0]] for t in before if t["name"] == "ring"]
+    moved = [[t["x"][0], t["y"][0]] for t in chart_data(page)["data"] if t["name"] == "ring"]
+    assert len(rings) == len(moved) == 3
+    assert all(new[0] > old[0] for old, new in zip(rings, moved, strict=True))
+    assert moved[0][1] > rings[0][1]
+
+
+def test_the_tight_region_arrives(page: Page) -> None:
+    open_page(page, "attack", aview="roc", sigma=1, q=0.02, steps=100)
+    page.wait_for_function("() => document.body.innerText.includes('tight accountant')")
+    wait_idle(page)
+    no_traceback(page)
+    assert any("tight, all ε" in a["text"] for a in chart_data(page)["layout"]["annotations"])

@@ -1,0 +1,27 @@
+"""The Orders page in a real browser."""
+
+import pytest
+from playwright.sync_api import Page
+
+import dpviz
+from dpviz.charts import numbers
+from tests.browser.driver import LOOKS, chart_data, main_area, no_traceback, open_page, wait_idle
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
+def test_opens_with_the_librarys_numbers(page: Page) -> None:
+    open_page(page, "orders", steps=20_000)
+    no_traceback(page)
+    said = main_area(page).locator(".dpviz-sentence").inner_text()
+    mechanism = {"noise_multiplier": 4, "sample_rate": 0.01, "steps": 20_000, "delta": 1e-5}
+    for method in ("renyi", "moments"):
+        assert numbers.epsilon(float(dpviz.epsilon(method, **mechanism)), up=True) in said
+
+
+def test_more_orders_redraw_the_chart(page: Page) -> None:
+    open_page(page, "orders", oview="divergence")
+    before = chart_data(page)["layout"]["xaxis"]["range"]
+    page.get_by_role("slider").first.press("ArrowRight")
+    wait_idle(page)
+    no_traceback(page)
+    assert chart_data(page)["layout"]["xaxis"]["range"][1] > before[1]
