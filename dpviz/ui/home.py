@@ -157,6 +157,16 @@ PAGES = (
         "Moments accountant, Rényi bounds, strong composition and Bayesian DP on synthetic and measured gradients.",
     ),
     (
+        "pages/orders.py",
+        "Orders: which order decides?",
+        "ε by Rényi order with the minimum marked; what one step costs, exactly, in closed form, asymptotically; tCDP.",
+    ),
+    (
+        "pages/attack.py",
+        "Attack: what can an attacker do?",
+        "Success against ε, ROC regions of the mechanism, and a town whose outlier is found and whose residents are not.",
+    ),
+    (
         "pages/noise.py",
         "Noise: how much noise do I need?",
         "ε against σ, and the missing one of (ε, δ, σ, q, T) by every accountant side by side.",

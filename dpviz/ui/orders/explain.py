@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.orders.curves import Orders, Series, tight_key
+from dpviz.ui.tight_band import TightBand
 
 
 def _order(alpha: float) -> str:
@@ -106,12 +109,16 @@ def figures(found: Orders) -> list[Figure]:
         return built
     if view == "epsilon":
         alpha, value = found.exact.least()
-        order = "–" if math.isnan(alpha) else f"α = {_order(alpha)}"
+        decided = "no finite ε" if math.isnan(alpha) else f"decided at α = {_order(alpha)}"
         chance = float(attack_success(value if not math.isnan(value) else math.inf, delta=s.delta))
         tight = ("–" if tight_key(found) is None else "…") if found.tight is None else _interval(*found.tight)
         old, classic = found.moments
         return [
-            Figure("ε, improved conversion", f"≤ {numbers.epsilon(value, up=True)}", f"decided at {order}"),
+            Figure(
+                "ε, improved conversion",
+                f"≤ {numbers.epsilon(value, up=True)}",
+                decided if s.rate else "nothing is released",
+            ),
             Figure("Tight interval of ε", tight, "the truth lies between"),
             Figure("Attack success P(A)", f"≤ {numbers.probability(chance, up=True)}", "50 % is guessing"),
             Figure(
@@ -146,7 +153,8 @@ def _grouped(value: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"{numbers.epsilon(low * (1 - 5e-4), digits=4)} – {numbers.epsilon(high, digits=4, up=True)}"
+    said = TightBand(np.zeros(1), np.array([low]), np.array([high])).last
+    return said if len(said) <= 15 else said.replace(" – ", "–")
 
 
 def remarks(found: Orders) -> list[Remark]:

@@ -24,7 +24,6 @@ VIEW = Choice(
 )
 LARGEST = Number(
     key="omax",
-    symbol="λ ≤",
     label="Largest order λ shown",
     default=512.0,
     low=2.0,
