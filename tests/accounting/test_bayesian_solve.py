@@ -1,0 +1,126 @@
+"""Bayesian DP solved for the missing number, and swept along noise levels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.accounting.bayesian_sweep import BayesianSweep
+from dpviz.accounting.solve import NoAnswer
+
+DISTANCES = np.minimum(np.random.default_rng(3).weibull(0.5, 500), 1.0)
+PLAN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}
+
+
+def known(unknown: str, **changes: float) -> dict[str, Any]:
+    return {name: value for name, value in (PLAN | changes).items() if name != unknown}
+
+
+@pytest.mark.parametrize("target", [0.6, 3.0])
+@pytest.mark.parametrize("unknown", ["noise_std", "steps", "sample_rate", "delta_mu"])
+def test_the_answer_holds_and_nothing_better_does(unknown: str, target: float) -> None:
+    given = known(unknown, steps=1000)
+    given.pop(unknown, None)
+    answer = dpviz.solve_bayesian(unknown, DISTANCES, target_epsilon=target, **given)
+    assert type(answer) is float
+    assert dpviz.bayesian_epsilon(DISTANCES, **given, **{unknown: answer}) <= target
+    beyond = {
+        "noise_std": answer * (1 - 1e-6),
+        "steps": answer + 1,
+        "sample_rate": answer * (1 + 1e-6),
+        "delta_mu": 1e-15 + (answer - 1e-15) * (1 - 1e-3),
+    }[unknown]
+    if unknown != "delta_mu" or answer > 1.001e-15:
+        assert dpviz.bayesian_epsilon(DISTANCES, **given, **{unknown: beyond}) > target
+
+
+def test_distances_at_the_threshold_are_the_moments_accountant() -> None:
+    """With d ≡ C Bayesian DP is the moments accountant: the same noise for the same ε (γ = ½, δ alike)."""
+    distances = np.full(50, 2.0)
+    given = {"sample_rate": 0.01, "steps": 10_000}
+    ours = dpviz.solve_bayesian("noise_std", distances, target_epsilon=1.5, delta_mu=1e-5, **given)
+    theirs = dpviz.solve("noise_multiplier", target_epsilon=1.5, method="moments", delta=1e-5, **given)
+    assert ours == pytest.approx(2.0 * theirs, rel=1e-6)
+
+
+def test_where_everything_will_do() -> None:
+    assert (
+        dpviz.solve_bayesian("noise_std", DISTANCES, target_epsilon=1.0, **known("noise_std", sample_rate=0.0)) == 0.0
+    )
+    assert dpviz.solve_bayesian("steps", np.zeros(5), target_epsilon=1.0, **known("steps")) == math.inf
+    assert dpviz.solve_bayesian("sample_rate", DISTANCES, target_epsilon=5.0, **known("sample_rate", steps=1)) == 1.0
+
+
+def test_no_answer_says_why() -> None:
+    with pytest.raises(NoAnswer, match=r"target_epsilon=0\.3 > 0\.359779 = ln\(1/\(δ_μ − Γ\)\)/λ_max"):
+        dpviz.solve_bayesian("noise_std", DISTANCES, target_epsilon=0.3, **known("noise_std"))
+    with pytest.raises(NoAnswer, match="no delta_mu below 1"):
+        dpviz.solve_bayesian("delta_mu", DISTANCES, target_epsilon=0.0, **known("delta_mu", noise_std=0.5))
+    with pytest.raises(ValueError, match="noise_std=4.0 to be left out"):
+        dpviz.solve_bayesian("noise_std", DISTANCES, target_epsilon=1.0, **PLAN)
+    with pytest.raises(ValueError, match="steps to be given"):
+        dpviz.solve_bayesian("noise_std", DISTANCES, target_epsilon=1.0, sample_rate=0.1, delta_mu=1e-5)
+
+
+class TestSweep:
+    NOISE = np.geomspace(0.3, 40.0, 23)
+
+    @pytest.mark.parametrize("steps", [1, 100, 10_000])
+    def test_few_distances_equal_the_direct_evaluation(self, steps: int) -> None:
+        found = BayesianSweep(DISTANCES[:150], noise_std=self.NOISE, sample_rate=0.01).bound(steps=steps, delta_mu=1e-5)
+        direct = [
+            dpviz.bayesian_epsilon(DISTANCES[:150], noise_std=s, sample_rate=0.01, steps=steps, delta_mu=1e-5)
+            for s in self.NOISE
+        ]
+        np.testing.assert_allclose(found.epsilon, direct, rtol=1e-12)
+
+    @pytest.mark.parametrize("draw", ["heavy", "clipped", "light"])
+    def test_many_distances_are_bounded_from_above(self, draw: str) -> None:
+        """Grouped distances never read below Eq. 14 evaluated sample by sample, and little above."""
+        rng = np.random.default_rng(7)
+        distances = {
+            "heavy": rng.weibull(0.5, 3000),
+            "clipped": np.minimum(rng.weibull(0.5, 3000), 1.0),
+            "light": rng.weibull(3.0, 3000),
+        }[draw]
+        noise = self.NOISE[6::4]
+        orders = [2, 8, 32]
+        sweep = BayesianSweep(distances, noise_std=noise, sample_rate=0.02, orders=orders)
+        found = sweep.bound(steps=300, delta_mu=1e-5)
+        for sigma, epsilon in zip(noise.tolist(), found.epsilon.tolist(), strict=True):
+            direct = min(direct_epsilon(distances, sigma, 0.02, 300, 1e-5, order) for order in orders)
+            assert direct * (1 - 1e-12) <= epsilon <= direct * 1.002
+
+    def test_again_with_other_steps(self) -> None:
+        sweep = BayesianSweep(DISTANCES, noise_std=self.NOISE, sample_rate=0.01)
+        first = sweep.bound(steps=100, delta_mu=1e-5).epsilon
+        more = sweep.bound(steps=1000, delta_mu=1e-5).epsilon
+        assert (more >= first).all()
+        assert sweep.bound(steps=100, delta_mu=1e-5).epsilon.tolist() == first.tolist()
+
+    def test_too_little_noise_for_numbers(self) -> None:
+        found = BayesianSweep([1.0, 2.0], noise_std=[1e-140, 1.0], sample_rate=0.5).bound(steps=10, delta_mu=1e-5)
+        assert found.epsilon[0] == math.inf
+        assert math.isnan(found.largest_share[0])
+        assert math.isfinite(found.epsilon[1])
+
+
+def direct_epsilon(distances: Any, sigma: float, rate: float, steps: int, delta_mu: float, order: int) -> float:
+    """Eq. 14 and Corollary 1 written down sample by sample."""
+    from scipy.special import gammaln, logsumexp
+    from scipy.stats import t as student
+
+    k = np.arange(order + 2)
+    log_binomial = gammaln(order + 2) - gammaln(k + 1) - gammaln(order + 2 - k)
+    u = (distances / sigma) ** 2
+    terms = log_binomial + k * math.log(rate) + (order + 1 - k) * math.log1p(-rate) + (k * k - k) * u[:, None] / 2
+    power = steps * logsumexp(terms, axis=1)
+    top = power.max()
+    x = np.exp(power - top)
+    margin = student.isf(1e-15, x.size - 1) / math.sqrt(x.size - 1)
+    cost = top + math.log(x.mean() + margin * x.std())
+    return float((cost - math.log(delta_mu - 1e-15)) / order)

@@ -1,0 +1,218 @@
+"""The solver: answers hold for the very float, nothing better would do, other libraries find the same."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.rdp import RdpAccountant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.accounting.solve import NoAnswer
+
+TRAINING = {"noise_multiplier": 4.5, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+METHODS = ("basic", "strong", "moments", "renyi", "closed_form", "odometer")
+UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
+
+
+def known(unknown: str, **changes: float) -> dict[str, float]:
+    return {name: value for name, value in (TRAINING | changes).items() if name != unknown}
+
+
+def worse(unknown: str, answer: float) -> float:
+    """The next better value, beyond the promised tolerance: it must not do any more."""
+    return {
+        "noise_multiplier": answer * (1 - 1e-6),
+        "steps": answer + 1,
+        "sample_rate": answer * (1 + 1e-6),
+        "delta": answer * (1 - 1e-6),
+    }[unknown]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unknown", UNKNOWNS)
+def test_the_answer_holds_and_nothing_better_does(method: str, unknown: str) -> None:
+    given = known(unknown, steps=1000) if method == "basic" else known(unknown)
+    answer = dpviz.solve(unknown, target_epsilon=8.0, method=method, **given)
+    assert type(answer) is float
+    assert dpviz.epsilon(method, **given, **{unknown: answer}) <= 8.0
+    assert not dpviz.epsilon(method, **given, **{unknown: worse(unknown, answer)}) <= 8.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    method=st.sampled_from(("strong", "moments", "renyi")),
+    unknown=st.sampled_from(UNKNOWNS),
+    target=st.floats(0.05, 30.0),
+    sigma=st.floats(0.4, 50.0),
+    rate=st.floats(-5.0, 0.0).map(lambda x: 10.0**x),
+    steps=st.integers(1, 100_000),
+    delta=st.floats(-9.0, -2.0).map(lambda x: 10.0**x),
+)
+def test_any_setting_has_a_safe_answer_or_a_reason(
+    method: str, unknown: str, target: float, sigma: float, rate: float, steps: int, delta: float
+) -> None:
+    given = known(unknown, noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta)
+    try:
+        answer = dpviz.solve(unknown, target_epsilon=target, method=method, **given)
+    except NoAnswer as none:
+        assert f"target_epsilon={target:.12g}" in str(none)
+        best = {"noise_multiplier": 1e9, "steps": 1, "sample_rate": 1e-12, "delta": 1 - 1e-9}[unknown]
+        assert not dpviz.epsilon(method, **given, **{unknown: best}) <= target
+        return
+    assert dpviz.epsilon(method, **given, **{unknown: answer}) <= target
+    beyond = worse(unknown, answer)
+    if answer > 1e-300 and not (unknown == "sample_rate" and beyond > 1.0):
+        assert dpviz.epsilon(method, **given, **{unknown: beyond}) > target * (1 - 1e-12)
+
+
+def test_the_moments_accountant_of_dp_sgd_read_backwards() -> None:
+    """ε = 1.258574741 at T = 10 000, σ = 4 (and 2.575872501 at 40 000), found again from each side."""
+    given = known("steps", noise_multiplier=4.0)
+    assert dpviz.solve("steps", target_epsilon=1.258574742, method="moments", **given) == 10_000
+    assert dpviz.solve("steps", target_epsilon=1.258574740, method="moments", **given) == 9_999
+    given = known("noise_multiplier", steps=40_000)
+    found = dpviz.solve("noise_multiplier", target_epsilon=2.575872501, method="moments", **given)
+    assert found == pytest.approx(4.0, rel=1e-6)
+
+
+def test_filter_budgets_in_steps() -> None:
+    """An RDP filter of ε = 10 allows 14 148 steps, of 3 allows 1 082 (classic, integer and tenth orders)."""
+    orders = [*np.arange(11, 110) / 10, *range(12, 64)]
+    given = {"noise_multiplier": 1.0, "sample_rate": 0.01024, "delta": 1e-6}
+    options = {"method": "renyi", "orders": orders, "conversion": "classic"}
+    assert dpviz.solve("steps", target_epsilon=10.0, **given, **options) == 14_148
+    assert dpviz.solve("steps", target_epsilon=3.0, **given, **options) == 1_082
+
+
+@pytest.mark.parametrize("target", [0.5, 3.0])
+def test_same_noise_as_dp_accounting(target: float) -> None:
+    orders = [1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0]
+    calibrated = dp_accounting.calibrate_dp_mechanism(
+        lambda: RdpAccountant(orders),
+        lambda sigma: dp_accounting.SelfComposedDpEvent(
+            dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(sigma)), 1000
+        ),
+        target,
+        1e-5,
+        dp_accounting.ExplicitBracketInterval(0.3, 30.0),
+        tol=1e-6,
+    )
+    ours = dpviz.solve(
+        "noise_multiplier",
+        target_epsilon=target,
+        method="renyi",
+        orders=orders,
+        **known("noise_multiplier", steps=1000),
+    )
+    assert ours == pytest.approx(calibrated, rel=1e-4)  # its fractional moments are over-stated in the 5th digit
+
+
+def test_same_noise_as_opacus() -> None:
+    """Its search stops within 0.01 of ε; ours ends in that interval, below its σ."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from opacus.accountants import RDPAccountant
+        from opacus.accountants.utils import get_noise_multiplier
+
+        theirs = get_noise_multiplier(target_epsilon=2.0, target_delta=1e-5, sample_rate=0.01, steps=1000)
+    given = known("noise_multiplier", steps=1000)
+    orders = RDPAccountant.DEFAULT_ALPHAS
+    ours = dpviz.solve("noise_multiplier", target_epsilon=2.0, method="renyi", orders=orders, **given)
+    assert ours <= theirs * (1 + 1e-6)
+    looser = dpviz.solve("noise_multiplier", target_epsilon=2.0 - 0.0101, method="renyi", orders=orders, **given)
+    assert theirs <= looser
+
+
+@pytest.mark.parametrize("unknown", UNKNOWNS)
+def test_the_tight_accountant_asks_for_least(unknown: str) -> None:
+    given = known(unknown, steps=300, noise_multiplier=1.2)
+    tight = dpviz.solve(unknown, target_epsilon=1.0, method="tight", tolerance=1e-4, **given)
+    renyi = dpviz.solve(unknown, target_epsilon=1.0, method="renyi", **given)
+    assert dpviz.epsilon("tight", **given, **{unknown: tight}) <= 1.0
+    assert tight >= renyi if unknown in ("steps", "sample_rate") else tight <= renyi
+
+
+class TestEnds:
+    def test_where_everything_will_do(self) -> None:
+        assert dpviz.solve("steps", target_epsilon=0.5, method="renyi", **known("steps", sample_rate=0.0)) == math.inf
+        assert dpviz.solve("sample_rate", target_epsilon=0.5, method="renyi", **known("sample_rate", steps=0)) == 1.0
+        assert (
+            dpviz.solve("noise_multiplier", target_epsilon=0.5, method="renyi", **known("noise_multiplier", steps=0))
+            == 0
+        )
+        assert dpviz.solve("delta", target_epsilon=0.5, method="renyi", **known("delta", steps=0)) == 0.0
+
+    def test_full_batches_can_fit(self) -> None:
+        given = known("sample_rate", steps=1, noise_multiplier=10.0)
+        assert dpviz.solve("sample_rate", target_epsilon=5.0, method="renyi", **given) == 1.0
+
+    def test_no_step_fits(self) -> None:
+        given = known("steps", noise_multiplier=0.5, sample_rate=0.5)
+        assert dpviz.solve("steps", target_epsilon=0.5, method="renyi", **given) == 0.0
+
+    @pytest.mark.parametrize("unknown", ["noise_multiplier", "steps", "sample_rate"])
+    def test_below_the_floor_of_the_orders(self, unknown: str) -> None:
+        """λ ≤ 32 and δ = 1e-10 charge 0.7196 for nothing."""
+        with pytest.raises(ValueError, match=r"target_epsilon=0\.7 > 0\.719558, .*'moments' with orders up to 33"):
+            dpviz.solve(unknown, target_epsilon=0.7, method="moments", **known(unknown, delta=1e-10))
+        found = dpviz.solve(unknown, target_epsilon=0.72, method="moments", **known(unknown, delta=1e-10))
+        assert found > 0
+
+    @pytest.mark.parametrize(
+        ("unknown", "changes", "reason"),
+        [
+            ("noise_multiplier", {"sample_rate": 0.3}, r"q <= 1/5 \(q is 0\.3\)"),
+            ("steps", {"noise_multiplier": 3.0}, r"σ >= 4 \(σ is 3\)"),
+            ("delta", {"noise_multiplier": 3.0}, r"no delta below 1 .*σ >= 4"),
+        ],
+    )
+    def test_where_a_theorem_does_not_hold(self, unknown: str, changes: dict[str, float], reason: str) -> None:
+        with pytest.raises(NoAnswer, match=reason):
+            dpviz.solve(unknown, target_epsilon=2.0, method="closed_form", **known(unknown, **changes))
+
+    def test_the_closed_form_starts_at_four(self) -> None:
+        given = known("noise_multiplier", sample_rate=0.001)
+        found = dpviz.solve("noise_multiplier", target_epsilon=8.0, method="closed_form", **given)
+        assert 4.0 <= found <= 4.0 * (1 + 1e-6)
+
+    def test_extremes(self) -> None:
+        for target, steps in ((1e5, 1), (1e-3, 10**6)):
+            given = known("noise_multiplier", steps=steps)
+            found = dpviz.solve("noise_multiplier", target_epsilon=target, method="renyi", **given)
+            assert dpviz.epsilon("renyi", noise_multiplier=found, **given) <= target
+
+
+class TestArguments:
+    def test_the_unknown_is_left_out(self) -> None:
+        with pytest.raises(ValueError, match=r"steps=10000 to be left out"):
+            dpviz.solve("steps", target_epsilon=1.0, method="renyi", **TRAINING)
+
+    def test_all_others_are_given(self) -> None:
+        with pytest.raises(ValueError, match=r"sample_rate, delta to be given: only steps"):
+            dpviz.solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=1.0)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"for_": "epsilon"}, "for_='epsilon' to be one of noise_multiplier, steps"),
+            ({"method": "rdp"}, "method='rdp'"),
+            ({"target_epsilon": -1.0}, "target_epsilon=-1"),
+            ({"target_epsilon": math.inf}, "target_epsilon=inf"),
+            ({"target_epsilon": [1.0, 2.0]}, "target_epsilon to be one number"),
+            ({"delta": 0.0}, "delta=0 in"),
+            ({"sample_rate": 1.2}, "sample_rate=1.2"),
+            ({"steps": 2.5}, "steps=2.5"),
+            ({"tolerance": 0.0}, "tolerance=0"),
+            ({"amplification": "exact"}, "options of method 'renyi'"),
+        ],
+    )
+    def test_bad_ones_are_named(self, changes: dict[str, object], message: str) -> None:
+        arguments = {"for_": "noise_multiplier", "target_epsilon": 1.0, "method": "renyi", **known("noise_multiplier")}
+        with pytest.raises(ValueError, match=message):
+            dpviz.solve(**(arguments | changes))  # type: ignore[arg-type]
