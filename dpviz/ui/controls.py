@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from functools import lru_cache
 from html import escape as safe
 
 import streamlit as st
@@ -17,14 +18,17 @@ def number(field: Number, *, note: str = "") -> float:
     value = _where_the_slider_is(field)
     options = _options(field, value)
     placed = _closest(options, value)
-    _set(Keys.slider(field), placed)
+    if Keys.placed(field) in st.session_state:
+        _set(Keys.slider(field), placed)
+    else:  # a new page: what its key still says may be another page's slider
+        st.session_state[Keys.slider(field)] = placed
     st.session_state[Keys.placed(field)] = placed
     wrong = text_state(field, field.write(value))
     slider, text = st.columns([0.7, 0.3], vertical_alignment="bottom", gap="small")
     slider.select_slider(
         field.label,
         options=options,
-        format_func=field.show,
+        format_func=_labels(field, options).__getitem__,
         key=Keys.slider(field),
         help=field.help or None,
         on_change=_moved,
@@ -150,6 +154,22 @@ def _options(field: Number, value: float) -> list[float]:
         st.session_state[Keys.extra(field)] = value
     extra = st.session_state.get(Keys.extra(field))
     return sorted({*field.ticks, *(() if extra is None else (extra,))})
+
+
+@lru_cache(maxsize=256)
+def _tick_labels(field: Number) -> dict[float, str]:
+    return {tick: field.show(tick) for tick in field.ticks}
+
+
+def _labels(field: Number, options: list[float]) -> dict[float, str]:
+    """What each stop is called. No two alike: the browser names a stop by its label, so the exact 0.0099999 must not
+    be called 0.01."""
+    labels = dict(_tick_labels(field))
+    for option in options:
+        if option not in labels:
+            shown = field.show(option)
+            labels[option] = field.write(option) if shown in labels.values() else shown
+    return labels
 
 
 def _closest(options: list[float], value: float) -> float:

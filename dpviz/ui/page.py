@@ -27,6 +27,7 @@ def begin() -> None:
     _through_the_router()
     st.html(_css())
     state.load_from_url((*FIELDS, PRESET))
+    state.forget_placed(FIELDS)
 
 
 def _through_the_router() -> None:

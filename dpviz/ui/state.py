@@ -107,6 +107,12 @@ def forget_error(field: AnyField) -> None:
     st.session_state.pop(Keys.error(field), None)
 
 
+def forget_placed(fields: Iterable[AnyField]) -> None:
+    """Before a whole run: sliders are placed anew where the values say."""
+    for field in fields:
+        st.session_state.pop(Keys.placed(field), None)
+
+
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
     """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset)."""
     for field in fields:

@@ -1,0 +1,147 @@
+"""The Compose page: its numbers are the library's, its exports reproduce them, and nothing breaks it."""
+
+import io
+import runpy
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.ui import frame
+from dpviz.ui.compose import explain, script, tables
+from dpviz.ui.compose.curves import NAMES, read_and_compute
+from dpviz.ui.compose.presets import PRESETS
+from dpviz.ui.compose.study import STUDY
+from dpviz.ui.state import reader
+from tests.ui.driver import open_app, said
+
+ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
+SETTINGS = {
+    **{preset.key: "&".join(f"{k}={v}" for k, v in preset.values.items()) for preset in PRESETS},
+    "default": "",
+    "all": f"curves={ALL}&logx=1&amp=linear&steps=77777",
+    "few": f"curves={ALL}&steps=17",
+    "norms": "source=lognormal&count=1000&clip=dp",
+    "halfnormal": "source=halfnormal&count=1000&lam=fixed&lamfix=3&reading=running",
+    "measured": "source=measured&model=logistic&trained=10&examples=200",
+}
+
+
+def curves_of(query):
+    return read_and_compute(reader(query))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_script_gives_the_charts_numbers(name, tmp_path):
+    curves = curves_of(SETTINGS[name])
+    assert curves.bayesian_problem == ""
+    path = tmp_path / "chart.py"
+    path.write_text(script.script(curves))
+    found = runpy.run_path(str(path))
+    np.testing.assert_array_equal(found["steps"], curves.steps)
+    expected = {NAMES[key]: bound.epsilon for key, bound in curves.bounds.items()}
+    if curves.bayesian is not None:
+        expected[NAMES["bayesian"]] = curves.bayesian.epsilon
+    for label, epsilon in expected.items():
+        np.testing.assert_allclose(found["curves"][label], epsilon, rtol=1e-12)
+    assert expected
+
+
+def test_csv_reads_back_equal():
+    curves = curves_of(f"curves={ALL}")
+    text = tables.data(curves).to_csv(index=False)
+    again = pd.read_csv(io.StringIO(text))
+    for key, bound in curves.bounds.items():
+        np.testing.assert_allclose(again[f"epsilon_{key}"], bound.epsilon, rtol=1e-15)
+    assert curves.bayesian is not None
+    np.testing.assert_allclose(again["epsilon_bayesian"], curves.bayesian.epsilon, rtol=1e-15)
+
+
+def test_printed_numbers_lie_on_the_curves():
+    """Abadi et al. 2016, Fig. 2, as rounded there; strong composition to 0.15 %."""
+    curves = curves_of(SETTINGS["abadi2"])
+    for point in next(p for p in PRESETS if p.key == "abadi2").points:
+        at = np.interp(point.x, curves.steps, curves.bounds[point.family].epsilon)
+        assert at == pytest.approx(point.y, rel=0.02)
+
+
+def test_the_sentence_says_the_librarys_number():
+    at = open_app("compose", "sigma=2&curves=moments")
+    epsilon = dpviz.epsilon("moments", noise_multiplier=2, sample_rate=0.01, steps=10_000, delta=1e-5)
+    shown = float(said(at, "sentence")[0].split("ε ≤ ")[1].split()[0])
+    assert epsilon <= shown <= epsilon * 1.01
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_part_of_the_page_can_be_drawn(name):
+    at = open_app("compose", SETTINGS[name])
+    assert len(at.warning) == 0
+    for detail in ("Table", "Formula", "Assumptions", "Distances", "Python", "Link and files"):
+        at.button_group[-1].set_value([detail]).run()
+        assert not at.exception, f"{detail}: {at.exception[0].message}"
+
+
+def test_every_preset_can_be_chosen():
+    at = open_app()
+    for preset in PRESETS:
+        at.selectbox(key="preset").set_value(preset.key).run()
+        assert not at.exception
+        assert preset.note in [body.proto.body for body in at.get("html")][-1] or at.session_state["value.preset"]
+
+
+EXTREME = [
+    "steps=1e9&sigma=1000&q=1e-9&delta=1e-300",
+    "steps=1e12&sigma=1000000&q=0&delta=1e-300&logx=1&logy=1",
+    "steps=1&sigma=0.01&q=1&delta=1e-300",
+    "steps=1e9&sigma=0.01&q=1",
+    "sigma=1e-6",
+    "delta=0.999",
+    "dmu=1e-300&gamma=1e-310",
+    "quantile=0",
+    "quantile=1&clip=dp",
+    "lam=fixed&lamfix=256",
+    "curves=",
+]
+
+
+@pytest.mark.parametrize("query", EXTREME)
+def test_extreme_settings_give_a_number_or_a_reason(query):
+    curves = curves_of(query + ("" if "curves" in query else f"&curves={ALL}"))
+    remarks = [remark.text for remark in explain.remarks(curves)]
+    for key, bound in curves.bounds.items():
+        assert np.nanmin(np.r_[bound.epsilon, 0.0]) >= 0
+        finite = np.isfinite(bound.epsilon[-1])
+        assert finite or any(text.startswith(NAMES[key]) for text in remarks)
+        order = np.isfinite(bound.epsilon)
+        assert (np.diff(bound.epsilon[order]) >= -1e-9 * bound.epsilon[order][1:]).all()
+    assert "nan" not in explain.sentence(curves).lower()
+    drawing = STUDY.draw(curves, [])
+    assert drawing.figure["data"]
+    assert frame._strip(explain.figures(curves))
+
+
+def test_tiny_budgets_are_right():
+    """T = 1e9, q = 1e-9, σ = 1000: the moments bound is the floor ln(1/δ)/32 to many digits."""
+    curves = curves_of("steps=1e9&sigma=1000&q=1e-9&delta=1e-300&curves=moments")
+    assert curves.bounds["moments"].epsilon[-1] == pytest.approx(300 * np.log(10) / 32, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("gamma=0.001&dmu=1e-5", "raise delta_mu"),
+        ("source=upload", "upload a CSV"),
+        ("vectors=100000&dims=1000000", "take fewer"),
+    ],
+)
+def test_where_bayesian_dp_has_no_number_the_rest_stands(query, reason):
+    at = open_app("compose", query)
+    assert any(reason in text for text in said(at, "problem"))
+    assert "Rényi improved" in said(at, "sentence")[0]
+    assert len(at.get("plotly_chart")) == 1
+
+
+def test_equal_settings_give_the_same_object():
+    """What is computed beside the page is kept under it: else a page without a sample would redraw without end."""
+    assert curves_of("vectors=100000&dims=1000000") is curves_of("vectors=100000&dims=1000000")

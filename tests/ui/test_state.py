@@ -1,0 +1,74 @@
+"""Links: what they say is taken, clamped and noted; pins travel with them."""
+
+import pytest
+
+from tests.ui.driver import open_app, said
+
+
+def warnings(at):
+    return [warning.value for warning in at.warning]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("sigma=0", "0 is outside"),
+        ("sigma=nan", "NaN"),
+        ("q=1.4", "1.4 is outside"),
+        ("q=abc", "“abc”"),
+        ("steps=inf", "inf is outside"),
+        ("steps=2.5", "2.5 is not whole"),
+        ("delta=1", "1 is outside"),
+        ("dmu=0", "0 is outside"),
+        ("gamma=2", "2 is outside"),
+        ("lam=fixed&lamfix=0", "0 is outside"),
+        ("curves=magic", "“magic”"),
+        ("source=elsewhere", "“elsewhere”"),
+        ("preset=nope", "“nope”"),
+        ("pin=sigma%3Dabc", "“abc”"),
+        ("pin=rubbish", "“rubbish”"),
+        ("sigma=%3Cscript%3E", "“<script>”"),
+    ],
+)
+def test_a_bad_value_in_a_link_is_named_and_the_rest_is_kept(query, named):
+    at = open_app("compose", f"{query}&logy=1&unknown=1")
+    assert len(warnings(at)) == 1
+    assert named in warnings(at)[0]
+    assert at.session_state["value.logy"] is True
+    assert said(at, "sentence")
+
+
+def test_the_note_goes_when_the_visitor_changes_something():
+    at = open_app("compose", "sigma=0&q=2")
+    assert len(warnings(at)) == 2
+    at.select_slider[0].set_value(10.0).run()
+    assert warnings(at) == []
+
+
+def test_pins_are_made_legal_counted_and_named():
+    at = open_app("compose", "&".join(["pin=", "pin=sigma%3D2%26q%3D9", *(f"pin=sigma%3D{i}" for i in range(5, 12))]))
+    pins = at.session_state["pins"]
+    assert pins[:3] == ["", "sigma=2&q=1", "sigma=5"]
+    assert len(pins) == 6
+    assert any("9 pinned states" in warning for warning in warnings(at))
+
+
+def test_pin_go_on_go_back_unpin():
+    at = open_app()
+
+    def press(label):
+        next(button for button in at.button if button.label == label).click().run()
+        assert not at.exception
+
+    first = said(at, "sentence")
+    press("Pin this state")
+    at.select_slider[0].set_value(10.0).run()
+    assert said(at, "sentence") != first
+    press("Pin this state")
+    assert at.session_state["pins"] == ["", "sigma=10"]
+    at.button(key="pin.show.0").click().run()
+    assert said(at, "sentence") == first
+    at.button(key="pin.drop.0").click().run()
+    assert at.session_state["pins"] == ["sigma=10"]
+    press("Reset everything")
+    assert at.session_state["pins"] == []
