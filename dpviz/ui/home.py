@@ -159,12 +159,12 @@ PAGES = (
     (
         "pages/orders.py",
         "Orders: which order decides?",
-        "ε by Rényi order with the minimum marked; what one step costs, exactly, in closed form, asymptotically; tCDP.",
+        "ε by Rényi order with the minimum marked; what one step costs, exactly, in closed form, asymptotically.",
     ),
     (
         "pages/attack.py",
         "Attack: what can an attacker do?",
-        "Success against ε, ROC regions of the mechanism, and a town whose outlier is found and whose residents are not.",
+        "Success against ε, ROC regions of the mechanism, and a town whose outlier stands out.",
     ),
     (
         "pages/noise.py",
