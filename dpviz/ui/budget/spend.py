@@ -128,7 +128,7 @@ class Spend(Result):
         )
         if tag:
             return [filled]
-        built = [filled, Line("odometer", "odometer", self.steps, self.odometer, "odometer")]
+        built = [filled, Line("odometer", "odometer", self.steps, self.odometer, "odometer")] if self.runs else []
         if self.ahead_steps.size > 1:
             color = "#808080"
             built.append(
@@ -314,6 +314,18 @@ def compute(get: Reader) -> Spend:
     return _compute(read(get))
 
 
+def _times(count: Array, step: Array) -> Array:
+    """`count` (n, 1) times `step` (orders,); no steps cost nothing even where one costs infinitely much."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(count == 0.0, 0.0, count * step)
+
+
+def _within(steps: int) -> Array:
+    """Whole numbers from 0 to `steps`, both included, closer at the start, where ε jumps."""
+    early = np.geomspace(1.0, max(steps, 1), 8)
+    return np.unique(np.minimum(np.round(np.r_[np.linspace(0.0, steps, POINTS_PER_BLOCK), early]), steps))
+
+
 @lru_cache(maxsize=256)
 def _compute(s: SpendSettings) -> Spend:
     budget, odometer = new_filter(s), OdometerAccountant(s.variant)
@@ -323,20 +335,20 @@ def _compute(s: SpendSettings) -> Spend:
     for block in s.blocks:
         fits = int(min(budget.remaining_steps(block.mechanism), block.steps))
         if fits == block.steps:
-            part = np.unique(np.round(np.linspace(0.0, block.steps, POINTS_PER_BLOCK)))[1:, None]
+            part = _within(block.steps)[1:, None]
             step = budget.accountant.step_divergence(block.sigma, block.rate)
             tick = odometer.step_divergence(block.sigma, block.rate)
-            filled.append(budget.accountant.bound(budget.spent + part * step, s.delta).epsilon)
-            running.append(odometer.bound(at + part * tick, s.delta).epsilon)
+            filled.append(budget.accountant.bound(budget.spent + _times(part, step), s.delta).epsilon)
+            running.append(odometer.bound(at + _times(part, tick), s.delta).epsilon)
             steps.append(budget.steps + part[:, 0])
             budget.spend(block.mechanism, block.steps)
             at = at + block.steps * tick
         entries.append(Entry(block, fits, float(filled[-1][-1]), float(running[-1][-1])))
     left = budget.remaining_steps(s.coming.mechanism)
     more = int(min(left, s.coming.steps))
-    part = np.unique(np.round(np.linspace(0.0, more, POINTS_PER_BLOCK)))[:, None]
+    part = _within(more)[:, None]
     step = budget.accountant.step_divergence(s.coming.sigma, s.coming.rate)
-    ahead = budget.accountant.bound(budget.spent + part * step, s.delta).epsilon
+    ahead = budget.accountant.bound(budget.spent + _times(part, step), s.delta).epsilon
     return Spend(
         settings=s,
         entries=tuple(entries),
