@@ -49,10 +49,10 @@ def largest_inverse_variance(
 
 
 def _useful_orders(epsilon: Array, delta: float) -> Array:
-    """Orders that can decide: λ ε must exceed ln(1/δ), or nothing is left to spend, and hardly ever 8 times it."""
+    """Orders that can decide: λ ε must exceed ln(1/δ), or nothing is left to spend; the best is near 2 ln(1/δ)."""
     whole = np.array(WHOLE_ORDERS)
     log = -math.log(delta)
-    low, high = 0.5 * log / max(float(epsilon.max()), 1e-12), 8.0 * log / max(float(epsilon.min()), 1e-12) + 8.0
+    low, high = 0.5 * log / max(float(epsilon.max()), 1e-12), 2.7 * log / max(float(epsilon.min()), 1e-12) + 8.0
     kept = whole[(whole - 1.0 >= min(low, 0.5 * whole[-1])) & (whole - 1.0 <= high)]
     return kept if kept.size else whole[-4:]
 
@@ -123,4 +123,4 @@ def _bracket(allowed: Array, orders: Array, rate: float, total_weight: float) ->
     some = guess[guess > 0.0]
     if not some.size:
         return 0, 1
-    return math.floor(_FINE * math.log2(some.min() / 24.0)), math.ceil(_FINE * math.log2(some.max()))
+    return math.floor(_FINE * math.log2(some.min() / 12.0)), math.ceil(_FINE * math.log2(some.max()))

@@ -106,7 +106,7 @@ def largest_step(schedule: Schedule) -> float:
     return schedule.first if isinstance(schedule, PowerSchedule) else float(schedule.max())
 
 
-def cell_edges(largest: float, fine: int = 8) -> Array:
+def cell_edges(largest: float, fine: int = 6) -> Array:
     """Edges of the cells, increasing, from 0 to at least `largest`: powers of 2^(1/fine), coarser further down.
 
     The edges belong to one endless list, so that what was computed at them serves other schedules too. Far below the

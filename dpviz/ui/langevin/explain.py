@@ -47,10 +47,8 @@ def _verdict(found: Answer) -> str:
         return f"Rényi bounds do not prove {claim}; the tight interval is on its way."
     low = float(found.tight.lower[-1])
     if low > s.claim:
-        times = low / s.claim
-        return (
-            f"{claim} is {numbers.plain(times, digits=2)} times too low." if times >= 1.05 else f"{claim} is too low."
-        )
+        times = math.floor(10.0 * low / s.claim) / 10.0
+        return f"{claim} is at least {numbers.plain(times)} times too low." if times > 1.0 else f"{claim} is too low."
     return f"{claim} is neither proven nor refuted."
 
 
@@ -111,13 +109,17 @@ def figures(found: Answer) -> list[Figure]:
             numbers.epsilon(found.epsilon(), up=True),
             f"classic conversion: {numbers.epsilon(found.epsilon('classic'), up=True)}",
         ),
-        Figure("Tight ε", tight, f"attacker right at most {chance}"),
+        Figure("Tight ε", tight, f"P(A) ≤ {chance}".replace(" %", "\u202f%")),
         Figure(
             "Largest η₁ for the claim",
             _down(found.largest) if found.largest > 0 else "none proven",
             "" if found.largest <= 0 else f"c² = {numbers.plain(found.c_squared)}, λ = {found.order - 1:.0f}",
         ),
-        Figure("Noise σ₁ → σ_T", f"{numbers.plain(float(noise[0]))} → {numbers.plain(float(noise[1]))}", _rate(found)),
+        Figure(
+            "Noise σ, first → last",
+            f"{numbers.plain(float(noise[0]))} → {numbers.plain(float(noise[1]))}",
+            _rate(found),
+        ),
     ]
 
 
@@ -241,6 +243,7 @@ ASSUMPTIONS = """
   conditions (3) of Theorem 3 and of Theorem 4 exact for that accountant.
 - **The paper's claims:** its Table 1 says ε = 0.10 for MNIST and 0.12 for SVHN. Composed, the MNIST steps cost 0.2 to
   0.7 tightly (one to a hundred epochs; the number is not given) and 1.3 to 1.5 by Rényi bounds, which are far from
-  tight for a few steps with little noise; the SVHN claim holds. The idea stands: default step sizes do give some privacy.
+  tight for a few steps with little noise; the SVHN claim holds. The idea stands:
+  default step sizes do give some privacy.
 - **Errors** are the paper's bounds on the mean squared error, up to an unknown constant.
 """

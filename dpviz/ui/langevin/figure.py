@@ -11,7 +11,7 @@ from dpviz.charts import look
 from dpviz.charts.alt import alt_text
 from dpviz.charts.guides import Guide, with_guides
 from dpviz.charts.lines import Chart, line_figure
-from dpviz.charts.marks import Column, Line, Point, Region
+from dpviz.charts.marks import Band, Column, Line, Point, Region
 from dpviz.ui import tight_band
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
 from dpviz.ui.langevin.curves import NAMES, Answer, in_view
@@ -31,7 +31,9 @@ COLORS = {
     "composed": look.BLUE,
     "proposition5": look.GREY,
 }
+# The family gives the dash: whatever bounds is solid.
 FAMILIES = {"classic": "renyi_classic", "improved": "renyi_improved"}
+SOLID = "moments"
 X_TITLES = {
     "cost": "steps",
     "epsilon": "ε",
@@ -76,7 +78,7 @@ def _line(found: Answer, key: str, faded: bool, tag: str) -> Line:
         name=f"{tag}: {NAMES[key]}" if tag else NAMES[key],
         x=found.x,
         y=found.curves[key],
-        family=FAMILIES.get(key, key),
+        family=FAMILIES.get(key, SOLID),
         faded=faded,
         approximate=key == "proposition5",
         hover=hover,
@@ -101,11 +103,12 @@ def drawing(found: Answer, pinned: Sequence[Pinned[Answer]], points: Sequence[Po
         x_hover={"cost": "%{x:,d} steps", "conditions": "step %{x:,d}", "size": "N = %{x:,d}"}.get(
             view, f"{X_TITLES[view]} = %{{x:.4~g}}"
         ),
-        bands=[tight_band.band(found.tight)] if found.tight is not None and view == "cost" else (),
+        bands=_bands(found),
         points=points,
         regions=_regions(found),
         second_reading="attack" if view == "cost" else None,
-        y_range=_cost_range(found, points) if view == "cost" else None,
+        y_range=_shown(found, points),
+        end_values=view != "conditions",
         height=CHART_HEIGHT,
     )
     built = with_guides(built, *_guides(found))
@@ -123,11 +126,29 @@ def _remarks(built: Chart) -> list[str]:
     return [text for text in built.remarks if "lies outside the chart" not in text]
 
 
-def _cost_range(found: Answer, points: Sequence[Point]) -> tuple[float, float] | None:
-    """From 0, so that the claim shows beside what the steps cost; None where ε is infinite."""
-    tops = [float(np.nanmax(np.where(np.isfinite(y), y, 0.0))) for y in found.curves.values()]
-    top = max([*tops, found.settings.claim, *(p.y for p in points)])
-    return (0.0, 1.08 * top) if 0.0 < top < 1e300 else None
+def _bands(found: Answer) -> list[Band]:
+    """The tight interval, or the step sizes of which Theorem 3 speaks."""
+    if found.settings.view == "cost":
+        return [] if found.tight is None else [tight_band.band(found.tight)]
+    if found.settings.view != "conditions":
+        return []
+    low = found.curves["second_condition"]
+    high = np.minimum(found.curves["first_condition"], found.curves["third_condition"])
+    open_ = high > low
+    if not open_.any():
+        return []
+    return [Band("private", found.x, np.where(open_, low, np.nan), np.where(open_, high, np.nan))]
+
+
+def _shown(found: Answer, points: Sequence[Point]) -> tuple[float, float] | None:
+    """ε from 0, so that the claim shows beside what the steps cost; room for words above the conditions."""
+    values = np.concatenate([y[np.isfinite(y)] for y in found.curves.values()])
+    if found.settings.view == "cost":
+        top = max([*values.tolist(), found.settings.claim, *(p.y for p in points)])
+        return (0.0, 1.08 * top) if 0.0 < top < 1e300 else None
+    if found.settings.view == "conditions" and values.size and values.min() > 1e-290 and values.max() < 1e290:
+        return float(values.min()) / 2.0, float(values.max()) * 4.0
+    return None
 
 
 def _regions(found: Answer) -> list[Region]:
@@ -155,7 +176,7 @@ def _guides(found: Answer) -> list[Guide]:
         return [Guide("y", s.first, f"your η₁ = {s.first:g}"), Guide("x", at[1], f"{at[0]} = {at[1]:g}")]
     if s.view == "mse":
         best = best_step_size(exponent=s.exponent, steps=s.steps)
-        guides = [Guide("x", best, "least error")]
+        guides = [Guide("x", best, "least error"), Guide("x", s.first, "yours")]
         if found.largest > 0:
             guides.append(Guide("x", found.largest, f"largest for ε = {s.claim:g}"))
         return guides

@@ -39,8 +39,8 @@ PRESETS = (
         name="SG-MCMC, Fig. 1: step sizes against ε",
         values=_EXAMPLE | {"lview": "epsilon", "leta": "0.103", "leps": "0.1"},
         points=(
-            Point(0.1, 0.103, f"0.103, {_PAPER}, §3.1", "theorem3"),
-            Point(0.1, 1.54e-6, f"1.54e-6 for Wang et al. 2015, {_PAPER}, §3.1", "wang"),
+            Point(0.1, 0.103, f"0.103, {_PAPER}, §3.1", "moments"),
+            Point(0.1, 1.54e-6, f"1.54e-6 for Wang et al. 2015, {_PAPER}, §3.1", "bayesian"),
         ),
         note="N = 50 000, T = 10 000, L = 1, δ = 1e-5; the batch is not given, τ = √N is taken here.",
     ),

@@ -44,7 +44,7 @@ DECAY = Choice(
     key="ldecay",
     label="Schedule",
     default="third",
-    options={"third": "η₁ t^(−1/3)", "fixed": "fixed η"},
+    options={"third": "η₁ ÷ ∛t", "fixed": "fixed η"},
     help="Decreasing as in Theorem 3 of Li et al. 2019, or fixed as in Theorem 4.",
 )
 STEPS = Number(
