@@ -20,11 +20,11 @@ _TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
 _TEST = ("test_batch",)
 
 
-def _reconstruct(kind: Any, shape: tuple[int, ...], code: bytes) -> npt.NDArray[Any]:
+def _reconstruct(kind: object, shape: tuple[int, ...], code: bytes) -> npt.NDArray[Any]:
     """An empty array, as NumPy's own function of this name makes; its state follows in the pickle."""
     if kind is not np.ndarray:
         raise pickle.UnpicklingError(f"{kind} is not an array")
-    return np.ndarray(shape, dtype=np.dtype(code.decode("ascii") if isinstance(code, bytes) else code))
+    return np.ndarray(shape, dtype=np.dtype(code.decode("ascii")))
 
 
 def _latin(text: str, encoding: str) -> bytes:

@@ -5,7 +5,7 @@
               and "model" (in words), "noise_source" (in words), "fallback_layers", "unprotected": what in these events
               is measured on the training data and not covered by ε.
 "step"        A stretch of steps: "first" (number of the first, from 1), "count", "mechanisms": [[σ, q, count], …],
-              one a step, equal neighbours merged ([] for plain training), and lists with one entry a step: "batch_size",
+              one a step, equal neighbours merged ([] for plain training); lists with one entry a step: "batch_size",
               "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
               of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
               "seconds". "epsilon": {"moments", "renyi", "odometer" and, if asked for, "bayesian": a list each}.
@@ -25,9 +25,9 @@
 "failed"      Likewise, of everything up to there.
 
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
-"not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon" (each
-accountant's, and "tight" where there are few different mechanisms), "holds": which of these may be claimed for how the
-run ended, "test_accuracy", "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
+"not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
+(each accountant's, and "tight" where there are few different mechanisms), "holds": which of these may be claimed for
+how the run ended, "test_accuracy", "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.
 """

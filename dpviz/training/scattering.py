@@ -63,21 +63,31 @@ def wavelet(size: int, scale: int, angle: int) -> Tensor:
     return found
 
 
+def _subsampled(transform: Tensor, by: int) -> Tensor:
+    """The transform (…, s/by, s/by) of every by-th pixel of the signal that `transform` (…, s, s) belongs to."""
+    size = transform.shape[-1] // by
+    folded = transform.reshape(*transform.shape[:-2], by, size, by, size).mean((-4, -2))
+    return folded
+
+
 class _Filters:
     """The transforms for images of `size` pixels after padding."""
 
     def __init__(self, size: int) -> None:
-        self.low = low_pass(size)
-        self.first = [torch.stack([wavelet(size, j, k) for k in range(ANGLES)]) for j in range(SCALES)]
+        self.low = [low_pass(size)]
+        # The same average of a signal of which every second pixel is left.
+        self.low.append(_subsampled(self.low[0], 2) * 4.0)
+        self.wavelets = [torch.stack([wavelet(size, j, k) for k in range(ANGLES)]) for j in range(SCALES)]
 
-    def average(self, signal: Tensor) -> Tensor:
-        """(…, s, s) smoothed and taken at every fourth pixel."""
-        smooth: Tensor = torch.fft.ifft2(torch.fft.fft2(signal) * self.low).real
-        return smooth[..., ::_STRIDE, ::_STRIDE]
+    def average(self, transform: Tensor, scale: int = 0) -> Tensor:
+        """Transforms (…, s, s) of signals at every 2^scale-th pixel → smoothed, at every fourth pixel."""
+        smooth: Tensor = torch.fft.ifft2(_subsampled(transform * self.low[scale], _STRIDE >> scale)).real
+        return smooth
 
     def modulus(self, transform: Tensor, scale: int) -> Tensor:
-        """|x ⋆ ψ| for all angles: transforms (…, s, s) → (…, ANGLES, s, s)."""
-        found: Tensor = torch.fft.ifft2(transform[..., None, :, :] * self.first[scale]).abs()
+        """|x ⋆ ψ| at every 2^scale-th pixel for all angles: transforms (…, s, s) → (…, ANGLES, s/2^scale, …)."""
+        product = transform[..., None, :, :] * self.wavelets[scale]
+        found: Tensor = torch.fft.ifft2(_subsampled(product, 2**scale) if scale else product).abs()
         return found
 
 
@@ -96,12 +106,11 @@ def scatter(images: Tensor) -> Tensor:
 def _scatter_block(images: Tensor, filters: _Filters) -> Tensor:
     padded = F.pad(images, [_STRIDE] * 4, mode="reflect")[:, 0]
     transform = torch.fft.fft2(padded)
-    found = [filters.average(padded)[:, None]]
-    edges = [filters.modulus(transform, scale) for scale in range(SCALES)]
-    found.extend(filters.average(edge) for edge in edges)
-    for angle in range(ANGLES):
-        second = filters.modulus(torch.fft.fft2(edges[0][:, angle]), 1)
-        found.append(filters.average(second))
+    found = [filters.average(transform)[:, None]]
+    edges = torch.fft.fft2(filters.modulus(transform, 0))
+    found.append(filters.average(edges))
+    found.append(filters.average(torch.fft.fft2(filters.modulus(transform, 1)), 1))
+    found.extend(filters.average(torch.fft.fft2(filters.modulus(edges[:, angle], 1)), 1) for angle in range(ANGLES))
     return torch.cat(found, dim=1)[:, :, 1:-1, 1:-1]
 
 

@@ -122,6 +122,10 @@ class RunSettings:
         """The step after which the run ends whatever happens."""
         return max(self.steps, self.most_steps) if self.past_plan == "replan" else self.steps
 
+    def with_(self, **changed: Any) -> Self:
+        """The same settings but for what is named."""
+        return dataclasses.replace(self, **changed)
+
     def to_json(self) -> dict[str, Any]:
         """A dict of JSON values; `from_json` gives the same settings back."""
         return dataclasses.asdict(self)
@@ -224,6 +228,8 @@ def _check_together(settings: RunSettings) -> None:
             f"Expected most_steps={settings.most_steps} > steps={settings.steps} to re-plan past the plan; "
             "raise it, or take past_plan='stop'."
         )
+    if settings.model == "bayesian-logistic" and settings.prior_std == 0.0:
+        raise ValueError("Expected prior_std > 0 with model='bayesian-logistic', found 0: take 1, or model='logistic'.")
     if settings.langevin and settings.policy != "fixed":
         raise ValueError(
             f"Expected policy={settings.policy!r} with method 'dp_sgd': the noise of {settings.method!r} follows from "
