@@ -31,6 +31,9 @@ class Setting(NamedTuple):
     batch_size: int
 
 
+_UNSET = Setting(0.0, 0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Counting:
     """What all policies keep.
@@ -62,15 +65,16 @@ class Policy(_Counting, ABC):
     """A state machine over settings; `start` is the baseline, `setting` what the coming steps use."""
 
     start: Setting
-    setting: Setting = field(default=Setting(0.0, 0))
+    setting: Setting = field(default=_UNSET)
 
     def __post_init__(self) -> None:
+        if self.setting != _UNSET:
+            return  # a successor, whose start was checked
         _validate.noise_multiplier(self.start.noise_multiplier)
         _validate.steps(self.start.batch_size, "batch_size", minimum=1)
         _validate.steps(self.every, "every")
         _validate.positive("count_noise", self.count_noise)
-        if self.setting == Setting(0.0, 0):
-            object.__setattr__(self, "setting", self.start)
+        object.__setattr__(self, "setting", self.start)
 
     def observe(self, count: float, *, may_lower: bool = True) -> Self:
         """The policy after a private count.

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting.filter import Filter
+from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.mechanism import Run, SampledGaussian
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.policies import Policy, Setting
@@ -126,17 +126,16 @@ def policy_course(
     for epoch in range(1, most + 1):
         setting = policy.setting
         steps = _epoch(setting, scenario.size)
-        if not budget.allows(*steps):
+        if not _spent(budget, *steps):
             ended = "budget"
             break
-        budget.spend(*steps)
         accuracy = _trained(accuracy, setting, scenario, random)
         count = math.nan
-        if policy.every and epoch % policy.every == 0 and budget.allows(policy.count_mechanism):
-            budget.spend(policy.count_mechanism)
+        if policy.every and epoch % policy.every == 0 and _spent(budget, policy.count_mechanism, 1):
             count = scenario.size * accuracy + policy.count_noise * random.standard_normal()
-            left = budget.remaining_steps(steps[0])
-            policy = policy.observe(count, may_lower=left > MARGIN_EPOCHS * steps[1])
+            # Without a budget there is always room.
+            room = target_epsilon is None or budget.remaining_steps(steps[0]) > MARGIN_EPOCHS * steps[1]
+            policy = policy.observe(count, may_lower=room)
         rows.append((*setting, accuracy, count))
         spent.append(budget.spent)
         if policy.stopped:
@@ -147,6 +146,15 @@ def policy_course(
     total = np.array(spent)
     planned, running = (each.bound(total, delta).epsilon for each in (budget.accountant, odometer))
     return Course(sigma, batch, reached, counts, planned, running, ended, budget.runs)
+
+
+def _spent(budget: Filter, mechanism: SampledGaussian, count: int) -> bool:
+    """Spend and say whether the filter let it pass."""
+    try:
+        budget.spend(mechanism, count)
+    except BudgetExceeded:
+        return False
+    return True
 
 
 def _trained(accuracy: float, setting: Setting, scenario: Scenario, random: np.random.Generator) -> float:
