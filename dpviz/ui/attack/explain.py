@@ -205,7 +205,9 @@ def remarks(found: Found) -> list[Remark]:
             )
     if s.view == "residents":
         built.append(
-            Remark("Own ε depends on incomes that are secret: it explains, it can not be promised. Bayesian DP can.")
+            Remark(
+                "Own ε depends on incomes that are secret: it explains, it is no promise. Bayesian DP (λ ≤ 128) is one."
+            )
             if found.get("bayesian")
             else Remark("Bayesian DP's accountant is for Gaussian noise: choose it to see its promise.")
         )

@@ -141,7 +141,7 @@ def _residents(found: Found) -> list[str]:
     t = s.town
     parts = [
         *_town(s, t),
-        "x = np.geomspace(1e-5, 0.9, 61)",
+        "x = np.geomspace(1e-5, 0.9, 31)",
         "incomes = np.quantile(town.incomes, 1 - x)",
         "curves = {",
         f"    {NAMES['dp']!r}: np.full(x.shape, {t.epsilon!r}),",

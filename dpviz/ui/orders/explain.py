@@ -153,8 +153,12 @@ def _grouped(value: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
+    """Four digits where they fit into their card, else three; the lower end rounded down, the upper one up."""
     said = TightBand(np.zeros(1), np.array([low]), np.array([high])).last
-    return said if len(said) <= 15 else said.replace(" – ", "–")
+    if len(said) <= 15:
+        return said
+    below = numbers.epsilon(-low, up=True).removeprefix("-")  # −low towards +∞ is low towards 0
+    return f"{below} – {numbers.epsilon(high, up=True)}"
 
 
 def remarks(found: Orders) -> list[Remark]:
