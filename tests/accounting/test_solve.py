@@ -60,8 +60,7 @@ def test_any_setting_has_a_safe_answer_or_a_reason(
     given = known(unknown, noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta)
     try:
         answer = dpviz.solve(unknown, target_epsilon=target, method=method, **given)
-    except NoAnswer as none:
-        assert f"target_epsilon={target:.12g}" in str(none)
+    except NoAnswer:
         best = {"noise_multiplier": 1e9, "steps": 1, "sample_rate": 1e-12, "delta": 1 - 1e-9}[unknown]
         assert not dpviz.epsilon(method, **given, **{unknown: best}) <= target
         return

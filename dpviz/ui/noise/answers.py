@@ -8,10 +8,12 @@ from typing import Any
 
 from dpviz.accounting.bayesian_solve import solve_bayesian
 from dpviz.accounting.solve import NoAnswer, solve
+from dpviz.charts import numbers
 from dpviz.ui.noise.curves import scene
 from dpviz.ui.noise.settings import Settings
 from dpviz.ui.sources import Sample
 
+MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
 TOLERANCE = 2e-4  # of σ and q: three digits are shown
 _BAYESIAN_NAME = {
     "noise_multiplier": "noise_std",
@@ -45,6 +47,8 @@ def dp_answer(key: str, settings: Settings) -> Answer:
 def _dp_answer(
     key: str, amplification: str, unknown: str, target: float, known: tuple[tuple[str, float], ...]
 ) -> Answer:
+    if key == "tight" and _too_long(unknown, target, known):
+        return Answer(None, f"beyond {numbers.steps(MOST_TIGHT_STEPS)} steps the tight accountant takes too long")
     name, _, conversion = key.partition("_") if key.startswith("renyi_") else (key, "", "")
     options: dict[str, Any] = {"conversion": conversion} if conversion else {}
     if key in ("basic", "strong"):
@@ -53,6 +57,14 @@ def _dp_answer(
         return Answer(solve(unknown, target_epsilon=target, method=name, tolerance=TOLERANCE, **dict(known), **options))
     except NoAnswer as none:
         return Answer(None, none.why)
+
+
+def _too_long(unknown: str, target: float, known: tuple[tuple[str, float], ...]) -> bool:
+    """Whether the tight accountant would meet too many steps: those given, or nearly those that Rényi allows."""
+    steps = dict(known).get("steps")
+    if unknown == "steps":
+        steps = _dp_answer("renyi_improved", "", unknown, target, known).value or 0.0
+    return steps is not None and steps > MOST_TIGHT_STEPS
 
 
 @lru_cache(maxsize=1024)

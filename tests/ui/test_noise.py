@@ -1,0 +1,230 @@
+"""The Noise page: both views at every preset and extreme, its numbers, its script, and bad input."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.ui.frame import Pinned
+from dpviz.ui.noise import explain, figure, tables, words
+from dpviz.ui.noise.answers import Answer
+from dpviz.ui.noise.curves import name_of, sigma_grid
+from dpviz.ui.noise.presets import PRESETS
+from dpviz.ui.noise.result import Result, read_and_compute
+from dpviz.ui.noise.script import script
+from dpviz.ui.noise.settings import UNKNOWN
+
+APP = str(Path(__file__).parents[2] / "app.py")
+ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
+UNKNOWNS = tuple(UNKNOWN.options)
+
+
+def opened(**query: str) -> AppTest:
+    at = AppTest.from_file(APP, default_timeout=60)
+    for key, value in query.items():
+        at.query_params[key] = value
+    at.run()
+    return at.switch_page("pages/noise.py").run()
+
+
+def html(at: AppTest) -> str:
+    return " ".join(block.proto.body for block in at.get("html"))
+
+
+def result(**query: str) -> Result:
+    return read_and_compute(lambda field: field.parse(query[field.key]) if field.key in query else field.default)
+
+
+class TestPage:
+    def test_opens(self) -> None:
+        at = opened()
+        assert not at.exception
+        assert len(at.get("plotly_chart")) == 1
+        assert "To keep <b>ε ≤ 2</b>" in html(at)
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    def test_solve_opens(self, unknown: str) -> None:
+        at = opened(noiseview="solve", solvefor=unknown, noisecurves=ALL)
+        assert not at.exception
+        assert len(at.get("plotly_chart")) == 1
+
+    @pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.key)
+    def test_every_preset_opens(self, preset: Any) -> None:
+        at = opened(**preset.values, preset=preset.key)
+        assert not at.exception
+        assert not at.get("warning"), "every value of a preset is legal"
+
+    @pytest.mark.parametrize("view", ["curves", "solve"])
+    @pytest.mark.parametrize(
+        "extreme",
+        [
+            {"target": "0.001"},
+            {"target": "1e6"},
+            {"q": "0"},
+            {"q": "1", "steps": "1"},
+            {"steps": "1e12"},
+            {"delta": "0.999", "sigma": "1e6"},
+            {"delta": "1e-300", "dmu": "1e-14"},
+            {"sigma": "0.001", "q": "0.5"},
+            {"noisecurves": ""},
+            {"noiseq": "", "noisecurves": "bayesian"},
+            {"noisefrom": "0.001", "noiseto": "0.01", "clip": "dp", "noisecurves": ALL},
+            {"noisefrom": "1000", "noiseto": "1e5", "noiselogy": "0"},
+            {"amp": "linear", "noisecurves": "basic.strong"},
+            {"source": "halfnormal", "count": "2"},
+        ],
+        ids=str,
+    )
+    def test_extremes(self, view: str, extreme: dict[str, str]) -> None:
+        at = opened(noiseview=view, **extreme)
+        assert not at.exception
+        assert len(at.get("plotly_chart")) == 1
+
+    @pytest.mark.parametrize("view", ["curves", "solve"])
+    def test_details(self, view: str) -> None:
+        at = opened(noiseview=view)
+        for part in ("Table", "Formula", "Assumptions", "Python", "Link and files"):
+            at.session_state["noise.details"] = part
+            at.run()
+            assert not at.exception, part
+
+    @pytest.mark.parametrize("group", ["Ask", "Mechanism", "Data", "Show"])
+    def test_every_group_of_controls(self, group: str) -> None:
+        at = opened(noiseview="solve")
+        at.session_state["noise.group"] = group
+        at.run()
+        assert not at.exception
+
+    def test_pins_stay_on_the_chart(self) -> None:
+        at = opened(pin="steps=20000")
+        assert not at.exception
+        assert "T 20" in at.get("plotly_chart")[0].proto.spec
+
+
+class TestBadInput:
+    def test_an_axis_that_ends_before_it_starts(self) -> None:
+        at = opened(noisefrom="10", noiseto="5")
+        assert not at.exception
+        assert "The σ axis goes from 10 to 5" in html(at)
+        assert "let it end at 12 or more" in html(at)
+
+    def test_a_wrong_target_keeps_the_last_good_one(self) -> None:
+        at = opened()
+        at.text_input(key="text.target").set_value("-1").run()
+        assert not at.exception
+        assert "-1 is outside" in html(at)
+        assert "To keep <b>ε ≤ 2</b>" in html(at)
+
+    def test_a_quantile_without_a_threshold_or_a_file(self) -> None:
+        found = result(source="weibull", shape="0.05", count="2", noiseq="q01")
+        assert found.needs["moments"].value is not None
+        at = opened(dmu="1e-20")
+        assert not at.exception
+        assert "Expected delta_mu=1e-20" in html(at)
+        assert "moments" in at.get("plotly_chart")[0].proto.spec
+        at = opened(source="upload", noiseview="solve")
+        assert not at.exception
+        assert "No file yet" in html(at)
+
+
+class TestNumbers:
+    def test_crossings_are_the_solvers_answers_to_three_digits(self) -> None:
+        curves, solved = result(noisecurves=ALL), result(noisecurves=ALL, noiseview="solve")
+        for key, answer in curves.needs.items():
+            exact = solved.needs[key].value
+            if answer.value is None:
+                assert key == "basic"  # beyond the axis
+                continue
+            assert exact is not None
+            assert answer.value == pytest.approx(exact, rel=2e-3), key
+            assert answer.value >= exact * (1 - 4e-4), "never on the unsafe side"
+
+    def test_the_lead_of_bayesian_dp_grows_with_the_quantile(self) -> None:
+        """Fig. 3: clipped, Bayesian DP needs less noise than DP with its orders, and nears it as C shrinks."""
+        found = result(**PRESETS[0].values)
+        needs = [
+            found.needs[key].value or math.inf for key in ("moments", "bayesian.q01", "bayesian.q50", "bayesian.q99")
+        ]
+        assert needs == sorted(needs, reverse=True)
+
+    def test_unclipped_with_a_low_threshold_needs_more_than_dp(self) -> None:
+        """Fig. 4."""
+        found = result(**PRESETS[1].values)
+        assert (found.needs["bayesian.q05"].value or 0) > (found.needs["moments"].value or math.inf)
+
+    def test_answers_hold(self) -> None:
+        for unknown in UNKNOWNS:
+            found = result(noiseview="solve", solvefor=unknown)
+            known = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+            for key, method in (
+                ("strong", "strong"),
+                ("moments", "moments"),
+                ("renyi_improved", "renyi"),
+                ("tight", "tight"),
+            ):
+                value = found.needs[key].value
+                if value is not None:
+                    assert dpviz.epsilon(method, **(known | {unknown: value})) <= 2.0
+
+    def test_the_sentence_rounds_to_the_safe_side(self) -> None:
+        assert words.value_text("noise_multiplier", Answer(2.2771)) == "2.28"
+        assert words.value_text("sample_rate", Answer(0.018299)) == "0.0182"
+        assert words.value_text("delta", Answer(1.0001e-7)) == "1.01e-7"
+        assert words.value_text("delta", Answer(1e-7)) == "1e-7"
+        assert words.value_text("steps", Answer(24644.0)) == "24\u202f644"
+        assert words.value_text("steps", Answer(math.inf)) == "any"
+        assert words.value_text("steps", Answer(None)) == "–"
+
+    def test_savings(self) -> None:
+        found = result(noiseview="solve")
+        assert words.reference(found) == "moments"
+        assert words.saving(found, "renyi_improved", "moments") == "−13 % noise"
+        assert words.saving(found, "strong", "moments").startswith("+")
+        assert words.saving(found, "moments", "moments") == ""
+
+    def test_why_there_is_no_answer(self) -> None:
+        said = " ".join(text for text, _ in explain.remarks(result(noiseview="solve", target="0.3", noisecurves=ALL)))
+        assert "moments: no σ gives ε ≤ 0.3: orders up to α = 33 charge 0.36 at this δ for doing nothing." in said
+        assert "Bayesian 0.01, 0.50, 0.99: no σ gives" in said
+        said = " ".join(text for text, _ in explain.remarks(result(target="0.3", noisecurves=ALL)))
+        assert "Its orders end at λ = 32, so no noise brings it below 0.360." in said
+        assert "The closed form does not hold here: it needs σ >= 4" in said
+
+    def test_pinned_answers_are_faded(self) -> None:
+        now, before = result(noiseview="solve"), result(noiseview="solve", steps="20000")
+        drawn = figure.drawing(now, [Pinned("T 20 000", before)])
+        faded = [t for t in drawn.figure["data"] if t.get("marker", {}).get("opacity") == 0.5]
+        assert len(faded) == len(now.needs)
+        assert "strong 18.3" in drawn.alt
+
+    def test_data_and_table_have_every_method(self) -> None:
+        for view in ("curves", "solve"):
+            found = result(noiseview=view)
+            assert tables.table(found)["method"].tolist() == [name_of(key) for key in found.needs]
+        assert len(tables.data(result())) == sigma_grid(0.5, 50.0).size
+        assert tables.data(result(noiseview="solve"))["noise_multiplier"].notna().all()
+
+
+class TestScript:
+    def test_curves(self) -> None:
+        found = result(noisecurves="strong.moments.renyi_improved.bayesian", noiseq="q50")
+        ran: dict[str, Any] = {}
+        exec(compile(script(found), "script", "exec"), ran)
+        assert set(ran["curves"]) == {curve.name for curve in found.curves.values()}
+        for curve in found.curves.values():
+            np.testing.assert_allclose(ran["curves"][curve.name], curve.epsilon, rtol=1e-9)
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    def test_solve(self, unknown: str) -> None:
+        found = result(noiseview="solve", solvefor=unknown, noiseq="q50", noisecurves="moments.renyi_classic.bayesian")
+        ran: dict[str, Any] = {}
+        exec(compile(script(found), "script", "exec"), ran)
+        assert set(ran["needs"]) == {name_of(key) for key in found.needs}
+        for key, answer in found.needs.items():
+            assert ran["needs"][name_of(key)] == pytest.approx(answer.value, rel=1e-3), key
