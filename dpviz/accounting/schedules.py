@@ -106,15 +106,17 @@ def largest_step(schedule: Schedule) -> float:
     return schedule.first if isinstance(schedule, PowerSchedule) else float(schedule.max())
 
 
-def cell_edges(largest: float, fine: int = 6) -> Array:
-    """Edges of the cells, increasing, from 0 to at least `largest`: powers of 2^(1/fine), coarser further down.
+def cell_edges(largest: float) -> Array:
+    """Edges of the cells, increasing, from 0 to at least `largest`: powers of 2^(1/16), sparser further down.
 
-    The edges belong to one endless list, so that what was computed at them serves other schedules too. Far below the
-    largest step size moments are proportional to it, and wide cells lose nothing.
+    The edges belong to one endless list, so that what was computed at them serves other schedules too. Where noise is
+    scarcest moments bend most; far below the largest step size they are proportional to it and wide cells lose nothing.
     """
-    top = int(np.ceil(fine * np.log2(largest) - 1e-9))
-    down = np.concatenate([np.arange(4 * fine), 4 * fine + fine * np.arange(0, 9)])
-    return np.concatenate([[0.0], np.exp2((top - down[::-1]) / fine)])
+    top = int(np.ceil(16.0 * np.log2(largest) - 1e-9))
+    k = np.arange(top - 240, top + 1)
+    down = top - k
+    kept = (down < 16) | ((k % 2 == 0) & (down < 48)) | ((k % 4 == 0) & (down < 80)) | (k % 16 == 0)
+    return np.concatenate([[0.0], np.exp2(k[kept] / 16.0)])
 
 
 def split(schedule: Schedule, marks: Sequence[float] | Array, edges: Array | None = None) -> Split:

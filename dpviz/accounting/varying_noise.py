@@ -13,6 +13,7 @@ n ln(chord at their mean u): an upper bound, exact to second order in the width 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -26,13 +27,11 @@ Array = npt.NDArray[np.float64]
 
 
 def _some_orders() -> tuple[float, ...]:
-    # Little noise at a tiny q has a knee where the best order is below 16 and sharp: ratio 1.06 there, 1.35 far out.
+    # Little noise at a tiny q has a sharp knee, below α = 16 or further up as the noise goes: close spacing there.
     fractional = 1.0 + np.concatenate(
         [np.geomspace(0.005, 0.5, 12, endpoint=False), np.geomspace(0.5, 15.0, 59, endpoint=False)]
     )
-    whole = np.concatenate(
-        [np.geomspace(16.0, 128.0, 34), np.geomspace(128.0, 1024.0, 22), np.geomspace(1024.0, 1e6, 24)]
-    )
+    whole = np.concatenate([np.geomspace(16.0, 512.0, 84), np.geomspace(512.0, 1e6, 26)])
     return tuple(np.concatenate([fractional, np.unique(np.round(whole))]).tolist())
 
 
@@ -53,9 +52,14 @@ class MomentTable:
         self.rate = rate
         self.orders = np.array(orders)
         self._rows: dict[float, Array] = {}
+        self._lock = threading.Lock()
 
     def rows(self, inverse_variances: Array) -> Array:
         """ln A_α at each u ≥ 0, shape (u, orders); inf beyond LARGEST_INVERSE_VARIANCE."""
+        with self._lock:  # pages ask from several threads
+            return self._found(inverse_variances)
+
+    def _found(self, inverse_variances: Array) -> Array:
         if len(self._rows) > _MOST_ROWS:
             self._rows.clear()
         new = [u for u in np.unique(inverse_variances).tolist() if u not in self._rows]

@@ -27,8 +27,8 @@ from dpviz.ui.tight_band import TightBand
 Array = npt.NDArray[np.float64]
 
 STEP_POINTS, EPSILON_POINTS, SIZE_POINTS = 60, 40, 7
-TIGHT_MARKS = 8
-TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 30, 150
+TIGHT_MARKS = 6
+TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 24, 120
 
 NAMES = {
     "classic": "Rényi classic",
@@ -305,4 +305,7 @@ def tight_along(sampler: Langevin, schedule: PowerSchedule, delta: float, *, who
         )
         for t in marks
     ]
-    return TightBand(marks, np.array([low for low, _ in pairs]), np.array([high for _, high in pairs]))
+    # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
+    renyi = langevin_bound(sampler, schedule, delta=delta, marks=marks).epsilon
+    upper = np.minimum(np.array([high for _, high in pairs]), renyi)
+    return TightBand(marks, np.array([low for low, _ in pairs]), upper)

@@ -146,11 +146,12 @@ def remarks(found: Answer) -> list[Remark]:
                 "Composed exactly, the largest step size goes with 1/L²; Li et al. read about 1/L from their Fig. 2."
             )
         )
-    if s.view == "epsilon" and s.n == 50_000 and s.steps == 10_000:
+    if s.view == "epsilon" and (s.n, s.steps, s.clip, s.first) == (50_000, 10_000, 1.0, 0.103):
         said.append(
             Remark(
-                "Printed 0.103 at ε = 0.1: composed, those steps cost 0.187 by the classic conversion and about 0.12 "
-                "tightly. The printed 1.54e-6 of Wang et al. is their formula with ln(T/δ) for ln(2.5T/δ)."
+                "Printed 0.103 at ε = 0.1: composed, those steps cost "
+                f"{numbers.epsilon(found.epsilon('classic'), up=True)} by the classic conversion. The printed 1.54e-6 "
+                "of Wang et al. is their formula with ln(T/δ) for ln(2.5T/δ)."
             )
         )
     low, high = step_size_limits(s.sampler)

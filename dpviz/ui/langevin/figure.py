@@ -147,7 +147,8 @@ def _shown(found: Answer, points: Sequence[Point]) -> tuple[float, float] | None
         top = max([*values.tolist(), found.settings.claim, *(p.y for p in points)])
         return (0.0, 1.08 * top) if 0.0 < top < 1e300 else None
     if found.settings.view == "conditions" and values.size and values.min() > 1e-290 and values.max() < 1e290:
-        return float(values.min()) / 2.0, float(values.max()) * 4.0
+        low, high = float(values.min()), float(values.max())
+        return low / 2.0, high * 4.0 * (high / low) ** 0.08
     return None
 
 
