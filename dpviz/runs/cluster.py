@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import select
 import subprocess
@@ -154,6 +155,8 @@ def connect(cluster: Cluster) -> Any:
     """
     from distributed import Client
 
+    # A scheduler that went is said by the keeper, in words and once.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     make: Any = Client
     try:
         return make(cluster.address, set_as_default=False, timeout=CONNECT_LIMIT, name=f"dpviz-{threading.get_ident()}")

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
+from dpviz.runs.records import OPEN
 from dpviz.runs.sqlite_store import SqliteStore
 
 HERE = Path(__file__).parent
@@ -38,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def until() -> Callable[..., Any]:
     """until(question, limit): its answer once that is true; fails after `limit` seconds."""
 
-    def wait(question: Callable[[], Any], limit: float = 15.0) -> Any:
+    def wait(question: Callable[[], Any], limit: float = 60.0) -> Any:
         end = time.monotonic() + limit
         while not (answer := question()):
             if time.monotonic() > end:
@@ -61,6 +62,27 @@ def make_engine(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
     yield make
     for engine in made:
         engine.shutdown(grace=0.5)
+
+
+@pytest.fixture(scope="session")
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One engine for all tests that leave it able to run: starting workers takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(HERE)])
+        engine = Engine(tmp_path_factory.mktemp("shared"), workers=1, preload=())
+        engine.warm()
+        yield engine
+        engine.shutdown(grace=0.5)
+
+
+@pytest.fixture
+def engine(shared_engine: Engine) -> Iterator[Engine]:
+    yield shared_engine
+    for record in shared_engine.runs(states=OPEN):
+        shared_engine.stop(record.id)
+    for record in shared_engine.runs(states=OPEN):
+        if not shared_engine.wait(record.id, 5.0).over:
+            shared_engine.hard_stop(record.id)
 
 
 def family(pid: int) -> list[psutil.Process]:

@@ -43,3 +43,8 @@ def deaf(settings: dict[str, Any], emit: Any, control: Any) -> None:
     emit({"kind": "started", "step": 0, "pid": os.getpid()})
     while True:
         time.sleep(0.05)
+
+
+def failing_in_words(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    emit({"kind": "failed", "text": "in its own words"})
+    raise RuntimeError("and then as every exception")

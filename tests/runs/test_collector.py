@@ -1,0 +1,113 @@
+"""The collector while the store, or Dask, is in trouble."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dpviz.runs import collector, jsontext
+from dpviz.runs.collector import Collector, Ended
+from dpviz.runs.records import Batch
+from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store import StoreError
+from tests.runs.test_sqlite_store import batch, started, steps
+
+
+def text(one: Batch) -> str:
+    return jsontext.write(
+        {"run": one.run, "execution": one.execution, "worker": one.worker, "begun": one.begun, "rows": one.rows}
+    )
+
+
+class Future:
+    """As much of Dask's as the collector uses."""
+
+    def __init__(self, status: str, result: Any = None, error: Exception | None = None) -> None:
+        self.status, self._result, self._error, self.released = status, result, error, False
+
+    def result(self, timeout: float) -> Any:
+        return self._result
+
+    def exception(self, timeout: float) -> Any:
+        return self._error
+
+    def release(self) -> None:
+        self.released = True
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.ends: list[str] = []
+        self.troubles: list[str] = []
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def writing(store: SqliteStore, heard: Heard) -> Iterator[Collector]:
+    made = Collector(
+        store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append
+    )  # fmt: skip
+    yield made
+    made.close()
+
+
+def test_gaps_are_filled_from_the_result(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+    run = started(store)
+    whole = batch(run, *steps(10), {"kind": "done", "step": 10})
+    writing.put(text(batch(run, *steps(3))))
+    writing.put(text(batch(run, {"kind": "done", "step": 10}, first=10)))
+    future = Future("finished", ("one", {}, zlib.compress(text(whole).encode())))
+    writing.put(Ended(run, future))
+    until(lambda: heard.ends == [run])
+    assert [event.seq for event in store.events(run)] == list(range(11))
+    assert store.run(run).state == "done"
+    assert future.released
+    assert len(heard.batches) == 2
+
+
+def test_a_task_that_dask_gave_up(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+    class KilledWorker(Exception):
+        pass
+
+    runs = [started(store), started(store), started(store)]
+    writing.put(Ended(runs[0], Future("error", error=KilledWorker())))
+    writing.put(Ended(runs[1], Future("error", error=OSError("no"))))
+    writing.put(Ended(runs[2], Future("cancelled")))
+    until(lambda: heard.ends == runs)
+    records = [store.run(run) for run in runs]
+    assert [record.state for record in records] == ["failed", "failed", "running"]
+    assert "died twice" in records[0].reason
+    assert records[1].reason == "OSError: no"
+
+
+def test_nothing_is_thrown_away_while_the_disk_is_full(
+    store: SqliteStore, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "RETRY", 0.02)
+    monkeypatch.setattr(collector, "PATIENCE", 0.1)
+    run, works = started(store), SqliteStore.record
+
+    def full(self: SqliteStore, batches: Any) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(SqliteStore, "record", full)
+    for i in range(5):
+        writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
+    until(lambda: heard.troubles == ["the disk is full"])
+    assert writing.trouble == "the disk is full"
+    assert store.run(run).steps == 0
+    time.sleep(0.1)
+    monkeypatch.setattr(SqliteStore, "record", works)
+    until(lambda: store.run(run).steps == 50)
+    until(lambda: writing.trouble == "")
+    assert [event.seq for event in store.events(run)] == list(range(50))
+    assert heard.troubles == ["the disk is full"]

@@ -1,0 +1,207 @@
+"""The engine when nothing goes wrong: submit, watch, hold, stop, queue, from any thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dpviz.runs.engine import Engine
+from dpviz.runs.store import StoreError
+from dpviz.runs.work import TRAINING
+from tests.runs.conftest import PLAIN, family
+
+pytestmark = pytest.mark.xdist_group("runs")
+
+ENDLESS = {"steps": 100_000, "pause": 0.01}
+
+
+def test_a_run_from_submit_to_done(engine: Engine) -> None:
+    run = engine.submit({"steps": 20}, target=PLAIN, name="twenty", options={"file": "at/{run}.pt"})
+    record = engine.wait(run, 60.0)
+    assert (record.state, record.steps, record.attempt, record.title) == ("done", 20, 1, "twenty")
+    assert record.summary["test_accuracy"] == 0.5
+    assert record.started is not None
+    assert record.ended is not None
+    assert record.created <= record.started <= record.ended
+    events = engine.store.events(run)
+    assert [event.seq for event in events] == list(range(22))
+    assert events[0].data["settings"] == {"steps": 20}
+    assert events[0].data["options"] == {"file": f"at/{run}.pt"}
+    assert engine.look(run).steps["loss"].tolist() == [1.0 / step for step in range(1, 21)]
+    assert engine.problem == ""
+    assert engine.ready
+
+
+@pytest.mark.parametrize(
+    ("target", "state", "reason"),
+    [
+        ("fake_training:refusing", "failed", "Expected steps=3 to be something else."),
+        ("fake_training:breaking", "failed", "RuntimeError: out of luck"),
+        ("fake_training:silent", "done", ""),
+        ("fake_training:missing", "failed", "Expected target='fake_training:missing' to be the name of a function"),
+        ("no_such_module:run", "failed", "No module named 'no_such_module'"),
+    ],
+)
+def test_how_runs_end(engine: Engine, target: str, state: str, reason: str) -> None:
+    record = engine.wait(engine.submit({"steps": 3}, target=target), 60.0)
+    assert record.state == state
+    assert reason in record.reason
+    if state == "failed":
+        assert "Traceback" in engine.store.events(record.id)[-1].data["traceback"]
+
+
+def test_events_travel_soon(engine: Engine, until: Callable[..., Any]) -> None:
+    """A step is in the store a second and a half after it was taken at the latest."""
+    engine.wait(engine.submit({"steps": 1}, target=PLAIN), 60.0)
+    asked = time.time()
+    run = engine.submit({"steps": 20, "pause": 0.05}, target=PLAIN)
+    until(lambda: engine.store.events_since(run).events)
+    assert time.time() - asked < 1.5
+    late, seen = [], -1
+    while not engine.run(run).over:
+        news = engine.store.events_since(run, seen)
+        late += [time.time() - event.data["sent"] for event in news.events if "sent" in event.data]
+        seen = news.last
+        time.sleep(0.01)
+    assert late
+    assert max(late) < 1.5
+
+
+def test_stop_from_another_thread(engine: Engine, until: Callable[..., Any]) -> None:
+    """As another session does; seen by everybody within two seconds."""
+    run = engine.submit(ENDLESS, target=PLAIN)
+    until(lambda: engine.run(run).steps > 2)
+    stopper = threading.Thread(target=engine.stop, args=(run,))
+    stopper.start()
+    stopper.join()
+    until(lambda: engine.run(run).state == "stopped", 2.0)
+    record = engine.run(run)
+    assert record.reason == f"Stopped after step {record.steps}."
+    assert engine.store.events(run)[-1].kind == "stopped"
+    assert engine.resume(run).state == "stopped"
+    assert engine.stop(run).state == "stopped"
+
+
+def test_pause_single_steps_and_resume(engine: Engine, until: Callable[..., Any]) -> None:
+    run = engine.submit(ENDLESS, target=PLAIN)
+    until(lambda: engine.run(run).steps > 2)
+    engine.pause(run)
+    until(lambda: engine.run(run).state == "paused", 2.0)
+    held = until(lambda: engine.run(run)).steps
+    engine.step(run)
+    until(lambda: engine.run(run).steps == held + 1, 2.0)
+    engine.step(run, 3)
+    until(lambda: engine.run(run).steps == held + 4, 3.0)
+    time.sleep(0.3)
+    assert engine.run(run).steps == held + 4
+    assert engine.run(run).state == "paused"
+    engine.resume(run)
+    until(lambda: engine.run(run).state == "running", 2.0)
+    until(lambda: engine.run(run).steps > held + 5, 2.0)
+    engine.pause(run)
+    engine.stop(run)
+    assert engine.wait(run, 2.0).state == "stopped"
+    with pytest.raises(ValueError, match="count=0"):
+        engine.step(run, 0)
+
+
+def test_queue_beyond_the_limit(engine: Engine, until: Callable[..., Any]) -> None:
+    first = engine.submit(ENDLESS, target=PLAIN)
+    until(lambda: engine.run(first).state == "running")
+    second, third = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
+    time.sleep(0.5)
+    assert [engine.run(run).state for run in (second, third)] == ["queued", "queued"]
+    record = engine.stop(second)
+    assert (record.state, record.reason) == ("stopped", "stopped before it started")
+    engine.stop(first)
+    assert engine.wait(third, 60.0).state == "done"
+    assert engine.store.events(second) == []
+
+
+def test_submitted_paused(engine: Engine, until: Callable[..., Any]) -> None:
+    first = engine.submit(ENDLESS, target=PLAIN)
+    second = engine.submit(ENDLESS, target=PLAIN)
+    engine.pause(second)
+    engine.stop(first)
+    until(lambda: engine.run(second).state == "paused")
+    assert engine.run(second).steps == 0
+
+
+def test_submitted_by_threads_that_end(engine: Engine) -> None:
+    """As Streamlit's script threads do, several at once."""
+    runs: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: runs.append(engine.submit({"steps": 3}, target=PLAIN))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [engine.wait(run, 60.0).state for run in runs] == ["done"] * 4
+
+
+def test_many_events_all_arrive(engine: Engine) -> None:
+    record = engine.wait(engine.submit({"steps": 20_000}, target=PLAIN), 60.0)
+    assert (record.state, record.steps) == ("done", 20_000)
+    assert engine.store.event_count(record.id, engine.store.attempts(record.id)[0]["execution"]) == 20_002
+    assert engine.look(record.id).steps["step"].tolist() == list(range(1, 20_001))
+
+
+def test_only_this_machine_can_connect(engine: Engine, until: Callable[..., Any]) -> None:
+    until(lambda: engine.ready, 60.0)
+    assert engine._keeper is not None
+    assert engine._keeper.host is not None
+    listening = [
+        connection.laddr.ip
+        for process in family(engine._keeper.host.pid)
+        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
+    class Settings:
+        def to_json(self) -> dict[str, Any]:
+            return {"steps": 1}
+
+        def check(self) -> None:
+            raise ValueError("Expected steps=1 to be more.")
+
+    engine = Engine(tmp_path, preload=())
+    with pytest.raises(ValueError, match="Expected steps=1"):
+        engine.submit(Settings())
+    with pytest.raises(ValueError, match="Expected target='nothing'"):
+        engine.submit({}, target="nothing")
+    with pytest.raises(KeyError, match="no run 'x'"):
+        engine.stop("x")
+    assert engine.runs() == []
+    assert engine._keeper is None
+    engine.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        engine.submit({})
+
+
+def test_where_weights_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.runs.keeper.Keeper._open", lambda *_: time.sleep(0.05))
+    monkeypatch.setattr("dpviz.runs.keeper.Keeper._dispatch", lambda _: None)
+    engine = Engine(tmp_path, preload=())
+    record = engine.run(engine.submit({}))
+    assert record.target == TRAINING
+    assert record.options["weights_to"].replace("{run}", record.id) == str(engine.weights(record.id))
+    engine.shutdown(grace=0.0)
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="DPVIZ_HOME") as refused:
+        Engine(tmp_path / "file" / "runs")
+    assert str(tmp_path / "file" / "runs") in str(refused.value)

@@ -1,0 +1,63 @@
+"""Processes told apart, the dead from the living."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from dpviz.runs.processes import Process, is_alive, process_of, start_mark, this_machine, this_process
+
+
+@pytest.fixture
+def child() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
+
+def test_this_one_lives() -> None:
+    me = this_process()
+    assert me.pid == os.getpid()
+    assert is_alive(me)
+    assert Process.from_json(me.to_json()) == me
+
+
+def test_a_child_lives_until_killed(child: subprocess.Popen[bytes]) -> None:
+    process = process_of(child.pid)
+    assert is_alive(process)
+    assert process.mark != this_process().mark or child.pid != os.getpid()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    # Not collected yet, so its number still exists; it is dead all the same.
+    assert os.path.exists(f"/proc/{child.pid}") or sys.platform != "linux"
+    assert is_alive(process) is False
+    child.communicate()
+    assert is_alive(process) is False
+    assert start_mark(child.pid) is None
+    assert process_of(child.pid).mark == ""
+    assert is_alive(process_of(child.pid)) is False
+
+
+def test_the_same_number_used_again_is_another_process() -> None:
+    assert is_alive(replace(this_process(), mark="1")) is False
+
+
+def test_other_machines_and_other_boots() -> None:
+    name, boot, space = this_machine().split("/", 2)
+    me = this_process()
+    assert is_alive(replace(me, machine=f"{name}-2/{boot}/{space}")) is None
+    assert is_alive(replace(me, machine=f"{name}/another-boot/{space}")) is False
+    assert is_alive(replace(me, machine=f"{name}/{boot}/another")) is None
+    assert is_alive(replace(me, machine="garbage")) is None
+
+
+def test_names_with_brackets_and_spaces() -> None:
+    """The name stands in brackets before the fields and may hold both."""
+    found = subprocess.run(
+        [sys.executable, "-c", "import ctypes, os; ctypes.CDLL(None).prctl(15, b') x (Z 1');"
+         "from dpviz.runs.processes import is_alive, this_process; print(is_alive(this_process()))"],
+        capture_output=True, text=True, cwd=os.getcwd(),
+    )  # fmt: skip
+    assert found.stdout.strip() == "True"

@@ -1,0 +1,395 @@
+"""The store: what it keeps, in which order, and that neither many hands nor a kill spoil it."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.runs import jsontext
+from dpviz.runs.processes import Process, this_process
+from dpviz.runs.records import ACTIVE, Batch, Row, RunRecord
+from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store import StoreError, home, open_store
+from tests.runs.conftest import HERE, kill
+
+OWNER = "me"
+
+
+def new(store: SqliteStore, name: str = "", owner: str = OWNER) -> RunRecord:
+    return store.create(target="m:f", settings={"a": [1, 2.5, None]}, options={}, name=name, owner=owner)
+
+
+def started(store: SqliteStore, name: str = "") -> str:
+    run = new(store, name).id
+    assert store.claim(OWNER, None, 100) is not None
+    return run
+
+
+def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[Row, ...]:
+    return tuple(
+        Row(first + i, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e)) for i, e in enumerate(events)
+    )
+
+
+def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Batch:
+    return Batch(run, execution, this_process().to_json(), rows(events, first), time.time())
+
+
+def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
+    return [{"kind": "step", "step": start + i, "loss": float(i)} for i in range(count)]
+
+
+class TestRuns:
+    def test_a_new_one(self, store: SqliteStore) -> None:
+        first, second = new(store), new(store, "named")
+        assert (first.state, first.attempt, first.steps, first.wish) == ("queued", 0, 0, "go")
+        assert first.settings == {"a": [1, 2.5, None]}
+        assert (first.title, second.title) == ("Run 1", "named")
+        assert [run.id for run in store.runs()] == [second.id, first.id]
+        assert store.run(first.id) == first
+
+    def test_claim_in_order_and_within_the_limit(self, store: SqliteStore) -> None:
+        first, second, other = new(store), new(store), new(store, owner="other")
+        host = this_process()
+        claimed = store.claim(OWNER, host, 2)
+        assert claimed is not None
+        assert (claimed.id, claimed.state) == (first.id, "running")
+        assert store.host_of(first.id) == host
+        taken = store.claim("other", None, 2)
+        assert taken is not None
+        assert taken.id == other.id
+        assert store.host_of(other.id) is None
+        # Two run already, whoever runs them.
+        assert store.claim(OWNER, host, 2) is None
+        store.change_state(other.id, "lost", only=ACTIVE)
+        claimed = store.claim(OWNER, host, 2)
+        assert claimed is not None
+        assert claimed.id == second.id
+        assert store.claim(OWNER, host, 9) is None
+
+    def test_claimed_once_by_many(self, store: SqliteStore) -> None:
+        for _ in range(10):
+            new(store)
+        found: list[str] = []
+
+        def take() -> None:
+            while (run := store.claim(OWNER, None, 7)) is not None:
+                found.append(run.id)
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == len(set(found)) == 7
+
+    def test_unknown(self, store: SqliteStore) -> None:
+        for ask in (store.run, store.events_since, store.delete, store.undelete, store.pin_baseline, store.events):
+            with pytest.raises(KeyError, match="no run 'x'"):
+                ask("x")
+        with pytest.raises(KeyError):
+            store.wish("x", "stop")
+        store.record([batch("x", *steps(1))])
+        assert store.runs() == []
+
+    def test_wishes(self, store: SqliteStore) -> None:
+        run = started(store)
+        assert store.wish(run, "pause", single_steps=2).granted == 2
+        record = store.wish(run, "pause", single_steps=1)
+        assert (record.wish, record.granted, record.state) == ("pause", 3, "running")
+        queued = new(store).id
+        record = store.wish(queued, "stop")
+        assert record.state == "stopped"
+        assert record.ended is not None
+
+    def test_words_of_the_user(self, store: SqliteStore) -> None:
+        run, other = new(store).id, new(store).id
+        store.rename(run, "ä <b>")
+        store.annotate(run, "note")
+        store.pin_baseline(run)
+        store.pin_baseline(other)
+        assert (store.run(run).name, store.run(run).note, store.run(run).baseline) == ("ä <b>", "note", False)
+        assert store.run(other).baseline
+        store.pin_baseline(None)
+        assert not any(record.baseline for record in store.runs())
+
+    def test_delete_and_undo(self, store: SqliteStore) -> None:
+        run = started(store)
+        with pytest.raises(ValueError, match="it is running: stop it"):
+            store.delete(run)
+        store.record([batch(run, *steps(3), {"kind": "done", "step": 3})])
+        store.delete(run)
+        assert store.runs() == []
+        assert [record.id for record in store.runs(deleted=True)] == [run]
+        store.undelete(run)
+        assert [record.id for record in store.runs()] == [run]
+        assert len(store.events(run)) == 4
+        with pytest.raises(ValueError, match="to be deleted before"):
+            store.purge(run)
+        store.delete(run)
+        store.purge(run)
+        assert store.runs(deleted=True) == []
+        assert store.file.fetch("SELECT COUNT(*) FROM events") == [(0,)]
+
+
+class TestEvents:
+    def test_twice_is_once(self, store: SqliteStore) -> None:
+        run = started(store)
+        whole = batch(run, *steps(5))
+        store.record([whole, whole])
+        store.record([batch(run, *steps(3, 4), first=3), whole])
+        assert [event.seq for event in store.events(run)] == list(range(6))
+        assert (store.run(run).steps, store.run(run).attempt) == (6, 1)
+
+    def test_news(self, store: SqliteStore) -> None:
+        run = started(store)
+        assert store.events_since(run) == (0, [], -1)
+        store.record([batch(run, *steps(5))])
+        news = store.events_since(run)
+        assert (news.attempt, len(news.events), news.last) == (1, 5, 4)
+        assert store.events_since(run, 4, 1) == (1, [], 4)
+        assert [event.step for event in store.events_since(run, 2, 1).events] == [4, 5]
+        assert [event.step for event in store.events_since(run, limit=2).events] == [1, 2]
+
+    def test_only_the_latest_attempt_is_shown(self, store: SqliteStore) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(5))])
+        store.record([batch(run, execution="two"), batch(run, *steps(2), execution="two")])
+        record = store.run(run)
+        assert (record.state, record.attempt, record.restarts, record.steps) == ("restarted", 2, 1, 2)
+        assert len(store.events(run)) == 2
+        assert len(store.events(run, 1)) == 5
+        # A reader of the first attempt starts anew; late news of the first one do not disturb.
+        assert [event.seq for event in store.events_since(run, 4, 1).events] == [0, 1]
+        store.record([batch(run, {"kind": "done", "step": 6}, first=5)])
+        assert store.run(run).state == "restarted"
+        assert [a["outcome"] for a in store.attempts(run)] == ["restarted", ""]
+        store.record([batch(run, {"kind": "done", "step": 3}, first=2, execution="two")])
+        assert (store.run(run).state, store.run(run).attempt) == ("done", 2)
+        # What runs once more after the end is ignored.
+        store.record([batch(run, *steps(9), execution="three")])
+        assert (store.run(run).state, store.run(run).attempt, store.run(run).steps) == ("done", 2, 3)
+
+    @pytest.mark.parametrize("kind", ["done", "stopped", "failed"])
+    def test_the_last_event_ends_the_run(self, store: SqliteStore, kind: str) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(1), {"kind": kind, "step": 1, "text": "why", "loss": float("nan")})])
+        record = store.run(run)
+        assert (record.state, record.reason) == (kind, "why")
+        assert record.summary["kind"] == kind
+        assert record.summary["loss"] != record.summary["loss"]
+        assert record.ended is not None
+        assert store.attempts(run)[0]["outcome"] == kind
+
+    def test_paused_and_on(self, store: SqliteStore) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(1), {"kind": "control", "step": 1, "state": "paused"})])
+        assert store.run(run).state == "paused"
+        store.record([batch(run, {"kind": "control", "step": 1, "state": "running"}, first=2)])
+        assert store.run(run).state == "running"
+
+    def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: SqliteStore) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(1))])
+        store.change_state(run, "lost", "host", only=ACTIVE)
+        store.record([batch(run, *steps(1, 2), first=1)])
+        assert store.run(run).state == "lost"
+        store.record([batch(run, {"kind": "done", "step": 2}, first=2)])
+        assert store.run(run).state == "done"
+
+    def test_kinds(self, store: SqliteStore) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(2), {"kind": "evaluation", "step": 2}, *steps(1, 3))])
+        assert [event.seq for event in store.events(run, kinds=("evaluation",))] == [2]
+
+    def test_last_rows_are_found_by_index(self, store: SqliteStore) -> None:
+        run = started(store)
+        store.record([batch(run, *steps(3))])
+        plan = store.file.fetch(
+            "EXPLAIN QUERY PLAN SELECT data FROM events WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq",
+            (run, 1, 1),
+        )
+        assert len(plan) == 1
+        assert "USING PRIMARY KEY (run=? AND attempt=? AND seq>?)" in str(plan[0][3])
+        before = store.file.rows_read
+        store.events_since(run, 1, 1)
+        assert store.file.rows_read - before == 2  # the attempt's number and one event
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from dpviz.runs.sqlite_store import SqliteStore
+from tests.runs.test_sqlite_store import batch, steps
+store = SqliteStore(Path({path!r}))
+print("ready", flush=True)
+for i in range({batches}):
+    store.record([batch({run!r}, *steps(10, 1 + 10 * i), first=10 * i, execution={execution!r})])
+    print(10 * (i + 1), flush=True)
+"""
+
+
+def writer(store: SqliteStore, run: str, batches: int, execution: str = "one") -> subprocess.Popen[str]:
+    root = HERE.parents[1]
+    script = WRITER.format(root=str(root), path=store.place, run=run, batches=batches, execution=execution)
+    return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
+
+
+class TestManyHands:
+    def test_two_writers_and_four_readers(self, store: SqliteStore) -> None:
+        """Processes write, threads read: no error, no gap, nothing out of order."""
+        runs = [started(store), started(store)]
+        writers = [writer(store, run, 100) for run in runs]
+        problems: list[object] = []
+        over = threading.Event()
+
+        def read(run: str) -> None:
+            seq, attempt = -1, None
+            try:
+                while not over.is_set() or seq < 999:
+                    news = store.events_since(run, seq, attempt)
+                    expected = list(range(seq + 1, news.last + 1))
+                    if [event.seq for event in news.events] != expected:
+                        problems.append((seq, news))
+                    seq, attempt = news.last, news.attempt
+                    time.sleep(0.005)
+            except Exception as error:
+                problems.append(error)
+
+        readers = [threading.Thread(target=read, args=(run,)) for run in runs * 2]
+        for reader in readers:
+            reader.start()
+        assert [process.wait(120) for process in writers] == [0, 0]
+        over.set()
+        for reader in readers:
+            reader.join(60)
+            assert not reader.is_alive()
+        for process in writers:
+            process.communicate()
+        assert problems == []
+        assert [store.run(run).steps for run in runs] == [1000, 1000]
+
+    def test_killed_in_the_midst_of_writing(self, store: SqliteStore) -> None:
+        """Everything that was said to be written is there, whole batches only, and the file is sound."""
+        for attempt in range(3):
+            run = started(store)
+            process = writer(store, run, 100_000, execution=f"e{attempt}")
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            for _ in range(1 + 7 * attempt):
+                told = int(process.stdout.readline())
+            kill(process.pid)
+            rest, _ = process.communicate()
+            told = max([told, *(int(line) for line in rest.splitlines() if line)])
+            events = store.events(run)
+            assert len(events) >= told
+            assert len(events) % 10 == 0
+            assert [event.seq for event in events] == list(range(len(events)))
+        assert store.file.fetch("PRAGMA integrity_check") == [("ok",)]
+
+    def test_two_that_make_it_at_once(self, tmp_path: Path) -> None:
+        made: list[object] = []
+
+        def make() -> None:
+            try:
+                other = SqliteStore(tmp_path / "deep" / "new.sqlite")
+                made.append(new(other).number)
+                other.close()
+            except Exception as error:
+                made.append(error)
+
+        threads = [threading.Thread(target=make) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(made, key=str) == [1, 2, 3, 4, 5, 6]
+
+
+class TestTrouble:
+    def test_a_full_disk(self, store: SqliteStore) -> None:
+        """Said with the file's name; all that was stored before is there, and it goes on once there is room."""
+        run = started(store)
+        store.record([batch(run, *steps(50))])
+        with store.file.connection() as db:
+            pages = db.execute("PRAGMA page_count").fetchone()[0]
+            db.execute(f"PRAGMA max_page_count = {pages + 2}")
+        large = [{"kind": "step", "step": 51, "text": "x" * 100_000}]
+        with pytest.raises(StoreError, match="disk is full") as refused:
+            store.record([batch(run, *large, first=50)])
+        assert store.place in str(refused.value)
+        assert [event.step for event in store.events(run)] == list(range(1, 51))
+        store.record([batch(run, *large, first=50)])  # on a new connection, without that limit
+        assert store.run(run).steps == 51
+
+    def test_not_a_database(self, tmp_path: Path) -> None:
+        (tmp_path / "runs.sqlite").write_text("something else, long enough to be looked at as a header " * 20)
+        with pytest.raises(StoreError, match="no store of runs, or damaged") as refused:
+            open_store(tmp_path)
+        assert str(tmp_path) in str(refused.value)
+
+    def test_of_another_version(self, tmp_path: Path) -> None:
+        with sqlite3.connect(tmp_path / "runs.sqlite") as db:
+            db.execute("PRAGMA user_version = 99")
+        db.close()
+        with pytest.raises(StoreError, match="format 99"):
+            open_store(tmp_path)
+
+    def test_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError, match="DPVIZ_HOME"):
+            open_store(tmp_path / "file")
+
+    def test_a_file_that_may_only_be_read(self, store: SqliteStore) -> None:
+        run = started(store)
+        with store.file.connection() as db:
+            db.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="cannot be written"):
+            store.record([batch(run, *steps(1))])
+
+    def test_closed(self, store: SqliteStore) -> None:
+        store.close()
+        with pytest.raises(StoreError, match="was closed"):
+            store.runs()
+
+
+class TestPlace:
+    def test_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("DPVIZ_HOME", str(tmp_path / "here"))
+        assert home() == tmp_path / "here"
+        made = open_store()
+        assert made.place == str(tmp_path / "here" / "runs.sqlite")
+        made.close()
+
+    @pytest.mark.parametrize(
+        ("system", "expected"),
+        [
+            ("linux", ".local/share/dpviz"),
+            ("darwin", "Library/Application Support/dpviz"),
+            ("win32", "AppData/Local/dpviz"),
+        ],
+    )
+    def test_of_each_system(self, monkeypatch: pytest.MonkeyPatch, system: str, expected: str) -> None:
+        for variable in ("DPVIZ_HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setattr(sys, "platform", system)
+        assert home() == Path.home() / expected
+
+
+def test_owners(store: SqliteStore) -> None:
+    process = Process("elsewhere/1/2", 3, "4")
+    store.beat("a", process)
+    first = store.owners()[0]
+    store.beat("a", process)
+    [owner] = store.owners()
+    assert (owner.id, owner.process) == ("a", process)
+    assert owner.heartbeat >= first.heartbeat

@@ -1,0 +1,203 @@
+"""Events as arrays, and many who watch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.runs import jsontext
+from dpviz.runs.live import MOST_READERS, Live
+from dpviz.runs.records import Event
+from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.tables import Columns, Tables, decode_mechanisms, numbers
+from tests.runs.test_sqlite_store import batch, started, steps
+
+
+def stretch(first: int, losses: list[float | None], mechanisms: list[list[float]], **more: Any) -> dict[str, Any]:
+    count = len(losses)
+    found = {
+        "kind": "step", "step": first + count - 1, "time": 10.0, "first": first, "count": count, "loss": losses,
+        "mechanisms": mechanisms, "seconds": [0.5] * count, "epsilon": {"renyi": [float(i) for i in range(count)]},
+        "norms": None, "noise": None, "distances": None,
+    }  # fmt: skip
+    return {**found, **more}
+
+
+def event(data: dict[str, Any], seq: int = 0) -> Event:
+    return Event(1, seq, data["kind"], data.get("step", 0), data.get("time", 0.0), data)
+
+
+class TestColumns:
+    @given(st.lists(st.integers(0, 90), min_size=1, max_size=12))
+    def test_grows_like_a_list(self, counts: list[int]) -> None:
+        table, expected = Columns(), []
+        for count in counts:
+            fresh = [float(len(expected) + i) for i in range(count)]
+            expected += fresh
+            table.extend(count, {"x": fresh})
+        assert table.arrays()["x"].tolist() == expected
+
+    def test_what_was_handed_out_stays(self) -> None:
+        table = Columns()
+        table.extend(60, {"x": list(range(60))})
+        before = table.arrays()["x"]
+        kept = before.copy()
+        for _ in range(5):
+            table.extend(60, {"x": [7.0] * 60, "late": [1.0] * 60})
+        np.testing.assert_array_equal(before, kept)
+        with pytest.raises(ValueError, match="read-only"):
+            before[0] = 1.0
+        assert np.isnan(table.arrays()["late"][:60]).all()
+
+    def test_refused_whole(self) -> None:
+        table = Columns()
+        table.extend(1, {"x": [1.0]})
+        with pytest.raises(ValueError, match="Expected y with 2 numbers"):
+            table.extend(2, {"x": [1.0, 2.0], "y": [1.0]})
+        with pytest.raises(ValueError, match="could not convert"):
+            table.extend(1, {"x": ["a"]})  # type: ignore[list-item]
+        assert table.arrays()["x"].tolist() == [1.0]
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 1), st.integers(1, 5)), max_size=6))
+def test_mechanisms_decode(runs: list[tuple[float, float, int]]) -> None:
+    every = [(sigma, rate) for sigma, rate, count in runs for _ in range(count)]
+    sigma, rate = decode_mechanisms(runs, len(every))
+    assert list(zip(sigma.tolist(), rate.tolist(), strict=True)) == every
+
+
+def test_mechanisms_of_another_number_of_steps() -> None:
+    with pytest.raises(ValueError, match="Expected mechanisms of 3 steps, found 2"):
+        decode_mechanisms([[1.0, 0.1, 2]], 3)
+    assert np.isnan(decode_mechanisms([], 2)[0]).all()
+
+
+def test_numbers() -> None:
+    data = {"a": 1, "b": {"c": 2.5, "d": {"e": True}}, "f": "1", "g": None, "h": [1]}
+    assert numbers(data) == {"a": 1.0, "b.c": 2.5, "b.d.e": 1.0}
+
+
+def test_a_whole_run() -> None:
+    tables = Tables()
+    norms = {"step": 2, "edges": [0, 1], "counts": [3], "max_grad_norm": 1.0}
+    story: list[dict[str, Any]] = [
+        {"kind": "started", "settings": {}, "examples": 10},
+        stretch(1, [2.0, None], [[1.0, 0.1, 1], [2.0, 0.1, 1]], norms=norms),
+        {"kind": "evaluation", "step": 2, "test_accuracy": 0.5, "posterior_accuracy": None},
+        stretch(3, [1.0], [[2.0, 0.1, 1]], noise={"signal": 1.0, "noise": 2.0}),
+        {"kind": "count", "step": 3, "count": 7, "mechanism": [100.0, 1.0, 1], "epsilon": {"renyi": 0.5}},
+        {"kind": "note", "step": 3, "text": "hello"},
+        {"kind": "replanned", "step": 3, "text": "further", "total_steps": 6},
+        {"kind": "evaluation", "step": 3, "test_accuracy": 0.6, "posterior_accuracy": 0.7},
+        {"kind": "done", "step": 3, "epsilon": {"renyi": 0.5}},
+    ]
+    tables.add([event(data, seq) for seq, data in enumerate(story)])
+    steps_ = tables.steps.arrays()
+    assert steps_["step"].tolist() == [1, 2, 3]
+    assert steps_["time"].tolist() == [9.5, 10.0, 10.0]
+    np.testing.assert_array_equal(steps_["loss"], [2.0, np.nan, 1.0])
+    assert steps_["noise_multiplier"].tolist() == [1.0, 2.0, 2.0]
+    assert steps_["epsilon.renyi"].tolist() == [0.0, 1.0, 0.0]
+    np.testing.assert_array_equal(tables.evaluations.arrays()["posterior_accuracy"], [np.nan, 0.7])
+    assert tables.counts.arrays()["epsilon.renyi"].tolist() == [0.5]
+    assert tables.notes == [(3, "hello"), (3, "further")]
+    assert tables.norms == [norms]
+    assert tables.noise == {"signal": 1.0, "noise": 2.0}
+    assert tables.final["kind"] == "done"
+    assert tables.started["examples"] == 10
+
+
+class TestLive:
+    def test_only_what_is_new_is_read(self, store: SqliteStore) -> None:
+        run, live = started(store), Live(store, max_age=0.0)
+        for i in range(5):
+            store.record([batch(run, *steps(100, 1 + 100 * i), first=100 * i)])
+            before = store.file.rows_read
+            assert live.look(run).steps["step"].size == 100 * (i + 1)
+            assert store.file.rows_read - before == 102  # the run, its attempt's number, and the new events
+
+    def test_twenty_watchers_read_as_much_as_one(self, store: SqliteStore) -> None:
+        run, live = started(store), Live(store, max_age=60.0)
+        store.record([batch(run, *steps(1000))])
+        before = store.file.queries, store.file.rows_read
+        seen: list[int] = []
+
+        def watch() -> None:
+            for _ in range(20):
+                seen.append(live.look(run).steps["loss"].size)
+                time.sleep(0.001)
+
+        threads = [threading.Thread(target=watch) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [1000] * 400
+        assert store.file.queries - before[0] == 3
+        assert store.file.rows_read - before[1] == 1002
+
+    def test_a_new_attempt_starts_anew(self, store: SqliteStore) -> None:
+        run, live = started(store), Live(store, max_age=0.0)
+        store.record([batch(run, {"kind": "started", "old": True}, *steps(9, 1))])
+        first = live.look(run)
+        assert first.steps["step"].size == 9
+        store.record([batch(run, *steps(2), execution="two")])
+        view = live.look(run)
+        assert view.steps["step"].tolist() == [1.0, 2.0]
+        assert view.started == {}
+        assert view.record.restarts == 1
+        assert first.steps["step"].size == 9
+
+    def test_ended_says_all(self, store: SqliteStore) -> None:
+        """A view whose record has ended has all events."""
+        run, live = started(store), Live(store, max_age=0.0)
+
+        def write() -> None:
+            for i in range(50):
+                store.record([batch(run, *steps(5, 1 + 5 * i), first=5 * i)])
+            store.record([batch(run, {"kind": "done", "step": 250}, first=250)])
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while not (view := live.look(run)).record.over:
+            pass
+        writer.join()
+        assert view.steps["step"].size == 250
+        assert view.final["kind"] == "done"
+
+    def test_forgets_the_oldest(self, store: SqliteStore) -> None:
+        live = Live(store)
+        runs = [started(store) for _ in range(MOST_READERS + 3)]
+        for run in runs:
+            live.look(run)
+        assert list(live._readers) == runs[3:]
+        with pytest.raises(KeyError):
+            live.look("nothing")
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_JSON)
+def test_json_comes_back(value: Any) -> None:
+    assert jsontext.read(jsontext.write(value)) == value
+
+
+def test_json_is_strict() -> None:
+    text = jsontext.write([float("nan"), {"a": (float("inf"), -float("inf"))}, "ok"])
+    assert text == '["NaN",{"a":["Infinity","-Infinity"]},"ok"]'
+    found = jsontext.read(text)
+    assert np.isnan(found[0])
+    assert found[1] == {"a": [float("inf"), -float("inf")]}
+    with pytest.raises(TypeError):
+        jsontext.write({1, 2})

@@ -1,0 +1,164 @@
+"""The worker's side without a worker: events numbered and sent, wishes obeyed, one final event."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from dpviz.runs import jsontext, work
+from dpviz.runs.records import Row
+from dpviz.runs.work import Control, Sender, call
+from tests.runs.conftest import HERE
+
+
+class Wishes:
+    """Stands for the scheduler."""
+
+    def __init__(self, wish: str = "go", granted: int = 0) -> None:
+        self.now = (wish, granted)
+        self.asked = 0
+
+    def __call__(self) -> tuple[str, int]:
+        self.asked += 1
+        return self.now
+
+
+@pytest.fixture
+def said() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "POLL_INTERVAL", 0.0)
+    monkeypatch.setattr(work, "PAUSED_POLL_INTERVAL", 0.0)
+
+
+class TestSender:
+    def test_all_in_order_and_in_few_batches(self) -> None:
+        sent: list[list[Row]] = []
+        sender = Sender(sent.append)
+        for step in range(2000):
+            sender.emit({"kind": "step", "step": step, "time": 0.5})
+        sender.close()
+        rows = [row for batch in sent for row in batch]
+        assert [row.seq for row in rows] == list(range(2000))
+        assert rows == sender.rows
+        assert len(sent) < 100
+
+    def test_sent_soon_without_further_events(self) -> None:
+        arrived = threading.Event()
+        sender = Sender(lambda rows: arrived.set())
+        sender.emit({"kind": "note", "text": "now"})
+        assert arrived.wait(5.0)
+        sender.close()
+
+    def test_step_and_time_are_filled_in(self) -> None:
+        sender = Sender(lambda rows: None)
+        sender.emit({"kind": "step", "step": 7})
+        sender.emit({"kind": "note"})
+        sender.close()
+        assert [row.step for row in sender.rows] == [7, 7]
+        assert sender.rows[1].time >= sender.rows[0].time >= 0.0
+
+    def test_a_copy_is_taken(self) -> None:
+        sender = Sender(lambda rows: None)
+        event = {"kind": "step", "step": 1, "loss": [1.0]}
+        sender.emit(event)
+        event["loss"] = None
+        sender.close()
+        assert jsontext.read(sender.rows[0].text)["loss"] == [1.0]
+
+
+@pytest.mark.usefixtures("quick")
+class TestControl:
+    def test_go_and_stop(self, said: list[dict[str, Any]]) -> None:
+        wishes = Wishes()
+        control = Control(wishes, said.append)
+        assert control.poll() == "go"
+        wishes.now = ("stop", 0)
+        assert control.poll() == "stop"
+        assert said == []
+
+    def test_pause_and_on(self, said: list[dict[str, Any]]) -> None:
+        wishes = Wishes("pause")
+        control = Control(wishes, said.append)
+        assert [control.poll() for _ in range(3)] == ["pause"] * 3
+        wishes.now = ("go", 0)
+        assert control.poll() == "go"
+        assert [event["state"] for event in said] == ["paused", "running"]
+
+    def test_each_granted_step_once(self, said: list[dict[str, Any]]) -> None:
+        wishes = Wishes("pause")
+        control = Control(wishes, said.append)
+        wishes.now = ("pause", 3)
+        assert [control.poll() for _ in range(5)] == ["step"] * 3 + ["pause"] * 2
+        wishes.now = ("pause", 4)
+        assert [control.poll() for _ in range(2)] == ["step", "pause"]
+
+    def test_steps_granted_before_do_not_count(self, said: list[dict[str, Any]]) -> None:
+        """To an earlier attempt, or to a run that went on meanwhile."""
+        wishes = Wishes("pause", 5)
+        control = Control(wishes, said.append)
+        assert control.poll() == "pause"
+        wishes.now = ("go", 7)
+        assert control.poll() == "go"
+        wishes.now = ("pause", 7)
+        assert control.poll() == "pause"
+
+    def test_a_scheduler_that_does_not_answer(self, said: list[dict[str, Any]]) -> None:
+        wishes = Wishes()
+
+        def ask() -> tuple[str, int]:
+            if wishes.asked:
+                raise OSError("connection lost")
+            return wishes()
+
+        control = Control(ask, said.append)
+        assert [control.poll() for _ in range(3)] == ["go"] * 3
+
+
+def test_a_running_loop_asks_four_times_a_second_at_most(said: list[dict[str, Any]]) -> None:
+    wishes = Wishes()
+    control = Control(wishes, said.append)
+    end = time.monotonic() + 0.6
+    while time.monotonic() < end:
+        control.poll()
+    assert 2 <= wishes.asked <= 4
+
+
+class TestCall:
+    def run(self, target: str, **options: Any) -> list[dict[str, Any]]:
+        sender = Sender(lambda rows: None)
+        call(target, {"steps": 2}, options, sender, Control(Wishes(), sender.emit))
+        sender.close()
+        return [jsontext.read(row.text) for row in sender.rows]
+
+    def test_one_final_event_each(self) -> None:
+        for target, kind in (("plain", "done"), ("refusing", "failed"), ("breaking", "failed"), ("silent", "done")):
+            events = self.run(f"fake_training:{target}")
+            finals = [event["kind"] for event in events if event["kind"] in ("done", "failed", "stopped")]
+            assert finals == [kind]
+            assert events[-1]["kind"] == kind
+
+    def test_failed_after_it_said_so_itself(self) -> None:
+        events = self.run("fake_training:failing_in_words")
+        assert [event["kind"] for event in events] == ["failed"]
+        assert events[0]["text"] == "in its own words"
+
+    def test_unknown_options_fail_the_run(self) -> None:
+        assert "unexpected keyword" in self.run("fake_training:refusing", speed=2)[-1]["text"]
+
+
+def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
+    script = (
+        "import sys, dpviz.runs.engine, dpviz.runs.host, dpviz.runs.preload, dpviz.runs.exchange;"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'streamlit', 'plotly', 'distributed'}))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)
+    assert found.stdout.strip() == "[]", found.stderr
