@@ -50,10 +50,10 @@ FAMILIES: dict[str, Style] = {
     "tight": Style("#808080", width=1.5),
     # What one may stop at any time, or within a budget: solid to the eye, for none of them meets the solid blue,
     # orange or mauve of other pages, and yet a style of its own.
-    "odometer": Style(BLUE, "500px,3px", 2.75),
+    "odometer": Style(BLUE, "4000px,1px", 2.75),
     "odometer_other": Style(BLUE, "longdashdot", 2.0),
-    "filter": Style(ORANGE, "500px,3px", 2.5),
-    "rogers": Style(MAUVE, "500px,3px"),
+    "filter": Style(ORANGE, "4000px,1px", 2.5),
+    "rogers": Style(MAUVE, "4000px,1px"),
     "budget": Style(GREY, "longdashdot", 1.5),
 }
 

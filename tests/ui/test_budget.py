@@ -87,7 +87,7 @@ class TestPage:
     def test_pins_of_every_view_fade_on_their_own(self) -> None:
         pin = urlencode({"sigma": "2", "bview": "stop"})
         at = opened(pin=pin)
-        assert "σ 2: odometer" in json.dumps(json.loads(at.get("plotly_chart")[0].proto.spec), ensure_ascii=False)
+        assert "odometer · σ 2" in json.dumps(json.loads(at.get("plotly_chart")[0].proto.spec), ensure_ascii=False)
         opened(bview="spend", pin=pin)
         opened(bview="policy", pin=urlencode({"bview": "policy", "beps": "1"}))
 

@@ -125,7 +125,7 @@ class Policies(Result):
             built.append(
                 Line(
                     key=f"{tag}.{key}",
-                    name=f"{tag}: {name}" if tag else name,
+                    name=f"{name} · {tag}" if tag else name,
                     x=course.epochs,
                     y=self.values(course),
                     family="odometer",

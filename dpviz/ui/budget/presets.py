@@ -60,7 +60,7 @@ PRESETS = (
     ),
     Preset(
         key="fo2d",
-        name="Odometers, Fig. 2(d): adaptive fine-tuning",
+        name="Odometers, Fig. 2(d): adaptive",
         values={
             **_BASE,
             "bview": "policy",

@@ -151,7 +151,7 @@ PACE = Number(
 )
 GOAL = Number(
     key="bgoal",
-    label="Fine-tuning stops at accuracy",
+    label="Stop at accuracy",
     default=0.8,
     low=0.0,
     high=1.0,

@@ -124,7 +124,12 @@ class Spend(Result):
 
     def lines(self, tag: str = "") -> list[Line]:
         filled = Line(
-            f"{tag}.filled", f"{tag}: filled" if tag else "filter: filled", self.steps, self.filled, "filter", bool(tag)
+            f"{tag}.filled",
+            f"filled · {tag}" if tag else "filter: filled",
+            self.steps,
+            self.filled,
+            "filter",
+            bool(tag),
         )
         if tag:
             return [filled]

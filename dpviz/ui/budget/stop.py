@@ -121,7 +121,7 @@ class Stop(Result):
             built.append(
                 Line(
                     key=f"{tag}.{key}",
-                    name=f"{tag}: {NAMES[key]}" if tag else NAMES[key],
+                    name=f"{NAMES[key]} · {tag}" if tag else NAMES[key],
                     x=self.steps,
                     y=self.values(key),
                     family=FAMILIES.get(key, key),
@@ -156,7 +156,9 @@ class Stop(Result):
             height=CHART_HEIGHT,
         )
         return Drawing(
-            built.figure, alt_text(drawn, x_name="steps", x_kind="steps"), [Remark(t) for t in built.remarks]
+            built.figure,
+            alt_text(drawn, x_name="steps", x_kind="steps"),
+            [Remark(t) for t in built.remarks if not t.startswith(NAMES["filter"])],
         )
 
     def figures(self) -> list[Figure]:
@@ -257,10 +259,11 @@ class Stop(Result):
         built.append(
             (
                 "Rogers odometer (Rogers et al. 2016, Thm 6.3), S = Σε²",
-                r"\varepsilon = \sum\frac{\varepsilon_i(e^{\varepsilon_i}-1)}{2} + \sqrt{2S(1+\ln\sqrt3)"
-                r"\ln\frac{4\log_2 n}{\delta}}\ \text{ for } \tfrac1{n^2}\le S\le 1;\quad \text{else } "
+                r"\begin{aligned}\varepsilon &= \sum\frac{\varepsilon_i(e^{\varepsilon_i}-1)}{2} + "
+                r"\sqrt{2S(1+\ln\sqrt3)"
+                r"\ln\frac{4\log_2 n}{\delta}}\ \text{ for } \tfrac1{n^2}\le S\le 1,\\ &\text{else with } "
                 r"\sqrt{2(\tfrac1{n^2}+S)(1+\tfrac12\ln(1+n^2S))\ln\tfrac{4\log_2 n}{\delta}}"
-                + rf" = {tex(self.rogers[-1])}",
+                + rf"\quad\text{{now }} {tex(self.rogers[-1])}\end{{aligned}}",
             )
         )
         return built

@@ -74,7 +74,7 @@ def tex(value: float) -> str:
 
 
 ODOMETER_FORMULA = (
-    r"\varepsilon = \min_\alpha\; 2^{f-1}\,w\,\frac{\ln(2|\Lambda|/\delta)}{\alpha-1}"
+    r"\begin{aligned}\varepsilon &= \min_\alpha\; 2^{f-1}\,w\,\frac{\ln(2|\Lambda|/\delta)}{\alpha-1}"
     r" + \frac{\ln(2|\Lambda|f^2/\delta)}{\alpha-1}"
 )
 
@@ -83,9 +83,9 @@ def odometer_formula(*, order: float, filters: int, share: float, orders: int, d
     """The odometer's formula with today's numbers, as LaTeX."""
     odds = np.log(2 * orders / delta)
     return (
-        ODOMETER_FORMULA + rf" = 2^{{{filters - 1}}}\cdot {share:g}\cdot\frac{{{tex(odds)}}}{{{tex(order - 1)}}}"
+        ODOMETER_FORMULA + rf"\\ &= 2^{{{filters - 1}}}\cdot {share:g}\cdot\frac{{{tex(odds)}}}{{{tex(order - 1)}}}"
         rf" + \frac{{{tex(odds + 2 * np.log(filters))}}}{{{tex(order - 1)}}} = {tex(value)}"
-        rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {orders})"
+        rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {orders})\end{{aligned}}"
     )
 
 
