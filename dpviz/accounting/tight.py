@@ -354,7 +354,7 @@ def _reason(lower: Array, upper: Array, steps: Array, delta: float) -> str:
     reasons = []
     if wide.any():
         reasons.append(f"Wider than 1 % of ε and 0.005 at steps {_listed(steps[wide])}.")
-        if (upper[wide] > LARGEST_EPSILON).any():
+        if (lower[wide] > LARGEST_EPSILON).any():
             reasons.append(f"ε there exceeds {LARGEST_EPSILON:g}: too little noise for a fine grid.")
         if delta < SMALLEST_DELTA:
             reasons.append(f"delta={delta:g} is below {SMALLEST_DELTA:g}, the least that is resolved.")
@@ -363,5 +363,5 @@ def _reason(lower: Array, upper: Array, steps: Array, delta: float) -> str:
 
 def _listed(steps: Array) -> str:
     several = np.unique(steps)
-    shown = ", ".join(f"{step:g}" for step in several[:4])
+    shown = ", ".join(f"{step:.0f}" for step in several[:4])
     return shown + (", …" if several.size > 4 else "")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.methods import accountant
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import numbers
 from dpviz.charts.marks import Band
@@ -16,6 +17,7 @@ from dpviz.charts.marks import Band
 Array = npt.NDArray[np.float64]
 
 MARKS = 16
+LARGEST_EPSILON = 500.0  # beyond, the grids grow and nothing is gained
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,8 @@ class TightBand:
     def last(self) -> str:
         """The interval at the last mark, for a figure: lower end rounded down, upper end up."""
         low, high = float(self.lower[-1]), float(self.upper[-1])
+        if np.isnan(low):
+            return "–"
         digits = 4 if high < 2 * low else 3
         return f"{_down(low, digits)} – {numbers.epsilon(high, digits=digits, up=True)}"
 
@@ -54,8 +58,20 @@ def marked_steps(steps: int, *, log: bool) -> Array:
 def along_steps(sigma: float, rate: float, steps: int, delta: float, *, log: bool) -> TightBand:
     """The interval at marked steps of one mechanism; some 0.2 s."""
     marks = marked_steps(steps, log=log)
-    found = tight_epsilon(SampledGaussian(sigma, rate), marks, delta)
-    return TightBand(marks, found.lower, found.upper, found.reason)
+    rough = accountant("renyi").evaluate(noise_multiplier=sigma, sample_rate=rate, steps=marks, delta=delta).epsilon
+    useful = rough <= LARGEST_EPSILON
+    lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
+    reasons = []
+    if useful.any():
+        found = tight_epsilon(SampledGaussian(sigma, rate), marks[useful], delta)
+        lower[useful], upper[useful] = found.lower, found.upper
+        reasons.append(found.reason)
+    if not useful.all():
+        first = numbers.steps(float(marks[~useful][0]))
+        reasons.append(
+            f"Not computed from step {first} on, where ε passes 500: no promise is left to sharpen."
+        )
+    return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 
 def band(found: TightBand) -> Band:
