@@ -24,7 +24,8 @@ from dpviz.training.bayesian_account import BayesianAccount
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 
-Charge = tuple[float, float, int]
+# Orders where every step has another σ: a fourth of the usual ones, 1 ms a step instead of 4.
+CHANGING_ORDERS = DEFAULT_ORDERS[::4]
 
 
 def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
@@ -51,9 +52,9 @@ def budget_filter(settings: RunSettings) -> Filter:
 
 
 def renyi_accountant(settings: RunSettings) -> Renyi:
-    """The page's Rényi accountant; a fourth of its orders where every step has another σ, 1 ms a step instead of 4."""
+    """As on the what-if pages, but `CHANGING_ORDERS` where every step has another σ."""
     changing = settings.langevin and settings.step_exponent > 0.0
-    return Renyi(order_values=DEFAULT_ORDERS[::4]) if changing else Renyi()
+    return Renyi(order_values=CHANGING_ORDERS) if changing else Renyi()
 
 
 class LiveAccounts:

@@ -279,8 +279,13 @@ class Session:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-                torch.save(content, partial)
-            os.replace(partial.name, path)
+                try:
+                    torch.save(content, partial)
+                    partial.close()
+                    os.replace(partial.name, path)
+                except BaseException:
+                    Path(partial.name).unlink(missing_ok=True)
+                    raise
         except (OSError, RuntimeError) as error:
             return None, f"The parameters could not be saved: {error}."
         return str(path), ""

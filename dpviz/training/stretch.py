@@ -129,7 +129,7 @@ class Stretch:
 def _facts(info: Info, bound: float) -> _Facts:
     losses = info.losses[: info.batch_size]
     finite = torch.isfinite(losses)
-    loss = torch.where(finite, losses, 0.0).sum()
+    loss = torch.where(finite, losses, 0.0).double().sum()  # large losses would overflow together
     if info.norms is None:
         zero = torch.zeros_like(loss)
         return torch.stack((loss, finite.sum(), zero, zero))

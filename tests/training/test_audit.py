@@ -1,0 +1,179 @@
+"""A statistical test of what a step releases, and that it catches engines that are broken on purpose.
+
+What a step releases is divided by the noise that its own report claims: less the true clipped sum, found here by plain
+autograd, standard normal numbers must be left. And the sizes of batches must be those that the reported rate gives.
+"""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy import stats
+from torch import nn
+
+from dpviz.training.flat import flatten, flatten_parameters
+from dpviz.training.methods import DpSgd, DpSghmc, DpSgld
+from dpviz.training.methods.base import Gradient
+from dpviz.training.per_example import PerExample
+from dpviz.training.record import NORM_TOLERANCE
+from dpviz.training.sampling import Batches, loss_per_example, poisson_indices
+from dpviz.training.settings import RunSettings
+
+BOUND, EXPECTED, EXAMPLES, FEATURES = 0.5, 40, 200, 12
+SMALLEST = 1e-6  # p-value below which an engine is called broken
+
+
+def make_data():
+    draw = torch.Generator().manual_seed(1)
+    # Far from the origin, so that all gradients are clipped and not clipping is felt.
+    x = 3.0 * torch.randn(EXAMPLES, FEATURES, generator=draw) + 2.0
+    return x, (x[:, 0] > 2.0).long()
+
+
+class HalfNoise(DpSgd):
+    def noise_like(self, vector, std):
+        return super().noise_like(vector, 0.5 * std)
+
+
+class NoClip(DpSgd):
+    def clipped_sum(self, batch):
+        record = self.engine.gradients(batch.x, batch.y)
+        return Gradient(flatten(record.weighted_sum(torch.ones(batch.size))), record.losses, record.norms, None)
+
+
+class ClipTwice(DpSgd):
+    """Clips at 2C and says C."""
+
+    def clipped_sum(self, batch):
+        found = self.engine.clipped(batch.x, batch.y, max_grad_norm=2.0 * BOUND)
+        return Gradient(flatten(found.sums), found.losses, found.norms, None)
+
+
+class RealBatch(DpSgd):
+    """Divides by the batch as it came instead of the expected one: its size is then released without noise."""
+
+    def step(self, state, batch):
+        return super().step(state, batch._replace(expected=float(max(batch.size, 1))))
+
+
+class LowRate(DpSgd):
+    """Draws twice as many examples as it says."""
+
+    def step(self, state, batch):
+        return super().step(state, batch._replace(sample_rate=batch.sample_rate / 2))
+
+
+class SkipsSmall(DpSgd):
+    """Leaves out the noise of small batches."""
+
+    def step(self, state, batch):
+        if batch.size >= EXPECTED:
+            return super().step(state, batch)
+        state, info = super().step(state._replace(noise_multiplier=1e-9), batch)
+        return state._replace(noise_multiplier=self.settings.noise_multiplier), info._replace(
+            mechanism=type(info.mechanism)(self.settings.noise_multiplier, batch.sample_rate)
+        )
+
+
+class HalfLangevin(DpSgld):
+    def noise_like(self, vector, std):
+        return super().noise_like(vector, 0.5 * std)
+
+
+def true_sum(network, x, y):
+    total = 0.0
+    for i in range(len(y)):
+        loss = F.cross_entropy(network(x[i : i + 1]), y[i : i + 1])
+        gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]).double()
+        total = total + gradient * min(1.0, BOUND * (1.0 - NORM_TOLERANCE) / float(gradient.norm()))
+    return total
+
+
+def p_values(kind, steps=60, **changed):
+    """Of the residuals' length, of their mean direction, and of the batch sizes."""
+    x, y = make_data()
+    settings = RunSettings(
+        model="logistic", max_grad_norm=BOUND, noise_multiplier=0.3, batch_size=EXPECTED, momentum=0.0,
+        learning_rate=0.2, learning_rate_end=1.0, steps=steps, **changed,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    network = nn.Linear(FEATURES, 2)
+    parameters = flatten_parameters(network)
+    method = kind(
+        PerExample(network, loss_per_example), settings, examples=EXAMPLES, noise=torch.Generator().manual_seed(5)
+    )
+    state, batches = method.init(parameters), Batches(x, y, np.random.default_rng(7))
+    start = parameters.clone()
+    residuals, sizes, rates = [], [], []
+    for _ in range(steps):
+        parameters.copy_(start)
+        state.momentum.zero_()
+        batch = batches.draw(EXPECTED)
+        expected = true_sum(network, batch.x, batch.y) if batch.size else torch.zeros(len(start), dtype=torch.float64)
+        state, info = method.step(state, batch)
+        # θ' − θ is −(η/B)(sum + noise) in every method, B the expected size that the settings promise.
+        released = (start - parameters).double() * (EXPECTED / info.step_size)
+        residuals.append((released - expected) / (info.mechanism.noise_multiplier * BOUND))
+        sizes.append(info.batch_size)
+        rates.append(info.mechanism.sample_rate)
+    found = torch.stack(residuals).numpy()
+    length = float((found**2).sum())
+    side = min(stats.chi2.cdf(length, found.size), stats.chi2.sf(length, found.size))
+    mean = float((found.sum(axis=0) ** 2).sum() / steps)
+    q = rates[0]
+    deviation = (sum(sizes) - steps * EXAMPLES * q) / np.sqrt(steps * EXAMPLES * q * (1 - q))
+    return 2 * side, float(stats.chi2.sf(mean, found.shape[1])), float(2 * stats.norm.sf(abs(deviation)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [(DpSgd, {}), (DpSgld, {"method": "dp_sgld"}), (DpSghmc, {"method": "dp_sghmc", "friction": 0.2})],
+)
+def test_honest_engines_pass(kind, changed):
+    assert min(p_values(kind, **changed)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "which"),
+    [
+        (HalfNoise, {}, 0),
+        (NoClip, {}, 0),
+        (ClipTwice, {}, 0),
+        (RealBatch, {}, 0),
+        (LowRate, {}, 2),
+        (SkipsSmall, {}, 0),
+        (HalfLangevin, {"method": "dp_sgld"}, 0),
+    ],
+)
+def test_engines_that_are_broken_on_purpose_are_caught(kind, changed, which):
+    assert p_values(kind, **changed)[which] < SMALLEST
+
+
+def test_a_sampler_of_fixed_size_is_caught():
+    """Shuffled batches of one size, accounted as Poisson: their sizes do not vary at all."""
+    draw = np.random.default_rng(0)
+    honest = np.var([poisson_indices(draw, EXAMPLES, 0.2).size for _ in range(200)])
+    expected = EXAMPLES * 0.2 * 0.8
+    assert stats.chi2.cdf(200 * honest / expected, 199) > 1e-3
+    assert stats.chi2.cdf(200 * 0.0 / expected, 199) < SMALLEST
+
+
+@pytest.mark.parametrize("model", ["linear", "conv"])
+def test_neighbouring_data_sets_differ_by_at_most_the_bound(model):
+    """The same randomness with one example more: the sums before the noise are at most C apart."""
+    torch.manual_seed(3)
+    draw = torch.Generator().manual_seed(2)
+    if model == "linear":
+        network, x = nn.Linear(FEATURES, 2), 5.0 * torch.randn(30, FEATURES, generator=draw)
+    else:
+        network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Tanh(), nn.Flatten(), nn.Linear(144, 2))
+        x = 5.0 * torch.randn(30, 1, 8, 8, generator=draw)
+    y = torch.randint(0, 2, (30,), generator=draw)
+    engine = PerExample(network, loss_per_example, chunk_size=8)
+    whole = flatten(engine.clipped(x, y, max_grad_norm=BOUND).sums)
+    apart = []
+    for left_out in range(30):
+        kept = torch.arange(30) != left_out
+        apart.append(float((whole - flatten(engine.clipped(x[kept], y[kept], max_grad_norm=BOUND).sums)).norm()))
+    assert max(apart) <= BOUND
+    assert max(apart) > 0.99 * BOUND  # else nothing was clipped and nothing shown

@@ -1,0 +1,440 @@
+"""Whole runs on Abalone, which take a fraction of a second each."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import dpviz
+from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training import loop
+from dpviz.training import session as session_module
+from dpviz.training.accounting import CHANGING_ORDERS, PAPER_ORDERS, budget_filter, decoded, recompute
+from dpviz.training.catalogue import load
+from dpviz.training.events import KINDS
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.session import stored_parameters
+from dpviz.training.settings import RunSettings
+from dpviz.training.sources import DataUnavailable
+
+SMALL = RunSettings(data="abalone", model="logistic", batch_size=256, steps=20, learning_rate=2.0, evaluation_every=10)
+LANGEVIN = {"learning_rate": 0.3, "max_grad_norm": 1.0, "prior_std": 1.0, "burn_in": 5}
+
+
+def recorded(settings, control=None, **options):
+    """The summary and the events, as they come back from JSON text."""
+    events = []
+    summary = run(
+        settings, lambda event: events.append(json.loads(json.dumps(event, allow_nan=False))), control or FreeRun(),
+        **options,
+    )  # fmt: skip
+    return summary, events
+
+
+def of_kind(events, kind):
+    return [event for event in events if event["kind"] == kind]
+
+
+def told(events):
+    """(step, {accountant: ε}) as the events say."""
+    return [
+        (event["first"] + at, {name: row[at] for name, row in event["epsilon"].items()})
+        for event in of_kind(events, "step")
+        for at in range(event["count"])
+    ]
+
+
+CASES = {
+    "dp_sgd": {},
+    "adam": {"optimiser": "adam", "learning_rate": 0.05},
+    "dp_sgld": {"method": "dp_sgld", **LANGEVIN},
+    "dp_sgld fixed step": {"method": "dp_sgld", **LANGEVIN, "step_exponent": 0.0},
+    "dp_sghmc": {"method": "dp_sghmc", **LANGEVIN},
+    "adaptive_noise": {"policy": "adaptive_noise", "count_every": 1, "count_noise": 20.0, "steps": 60},
+    "adaptive_batch": {
+        "policy": "adaptive_batch", "count_every": 1, "count_noise": 20.0, "steps": 40, "batch_size": 512,
+    },
+    "fine_tuning": {"policy": "fine_tuning", "count_noise": 200.0, "steps": 60},
+    "filter": {"filter_epsilon": 0.75},
+    "adaptive filter": {"policy": "adaptive_noise", "count_every": 1, "filter_epsilon": 4.0, "steps": 60},
+    "private target": {
+        "target_accuracy": 0.7, "target_measure": "private", "count_every": 1, "count_noise": 30.0, "steps": 60,
+    },
+    "bayesian": {"bayesian": True, "pairs": 8},
+    "bayesian re-planned": {"bayesian": True, "pairs": 8, "past_plan": "replan", "most_steps": 50},
+    "bayesian, adaptive": {
+        "bayesian": True, "pairs": 8, "policy": "adaptive_noise", "count_every": 1, "steps": 40,
+    },
+    "bayesian dp_sgld": {"method": "dp_sgld", **LANGEVIN, "bayesian": True, "pairs": 8},
+}  # fmt: skip
+
+
+def charged_until(events, step):
+    """Every mechanism charged up to and with `step`: what came before its event, and the event's own part."""
+    found = []
+    for event in events:
+        if event["kind"] == "count" and event["step"] < step:
+            found.append(SampledGaussian(*event["mechanism"][:2]))
+        if event["kind"] == "step":
+            found.extend(decoded(event["mechanisms"])[: max(0, step - event["first"] + 1)])
+    return [(mechanism, len(list(group))) for mechanism, group in itertools.groupby(found)]
+
+
+def bayesian_by_hand(settings, events, step):
+    """ε_μ from the recorded distances with the library's public cost function."""
+    total = settings.steps
+    for event in of_kind(events, "replanned"):
+        if event["step"] < step:
+            total = event["total_steps"]
+    orders = np.arange(1, 33)
+    costs, done = np.zeros(32), 0
+    for event in events:
+        if event["kind"] == "count" and event["step"] < step:
+            costs += orders * (orders + 1) / (2.0 * event["mechanism"][0] ** 2)
+        if event["kind"] == "step":
+            for mechanism, distances in zip(decoded(event["mechanisms"]), event["distances"], strict=True):
+                done += 1
+                if done > step:
+                    break
+                std = mechanism.noise_multiplier * settings.max_grad_norm
+                worst = step_costs(np.array([(2.0 / mechanism.noise_multiplier) ** 2]), orders, mechanism.sample_rate)[
+                    0
+                ]
+                estimate = dpviz.bayesian_cost(
+                    distances, noise_std=std, sample_rate=mechanism.sample_rate, total_steps=total, orders=orders,
+                    estimator_failure=settings.estimator_failure,
+                )  # fmt: skip
+                costs += np.minimum(worst, estimate)
+    slack = -math.log(settings.delta_mu - total * settings.estimator_failure)
+    return float(((costs + slack) / orders).min())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
+    settings = SMALL.with_(**CASES[case])
+    summary, events = recorded(settings)
+    assert summary["state"] == "done", summary["text"]
+    rows = told(events)
+    assert [step for step, _ in rows] == list(range(1, summary["steps"] + 1))
+    again = recompute(events)
+    assert len(again) == len(rows)
+    for (step, epsilons), (other, others) in zip(rows, again, strict=True):
+        assert step == other
+        assert epsilons == pytest.approx(others, rel=1e-9, abs=1e-12)
+    changing = settings.langevin and settings.step_exponent > 0.0
+    accountants = {
+        "moments": dpviz.accountant("moments"),
+        "renyi": dpviz.accountant("renyi", **({"orders": CHANGING_ORDERS} if changing else {})),
+        "odometer": dpviz.accountant("odometer"),
+    }
+    for step, epsilons in rows[:: max(1, len(rows) // 7)] + rows[-1:]:
+        charged = charged_until(events, step)
+        for name, accountant in accountants.items():
+            expected = float(accountant.of_runs(charged, settings.delta).epsilon)
+            assert epsilons[name] == pytest.approx(expected, rel=1e-9), (name, step)
+        if settings.bayesian:
+            assert epsilons["bayesian"] == pytest.approx(bayesian_by_hand(settings, events, step), rel=1e-9), step
+    # The summary's list is everything, counts included.
+    everything = [(SampledGaussian(s, q), n) for s, q, n in summary["mechanisms"]]
+    assert sum(n for _, n in everything) == summary["steps"] + len(of_kind(events, "count"))
+    for name, accountant in accountants.items():
+        expected = float(accountant.of_runs(everything, settings.delta).epsilon)
+        assert summary["epsilon"][name] == pytest.approx(expected, rel=1e-9)
+    tight = dpviz.accountant("tight").of_runs(everything, settings.delta)
+    assert summary["epsilon"]["tight"] == pytest.approx(float(tight.epsilon), rel=1e-9)
+
+
+def test_the_plan_s_epsilon_is_the_run_s():
+    summary, events = recorded(SMALL)
+    (started,) = of_kind(events, "started")
+    ((sigma, rate, count),) = started["plan"]["mechanisms"]
+    assert count == 20
+    for name in ("moments", "renyi", "odometer"):
+        planned = dpviz.epsilon(name, noise_multiplier=sigma, sample_rate=rate, steps=count, delta=1e-5)
+        assert summary["epsilon"][name] == pytest.approx(planned, rel=1e-12)
+
+
+def test_events_say_what_they_should():
+    summary, events = recorded(SMALL.with_(bayesian=True, pairs=4))
+    assert {event["kind"] for event in events} <= set(KINDS)
+    assert [event["step"] for event in events] == sorted(event["step"] for event in events)
+    assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+    started, last = events[0], events[-1]
+    assert (started["kind"], last["kind"]) == ("started", "done")
+    assert (started["examples"], started["test_examples"], started["classes"]) == (3133, 1044, 2)
+    assert started["parameters"] == 22
+    assert started["sample_rate"] == 256 / 3133
+    assert started["noise_source"].startswith("seed 0")
+    assert "not covered by ε" in started["unprotected"]
+    assert RunSettings.from_json(started["settings"]) == SMALL.with_(bayesian=True, pairs=4)
+    assert {key: value for key, value in last.items() if key not in ("kind", "step", "time")} == summary
+    steps = of_kind(events, "step")
+    assert sum(event["count"] for event in steps) == 20
+    for event in steps:
+        for name in ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds"):
+            assert len(event[name]) == event["count"]
+        assert all(len(row) == 4 for row in event["distances"])
+        assert all(0.0 <= share <= 1.0 for share in event["clipped"])
+        assert all(distance <= 2 * SMALL.max_grad_norm for row in event["distances"] for distance in row)
+    histograms = [event["norms"] for event in steps if event["norms"]]
+    sizes = dict(itertools.chain.from_iterable(
+        zip(range(event["first"], event["first"] + event["count"]), event["batch_size"], strict=True) for event in steps
+    ))  # fmt: skip
+    assert histograms
+    for norms in histograms:
+        assert len(norms["edges"]) == len(norms["counts"]) + 1
+        assert sum(norms["counts"]) == sizes[norms["step"]]
+    evaluations = of_kind(events, "evaluation")
+    assert [event["step"] for event in evaluations] == [0, 10, 20]
+    assert summary["test_accuracy"] == evaluations[-1]["test_accuracy"] > 0.65
+
+
+def without_times(events):
+    def clean(event):
+        return {key: value for key, value in event.items() if key not in ("time", "seconds", "count", "first", "norms")}
+
+    losses = [loss for event in of_kind(events, "step") for loss in event["loss"]]
+    return told(events), losses, [clean(event) for event in events if event["kind"] in ("evaluation", "count")]
+
+
+@pytest.mark.parametrize("case", ["dp_sgd", "dp_sgld", "adaptive_noise", "bayesian"])
+def test_the_same_seed_gives_the_same_run(case):
+    settings = SMALL.with_(**CASES[case])
+    first, again = (without_times(recorded(settings)[1]) for _ in range(2))
+    assert first == again
+    assert without_times(recorded(settings.with_(seed=1))[1])[1] != first[1]
+
+
+def test_a_cryptographic_seed_is_never_the_same_and_said():
+    settings = SMALL.with_(secure_noise=True, steps=3)
+    (_, one), (_, other) = recorded(settings), recorded(settings)
+    assert "cryptographic source, not kept" in one[0]["noise_source"]
+    assert without_times(one)[1] != without_times(other)[1]
+    # The start of the parameters is no secret.
+    assert of_kind(one, "evaluation")[0]["test_loss"] == of_kind(other, "evaluation")[0]["test_loss"]
+
+
+def test_plain_training_claims_nothing():
+    summary, events = recorded(SMALL.with_(method="sgd"))
+    assert (summary["epsilon"], summary["mechanisms"]) == ({}, [])
+    assert "not private" in summary["holds"]
+    assert all(event["epsilon"] == {} and event["mechanisms"] == [] for event in of_kind(events, "step"))
+    assert all(share is None for event in of_kind(events, "step") for share in event["clipped"])
+    assert summary["test_accuracy"] > 0.65
+
+
+def test_posterior_samples_are_averaged_after_burn_in():
+    settings = SMALL.with_(method="dp_sgld", **LANGEVIN, sample_every=4, evaluation_every=1)
+    _, events = recorded(settings)
+    samples = {event["step"]: event["samples"] for event in of_kind(events, "evaluation")}
+    assert [samples[step] for step in (5, 8, 9, 12, 13, 17, 20)] == [0, 0, 1, 1, 2, 3, 4]
+    accuracies = {event["step"]: event["posterior_accuracy"] for event in of_kind(events, "evaluation")}
+    assert accuracies[8] is None
+    # One sample predicts as its network does.
+    single = {event["step"]: event["test_accuracy"] for event in of_kind(events, "evaluation")}
+    assert accuracies[9] == single[9]
+
+
+def test_a_budget_ends_the_run_before_the_step_that_would_exceed_it():
+    settings = SMALL.with_(filter_epsilon=0.75)
+    summary, _ = recorded(settings)
+    assert summary["reason"] == "budget"
+    assert summary["epsilon"]["renyi"] <= 0.75
+    ((sigma, rate, count),) = summary["mechanisms"]
+    more = dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=rate, steps=count + 1, delta=settings.delta)
+    assert more > 0.75
+    assert "budget ε = 0.75" in summary["holds"]
+
+
+@pytest.mark.parametrize(("changed", "reason", "words"), [
+    ({"target_accuracy": 0.7}, "target", "public test data"),
+    ({"target_accuracy": 0.6, "target_measure": "private", "count_every": 1, "count_noise": 30.0}, "goal",
+     "private count"),
+    ({"policy": "fine_tuning", "target_accuracy": 0.6, "target_measure": "private", "count_noise": 30.0}, "goal",
+     "private count"),
+])  # fmt: skip
+def test_a_target_ends_the_run_and_says_how_it_was_measured(changed, reason, words):
+    summary, events = recorded(SMALL.with_(steps=100, **changed))
+    assert (summary["state"], summary["reason"]) == ("done", reason)
+    assert words in summary["text"]
+    assert summary["steps"] < 100
+    assert "odometer" in summary["holds"]
+    if reason == "goal":
+        assert of_kind(events, "count")[-1]["accuracy"] >= 0.6
+
+
+def test_policies_act_on_the_coming_steps():
+    _, events = recorded(SMALL.with_(**CASES["adaptive_noise"]))
+    sigma = SMALL.noise_multiplier
+    seen = set()
+    for event in events:
+        if event["kind"] == "step":
+            assert {mechanism.noise_multiplier for mechanism in decoded(event["mechanisms"])} == {sigma}
+        if event["kind"] == "count":
+            sigma = event["noise_multiplier"]
+            seen.add(sigma)
+            assert event["mechanism"] == [20.0, 1.0, 1]
+    assert len(seen) > 1
+    _, events = recorded(SMALL.with_(**CASES["adaptive_batch"]))
+    sizes = {size for event in of_kind(events, "step") for size in event["expected_batch_size"]}
+    assert {512.0, 384.0} <= sizes
+    rates = {mechanism.sample_rate for event in of_kind(events, "step") for mechanism in decoded(event["mechanisms"])}
+    assert rates == {size / 3133 for size in sizes}
+
+
+def test_a_new_plan_is_said_and_the_costs_are_those_of_the_whole():
+    _, events = recorded(SMALL.with_(**CASES["bayesian re-planned"]))
+    assert [(event["step"], event["total_steps"]) for event in of_kind(events, "replanned")] == [(20, 40), (40, 50)]
+    assert "computed again" in of_kind(events, "replanned")[0]["text"]
+
+
+class Script:
+    """Answers in order, then "go"; remembers how many steps had been told about when it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), 0
+
+    def poll(self):
+        self.asked += 1
+        return self.answers.pop(0) if self.answers else "go"
+
+
+def test_stop_ends_the_run_with_its_record():
+    summary, events = recorded(SMALL.with_(steps=10_000), Script("go", "stop"))
+    assert (summary["state"], events[-1]["kind"]) == ("stopped", "stopped")
+    assert 0 < summary["steps"] < 10_000
+    assert summary["steps"] == sum(event["count"] for event in of_kind(events, "step"))
+    assert events[-1]["test_accuracy"] == of_kind(events, "evaluation")[-1]["test_accuracy"]
+    assert "what all 10000 planned steps" in summary["holds"]
+
+
+def test_stop_before_the_first_step():
+    summary, _ = recorded(SMALL, Script("stop"))
+    assert (summary["state"], summary["steps"], summary["mechanisms"]) == ("stopped", 0, [])
+    assert summary["epsilon"] == {"moments": 0.0, "renyi": 0.0, "odometer": 0.0}
+
+
+def test_pause_waits_and_single_steps_tell_how_much_noise_came(monkeypatch):
+    waited = []
+    monkeypatch.setattr(loop.time, "sleep", waited.append)
+    control = Script("pause", "pause", "step", "pause", "step", "stop")
+    summary, events = recorded(SMALL, control)
+    assert summary["steps"] == 2
+    assert len(waited) == 3
+    singles = of_kind(events, "step")
+    assert [event["count"] for event in singles] == [1, 1]
+    for event in singles:
+        length = SMALL.noise_multiplier * SMALL.max_grad_norm * math.sqrt(22)
+        assert 0.4 * length < event["noise"]["noise"] < 1.8 * length
+        assert 0.0 < event["noise"]["signal"] <= event["batch_size"][0] * SMALL.max_grad_norm
+
+
+def test_slow_motion_asks_at_every_step_and_tells_each():
+    control = Script()
+    _, events = recorded(SMALL.with_(steps=5), control, slow=0.02)
+    assert [event["count"] for event in of_kind(events, "step")] == [1] * 5
+    assert control.asked >= 5
+    assert all(event["noise"] is not None for event in of_kind(events, "step"))
+    # From step to step, not before the first.
+    times = [event["time"] for event in of_kind(events, "step")]
+    assert np.diff(times).min() >= 0.015
+
+
+def test_a_running_control_is_asked_four_times_a_second_at_most():
+    control = Script()
+    summary, _ = recorded(SMALL.with_(steps=400, evaluation_every=0), control)
+    assert control.asked <= 4 * summary["seconds"] + 2
+
+
+def test_a_diverging_run_fails_and_keeps_its_record():
+    summary, events = recorded(SMALL.with_(learning_rate=1e37, max_grad_norm=1e3, steps=50))
+    assert (summary["state"], summary["reason"], events[-1]["kind"]) == ("failed", "not finite", "failed")
+    assert "Lower the learning rate" in summary["text"]
+    rows = told(events)
+    assert len(rows) == summary["steps"] >= 1
+    assert rows == recompute(events)
+    assert summary["epsilon"]["renyi"] == rows[-1][1]["renyi"]
+
+
+def test_examples_that_are_no_numbers_are_counted(monkeypatch):
+    data = load("abalone")
+    x = data.train_x.clone()
+    x[::100] = float("nan")
+    monkeypatch.setattr(loop, "load", lambda name, folder: data._replace(train_x=x))
+    summary, events = recorded(SMALL)
+    assert summary["state"] == "done"
+    assert sum(count for event in of_kind(events, "step") for count in event["non_finite"]) > 0
+    assert summary["test_accuracy"] > 0.65
+
+
+def test_an_error_in_the_middle_is_told_and_raised(monkeypatch):
+    def broken(*args):
+        raise RuntimeError("out of memory")
+
+    events = []
+    monkeypatch.setattr(session_module, "correct_predictions", broken)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        run(SMALL.with_(**CASES["adaptive_noise"]), events.append, FreeRun())
+    assert (events[-1]["kind"], events[-1]["reason"]) == ("failed", "error")
+    assert "out of memory" in events[-1]["text"]
+    assert events[-1]["steps"] == 13  # the first epoch: the count was due then
+    # It was charged before it was taken.
+    assert events[-1]["mechanisms"][-1] == [20.0, 1.0, 1]
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"batch_size": 4000}, "batch_size=4000 <= 3133"),
+    ({"model": "cnn"}, "model='cnn' with images"),
+    ({"device": "cuda"}, "no GPU|found none"),
+    ({"filter_epsilon": 0.01}, "filter_epsilon=0.01 to allow one step"),
+    ({"start_from": "/nowhere/at.pt"}, "to hold the parameters of a run"),
+])  # fmt: skip
+def test_what_cannot_work_is_refused_before_any_event(changed, words):
+    if changed.get("device") == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    events = []
+    with pytest.raises(ValueError, match=words):
+        run(SMALL.with_(**changed), events.append, FreeRun())
+    assert events == []
+
+
+def test_missing_data_is_said_before_any_event(tmp_path, monkeypatch):
+    monkeypatch.setattr("urllib.request.urlopen", lambda *a, **k: (_ for _ in ()).throw(OSError("offline")))
+    events = []
+    with pytest.raises(DataUnavailable, match="cifar10 is not here.*DPVIZ_DATA"):
+        run(RunSettings(data="cifar10", data_folder=str(tmp_path)), events.append, FreeRun())
+    assert events == []
+
+
+def test_parameters_are_saved_and_started_from(tmp_path):
+    path = tmp_path / "deep" / "weights.pt"
+    summary, _ = recorded(SMALL, weights_to=path)
+    assert summary["weights"] == str(path)
+    assert stored_parameters(path)["parameters"].shape == (22,)
+    _, events = recorded(SMALL.with_(start_from=str(path), steps=1))
+    assert of_kind(events, "evaluation")[0]["test_accuracy"] == summary["test_accuracy"]
+    with pytest.raises(ValueError, match="22.*another model|of this model, found 22"):
+        run(SMALL.with_(model="mlp", start_from=str(path)), print, FreeRun())
+
+
+def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(session_module.os, "replace", full)
+    summary, _ = recorded(SMALL, weights_to=tmp_path / "weights.pt")
+    assert summary["state"] == "done"
+    assert summary["weights"] is None
+    assert "No space left" in summary["text"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_adaptive_budget_uses_few_orders():
+    """Sharing δ out over hundreds of orders would cost more than finer orders gain."""
+    assert budget_filter(SMALL.with_(policy="adaptive_noise", filter_epsilon=2.0)).accountant.orders.size == len(
+        PAPER_ORDERS
+    )

@@ -1,0 +1,259 @@
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dpviz.training.flat import flatten, flatten_parameters
+from dpviz.training.methods import METHODS
+from dpviz.training.per_example import PerExample
+from dpviz.training.plan import learning_rate
+from dpviz.training.record import clip_factors
+from dpviz.training.sampling import Batch, Batches, loss_per_example
+from dpviz.training.settings import RunSettings
+
+EXAMPLES, EXPECTED, BOUND = 500, 20, 0.3
+
+
+def make_network(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+
+
+def make(name, network=None, seed=9, device="cpu", **changed):
+    settings = RunSettings(
+        **{
+            "method": name, "max_grad_norm": BOUND, "noise_multiplier": 1.3, "batch_size": EXPECTED, "steps": 10,
+            "learning_rate": 0.05,
+        } | changed
+    )  # fmt: skip
+    network = make_network().to(device) if network is None else network
+    parameters = flatten_parameters(network)
+    method = METHODS[name](
+        PerExample(network, loss_per_example),
+        settings,
+        examples=EXAMPLES,
+        noise=torch.Generator(device=device).manual_seed(seed),
+    )
+    return method, method.init(parameters), network
+
+
+def make_batch(size=24, seed=1):
+    draw = torch.Generator().manual_seed(seed)
+    x, y = torch.randn(size, 6, generator=draw), torch.randint(0, 3, (size,), generator=draw)
+    return Batch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
+
+
+def clipped_by_hand(network, batch):
+    rows = []
+    for x, y in zip(batch.x, batch.y, strict=True):
+        loss = F.cross_entropy(network(x[None]), y[None])
+        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]))
+    rows = torch.stack(rows)
+    return (clip_factors(rows.norm(dim=1), BOUND)[:, None] * rows).sum(0)
+
+
+def noise_by_hand(count, seed=9):
+    draw = torch.Generator().manual_seed(seed)
+    sizes = sum(p.numel() for p in make_network().parameters())
+    return [torch.randn(sizes, generator=draw) for _ in range(count)]
+
+
+def test_the_network_reads_the_vector():
+    network = make_network()
+    x = torch.randn(3, 6)
+    before = network(x)
+    vector = flatten_parameters(network)
+    torch.testing.assert_close(network(x), before)
+    vector.zero_()
+    assert (network(x) == 0.0).all()
+    assert vector.numel() == 6 * 5 + 5 + 5 * 3 + 3
+
+
+def test_two_steps_of_dp_sgd_by_hand():
+    method, state, network = make("dp_sgd", momentum=0.8, learning_rate_end=0.5)
+    reference, momentum = make_network(), 0.0
+    vector = flatten_parameters(reference)
+    for step, noise in enumerate(noise_by_hand(2), start=1):
+        batch = make_batch(seed=step)
+        total = clipped_by_hand(reference, batch)
+        momentum = 0.8 * momentum + (total + 1.3 * BOUND * noise) / EXPECTED
+        vector -= learning_rate(method.settings, step) * momentum
+        state, info = method.step(state, batch)
+        assert (info.mechanism.noise_multiplier, info.mechanism.sample_rate) == (1.3, EXPECTED / EXAMPLES)
+        assert (info.batch_size, info.expected, state.step) == (24, 20.0, step)
+        torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dp_sgld", "dp_sghmc"])
+def test_two_langevin_steps_by_hand(name):
+    prior, friction = 0.7, 0.2
+    method, state, network = make(name, prior_std=prior, friction=friction, step_exponent=1 / 3, learning_rate=0.2)
+    reference, momentum = make_network(), 0.0
+    vector = flatten_parameters(reference)
+    for step, noise in enumerate(noise_by_hand(2), start=1):
+        batch, size = make_batch(seed=step), 0.2 * step ** (-1 / 3)
+        drift = size * (vector / prior**2 / EXAMPLES + clipped_by_hand(reference, batch) / EXPECTED)
+        if name == "dp_sgld":
+            vector += -drift + (size / EXAMPLES) ** 0.5 * noise
+        else:
+            momentum = (1 - friction) * momentum - drift + (2 * friction * size / EXAMPLES) ** 0.5 * noise
+            vector += momentum
+        state, info = method.step(state, batch)
+        scale = 2 * friction if name == "dp_sghmc" else 1.0
+        expected = EXPECTED * (scale / (size * EXAMPLES)) ** 0.5 / BOUND
+        assert info.mechanism.noise_multiplier == pytest.approx(expected, rel=1e-12)
+        torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "make_reference"),
+    [
+        ("sgd", lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
+        ("adam", lambda p: torch.optim.Adam(p, lr=0.05)),
+    ],
+)
+def test_plain_training_is_pytorch_s_own(optimiser, make_reference):
+    method, state, network = make("sgd", optimiser=optimiser, learning_rate_end=1.0)
+    reference = make_network()
+    optimise = make_reference(reference.parameters())
+    for step in range(5):
+        batch = make_batch(seed=step)
+        state, info = method.step(state, batch)
+        optimise.zero_grad()
+        (F.cross_entropy(reference(batch.x), batch.y, reduction="sum") / EXPECTED).backward()
+        optimise.step()
+        assert info.mechanism is None
+    torch.testing.assert_close(
+        flatten(list(network.parameters())), flatten(list(reference.parameters())).detach(), atol=1e-6, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_private_descent_with_hardly_any_noise_is_plain_descent(optimiser):
+    changed = {"optimiser": optimiser, "max_grad_norm": 1e3}
+    private, private_state, network = make("dp_sgd", noise_multiplier=1e-9, **changed)
+    plain, plain_state, reference = make("sgd", **changed)
+    for step in range(4):
+        private_state, _ = private.step(private_state, make_batch(seed=step))
+        plain_state, _ = plain.step(plain_state, make_batch(seed=step))
+    torch.testing.assert_close(
+        flatten(list(network.parameters())), flatten(list(reference.parameters())), atol=1e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_empty_batch_is_a_real_step(name):
+    method, state, _ = make(name, momentum=0.0, learning_rate_end=1.0, step_exponent=0.0)
+    before = state.parameters.clone()
+    empty = Batch(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), 0, float(EXPECTED), EXPECTED / EXAMPLES)
+    state, info = method.step(state, empty)
+    assert (state.step, info.batch_size, info.losses.numel()) == (1, 0, 0)
+    moved = state.parameters - before
+    if name == "sgd":
+        assert (moved == 0.0).all()
+        return
+    # Nothing but the noise, as large as the reported mechanism says.
+    noise = noise_by_hand(1)[0]
+    torch.testing.assert_close(
+        moved.abs(), (noise * info.mechanism.noise_multiplier * BOUND * 0.05 / EXPECTED).abs(), atol=1e-7, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", ["dp_sgd", "dp_sgld", "dp_sghmc"])
+def test_an_example_that_is_not_a_number_counts_as_nothing(name):
+    batch = make_batch()
+    x = batch.x.clone()
+    x[3, 2] = float("nan")
+    x[7, 0] = float("inf")
+    good = torch.ones(24, dtype=torch.bool)
+    good[[3, 7]] = False
+    method, state, network = make(name)
+    state, info = method.step(state, batch._replace(x=x))
+    other, other_state, reference = make(name)
+    other.step(other_state, batch._replace(x=batch.x[good], y=batch.y[good], size=22))
+    torch.testing.assert_close(flatten(list(network.parameters())), flatten(list(reference.parameters())))
+    assert int((~torch.isfinite(info.norms)).sum()) == 2
+
+
+def test_pairs_are_the_distances_of_clipped_gradients():
+    method, state, network = make("dp_sgd", bayesian=True, pairs=5)
+    batch = make_batch()
+    by_hand = []
+    for i in range(5):
+        one, two = (clipped_by_hand(network, batch._replace(x=batch.x[k : k + 1], y=batch.y[k : k + 1]))
+                    for k in (2 * i, 2 * i + 1))  # fmt: skip
+        by_hand.append(float((one - two).norm()))
+    state, info = method.step(state, batch)
+    np.testing.assert_allclose(info.distances.numpy(), by_hand, rtol=1e-4)
+    _, info = method.step(state, make_batch(size=7))
+    assert info.distances.shape == (3,)
+    _, info = method.step(state, make_batch(size=1))
+    assert info.distances is None
+
+
+@pytest.mark.parametrize("name", ["dp_sgd", "dp_sgld", "dp_sghmc"])
+def test_watching_tells_how_much_noise_came(name):
+    method, state, network = make(name)
+    batch = make_batch()
+    total = clipped_by_hand(network, batch)
+    method.watch = True
+    state, info = method.step(state, batch)
+    assert float(info.signal) == pytest.approx(float(total.norm()), rel=1e-4)
+    noise = float(noise_by_hand(1)[0].norm()) * info.mechanism.noise_multiplier * BOUND
+    assert float(info.noise) == pytest.approx(noise, rel=1e-4)
+    method.watch = False
+    assert method.step(state, batch)[1].noise is None
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_seed_decides_everything(name):
+    ends = []
+    for seed in (4, 4, 5):
+        method, state, _ = make(name, seed=seed)
+        draw = torch.Generator().manual_seed(0)
+        x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
+        batches = Batches(x, y, np.random.default_rng(seed))
+        for _ in range(3):
+            state, _ = method.step(state, batches.draw(EXPECTED))
+        ends.append(state.parameters.clone())
+    assert torch.equal(ends[0], ends[1])
+    assert not torch.equal(ends[0], ends[2])
+
+
+def test_padded_batches_take_the_same_step():
+    """What an accelerator does, on the CPU."""
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
+    ends = []
+    for pad in (False, True):
+        method, state, _ = make("dp_sgd", bayesian=True, pairs=4)
+        batches = Batches(x, y, np.random.default_rng(8), pad=pad)
+        for _ in range(5):
+            state, info = method.step(state, batches.draw(EXPECTED))
+        ends.append((state.parameters.clone(), info.distances))
+    torch.testing.assert_close(ends[0], ends[1], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", METHODS)
+def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
+    ends = []
+    for device in ("cpu", "cuda"):
+        # No noise to speak of: the two devices draw different numbers.
+        method, state, _ = make(name, device=device, noise_multiplier=1e-9, learning_rate=1e-3, friction=1e-9)
+        batches = Batches(x.to(device), y.to(device), np.random.default_rng(8))
+        for step in range(4):
+            batch = batches.draw(EXPECTED)
+            if device == "cuda" and step > 1:
+                torch.cuda.set_sync_debug_mode("error")
+            try:
+                state, _ = method.step(state, batch)
+            finally:
+                if device == "cuda":
+                    torch.cuda.set_sync_debug_mode("default")
+        ends.append(state.parameters.cpu().clone())
+    tolerance = 1e-4 if name in ("dp_sgd", "sgd", "dp_sghmc") else 0.1
+    torch.testing.assert_close(ends[0], ends[1], atol=tolerance, rtol=1e-3)
