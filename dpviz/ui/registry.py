@@ -12,10 +12,10 @@ from dpviz.ui.budget.presets import PRESETS as BUDGET_PRESETS
 from dpviz.ui.compose import settings as compose
 from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
-from dpviz.ui.noise import settings as noise
-from dpviz.ui.noise.presets import PRESETS as NOISE_PRESETS
 from dpviz.ui.langevin import settings as langevin
 from dpviz.ui.langevin.presets import PRESETS as LANGEVIN_PRESETS
+from dpviz.ui.noise import settings as noise
+from dpviz.ui.noise.presets import PRESETS as NOISE_PRESETS
 from dpviz.ui.orders import settings as orders
 from dpviz.ui.orders.presets import PRESETS as ORDERS_PRESETS
 from dpviz.ui.presets import Preset

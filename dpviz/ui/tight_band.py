@@ -68,9 +68,7 @@ def along_steps(sigma: float, rate: float, steps: int, delta: float, *, log: boo
         reasons.append(found.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
-        reasons.append(
-            f"Not computed from step {first} on, where ε passes 500: no promise is left to sharpen."
-        )
+        reasons.append(f"Not computed from step {first} on, where ε passes 500: no promise is left to sharpen.")
     return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 
