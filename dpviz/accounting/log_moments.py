@@ -31,8 +31,8 @@ _LARGEST_SUMMED_ORDER = 256
 # Relative weight e^-45 of what the quadrature leaves out at each end of its range.
 _NATS_LEFT_OUT = 45.0
 _SCAN_POINTS = 32
-# Below, what sampling adds, α ln q, is lost beside α(α − 1)/(2σ²) > 10^11·α(α − 1), which bounds it from above.
-_LEAST_NOISE = 1e-6
+# Below, what sampling adds, α ln q, is lost beside α(α − 1)/(2σ²) ≥ 5·10^9·α(α − 1), which bounds it from above.
+_LEAST_NOISE = 1e-5
 _NODES_AT_ONCE = 1_000_000
 
 
@@ -54,7 +54,7 @@ def log_moment(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orde
         orders: α > 1, whole or not.
 
     Returns:
-        Array of the broadcast shape; 0 where q = 0, α(α − 1)/(2σ²) where q = 1 and, as an upper bound, where σ < 1e-6.
+        Array of the broadcast shape; 0 where q = 0, α(α − 1)/(2σ²) where q = 1 and, as an upper bound, where σ < 1e-5.
     """
     sigma = _validate.noise_multiplier(noise_multiplier)
     rate = _validate.sample_rate(sample_rate)

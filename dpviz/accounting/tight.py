@@ -53,6 +53,7 @@ Array = npt.NDArray[np.float64]
 Mechanisms = Sequence[SampledGaussian]
 
 LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
+LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
 LARGEST_EPSILON = 50.0  # the width is promised up to here
 ATTEMPTS = 4  # finer grids tried where the first one is not good enough
 FALLBACK_ORDERS = 1.0 + 2.0 ** np.arange(-6.0, 14.0, 0.25)
@@ -154,6 +155,8 @@ def _epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -
         return 0.0, 0.0
     if all(m.sample_rate == 1.0 for m in mechanisms):
         return gaussian_epsilon(_one_gaussian(mechanisms, counts), delta)
+    if min(m.noise_multiplier for m in mechanisms) < LEAST_NOISE:
+        return 0.0, float(to_bound(_divergence(mechanisms, counts), FALLBACK_ORDERS, delta, "improved").epsilon)
     if counts.sum() == 1.0:
         return single_step_epsilon(mechanisms[0], delta)
     if sum(t * float(single_step_delta(m, 0.0)) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
@@ -279,6 +282,9 @@ def _delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tupl
     if all(m.sample_rate == 1.0 for m in active):
         exact = math.exp(float(gaussian_log_delta(_one_gaussian(active, counts), epsilon)))
         return exact * (1 - 1e-9), min(exact * (1 + 1e-9), 1.0)
+    if min(m.noise_multiplier for m in active) < LEAST_NOISE:
+        bound = float(to_delta(_divergence(active, counts), FALLBACK_ORDERS, epsilon, "improved"))
+        return 0.0, min(bound, 1.0)
     if counts.sum() == 1.0:
         exact = float(single_step_delta(active[0], epsilon))
         slack = rounding_of_delta(active[0], exact)

@@ -89,3 +89,12 @@ def test_delta_and_epsilon_are_one_curve() -> None:
         epsilon = float(UPPER.evaluate(**setting, delta=target).epsilon)
         assert float(LOWER.delta(**setting, epsilon=epsilon)) <= target
         assert float(UPPER.delta(**setting, epsilon=epsilon)) == pytest.approx(target, rel=0.05)
+
+
+@pytest.mark.parametrize("sigma", [1e-200, 1e-6, 1e-3, 1e-2, 1e6])
+def test_extreme_noise_gives_an_interval_without_warnings(sigma: float) -> None:
+    found = tight_epsilon(SampledGaussian(sigma, 0.1), [1, 10], 1e-5)
+    assert (found.lower <= found.upper).all()
+    assert (found.upper > 1e3).all() if sigma < 0.01 else np.isfinite(found.upper).all()
+    delta = float(UPPER.delta(noise_multiplier=sigma, sample_rate=0.1, steps=10, epsilon=1.0))
+    assert 0.0 <= delta <= 1.0
