@@ -164,3 +164,11 @@ def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
     if found.size == 0:
         raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
     return found
+
+
+def losses(value: Any, name: str = "losses") -> Array:
+    """Losses of examples: one dimension, inf allowed, NaN refused."""
+    found = _numbers(name, value, "a list of losses")
+    if found.ndim != 1:
+        raise ValueError(f"Expected {name} as a list of numbers, found shape {found.shape}.")
+    return found

@@ -1,0 +1,222 @@
+"""Does a trained model give its training data away? Two measurements, from plain arrays.
+
+`compare_distances` holds the gradient distances of training examples against those of test examples (Triastcyn &
+Faltings 2020, §5.2 and Fig. 2). `threshold_attack` guesses membership from the loss alone (Yeom, Giacomelli,
+Fredrikson, Jha 2018, §3.1) and tells how often it is right.
+
+Neither is a guarantee: a test that can not tell two samples apart, or an attack that fails, proves nothing about other
+attacks. Bounds on every attack are in `dpviz.accounting.attack`.
+
+>>> rng = np.random.default_rng(0)
+>>> attack = threshold_attack(rng.exponential(1.0, 1000), rng.exponential(1.0, 1000), random=np.random.default_rng(1))
+>>> attack.low < 0.5 < attack.high
+True
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from dpviz import _validate
+
+Array = npt.NDArray[np.float64]
+
+CONFIDENCE = 0.95
+CENTERS = ("median", "mean")
+
+
+class Comparison(NamedTuple):
+    """Distances of training and of test examples, side by side.
+
+    Attributes:
+        train_mean, test_mean: Sample means.
+        train_std, test_std: Sample standard deviations, divisor m − 1.
+        difference: train_mean − test_mean.
+        low, high: Welch's confidence interval for the difference of the true means.
+        welch_t, welch_df, welch_p: Statistic, degrees of freedom and two-sided p-value of Welch's t-test of equal
+            means; NaN where all distances of both samples are alike.
+        levene_w, levene_p: Statistic and p-value of Levene's test of equal variances; NaN as above.
+    """
+
+    train_mean: float
+    test_mean: float
+    train_std: float
+    test_std: float
+    difference: float
+    low: float
+    high: float
+    welch_t: float
+    welch_df: float
+    welch_p: float
+    levene_w: float
+    levene_p: float
+
+
+def compare_distances(
+    train: npt.ArrayLike, test: npt.ArrayLike, *, confidence: float = CONFIDENCE, center: str = "median"
+) -> Comparison:
+    """Are distances between training examples distributed as those between test examples?
+
+    The tests assume independent distances: disjoint pairs of examples.
+
+    Args:
+        train, test: Distances of pairs, shapes (m,) and (n,), each at least 3, finite, >= 0.
+        confidence: Of the interval, in (0, 1).
+        center: What deviations are taken from in Levene's test: "median" (Brown & Forsythe 1974, which holds its level
+            for skewed distances too) or "mean" (Levene 1960).
+
+    Raises:
+        ValueError: for arrays that are none of this.
+    """
+    first, second = _at_least(_validate.distances(train, "train"), 3), _at_least(_validate.distances(test, "test"), 3)
+    share = _validate.scalar("confidence", _validate.open_probability("confidence", confidence))
+    middle = _validate.choice("center", center, CENTERS)
+    means, spreads = (first.mean(), second.mean()), (first.std(ddof=1), second.std(ddof=1))
+    difference = float(means[0] - means[1])
+    shared = {
+        "train_mean": float(means[0]),
+        "test_mean": float(means[1]),
+        "train_std": float(spreads[0]),
+        "test_std": float(spreads[1]),
+        "difference": difference,
+    }
+    if np.ptp(first) == 0.0 and np.ptp(second) == 0.0:
+        nothing = dict.fromkeys(("welch_t", "welch_df", "welch_p", "levene_w", "levene_p"), math.nan)
+        return Comparison(**shared, low=difference, high=difference, **nothing)
+    welch = stats.ttest_ind(first, second, equal_var=False)
+    interval = welch.confidence_interval(share)
+    levene_w, levene_p = _levene(first, second, middle)
+    return Comparison(
+        **shared,
+        low=float(interval.low),
+        high=float(interval.high),
+        welch_t=float(welch.statistic),
+        welch_df=float(welch.df),
+        welch_p=float(welch.pvalue),
+        levene_w=levene_w,
+        levene_p=levene_p,
+    )
+
+
+def _levene(first: Array, second: Array, center: str) -> tuple[float, float]:
+    with np.errstate(divide="ignore", invalid="ignore"):  # deviations that are all alike on both sides: 0/0 or x/0
+        found = stats.levene(first, second, center="mean" if center == "mean" else "median")
+    return float(found.statistic), float(found.pvalue)
+
+
+class Attack(NamedTuple):
+    """A loss-threshold attack as it was measured, at even odds of member and non-member.
+
+    Attributes:
+        threshold: Whoever has a loss at or below it is called a member; ±inf for "nobody" or "everybody".
+        accuracy: Share of right guesses among examples that did not choose the threshold.
+        low, high: Clopper–Pearson interval for it.
+        hit_rate: Share of members called members, among those examples.
+        false_alarm_rate: Share of non-members called members.
+        chosen_accuracy: Accuracy on the examples that chose the threshold: optimistic, for comparison only.
+        right, guesses: Right guesses and all guesses behind `accuracy`.
+    """
+
+    threshold: float
+    accuracy: float
+    low: float
+    high: float
+    hit_rate: float
+    false_alarm_rate: float
+    chosen_accuracy: float
+    right: int
+    guesses: int
+
+
+def threshold_attack(
+    train_losses: npt.ArrayLike,
+    test_losses: npt.ArrayLike,
+    *,
+    random: np.random.Generator,
+    confidence: float = CONFIDENCE,
+) -> Attack:
+    """Guess membership from the loss: members are those whose loss is low (Yeom et al. 2018, §3.1).
+
+    Half of the members and half of the non-members, drawn at random, choose the threshold that is right most often;
+    the other half measures how often that threshold is right, so that choosing does not flatter it.
+
+    Args:
+        train_losses: Losses of members, shape (m,), m >= 4; inf allowed.
+        test_losses: Losses of as many non-members, drawn like the members, shape (m,).
+        random: Decides the halves.
+        confidence: Of the interval, in (0, 1).
+
+    Raises:
+        ValueError: for other shapes, unequal numbers, or NaN.
+    """
+    members, others = _losses("train_losses", train_losses), _losses("test_losses", test_losses)
+    if members.size != others.size:
+        raise ValueError(
+            f"Expected as many train_losses as test_losses, found {members.size} and {others.size}: "
+            "leave out some, drawn at random, for even odds."
+        )
+    share = _validate.scalar("confidence", _validate.open_probability("confidence", confidence))
+    members, others = random.permutation(members), random.permutation(others)
+    half = members.size // 2
+    threshold, chosen = best_threshold(members[:half], others[:half])
+    hits = int((members[half:] <= threshold).sum())
+    alarms = int((others[half:] <= threshold).sum())
+    tried = members.size - half
+    right = hits + tried - alarms
+    low, high = clopper_pearson(right, 2 * tried, confidence=share)
+    return Attack(
+        threshold=threshold,
+        accuracy=right / (2 * tried),
+        low=low,
+        high=high,
+        hit_rate=hits / tried,
+        false_alarm_rate=alarms / tried,
+        chosen_accuracy=chosen,
+        right=right,
+        guesses=2 * tried,
+    )
+
+
+def best_threshold(members: Array, others: Array) -> tuple[float, float]:
+    """The threshold with most right guesses, and their share; m members and m others.
+
+    Tried: below all losses ("nobody is a member"), and at every loss. Of equally good ones the lowest.
+    """
+    values, counts = np.unique(np.concatenate([members, others]), return_inverse=True)
+    gain = np.bincount(counts, weights=np.repeat([1.0, -1.0], [members.size, others.size]), minlength=values.size)
+    right = others.size + np.concatenate([[0.0], np.cumsum(gain)])
+    best = int(right.argmax())
+    threshold = -math.inf if best == 0 else float(values[best - 1])
+    return threshold, float(right[best] / (members.size + others.size))
+
+
+def clopper_pearson(right: int, guesses: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Confidence interval of a probability after `right` successes in `guesses` trials (Clopper & Pearson 1934).
+
+    It also covers the mean probability of independent trials that are not equally likely to succeed, as guesses about
+    members and about non-members are (Hoeffding 1956: their sum spreads less than the binomial).
+    """
+    n = int(_validate.scalar("guesses", _validate.steps(guesses, "guesses", 1)))
+    k = int(_validate.scalar("right", _validate.steps(right, "right")))
+    if k > n:
+        raise ValueError(f"Expected right={k} <= guesses={n}.")
+    tail = 0.5 * (1.0 - _validate.scalar("confidence", _validate.open_probability("confidence", confidence)))
+    low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k, n - k + 1))
+    high = 1.0 if k == n else float(stats.beta.isf(tail, k + 1, n - k))
+    return low, high
+
+
+def _losses(name: str, value: Any) -> Array:
+    found = _validate.losses(value, name)
+    return _at_least(found, 4, name)
+
+
+def _at_least(found: Array, least: int, name: str = "distances") -> Array:
+    if found.size < least:
+        raise ValueError(f"Expected {name} with at least {least} numbers, found {found.size}.")
+    return found
