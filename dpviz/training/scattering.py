@@ -99,8 +99,8 @@ def scatter(images: Tensor) -> Tensor:
             f"Expected grey images (n, 1, s, s) with s a multiple of {_STRIDE}, found {tuple(images.shape)}."
         )
     filters = _Filters(side + 2 * _STRIDE)
-    parts = [_scatter_block(part, filters) for part in torch.split(images, _BLOCK)]
-    return torch.cat(parts) if parts else images.new_zeros(0, CHANNELS, side // _STRIDE, side // _STRIDE)
+    empty = images.new_zeros(0, CHANNELS, side // _STRIDE, side // _STRIDE)
+    return torch.cat([empty, *(_scatter_block(part, filters) for part in torch.split(images, _BLOCK) if len(part))])
 
 
 def _scatter_block(images: Tensor, filters: _Filters) -> Tensor:
@@ -120,9 +120,10 @@ def features(images: Tensor) -> Tensor:
     stored = _read(path, images.shape[0])
     if stored is not None:
         return stored
-    found = F.group_norm(scatter(images), _GROUPS).flatten(1)
+    # Rounded as on disk, so that a run from kept features is the run from fresh ones.
+    found = F.group_norm(scatter(images), _GROUPS).flatten(1).half()
     _write(path, found)
-    return found
+    return found.float()
 
 
 def _cache_path(images: Tensor) -> Path:
@@ -148,7 +149,7 @@ def _write(path: Path, found: Tensor) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npy", delete=False) as partial:
             try:
-                np.save(partial, found.half().numpy(), allow_pickle=False)
+                np.save(partial, found.numpy(), allow_pickle=False)
                 partial.close()
                 os.replace(partial.name, path)
             except OSError:

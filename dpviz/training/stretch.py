@@ -91,8 +91,8 @@ class Stretch:
     def _histogram(self, step: int, info: Info) -> dict[str, Any]:
         assert info.norms is not None
         norms = info.norms[: info.batch_size]
+        norms = norms[torch.isfinite(norms)].cpu()
         scaled = (norms / self._bound).clamp(min=1e-30).log10().clamp(-_DECADES, _DECADES)
-        scaled = scaled[torch.isfinite(scaled)].cpu()
         edges = torch.linspace(-_DECADES, _DECADES, _BINS + 1, dtype=torch.float64)
         counts = torch.histc(scaled, bins=_BINS, min=-_DECADES, max=_DECADES)
         return {

@@ -1,0 +1,195 @@
+"""Gradient distances and losses of a trained network on examples that it was trained on, and on examples it was not.
+
+    >>> found = leakage_of_run(settings, weights="weights/run.pt", examples=2000, seed=0)
+    >>> compare_distances(found.train_distances, found.test_distances).welch_p
+    >>> threshold_attack(found.train_losses, found.test_losses, random=np.random.default_rng(0)).accuracy
+
+What is measured here is measured on the training data itself, without noise: no ε covers it. The statistics are in
+`dpviz.gradients.leakage`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from dpviz import _validate
+from dpviz.training import measured
+from dpviz.training.catalogue import TrainingData, load
+from dpviz.training.flat import flatten_parameters
+from dpviz.training.measured import single_thread
+from dpviz.training.models import MODELS
+from dpviz.training.networks import NETWORKS, build, prepared
+from dpviz.training.per_example import PerExample
+from dpviz.training.sampling import loss_per_example
+from dpviz.training.session import stored_parameters
+from dpviz.training.settings import RunSettings
+
+Array = npt.NDArray[np.float64]
+Tensor = torch.Tensor
+
+LEAST_EXAMPLES = 8
+SMALL_DATA = "mnist-10k"  # what `measured` trains its networks on
+
+# First words of the seeds, so that members and non-members are drawn independently.
+_MEMBERS, _OTHERS = 11, 12
+
+
+@dataclass(frozen=True, eq=False)
+class Leakage:
+    """What was measured; arrays are shared and not to be written into.
+
+    Attributes:
+        train_distances, test_distances: ‖g − g′‖ of disjoint pairs, not clipped; one for each pair of which both
+            gradients are finite, shapes (≤ examples / 2,).
+        train_losses, test_losses: Cross-entropy of each example, shapes (examples,); inf where it is not finite.
+        examples: How many of each were looked at: what was asked for, or as many as the smaller set has.
+        left_out: Pairs without a distance, because a gradient is not finite.
+        train_accuracy, test_accuracy: Share of right predictions on these examples.
+        description: The network, its training and its data, in words.
+    """
+
+    train_distances: Array
+    test_distances: Array
+    train_losses: Array
+    test_losses: Array
+    examples: int
+    left_out: int
+    train_accuracy: float
+    test_accuracy: float
+    description: str
+
+
+def leakage_of_run(
+    settings: RunSettings | dict[str, Any], *, weights: str | Path, examples: int = 2_000, seed: int = 0
+) -> Leakage:
+    """Of the network that a run left behind, on the data it was trained on.
+
+    Args:
+        settings: The run's, as `RunSettings` or as its record holds them.
+        weights: File that the run saved its parameters to.
+        examples: How many training and how many test examples, even, >= `LEAST_EXAMPLES`.
+        seed: Decides which, and how they are paired.
+
+    Raises:
+        ValueError: if the file does not hold the parameters of this network.
+        DataUnavailable: if the data is no longer here.
+    """
+    asked = settings if isinstance(settings, RunSettings) else RunSettings.from_json(settings)
+    stored = stored_parameters(weights)
+    for name in ("model", "data"):
+        if stored.get(name) != getattr(asked, name):
+            raise ValueError(
+                f"Expected {weights} to hold a network of {name}={getattr(asked, name)!r}, found {stored.get(name)!r}."
+            )
+    data = load(asked.data, asked.data_folder)
+    chosen = _prepared(asked.model, _chosen(data, examples, seed))
+    with single_thread():
+        network = build(asked.model, chosen, seed=0)
+        parameters = flatten_parameters(network)
+        if stored["parameters"].numel() != parameters.numel():
+            raise ValueError(
+                f"Expected {weights} to hold {parameters.numel()} parameters, found {stored['parameters'].numel()}."
+            )
+        parameters.copy_(stored["parameters"])
+        return _measured(network, chosen, f"{NETWORKS[asked.model].title} on {data.title}")
+
+
+def leakage_of_small_network(
+    model: str = "mlp", *, training_step: int = 1_000, examples: int = 2_000, seed: int = 0
+) -> Leakage:
+    """Of a small network trained here without clipping or noise on the shipped digits (`measured`).
+
+    Args:
+        model: A name of `models.MODELS`.
+        training_step: Steps of plain SGD before the measurement; few see only a part of the digits, thousands fit them
+            all.
+        examples, seed: As in `leakage_of_run`; the seed also decides the network's start and its batches.
+
+    Raises:
+        ValueError: for an unknown model or a step that is not whole, or beyond `measured.LAST_STEP`.
+    """
+    _validate.choice("model", model, tuple(MODELS))
+    step = measured._whole("training_step", training_step, 0, measured.LAST_STEP)
+    start = measured._whole("seed", seed, 0, 2**63 - 1)
+    chosen = _chosen(load(SMALL_DATA), examples, start)
+    with single_thread():
+        network = measured._network_at(model, step, start, measured.BATCH_SIZE, measured.LEARNING_RATE)
+        words = f"{MODELS[model].title} on {chosen.title} after {step:,} plain training steps"
+        return _measured(network, chosen, words)
+
+
+def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
+    """As many training as test examples, drawn uniformly without replacement."""
+    asked = int(_validate.scalar("examples", _validate.steps(examples, "examples", LEAST_EXAMPLES)))
+    if asked % 2:
+        raise ValueError(f"Expected examples={asked} to be even, to make up pairs.")
+    size = min(asked, len(data.train_y), len(data.test_y))
+    size -= size % 2
+
+    def draw(word: int, y: Tensor) -> Tensor:
+        return torch.from_numpy(np.random.default_rng([word, seed]).choice(len(y), size, replace=False))
+
+    members, others = draw(_MEMBERS, data.train_y), draw(_OTHERS, data.test_y)
+    return data._replace(
+        train_x=data.train_x[members],
+        train_y=data.train_y[members],
+        test_x=data.test_x[others],
+        test_y=data.test_y[others],
+    )
+
+
+def _prepared(model: str, data: TrainingData) -> TrainingData:
+    with single_thread():
+        return prepared(model, data)
+
+
+def _measured(network: nn.Module, data: TrainingData, words: str) -> Leakage:
+    network.eval()
+    engine = PerExample(network, loss_per_example)
+    train = _of(engine, data.train_x, data.train_y)
+    test = _of(engine, data.test_x, data.test_y)
+    for array in (train.distances, train.losses, test.distances, test.losses):
+        array.setflags(write=False)
+    return Leakage(
+        train_distances=train.distances,
+        test_distances=test.distances,
+        train_losses=train.losses,
+        test_losses=test.losses,
+        examples=train.losses.size,
+        left_out=train.left_out + test.left_out,
+        train_accuracy=train.accuracy,
+        test_accuracy=test.accuracy,
+        description=words,
+    )
+
+
+@dataclass(frozen=True)
+class _Side:
+    distances: Array
+    losses: Array
+    left_out: int
+    accuracy: float
+
+
+def _of(engine: PerExample, x: Tensor, y: Tensor) -> _Side:
+    distances, losses, right = [], [], 0
+    # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
+    for part_x, part_y in zip(torch.split(x, engine.chunk_size), torch.split(y, engine.chunk_size), strict=True):
+        record = engine.gradients(part_x, part_y)
+        first = torch.arange(0, len(part_y), 2)
+        apart = record.pair_distances(first, first + 1)
+        finite = torch.isfinite(record.norms)
+        distances.append(torch.where(finite[first] & finite[first + 1], apart, torch.nan))
+        losses.append(record.losses.double())
+        right += int((record.outputs.argmax(1) == part_y).sum())
+    found = torch.cat(distances).numpy()
+    loss = torch.nan_to_num(torch.cat(losses), nan=torch.inf, posinf=torch.inf).numpy()
+    kept = np.isfinite(found)
+    return _Side(found[kept], loss, int((~kept).sum()), right / len(y))

@@ -1,0 +1,85 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpviz
+from dpviz.accounting.filter import BudgetExceeded
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training.accounting import LiveAccounts, budget_filter, decoded, encoded, recompute
+from dpviz.training.settings import RunSettings
+
+STEP = SampledGaussian(2.0, 0.1)
+
+
+def test_live_accounts_read_what_the_facade_says():
+    accounts = LiveAccounts(RunSettings(), examples=10_000)
+    for _ in range(30):
+        accounts.step(STEP, None)
+    for name, value in accounts.epsilons().items():
+        expected = dpviz.epsilon(name, noise_multiplier=2.0, sample_rate=0.1, steps=30, delta=1e-5)
+        assert value == pytest.approx(expected, rel=1e-12)
+    assert accounts.runs == ((STEP, 30),)
+
+
+def test_a_count_is_charged_to_every_account():
+    accounts = LiveAccounts(RunSettings(bayesian=True), examples=10_000)
+    accounts.step(STEP, [0.05] * 20)
+    before = accounts.epsilons()
+    accounts.count(SampledGaussian(5.0, 1.0))
+    after = accounts.epsilons()
+    assert accounts.charges == 2
+    for name in ("moments", "renyi", "bayesian"):
+        assert after[name] > before[name]
+    assert after["odometer"] >= before["odometer"]  # a staircase
+
+
+def test_the_budget_refuses_and_records_nothing():
+    accounts = LiveAccounts(RunSettings(filter_epsilon=1.0), examples=10_000)
+    fits = 0
+    while accounts.allows(STEP):
+        accounts.reserve(STEP)
+        fits += 1
+    with pytest.raises(BudgetExceeded):
+        accounts.reserve(STEP)
+    read = [
+        dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=0.1, steps=n, delta=1e-5) for n in (fits, fits + 1)
+    ]
+    assert read[0] <= 1.0 < read[1]
+
+
+def test_without_a_budget_everything_is_allowed():
+    accounts = LiveAccounts(RunSettings(), examples=10_000)
+    assert accounts.allows(SampledGaussian(0.01, 1.0), 1000)
+    accounts.reserve(SampledGaussian(0.01, 1.0))
+    with pytest.raises(ValueError, match="filter_epsilon"):
+        budget_filter(RunSettings())
+
+
+def test_a_budget_under_adaptive_mechanisms_is_smaller():
+    """δ shared out over the orders leaves room for fewer steps."""
+    settings = RunSettings(filter_epsilon=3.0)
+    fixed, adaptive = (budget_filter(settings.with_(policy=policy)) for policy in ("fixed", "adaptive_noise"))
+    assert adaptive.union
+    assert not fixed.union
+    assert 0 < adaptive.remaining_steps(STEP) < fixed.remaining_steps(STEP)
+
+
+@given(st.lists(st.tuples(st.sampled_from([1.0, 1.1, 2.5]), st.sampled_from([0.1, 0.2, 1.0])), max_size=30))
+def test_encoded_mechanisms_come_back_in_order(values):
+    mechanisms = [SampledGaussian(*value) for value in values]
+    stored = encoded(mechanisms)
+    assert decoded(stored) == mechanisms
+    assert all(one[:2] != other[:2] for one, other in zip(stored, stored[1:], strict=False))
+
+
+def test_recompute_notices_a_changed_record():
+    settings = RunSettings(steps=3)
+    events = [
+        {"kind": "started", "settings": settings.to_json(), "examples": 10_000},
+        {"kind": "step", "first": 1, "mechanisms": [[2.0, 0.1, 3]], "distances": None},
+    ]
+    first = recompute(events)
+    assert [step for step, _ in first] == [1, 2, 3]
+    events[1]["mechanisms"] = [[2.0, 0.1, 2], [1.9, 0.1, 1]]
+    assert recompute(events)[1] == first[1]
+    assert recompute(events)[2][1]["renyi"] > first[2][1]["renyi"]

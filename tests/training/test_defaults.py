@@ -1,0 +1,60 @@
+import math
+
+import pytest
+
+import dpviz
+from dpviz.training.catalogue import DATA
+from dpviz.training.defaults import EXAMPLES, recommended
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.networks import NETWORKS
+from dpviz.training.settings import RunSettings
+
+
+@pytest.mark.parametrize("model", list(NETWORKS))
+@pytest.mark.parametrize("data", ["mnist-10k", "mnist", "adult", "abalone"])
+@pytest.mark.parametrize("target", [1.0, 3.0])
+def test_recommended_plans_cost_what_was_asked_for(data, model, target):
+    settings = recommended(data, model, target_epsilon=target)
+    settings.check(EXAMPLES[data])
+    assert (settings.data, settings.model) == (data, model)
+    cost = dpviz.epsilon(
+        "tight", noise_multiplier=settings.noise_multiplier, sample_rate=settings.sample_rate(EXAMPLES[data]),
+        steps=settings.steps, delta=settings.delta,
+    )  # fmt: skip
+    assert 0.999 * target < cost <= target
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="data='cifar'"):
+        recommended("cifar", "cnn", target_epsilon=1.0)
+    with pytest.raises(ValueError, match="model='vgg'"):
+        recommended("mnist", "vgg", target_epsilon=1.0)
+
+
+def test_the_settings_without_a_choice_cost_less_than_three():
+    settings = RunSettings()
+    cost = dpviz.epsilon(
+        "tight", noise_multiplier=settings.noise_multiplier, sample_rate=settings.batch_size / 10_000,
+        steps=settings.steps, delta=settings.delta,
+    )  # fmt: skip
+    assert cost <= 3.0
+
+
+def test_the_default_run_reaches_93_percent_at_epsilon_3():
+    """MNIST, 10,000 digits, the CNN of 26,010 parameters; about 20 s on one free core."""
+    events = []
+    summary = run(RunSettings(evaluation_every=50, histogram_every=0), events.append, FreeRun())
+    assert summary["state"] == "done"
+    assert summary["epsilon"]["tight"] <= 3.0
+    assert summary["test_accuracy"] >= 0.93
+    assert DATA["mnist-10k"].examples == events[0]["examples"]
+    losses = [loss for event in events if event["kind"] == "step" for loss in event["loss"]]
+    assert losses[0] == pytest.approx(math.log(10), abs=0.1)
+    assert losses[-1] < 0.5
+
+
+@pytest.mark.parametrize(("data", "model", "accuracy"), [("abalone", "mlp", 0.74), ("adult", "mlp", 0.83)])
+def test_small_tables_train_in_a_moment(data, model, accuracy):
+    summary = run(recommended(data, model, target_epsilon=3.0), lambda event: None, FreeRun())
+    assert summary["epsilon"]["tight"] <= 3.0
+    assert summary["test_accuracy"] >= accuracy

@@ -1,0 +1,146 @@
+import pytest
+import torch
+
+from dpviz.training import scattering
+from dpviz.training.catalogue import DATA, load
+from dpviz.training.models import parameter_count
+from dpviz.training.networks import NETWORKS, build, parameters, prepared, suits
+from dpviz.training.per_example import PerExample
+from dpviz.training.sampling import loss_per_example
+from dpviz.training.settings import MODEL_NAMES
+
+
+def test_names_agree():
+    assert tuple(NETWORKS) == MODEL_NAMES
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "expected"),
+    [
+        ("logistic", "mnist-10k", 7850),
+        ("mlp", "mnist-10k", 101_770),
+        ("cnn", "mnist-10k", 26_010),
+        ("cnn", "cifar10", 16 * 3 * 64 + 16 + 8224 + 32 * 32 * 25 + 32 + 330),
+        ("scattering", "mnist-10k", 3969 * 10 + 10),
+        ("bayesian-logistic", "abalone", 22),
+        ("logistic", "adult", 98),
+    ],
+)
+def test_parameter_counts(model, data, expected):
+    assert parameters(model, DATA[data]) == expected
+
+
+@pytest.mark.parametrize("data", list(DATA))
+@pytest.mark.parametrize("model", list(NETWORKS))
+def test_every_model_trains_on_fast_layers_or_says_why_not(model, data):
+    known = DATA[data]
+    if not NETWORKS[model].suits(known.shape):
+        with pytest.raises(ValueError, match=f"model='{model}' with {NETWORKS[model].wants}"):
+            suits(model, known)
+        return
+    shape = NETWORKS[model].transformed(known.shape)
+    network = build(model, known._replace(shape=shape), seed=0)
+    assert parameter_count(network) == parameters(model, known)
+    engine = PerExample(network, loss_per_example)
+    assert engine.fallback_layers == ()
+    x, y = torch.randn(3, *shape), torch.tensor([0, 1, 1])
+    found = engine.clipped(x, y, max_grad_norm=0.1)
+    assert found.outputs.shape == (3, known.classes)
+    assert torch.isfinite(found.norms).all()
+
+
+def test_the_residual_network_s_norms_are_autograd_s():
+    known = DATA["mnist-10k"]
+    network = build("resnet", known, seed=0)
+    x, y = torch.randn(4, 1, 28, 28), torch.tensor([0, 3, 9, 9])
+    norms = PerExample(network, loss_per_example).clipped(x, y, max_grad_norm=1.0).norms
+    for i in range(4):
+        loss = loss_per_example(network(x[i : i + 1]), y[i : i + 1]).sum()
+        gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))])
+        assert float(norms[i]) == pytest.approx(float(gradient.norm()), rel=1e-4)
+
+
+def test_the_seed_decides_the_start_and_nothing_else_moves():
+    torch.manual_seed(5)
+    before = torch.rand(1)
+    torch.manual_seed(5)
+    starts = [next(build("cnn", DATA["mnist-10k"], seed=seed).parameters()) for seed in (1, 1, 2)]
+    assert torch.equal(starts[0], starts[1])
+    assert not torch.equal(starts[0], starts[2])
+    assert torch.equal(torch.rand(1), before)
+
+
+def test_only_scattering_changes_the_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = load("mnist-10k")
+    assert prepared("cnn", data) is data
+    few = data._replace(train_x=data.train_x[:6], test_x=data.test_x[:4])
+    found = prepared("scattering", few)
+    assert found.train_x.shape == (6, 3969)
+    assert found.test_x.shape == (4, 3969)
+    assert len(list((tmp_path / "dpviz" / "scattering").iterdir())) == 2
+    with pytest.raises(ValueError, match="grey images"):
+        prepared("scattering", few._replace(train_x=torch.zeros(2, 3, 32, 32)))
+
+
+def direct_average(signal):
+    """φ ⋆ signal at every fourth pixel, summed pixel by pixel."""
+    size = signal.shape[-1]
+    kernel = torch.fft.ifft2(scattering.low_pass(size)).real
+    rows = range(0, size, 4)
+    return torch.stack([
+        torch.stack([(signal * torch.roll(kernel, (i, j), (0, 1))).sum() for j in rows]) for i in rows
+    ])  # fmt: skip
+
+
+def test_the_scattering_transform_by_direct_sums():
+    draw = torch.Generator().manual_seed(0)
+    image = torch.rand(1, 1, 28, 28, generator=draw)
+    found = scattering.scatter(image)[0]
+    assert found.shape == (81, 7, 7)
+    padded = torch.nn.functional.pad(image, [4] * 4, mode="reflect")[0, 0]
+    torch.testing.assert_close(found[0], direct_average(padded)[1:-1, 1:-1], atol=1e-5, rtol=1e-4)
+    edge = torch.fft.ifft2(torch.fft.fft2(padded) * scattering.wavelet(36, 0, 3)).abs()
+    torch.testing.assert_close(found[1 + 3], direct_average(edge)[1:-1, 1:-1], atol=1e-5, rtol=1e-4)
+    # The coarser scale is averaged over every second pixel: close, not equal.
+    edge = torch.fft.ifft2(torch.fft.fft2(padded) * scattering.wavelet(36, 1, 5)).abs()
+    torch.testing.assert_close(found[1 + 8 + 5], direct_average(edge)[1:-1, 1:-1], atol=2e-3, rtol=2e-2)
+
+
+def test_wavelets_have_no_mean_and_the_average_has():
+    for scale in range(scattering.SCALES):
+        for angle in range(scattering.ANGLES):
+            transform = scattering.wavelet(36, scale, angle)
+            assert abs(float(transform[0, 0])) < 1e-6
+            assert float(transform.abs().max()) > 0.3
+    assert float(scattering.low_pass(36)[0, 0]) == pytest.approx(1.0, rel=1e-6)
+    # A constant image has no edges.
+    found = scattering.scatter(torch.ones(1, 1, 28, 28))[0]
+    torch.testing.assert_close(found[0], torch.ones(7, 7), atol=1e-5, rtol=1e-5)
+    assert float(found[1:].abs().max()) < 1e-5
+
+
+def test_features_are_each_example_s_own_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    draw = torch.Generator().manual_seed(0)
+    images = torch.rand(5, 1, 28, 28, generator=draw)
+    whole = scattering.features(images)
+    for i in range(5):
+        torch.testing.assert_close(scattering.features(images[i : i + 1])[0], whole[i], atol=2e-3, rtol=2e-3)
+    again = scattering.features(images)
+    assert torch.equal(again, whole)
+    (path,) = [p for p in (tmp_path / "dpviz" / "scattering").iterdir() if "-5x1x28x28-" in p.name]
+    path.write_bytes(b"damaged")
+    assert torch.equal(scattering.features(images), whole)
+    assert scattering.features(images[:0]).shape == (0, 3969)
+
+
+def test_features_without_a_place_to_keep_them(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert scattering.features(torch.rand(2, 1, 28, 28)).shape == (2, 3969)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 28, 28), (2, 1, 28, 27), (2, 1, 27, 27), (2, 28, 28)])
+def test_scattering_wants_square_grey_images(shape):
+    with pytest.raises(ValueError, match="grey images"):
+        scattering.scatter(torch.zeros(*shape))

@@ -1,0 +1,97 @@
+import math
+
+import torch
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training.accounting import LiveAccounts
+from dpviz.training.methods import Info
+from dpviz.training.settings import RunSettings
+from dpviz.training.stretch import Stretch
+
+BOUND = 0.1
+STEP = SampledGaussian(2.0, 0.1)
+
+
+def info(losses, norms, size=None, mechanism=STEP, **more):
+    size = len(losses) if size is None else size
+    fields = {"distances": None, "step_size": 0.5} | more
+    return Info(mechanism, size, 4.0, torch.tensor(losses), None if norms is None else torch.tensor(norms), **fields)
+
+
+def stretch(every=1):
+    return Stretch(LiveAccounts(RunSettings(), examples=1000), max_grad_norm=BOUND, histogram_every=every)
+
+
+def test_steps_wait_until_they_are_read_and_are_told_together():
+    found = stretch()
+    found.add(1, info([1.0, 3.0, math.nan], [0.05, 0.2, math.nan]))
+    found.add(2, info([], []))
+    assert (len(found), found.waiting) == (2, 2)
+    assert found.take() is None
+    assert found.settle(1.0) is None
+    assert (len(found), found.waiting) == (2, 0)
+    event = found.take()
+    assert (event["first"], event["count"], event["mechanisms"]) == (1, 2, [[2.0, 0.1, 2]])
+    assert event["batch_size"] == [3, 0]
+    assert event["loss"] == [2.0, None]
+    assert event["clipped"] == [1 / 3, None]
+    assert event["non_finite"] == [1, 0]
+    assert event["seconds"] == [0.5, 0.5]
+    assert event["epsilon"]["renyi"][1] > event["epsilon"]["renyi"][0] > 0.0
+    assert event["distances"] is None
+    assert len(found) == 0
+
+
+def test_padding_is_not_looked_at():
+    found = stretch()
+    found.add(1, info([1.0, 5.0, 0.0, 0.0], [0.05, 0.2, 0.0, math.nan], size=2))
+    found.settle(0.1)
+    event = found.take()
+    assert (event["loss"], event["clipped"], event["non_finite"]) == ([3.0], [0.5], [0])
+    assert sum(event["norms"]["counts"]) == 2
+
+
+def test_what_was_just_not_clipped_is_not_counted():
+    found = stretch()
+    found.add(1, info([1.0] * 3, [BOUND * 0.9999, BOUND, BOUND * 1.0001]))
+    found.settle(0.1)
+    assert found.take()["clipped"] == [2 / 3]  # the engine clips a hair below C
+
+
+def test_the_histogram_s_bins_hold_every_gradient():
+    found = stretch(every=2)
+    norms = [0.0, 1e-9, 0.5 * BOUND, 2.0 * BOUND, 1e9, math.inf]
+    found.add(1, info([1.0] * 6, norms))
+    found.add(2, info([1.0] * 6, norms))
+    found.settle(0.1)
+    norms = found.take()["norms"]
+    assert norms["step"] == 2
+    assert sum(norms["counts"]) == 5
+    edges, counts = norms["edges"], norms["counts"]
+    below = sum(n for n, end in zip(counts, edges[1:], strict=True) if end <= BOUND * (1 + 1e-9))
+    assert below == 3
+    assert (counts[0], counts[-1]) == (2, 1)
+
+
+def test_a_batch_without_one_finite_loss_is_reported():
+    found = stretch()
+    found.add(4, info([1.0, math.nan], [0.1, 0.1]))
+    found.add(5, info([math.nan, math.inf], [0.1, 0.1]))
+    found.add(6, info([math.nan], [0.1]))
+    assert found.settle(0.1) == 5
+    assert len(found.take()["loss"]) == 3  # and nothing is lost
+
+
+def test_large_losses_do_not_overflow_together():
+    found = stretch()
+    found.add(1, info([3e38, 3e38], [0.1, 0.1]))
+    found.settle(0.1)
+    assert math.isclose(found.take()["loss"][0], 3e38, rel_tol=1e-6)
+
+
+def test_plain_steps_have_no_privacy_to_tell_of():
+    found = Stretch(None, max_grad_norm=BOUND, histogram_every=1)
+    found.add(1, info([1.0], None, mechanism=None))
+    found.settle(0.1)
+    event = found.take()
+    assert (event["mechanisms"], event["epsilon"], event["clipped"], event["norms"]) == ([], {}, [None], None)
