@@ -153,3 +153,42 @@ def _name(mark: Mark, row: int, low: float, high: float, log: bool) -> dict[str,
     return captions.small(text, **where, **place, yshift=3 + 17 * row) | {
         "font": {"size": look.SMALL_SIZE + 0.5, "color": mark.color}
     }
+
+
+def counted_histogram(
+    edges: Numbers, counts: Numbers, *, marks: Sequence[Mark] = (), x_title: str, height: int = 300
+) -> Chart:
+    """Counts that were made elsewhere, on a logarithmic axis, with named vertical lines.
+
+    Args:
+        edges: shape (n + 1,), positive, increasing.
+        counts: shape (n,), ≥ 0; empty bins at both ends are left out.
+        marks: named vertical lines.
+        x_title: axis title with unit.
+        height: of the figure in pixels.
+
+    Raises:
+        ValueError: shapes that do not fit, edges that do not increase from above 0.
+    """
+    bounds, found = np.asarray(edges, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    if bounds.ndim != 1 or found.shape != (bounds.size - 1,):
+        raise ValueError(f"Expected one edge more than counts, found {bounds.shape} and {found.shape}.")
+    if not (bounds.size > 1 and bounds[0] > 0 and (np.diff(bounds) > 0).all()):
+        raise ValueError("Expected edges that increase from above 0.")
+    filled = np.flatnonzero(found)
+    first, last = (int(filled[0]), int(filled[-1])) if filled.size else (0, found.size - 1)
+    low, high = _reach(np.array([bounds[first], bounds[last + 1]]), [mark.x for mark in marks], True)
+    top = 14 + 17 * max(len(marks), 1)
+    inner = height - top - BOTTOM
+    span = (0.0, 1.05 * max(float(found.max()), 1.0))
+    layout = look.base_layout(height, {"l": 52, "r": 16, "t": top, "b": BOTTOM}) | {
+        "bargap": 0,
+        "hovermode": "closest",
+        "xaxis": baseline(axis(span=(low, high), log=True, most=9, grid=False))
+        | {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS},
+        "yaxis": axis(span=span, log=False, kind="steps", most=max(3, inner // 34)),
+        "shapes": [_vertical(mark, i) for i, mark in enumerate(marks) if low <= mark.x <= high],
+        "annotations": [_name(mark, i, low, high, True) for i, mark in enumerate(marks)],
+    }
+    bars = _bars(bounds[first : last + 2], found[first : last + 1])
+    return Chart({"data": [bars], "layout": layout}, ())

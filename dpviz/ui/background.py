@@ -58,3 +58,13 @@ def await_result(key: Hashable, work: Callable[[], Any], *, mine: str) -> bool:
         time.sleep(_GLANCE_SECONDS)
         st.session_state.get(mine)  # touching the session lets a waiting rerun take over here
     return True
+
+
+def start(key: Hashable, work: Callable[[], Any]) -> None:
+    """Begin `work` unless it runs or is done already; nobody waits, `finished` tells."""
+    with _lock:
+        job = _jobs.get(key)
+        if job is None or job.cancelled():
+            _jobs[key] = _pool.submit(work)
+        while len(_jobs) > _KEPT:
+            _jobs.popitem(last=False)

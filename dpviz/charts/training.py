@@ -1,0 +1,153 @@
+"""Charts of a training run, live or recorded: one line a quantity against the step, the frontier, gradient norms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.charts import look, numbers
+from dpviz.charts.histogram import Mark, counted_histogram
+from dpviz.charts.lines import Chart, line_figure
+from dpviz.charts.marks import Array, Band, Floor, Line
+
+# More points than these cannot be told apart, and every one of them travels to the browser once a second.
+MOST_POINTS = 140
+
+FAMILY = {"moments": "moments", "renyi": "renyi_improved", "odometer": "odometer", "bayesian": "bayesian"}
+NAME = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian DP", "tight": "tight"}
+STEP_HOVER = "step %{x:,d}"
+COLORS = {
+    "test": look.BLUE,
+    "train": look.GREY,
+    "posterior": look.ORANGE,
+    "batch": look.MAUVE,
+    "drawn": look.GREY,
+    "expected": look.BLUE,
+}
+
+
+def thinned(length: int, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
+    """Which of `length` points to draw: at most `most`, the first and the last among them."""
+    if length <= most:
+        return np.arange(length)
+    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
+
+
+def epsilon_chart(
+    steps: Array,
+    epsilons: Mapping[str, Array],
+    *,
+    plan_steps: Array,
+    plan: Mapping[str, Array],
+    total: float,
+    band: Band | None = None,
+    budget: float | None = None,
+    height: int = 300,
+) -> Chart:
+    """ε of every accountant against the step, the plan's curve faint ahead of it, P(A) on the right.
+
+    Args:
+        steps: shape (n,), the steps done.
+        epsilons: what each accountant read after them, shape (n,) each; keys of NAME.
+        plan_steps, plan: likewise for the whole plan; what of it lies behind is not drawn.
+        total: right end of the axis, the plan's last step.
+        band: the tight interval.
+        budget: the filter's, a floor.
+        height: in pixels.
+    """
+    keep = thinned(steps.size)
+    lines = []
+    for key, values in epsilons.items():
+        lines.append(Line(key, NAME[key], steps[keep], values[keep], FAMILY[key]))
+    done = float(steps[-1]) if steps.size else 0.0
+    ahead = plan_steps >= done
+    for key, values in plan.items():
+        if np.count_nonzero(ahead) > 1 or not steps.size:
+            x, y = plan_steps[ahead], values[ahead]
+            lines.append(Line(f"{key}.plan", f"{NAME[key]}, plan", x, y, FAMILY[key], faded=True))
+    return line_figure(
+        lines,
+        x_title="steps",
+        y_title="ε",
+        x_kind="steps",
+        x_hover=STEP_HOVER,
+        second_reading="attack",
+        bands=() if band is None else (band,),
+        floors=() if budget is None else (Floor(budget, "filter budget", "budget"),),
+        x_range=_steps_shown(total),
+        height=height,
+    )
+
+
+def _steps_shown(total: float) -> tuple[float, float]:
+    return (1.0, total) if total > 1 else (0.5, 1.5)
+
+
+def series_chart(
+    series: Mapping[str, tuple[Array, Array]],
+    *,
+    y_title: str,
+    total: float,
+    floors: Sequence[Floor] = (),
+    log_y: bool = False,
+    from_zero: bool = False,
+    height: int = 300,
+) -> Chart:
+    """Quantities of one unit against the step.
+
+    Args:
+        series: name → (steps, values), each shape (n,); a name of COLORS has that colour.
+        y_title: axis title with unit.
+        total: right end of the axis.
+        floors: named horizontal lines.
+        log_y: logarithmic values.
+        from_zero: let the axis start at step 0, where the untrained network was looked at.
+        height: in pixels.
+    """
+    lines = []
+    for name, (x, y) in series.items():
+        keep = thinned(x.size)
+        if keep.size:
+            lines.append(Line(name, name, x[keep], y[keep], name, color=COLORS.get(name.split()[0])))
+    low, high = _steps_shown(total)
+    return line_figure(
+        lines,
+        x_title="steps",
+        y_title=y_title,
+        x_kind="steps",
+        x_hover=STEP_HOVER,
+        floors=floors,
+        log_y=log_y,
+        x_range=(0.0 if from_zero else low, high),
+        height=height,
+    )
+
+
+def frontier_chart(
+    curves: Mapping[str, tuple[Array, Array]], *, y_title: str, floors: Sequence[Floor] = (), height: int = 300
+) -> Chart:
+    """Accuracy against ε: what each bit of privacy loss bought. `curves`: name → (ε, accuracy), ε ascending."""
+    lines = [
+        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], name, color=look.PALETTE[i % len(look.PALETTE)])
+        for i, (name, (x, y)) in enumerate(curves.items())
+        if np.isfinite(x).any()
+    ]
+    return line_figure(
+        lines, x_title="ε", y_title=y_title, x_hover="ε = %{x:.3r}", floors=floors, height=height
+    )
+
+
+def norm_chart(norms: Mapping[str, Any], *, height: int = 300) -> Chart:
+    """Gradient norms of one step with the clipping threshold. `norms`: "edges", "counts", "max_grad_norm"."""
+    counts = np.asarray(norms["counts"], dtype=np.float64)
+    edges = np.asarray(norms["edges"], dtype=np.float64)
+    clip = float(norms["max_grad_norm"])
+    total = max(float(counts.sum()), 1.0)
+    over = float(counts[edges[:-1] >= clip * (1 - 1e-9)].sum()) / total
+    note = f"{numbers.plain(100 * over)} % longer: clipped to C"
+    return counted_histogram(
+        edges, counts, marks=[Mark(clip, "C", note)], x_title="gradient norm of one example", height=height
+    )

@@ -1,0 +1,1 @@
+"""The Train page: a form that says what a run will cost, and a run under way."""

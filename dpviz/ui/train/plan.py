@@ -1,0 +1,108 @@
+"""What a plan costs step by step under every accountant, before anything is trained: the faint curves ahead.
+
+The same accountants and the same arithmetic as the Compose page and the live run: they agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import AdditiveAccountant, Ledger
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.renyi import Moments
+from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.training.accounting import renyi_accountant
+from dpviz.training.plan import planned_runs
+from dpviz.training.settings import RunSettings
+from dpviz.ui import tight_band
+from dpviz.ui.tight_band import TightBand
+
+Array = npt.NDArray[np.float64]
+
+POINTS = 120
+MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """ε at `steps` (shape (n,), whole, increasing, the last is T) by accountant; nothing for plain training."""
+
+    steps: Array
+    epsilon: dict[str, Array]
+    tight: TightBand | None = None
+
+    @property
+    def total(self) -> float:
+        """The least ε that all planned steps are proven to cost; infinite where nothing is."""
+        ends = [float(self.epsilon[name][-1]) for name in ("renyi", "moments") if name in self.epsilon]
+        if self.tight is not None:
+            ends.append(float(self.tight.upper[-1]))
+        return min(ends, default=float("inf"))
+
+    @property
+    def total_method(self) -> str:
+        if self.tight is not None and self.total == float(self.tight.upper[-1]):
+            return "tight"
+        return "Rényi"
+
+
+def marked(steps: int, points: int = POINTS) -> Array:
+    """At most `points` whole numbers from 1 to `steps`, both included."""
+    if steps <= points:
+        return np.arange(1.0, steps + 1.0)
+    return np.unique(np.round(np.linspace(1.0, steps, points)))
+
+
+@lru_cache(maxsize=256)
+def plan(settings: RunSettings, examples: int) -> Plan:
+    """The plan's curves; some 20 ms for equal steps, up to a second where every step has another noise."""
+    runs = planned_runs(settings, examples)
+    if not runs:
+        return Plan(marked(settings.steps), {})
+    accountants: dict[str, AdditiveAccountant] = {
+        "moments": Moments(),
+        "renyi": renyi_accountant(settings),
+        "odometer": OdometerAccountant(),
+    }
+    if len(runs) > 1:
+        return _of_different(settings, runs, accountants)
+    (mechanism, total) = runs[0]
+    at = marked(total)
+    found = {
+        name: accountant.evaluate(
+            noise_multiplier=mechanism.noise_multiplier,
+            sample_rate=mechanism.sample_rate,
+            steps=at,
+            delta=settings.delta,
+        ).epsilon
+        for name, accountant in accountants.items()
+    }
+    tight = tight_band.along_steps(
+        mechanism.noise_multiplier, mechanism.sample_rate, total, settings.delta, log=False
+    )
+    return Plan(at, found, tight)
+
+
+def _of_different(settings: RunSettings, runs: tuple, accountants: dict[str, AdditiveAccountant]) -> Plan:  # type: ignore[type-arg]
+    """Steps whose noise changes: a ledger each, read at the marks."""
+    at = marked(settings.steps, 40)
+    wanted = set(at.tolist())
+    found: dict[str, list[float]] = {name: [] for name in accountants}
+    ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
+    done = 0
+    for mechanism, count in runs:
+        for _ in range(count):
+            done += 1
+            for name, ledger in ledgers.items():
+                ledger.spend(mechanism)
+                if done in wanted:
+                    found[name].append(float(ledger.bound(settings.delta).epsilon))
+    tight = None
+    if len(runs) <= MOST_DIFFERENT:
+        last = tight_epsilon_of_runs(runs, settings.delta)
+        tight = TightBand(at[-1:], np.atleast_1d(last.lower), np.atleast_1d(last.upper), last.reason)
+    return Plan(at, {name: np.array(values) for name, values in found.items()}, tight)

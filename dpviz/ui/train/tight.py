@@ -1,0 +1,122 @@
+"""The tight interval of a run under way: computed beside the page every few seconds, shared by all who watch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_runs
+from dpviz.runs.tables import RunView
+from dpviz.ui import background
+from dpviz.ui.tight_band import TightBand
+from dpviz.ui.train.plan import MOST_DIFFERENT
+
+Array = npt.NDArray[np.float64]
+Points = dict[int, tuple[float, float]]
+
+EVERY = 3.0  # seconds between two looks at a run
+MARKS = 8  # steps that a run opened late is looked at
+_SHARE = 10.0  # at most a tenth of a core: the pause is this many times what the last look took
+_KEPT = 48
+
+
+@dataclass
+class _Watched:
+    """What is known of one attempt of one run."""
+
+    points: Points = field(default_factory=dict)
+    asked: float = float("-inf")
+    took: float = 0.0
+    waiting: Hashable | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_watched: OrderedDict[tuple[str, int], _Watched] = OrderedDict()
+_lock = threading.Lock()
+
+
+def so_far(view: RunView, delta: float, count_noise: float) -> TightBand | None:
+    """The interval at the steps that were looked at so far; asks for the next look where one is due."""
+    steps = view.steps.get("step", np.empty(0))
+    if not steps.size or "noise_multiplier" not in view.steps or np.isnan(view.steps["noise_multiplier"]).any():
+        return None
+    with _lock:
+        found = _watched.setdefault((view.record.id, view.record.attempt), _Watched())
+        while len(_watched) > _KEPT:
+            _watched.popitem(last=False)
+    with found.lock:
+        _collect(found)
+        _ask(found, view, delta, count_noise)
+        if not found.points:
+            return None
+        at = sorted(found.points)
+        ends = np.array([found.points[step] for step in at])
+    return TightBand(np.array(at, dtype=np.float64), ends[:, 0], ends[:, 1])
+
+
+def _collect(found: _Watched) -> None:
+    if found.waiting is None:
+        return
+    try:
+        done: tuple[Points, float] | None = background.finished(found.waiting)
+    except ValueError:
+        done = ({}, 0.0)  # no interval here: the other accountants stand
+    if done is not None:
+        found.points |= done[0]
+        found.took, found.waiting = done[1], None
+
+
+def _ask(found: _Watched, view: RunView, delta: float, count_noise: float) -> None:
+    last = int(view.steps["step"][-1])
+    pause = 0.0 if view.record.over else max(EVERY, _SHARE * found.took)
+    if last in found.points or found.waiting is not None or time.monotonic() - found.asked < pause:
+        return
+    if view.record.over and found.asked > 0 and found.took == 0.0 and not found.points:
+        return  # it was looked at, and there is no interval
+    marks = [last] if found.points else sorted({int(m) for m in np.linspace(1, last, MARKS)})
+    found.asked = time.monotonic()
+    found.waiting = ("live tight", view.record.id, view.record.attempt, last)
+    steps = view.steps
+    sigma, rate, at = steps["noise_multiplier"], steps["sample_rate"], steps["step"]
+    counts = view.counts.get("step", np.empty(0))
+    background.start(found.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta))
+
+
+def _look(
+    marks: list[int], at: Array, sigma: Array, rate: Array, counts: Array, count_noise: float, delta: float
+) -> tuple[Points, float]:
+    """The interval at each mark, and the seconds that it took."""
+    began = time.monotonic()
+    points: Points = {}
+    if not counts.size and (sigma == sigma[0]).all() and (rate == rate[0]).all():
+        result = tight_epsilon(SampledGaussian(float(sigma[0]), float(rate[0])), np.array(marks, float), delta)
+        points = {
+            m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)
+        }
+    else:
+        for mark in marks:
+            runs = charged(mark, at, sigma, rate, counts, count_noise)
+            if len({mechanism for mechanism, _ in runs}) <= MOST_DIFFERENT:
+                result = tight_epsilon_of_runs(runs, delta)
+                points[mark] = (float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0]))
+    return points, time.monotonic() - began
+
+
+def charged(mark: int, at: Array, sigma: Array, rate: Array, counts: Array, count_noise: float) -> tuple[Run, ...]:
+    """Everything charged up to step `mark`: the steps, and private counts taken by then."""
+    done = at <= mark
+    pairs, times = np.unique(np.stack([sigma[done], rate[done]]), axis=1, return_counts=True)
+    runs: list[Run] = [
+        (SampledGaussian(float(s), float(q)), int(n)) for s, q, n in zip(pairs[0], pairs[1], times, strict=True)
+    ]
+    taken = int(np.count_nonzero(counts <= mark))
+    if taken:
+        runs.append((SampledGaussian(count_noise, 1.0), taken))
+    return merge_runs(runs)

@@ -1,0 +1,236 @@
+"""A run in words: the sentence on top, the four figures, what must be said beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from dpviz.accounting.attack import attack_success
+from dpviz.charts import numbers
+from dpviz.runs.records import RunRecord
+from dpviz.runs.tables import Array, RunView
+from dpviz.training.settings import RunSettings
+from dpviz.ui.frame import Figure, Remark
+from dpviz.ui.tight_band import TightBand
+from dpviz.ui.train.claim import Claim, readings
+from dpviz.ui.train.facts import DATA, MODELS
+from dpviz.ui.train.plan import Plan
+from dpviz.ui.train.settings import METHOD_NAMES
+
+STATE_WORDS = {
+    "queued": "Waiting",
+    "running": "Running",
+    "paused": "Paused",
+    "restarted": "Restarted",
+    "done": "Done",
+    "stopped": "Stopped",
+    "failed": "Failed",
+    "lost": "Lost",
+}
+EMPTY: Array = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A run at one moment, with all that is said of it.
+
+    Attributes:
+        view: what was recorded.
+        settings: of the run; None where it is not one of ours.
+        plan: what its plan costs.
+        tight: the tight interval so far.
+        claim: the ε that may be said.
+        ahead: how many runs go before it while it waits.
+    """
+
+    view: RunView
+    settings: RunSettings | None
+    plan: Plan | None
+    tight: TightBand | None
+    claim: Claim | None
+    ahead: int = 0
+
+    @property
+    def record(self) -> RunRecord:
+        return self.view.record
+
+    @property
+    def total(self) -> int:
+        """The step after which the run ends whatever happens; what it has done where that is not known."""
+        return self.settings.last_step if self.settings is not None else max(self.record.steps, 1)
+
+    def last(self, name: str) -> float:
+        """The last value of an evaluation's quantity; NaN where there is none."""
+        found = self.view.evaluations.get(name, EMPTY)
+        return float(found[-1]) if found.size else float("nan")
+
+
+def share(value: float) -> str:
+    """A share as a percentage with one decimal."""
+    return f"{100 * value:.1f} %"
+
+
+def sentence(look: Look) -> str:
+    """What the run has come to, as HTML."""
+    record, view = look.record, look.view
+    where = _where(look)
+    if record.state == "queued" or not (view.started or view.final):
+        return where
+    return f"{where}{_accuracy(look)}{_attacker(look)}"
+
+
+def _where(look: Look) -> str:
+    record, view = look.record, look.view
+    reason = escape(record.reason)
+    step = f"<b>{numbers.steps(record.steps)} of {numbers.steps(look.total)}</b>"
+    if record.state == "queued":
+        before = f"{look.ahead} run{'s' if look.ahead != 1 else ''}" if look.ahead else "no other run"
+        return f"<b>Waiting</b>: {before} before it{f' ({reason})' if reason else ''}."
+    if record.state in ("running", "paused") and not view.started:
+        return "<b>Starting</b>: loading the data and trying the untrained network."
+    if record.state == "running":
+        return f"Step {step}."
+    if record.state == "paused":
+        return f"<b>Paused</b> after step {step}."
+    if record.state == "restarted":
+        return f"<b>Restarted</b>: {reason or 'its worker ended'}. "
+    ended = f"{STATE_WORDS[record.state]}</b> after {numbers.steps(record.steps)} step{'s' * (record.steps != 1)}"
+    seconds = view.final.get("seconds")
+    ended += f" in {duration(float(seconds))}" if isinstance(seconds, (int, float)) else ""
+    told = reason if record.state in ("failed", "lost") else ""
+    if not told and view.final.get("reason") not in (None, "plan", "stopped"):
+        told = escape(str(view.final.get("text", "")))
+    return f"<b>{ended}{f': {told}' if told else '.'}"
+
+
+def _accuracy(look: Look) -> str:
+    found = look.last("posterior_accuracy")
+    which = " (averaged over the posterior)" if np.isfinite(found) else ""
+    found = found if np.isfinite(found) else look.last("test_accuracy")
+    if not np.isfinite(found):
+        return ""
+    example = DATA[look.settings.data].example if look.settings is not None else "test examples"
+    return f" <b>{share(found)}</b> right on {example}{which}."
+
+
+def _attacker(look: Look) -> str:
+    if look.settings is not None and not look.settings.private:
+        return " Nothing bounds what an attacker learns: this training is not private."
+    if look.claim is None or look.settings is None:
+        return ""
+    delta = look.settings.delta
+    chance = numbers.probability(float(attack_success(look.claim.epsilon, delta=delta)), up=True)
+    so_far = " so far" if not look.record.over else ""
+    return (
+        f" An attacker who knows everything else guesses right whether you took part at most <b>{chance}</b> of the "
+        f"time{so_far} (<b>ε ≤ {numbers.epsilon(look.claim.epsilon, up=True)}</b> at δ = {numbers.delta(delta)}, "
+        f"{look.claim.method})."
+    )
+
+
+def duration(seconds: float) -> str:
+    """ "0.4 s", "42 s", "3 min 20 s"."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60} s"
+
+
+def figures(look: Look) -> list[Figure]:
+    """The four figures below the charts."""
+    return [_bound_figure(look), _tight_figure(look), _accuracy_figure(look), _time_figure(look)]
+
+
+def _bound_figure(look: Look) -> Figure:
+    if look.claim is None:
+        none = look.settings is not None and not look.settings.private
+        return Figure("Privacy loss", "∞" if none else "–", "not private" if none else "nothing was released yet")
+    found = readings(look.view)
+    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found['bayesian'], up=True)}" if "bayesian" in found else ""
+    remark = f"{look.claim.method}{', so far' if look.claim.as_planned else ''}{bayesian}"
+    return Figure("Tightest valid bound", f"ε ≤ {numbers.epsilon(look.claim.epsilon, up=True)}", remark)
+
+
+def _tight_figure(look: Look) -> Figure:
+    if look.tight is None:
+        private = look.settings is not None and look.settings.private and look.record.steps > 0
+        waiting = private and not look.record.over
+        return Figure("Tight interval of ε", "…" if waiting else "–", "every few seconds" if waiting else "")
+    at = int(look.tight.x[-1])
+    remark = "the truth lies between" if at == look.record.steps else f"at step {numbers.steps(at)}"
+    return Figure("Tight interval of ε", look.tight.last, remark)
+
+
+def _accuracy_figure(look: Look) -> Figure:
+    test, train = look.last("test_accuracy"), look.last("train_accuracy")
+    if not np.isfinite(test):
+        return Figure("Test accuracy", "–", "not measured yet")
+    remark = f"train {share(train)}, not covered by ε" if np.isfinite(train) else ""
+    return Figure("Test accuracy", share(test), remark)
+
+
+def _time_figure(look: Look) -> Figure:
+    seconds = look.view.steps.get("seconds", EMPTY)
+    if not seconds.size:
+        return Figure("Time a step", "–", "")
+    mean = float(np.nanmean(seconds[-20:]))
+    shown = f"{1000 * mean:.0f} ms" if mean < 1 else f"{mean:.2f} s"
+    left = look.total - look.record.steps
+    if look.record.over or left <= 0:
+        return Figure("Time a step", shown, f"{numbers.steps(look.record.steps)} steps")
+    return Figure("Time a step", shown, f"about {duration(mean * left)} left")
+
+
+def remarks(look: Look, problem: str) -> list[Remark]:
+    """What must be said beside the charts, the most pressing first."""
+    record, view = look.record, look.view
+    said = []
+    if problem:
+        said.append(Remark(problem, "problem"))
+    if look.settings is None:
+        said.append(Remark("This run's settings are not those of this version: what can be read is shown.", "note"))
+    if record.restarts and record.state != "restarted":
+        said.append(Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note"))
+    if view.noise:
+        said.append(Remark(_one_step(look)))
+    for step, text in view.notes[-2:]:
+        said.append(Remark(f"Step {numbers.steps(step)}: {text}", "note"))
+    holds = view.final.get("holds")
+    if holds and not str(holds).startswith("Everything was planned"):
+        said.append(Remark(str(holds)))
+    return said
+
+
+def _one_step(look: Look) -> str:
+    """What the last watched step did: for lectures."""
+    steps, noise = look.view.steps, look.view.noise
+    drawn, clipped = (steps.get(name, EMPTY) for name in ("batch_size", "clipped"))
+    if not drawn.size:
+        return ""
+    signal, added = float(noise.get("signal", np.nan)), float(noise.get("noise", np.nan))
+    cut = f"; {share(float(clipped[-1]))} of their gradients were shortened to C" if np.isfinite(clipped[-1:]).all() else ""
+    ratio = f", {numbers.plain(added / signal, digits=2)} times as long" if signal > 0 else ""
+    return (
+        f"Step {numbers.steps(look.record.steps)} drew {drawn[-1]:.0f} examples{cut}. The clipped sum has length "
+        f"{numbers.plain(signal)}; the noise added to it {numbers.plain(added)}{ratio}."
+    )
+
+
+def setting_line(look: Look) -> str:
+    """Data, model, device, noise source, assumption: what the numbers speak of, in one quiet line."""
+    s, started = look.settings, look.view.started
+    if s is None:
+        return ""
+    model = f"{MODELS[s.model]}, {numbers.steps(DATA[s.data].parameters.get(s.model, 0))} parameters"
+    parts = [METHOD_NAMES[s.method], f"{model} on {DATA[s.data].title}"]
+    if started:
+        parts += [f"{started.get('device', '?')}, {started.get('threads', '?')} thread(s)"]
+        parts.append(f"noise: {started.get('noise_source', '?')}")
+    if s.private:
+        parts.append(
+            f"C = {numbers.plain(s.max_grad_norm)}, δ = {numbers.delta(s.delta)}, Poisson sampling, add/remove one"
+        )
+    return " · ".join(parts)
