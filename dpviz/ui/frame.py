@@ -138,7 +138,7 @@ def _body(study: Study[R]) -> None:
         page.sentence(study.sentence(result))
     with left:
         _chart(study, result)
-        st.html(_strip(study.figures(result)))
+        st.html(strip(study.figures(result)))
         for remark in study.remarks(result):
             page.remark(*remark)
         if study.below is not None:
@@ -221,7 +221,8 @@ def _pinned(study: Study[R]) -> list[Pinned[R]]:
     return built
 
 
-def _strip(figures: Sequence[Figure]) -> str:
+def strip(figures: Sequence[Figure]) -> str:
+    """The four figures side by side, as HTML."""
     cells = "".join(
         f'<div><div class="name">{escape(f.name)}</div><div class="value">{escape(f.value)}</div>'
         f'<div class="remark">{escape(f.remark)}</div></div>'
