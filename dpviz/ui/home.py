@@ -14,7 +14,7 @@ from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Line
 from dpviz.ui import controls, frame, mechanism, page, state
-from dpviz.ui.compose.curves import NAMES, step_grid
+from dpviz.ui.methods import NAMES, step_grid
 
 COMPOSE = "pages/compose.py"
 

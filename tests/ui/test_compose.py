@@ -10,9 +10,10 @@ import pytest
 import dpviz
 from dpviz.ui import frame
 from dpviz.ui.compose import explain, script, tables
-from dpviz.ui.compose.curves import NAMES, read_and_compute
+from dpviz.ui.compose.curves import read_and_compute
 from dpviz.ui.compose.presets import PRESETS
 from dpviz.ui.compose.study import STUDY
+from dpviz.ui.methods import NAMES
 from dpviz.ui.state import reader
 from tests.ui.driver import open_app, said
 

@@ -19,8 +19,8 @@ from dpviz.charts.marks import Column, Floor, Line, Point
 from dpviz.ui import mechanism
 from dpviz.ui.budget import settings as fields
 from dpviz.ui.budget.view import PLOTLY, Array, Result, budget_range, epsilon, footer, header, tex
-from dpviz.ui.compose.settings import LOG_Y
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Figure, Remark
+from dpviz.ui.shared import LOG_Y
 from dpviz.ui.state import Reader
 
 COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}

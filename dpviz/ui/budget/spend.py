@@ -33,8 +33,8 @@ from dpviz.ui.budget.view import (
     odometer_formula,
     tex,
 )
-from dpviz.ui.compose.settings import LOG_Y
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Figure, Remark
+from dpviz.ui.shared import LOG_Y
 from dpviz.ui.state import Reader
 from dpviz.ui.tight_band import TightBand
 

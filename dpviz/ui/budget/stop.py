@@ -24,10 +24,9 @@ from dpviz.charts.marks import Column, Line, Point, Region
 from dpviz.ui import mechanism, tight_band
 from dpviz.ui.budget import settings as fields
 from dpviz.ui.budget.view import NUMPY, PLOTLY, Array, Result, epsilon, footer, header, odometer_formula, tex
-from dpviz.ui.compose.curves import POINTS, step_grid
-from dpviz.ui.compose.settings import LOG_X, LOG_Y
-from dpviz.ui.compose.tables import marked_steps
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Figure, Remark
+from dpviz.ui.methods import POINTS, marked_steps, step_grid
+from dpviz.ui.shared import LOG_X, LOG_Y
 from dpviz.ui.state import Reader
 
 NAMES = {

@@ -10,9 +10,8 @@ from dpviz.ui import controls, mechanism, page, state
 from dpviz.ui.budget import policy, settings, spend, stop
 from dpviz.ui.budget.blocks import MOST_BLOCKS, Block
 from dpviz.ui.budget.view import Result
-from dpviz.ui.compose.settings import LOG_X, LOG_Y
 from dpviz.ui.frame import Slow, Study
-from dpviz.ui.shared import IMAGE
+from dpviz.ui.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.ui.state import Keys, Reader
 
 _COMPUTE = {"stop": stop.compute, "spend": spend.compute, "policy": policy.compute}

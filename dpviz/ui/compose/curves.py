@@ -9,29 +9,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.methods import accountant
 from dpviz.ui import sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
+from dpviz.ui.methods import method, step_grid
 from dpviz.ui.sources import Sample
 from dpviz.ui.state import Reader
 
 Array = npt.NDArray[np.float64]
-
-POINTS = 200
-
-NAMES = {
-    "basic": "basic",
-    "strong": "strong",
-    "moments": "moments",
-    "renyi_classic": "Rényi classic",
-    "renyi_improved": "Rényi improved",
-    "closed_form": "closed form",
-    "bayesian": "Bayesian DP",
-    "tight": "tight",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,23 +59,6 @@ class Curves:
     def valid(self, key: str) -> bool:
         """Whether the method is a bound here, not an approximation."""
         return not (key in ("basic", "strong") and self.settings.amplification == "linear")
-
-
-def method(key: str, amplification: str) -> Accountant:
-    """The accountant behind a curve's key."""
-    if key in ("basic", "strong"):
-        return accountant(key, amplification=amplification)
-    if key.startswith("renyi_"):
-        return accountant("renyi", conversion=key.removeprefix("renyi_"))
-    return accountant(key)
-
-
-def step_grid(steps: int, log: bool) -> Array:
-    """At most POINTS whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
-    if steps <= POINTS:
-        return np.arange(1.0, steps + 1.0)
-    even = np.geomspace(1.0, steps, POINTS) if log else np.linspace(1.0, steps, POINTS)
-    return np.unique(np.round(even))
 
 
 def read_and_compute(get: Reader) -> Curves:

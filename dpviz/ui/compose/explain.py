@@ -9,8 +9,9 @@ import numpy as np
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.bayesian import BayesianBound
 from dpviz.charts import numbers
-from dpviz.ui.compose.curves import NAMES, Curves
+from dpviz.ui.compose.curves import Curves
 from dpviz.ui.frame import Figure, Remark
+from dpviz.ui.methods import NAMES
 
 
 def sentence(curves: Curves) -> str:

@@ -10,9 +10,10 @@ from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Column, Floor, Line, Point
 from dpviz.ui import state, tight_band
-from dpviz.ui.compose.curves import NAMES, Curves
-from dpviz.ui.compose.settings import LOG_Y
+from dpviz.ui.compose.curves import Curves
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
+from dpviz.ui.methods import NAMES
+from dpviz.ui.shared import LOG_Y
 
 
 def lines(curves: Curves, *, faded: bool = False, tag: str = "") -> list[Line]:

@@ -9,23 +9,22 @@ import streamlit as st
 
 from dpviz.charts import look, numbers
 from dpviz.charts.histogram import Mark, distance_histogram
-from dpviz.ui import controls, mechanism, page, sources
+from dpviz.ui import controls, mechanism, page, shared, sources
 from dpviz.ui.compose import explain, figure, settings, tables
 from dpviz.ui.compose.curves import Curves, read_and_compute, tight_key, with_tight
 from dpviz.ui.compose.script import script
 from dpviz.ui.frame import Drawing, Pinned, Remark, Slow, Study, plot
-from dpviz.ui.shared import IMAGE
 
 
 def _data_controls() -> None:
     sources.draw_controls()
     controls.number(settings.QUANTILE)
-    controls.choice(settings.CLIP)
+    controls.choice(shared.CLIP)
 
 
 def _bayesian_controls() -> None:
-    controls.number(settings.DELTA_MU)
-    controls.number(settings.FAILURE)
+    controls.number(shared.DELTA_MU)
+    controls.number(shared.FAILURE)
     if controls.choice(settings.ORDER) == "fixed":
         controls.number(settings.FIXED_ORDER)
     controls.choice(settings.READING, horizontal=False)
@@ -33,10 +32,10 @@ def _bayesian_controls() -> None:
 
 def _show_controls() -> None:
     controls.several(settings.CURVES)
-    controls.flag(settings.LOG_X)
-    controls.flag(settings.LOG_Y)
-    controls.choice(settings.AMPLIFICATION)
-    controls.choice(IMAGE)
+    controls.flag(shared.LOG_X)
+    controls.flag(shared.LOG_Y)
+    controls.choice(shared.AMPLIFICATION)
+    controls.choice(shared.IMAGE)
 
 
 def _draw(curves: Curves, pinned: Sequence[Pinned[Curves]]) -> Drawing:

@@ -9,13 +9,8 @@ import pandas as pd
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.bayesian_claims import bayesian_group, bayesian_percentile
 from dpviz.charts import numbers
-from dpviz.ui.compose.curves import NAMES, Curves
-
-
-def marked_steps(steps: int) -> list[int]:
-    """1, 2, 5, 10, … up to and with `steps`, the last dozen of them."""
-    marks = [m * 10**e for e in range(13) for m in (1, 2, 5) if m * 10**e < steps]
-    return [*marks[-11:], steps]
+from dpviz.ui.compose.curves import Curves
+from dpviz.ui.methods import NAMES, marked_steps
 
 
 def table(curves: Curves) -> pd.DataFrame:

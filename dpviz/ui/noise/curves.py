@@ -13,7 +13,7 @@ from dpviz.accounting.bayesian import BayesianBound
 from dpviz.accounting.bayesian_sweep import BayesianSweep
 from dpviz.accounting.order_search import OrderSearch
 from dpviz.accounting.orders import DEFAULT_ORDERS
-from dpviz.ui.compose.curves import NAMES, method
+from dpviz.ui.methods import NAMES, method
 from dpviz.ui.noise.settings import QUANTILES, Bayesian, Settings
 from dpviz.ui.sources import Sample
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.ui import mechanism
-from dpviz.ui.compose.settings import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
 from dpviz.ui.fields import Choice, Field, Flag, Number, Several, log_ticks
+from dpviz.ui.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
 from dpviz.ui.state import Reader
 
 VIEW = Choice(

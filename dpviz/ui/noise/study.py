@@ -5,12 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.ui import controls, mechanism, sources, state
-from dpviz.ui.compose.settings import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
 from dpviz.ui.frame import Study
 from dpviz.ui.noise import explain, figure, settings, tables
 from dpviz.ui.noise.result import Result, read_and_compute
 from dpviz.ui.noise.script import script
-from dpviz.ui.shared import IMAGE
+from dpviz.ui.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
 
 def _question_controls() -> None:

@@ -1,0 +1,47 @@
+"""What pages call the accountants, and the steps at which they ask them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.methods import accountant
+
+Array = npt.NDArray[np.float64]
+
+POINTS = 200
+
+NAMES = {
+    "basic": "basic",
+    "strong": "strong",
+    "moments": "moments",
+    "renyi_classic": "Rényi classic",
+    "renyi_improved": "Rényi improved",
+    "closed_form": "closed form",
+    "bayesian": "Bayesian DP",
+    "tight": "tight",
+}
+
+
+def method(key: str, amplification: str) -> Accountant:
+    """The accountant behind a curve's key."""
+    if key in ("basic", "strong"):
+        return accountant(key, amplification=amplification)
+    if key.startswith("renyi_"):
+        return accountant("renyi", conversion=key.removeprefix("renyi_"))
+    return accountant(key)
+
+
+def step_grid(steps: int, log: bool) -> Array:
+    """At most POINTS whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
+    if steps <= POINTS:
+        return np.arange(1.0, steps + 1.0)
+    even = np.geomspace(1.0, steps, POINTS) if log else np.linspace(1.0, steps, POINTS)
+    return np.unique(np.round(even))
+
+
+def marked_steps(steps: int) -> list[int]:
+    """1, 2, 5, 10, … up to and with `steps`, the last dozen of them."""
+    marks = [m * 10**e for e in range(13) for m in (1, 2, 5) if m * 10**e < steps]
+    return [*marks[-11:], steps]
