@@ -119,7 +119,7 @@ def test_extreme_settings_give_a_number_or_a_reason(query):
     assert "nan" not in explain.sentence(curves).lower()
     drawing = STUDY.draw(curves, [])
     assert drawing.figure["data"]
-    assert frame._strip(explain.figures(curves))
+    assert frame.strip(explain.figures(curves))
 
 
 def test_tiny_budgets_are_right():
