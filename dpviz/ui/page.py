@@ -14,7 +14,7 @@ from dpviz.ui import state
 from dpviz.ui.mechanism import RATE, SIGMA, STEPS
 from dpviz.ui.presets import Preset
 from dpviz.ui.registry import FIELDS, PRESET, PRESET_BY_KEY, PRESETS
-from dpviz.ui.state import MOST_PINS, Keys
+from dpviz.ui.state import MOST_PINS, AnyField, Keys
 
 
 @lru_cache(maxsize=1)
@@ -22,12 +22,15 @@ def _css() -> str:
     return f"<style>{(Path(__file__).parent / 'look.css').read_text()}</style>"
 
 
-def begin() -> None:
-    """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not)."""
+def begin(more: tuple[AnyField, ...] = ()) -> None:
+    """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not).
+
+    `more` are fields of this page alone, which presets, pins and reset leave alone.
+    """
     _through_the_router()
     st.html(_css())
-    state.load_from_url((*FIELDS, PRESET))
-    state.forget_placed(FIELDS)
+    state.load_from_url((*FIELDS, PRESET, *more))
+    state.forget_placed((*FIELDS, *more))
 
 
 def _through_the_router() -> None:
@@ -66,13 +69,15 @@ def link() -> str:
     return state.query((*FIELDS, PRESET), pins())
 
 
-def follow_link() -> None:
+def follow_link(query: str | None = None) -> None:
     """Keep the address bar in step with the state, without a server trip and without filling the browser's history.
+
+    `query` is the page's own query string where it has fields of its own.
 
     Written a moment late, because browsers refuse more than some hundred changes of the address in half a minute and
     a held slider key makes more.
     """
-    query = link()
+    query = link() if query is None else query
     script = (
         "clearTimeout(window.__dpvizLink); window.__dpvizLink = setTimeout(() => {"
         f"const q = {query!r}; const want = q ? '?' + q : '';"
