@@ -19,7 +19,7 @@
 "count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "mechanism":
               [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and "batch_size".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
-"note"        "text": something to know.
+"note"        "text": something to know; one may come before "started", when fixed features are computed first.
 "done"        The summary, with "text" in words.
 "stopped"     Likewise, when the control said stop.
 "failed"      Likewise, of everything up to there.

@@ -12,8 +12,8 @@ from typing import Any, Literal, Protocol
 
 from dpviz.training.catalogue import load
 from dpviz.training.events import Event
-from dpviz.training.networks import prepared
-from dpviz.training.session import Ended, Session
+from dpviz.training.networks import preparation, prepared, suits
+from dpviz.training.session import Ended, Session, chosen_device
 from dpviz.training.settings import RunSettings
 
 Order = Literal["go", "pause", "stop", "step"]
@@ -61,13 +61,19 @@ def run(
         The summary, which the last event also holds (see `events`).
 
     Raises:
-        ValueError: for settings that cannot work; nothing was emitted then.
+        ValueError: for settings that cannot work; nothing was emitted then (but a note, if features were computed
+            before `start_from` turned out to be another model's).
         DataUnavailable: if the data is not here; nothing was emitted then.
         Exception: whatever went wrong later, after an event "failed" told so.
     """
     settings.check()
     data = load(settings.data, settings.data_folder)
     settings.check(len(data.train_y))
+    suits(settings.model, data)
+    chosen_device(settings.device)
+    text = preparation(settings.model, data)
+    if text:
+        emit({"kind": "note", "step": 0, "time": 0.0, "text": text})
     session = Session(settings, prepared(settings.model, data), emit, weights_to=weights_to)
     session.start()
     pace = _Pace(control, slow)

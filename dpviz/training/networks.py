@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from dpviz import _validate
+from dpviz.training import scattering
 from dpviz.training.catalogue import TrainingData
 from dpviz.training.models import parameter_count
-from dpviz.training.scattering import features
 
 Tensor = torch.Tensor
 Shape = tuple[int, ...]
@@ -169,9 +169,17 @@ def parameters(model: str, data: Examples) -> int:
     return _parameters(model, data.shape, data.classes)
 
 
+def preparation(model: str, data: TrainingData) -> str:
+    """What `prepared` is about to compute, in words, if that takes long; else ""."""
+    if model != "scattering" or (scattering.kept(data.train_x) and scattering.kept(data.test_x)):
+        return ""
+    images = len(data.train_y) + len(data.test_y)
+    return f"Computing scattering features of {images:,} images, once; they are kept on disk for the next run."
+
+
 def prepared(model: str, data: TrainingData) -> TrainingData:
     """The data as `model` reads it: itself, or its fixed features, each example's from that example alone."""
     suits(model, data)
     if model != "scattering":
         return data
-    return data._replace(train_x=features(data.train_x), test_x=features(data.test_x))
+    return data._replace(train_x=scattering.features(data.train_x), test_x=scattering.features(data.test_x))

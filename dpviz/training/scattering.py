@@ -126,6 +126,11 @@ def features(images: Tensor) -> Tensor:
     return found.float()
 
 
+def kept(images: Tensor) -> bool:
+    """Whether `features` of these images need not be computed again."""
+    return _cache_path(images).is_file()
+
+
 def _cache_path(images: Tensor) -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz" / "scattering"
     content = hashlib.sha256(np.ascontiguousarray(images.numpy()).tobytes()).hexdigest()[:32]

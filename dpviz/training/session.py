@@ -63,7 +63,7 @@ class Session:
         self._began = time.monotonic()
         if settings.threads:
             torch.set_num_threads(settings.threads)
-        self.device = _device(settings.device)
+        self.device = chosen_device(settings.device)
         self.examples = len(data.train_y)
         self.step = 0
         random = randomness(settings.seed, secure=settings.secure_noise, device=self.device)
@@ -291,7 +291,8 @@ class Session:
         return str(path), ""
 
 
-def _device(wanted: str) -> torch.device:
+def chosen_device(wanted: str) -> torch.device:
+    """The device that "auto", "cpu" or "cuda" means here; "cuda" without a GPU is refused."""
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():

@@ -402,6 +402,20 @@ def test_what_cannot_work_is_refused_before_any_event(changed, words):
     assert events == []
 
 
+def test_features_are_announced_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    data = load("mnist-10k")
+    few = data._replace(train_x=data.train_x[:300], train_y=data.train_y[:300], test_x=data.test_x[:100],
+                        test_y=data.test_y[:100])  # fmt: skip
+    monkeypatch.setattr(loop, "load", lambda name, folder: few)
+    settings = RunSettings(model="scattering", batch_size=100, steps=5, evaluation_every=0)
+    (_, first), (_, again) = recorded(settings), recorded(settings)
+    assert [event["kind"] for event in first][:2] == ["note", "started"]
+    assert "features of 400 images" in first[0]["text"]
+    assert again[0]["kind"] == "started"
+    assert without_times(first)[:2] == without_times(again)[:2]
+
+
 def test_missing_data_is_said_before_any_event(tmp_path, monkeypatch):
     monkeypatch.setattr("urllib.request.urlopen", lambda *a, **k: (_ for _ in ()).throw(OSError("offline")))
     events = []
