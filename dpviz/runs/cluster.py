@@ -61,6 +61,8 @@ def worker_environment(workers: int, preload: tuple[str, ...]) -> dict[str, str]
         # PyTorch is loaded.
         "OMP_WAIT_POLICY": "PASSIVE",
         **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads),
+        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false",
+        "DASK_LOGGING__DISTRIBUTED": "warning",
         "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *path]),
         PRELOAD_VARIABLE: ",".join(preload),
     }

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 from typing import Any, NoReturn
+
+# Seconds between two looks at the workers, and how long one must have lived to be replaced at once.
+LOOK = 0.1
+SHORTEST_LIFE = 1.0
 
 # Longest polite end in seconds; then the whole process group is killed.
 GRACE = 1.5
@@ -27,35 +34,57 @@ CONFIGURATION = {
     "distributed.admin.tick.limit": "60s",  # native code holds the interpreter for long: no warnings about it
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": None,  # a worker that is busy for minutes is not dead
-    "distributed.worker.profile.enabled": False,
     "distributed.diagnostics.nvml": False,
 }
+
+
+class Workers:
+    """Worker processes, each replaced when it ends."""
+
+    def __init__(self, address: str, count: int) -> None:
+        self._address = address
+        self._begun = [0.0] * count
+        self._children = [self._start(i) for i in range(count)]
+
+    def _start(self, slot: int) -> subprocess.Popen[bytes]:
+        self._begun[slot] = time.monotonic()
+        return subprocess.Popen(
+            [sys.executable, "-m", "dpviz.runs.worker", self._address], stdin=subprocess.DEVNULL, stdout=sys.stderr
+        )
+
+    @property
+    def all_alive(self) -> bool:
+        return all(child.poll() is None for child in self._children)
+
+    def replace(self) -> None:
+        """Start those again that have ended; one that ended as soon as it began has to wait."""
+        for slot, child in enumerate(self._children):
+            if child.poll() is not None and time.monotonic() - self._begun[slot] > SHORTEST_LIFE:
+                self._children[slot] = self._start(slot)
 
 
 async def serve(workers: int) -> None:
     """Hold the cluster until standard input ends; the first line on standard output says where it is."""
     import dask
-    from distributed import LocalCluster
+    from distributed import Scheduler
 
     dask.config.set(CONFIGURATION)
-    make: Any = LocalCluster
-    async with make(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        worker_dashboard_address="127.0.0.1:0",
-        memory_limit=0,  # no watch over memory: it would kill a run for what PyTorch keeps to use again
-        preload=["dpviz.runs.preload"],
-        asynchronous=True,
-        silence_logs=30,
-    ) as cluster:
-        _answer({"address": cluster.scheduler_address, "pid": os.getpid()})
+    make: Any = Scheduler
+    async with make(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         _on_end_of_input(lambda: loop.call_soon_threadsafe(ended.set))
-        await ended.wait()
+        children = Workers(scheduler.address, workers)
+        while len(scheduler.workers) < workers and not ended.is_set():
+            if not children.all_alive:
+                raise RuntimeError("a worker ended while it started")
+            await asyncio.sleep(0.02)
+        _answer({"address": scheduler.address, "pid": os.getpid()})
+        while not ended.is_set():
+            children.replace()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), LOOK)
+    _end_all()
 
 
 def _answer(message: dict[str, Any]) -> None:

@@ -58,6 +58,7 @@ class Keeper:
         self._wake = threading.Event()
         self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._stop_all)
         self._trouble = ""
+        self._no_cluster = ""  # why the last try to start or find a cluster failed
         self._thread = threading.Thread(target=self._run, name="dpviz-keeper", daemon=True)
         self._thread.start()
 
@@ -109,8 +110,11 @@ class Keeper:
         while not self._closing.is_set():
             try:
                 pause = self._tick()
-                self.problem = ""
-            except (ClusterError, StoreError) as error:
+                self.problem = self._no_cluster
+            except ClusterError as error:
+                self.problem = self._no_cluster = str(error)
+                pause = IDLE_TICK
+            except StoreError as error:
                 self.problem, pause = str(error), IDLE_TICK
             except Exception as error:  # whatever Dask raises when a connection goes: look again
                 self.problem, pause = f"{type(error).__name__}: {error}", IDLE_TICK
@@ -156,6 +160,7 @@ class Keeper:
                 self._host = Host(self._workers, self._log, self._preload)
                 self._cluster = self._host.cluster
             self._client = connect(self._cluster)
+            self._no_cluster = ""
         except (ClusterError, OSError) as error:
             self._leave()
             for record in mine:
@@ -170,7 +175,12 @@ class Keeper:
     def _dispatch(self) -> None:
         limit = self._limit()
         while not self._closing.is_set() and (record := self._store.claim(self.owner, self.host, limit)) is not None:
-            self._send(record)
+            try:
+                self._send(record)
+            except Exception as error:
+                reason = f"it could not be sent to the workers ({type(error).__name__}: {error})"
+                self._store.change_state(record.id, "failed", reason, only=ACTIVE)
+                raise
 
     def _send(self, record: RunRecord) -> None:
         topic = f"dpviz-{record.id}"
@@ -206,7 +216,10 @@ class Keeper:
     def _kill(self, record: RunRecord) -> None:
         """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
         self._store.change_state(record.id, "stopped", "hard stop: its worker was ended", only=ACTIVE)
-        self._futures[record.id].cancel(force=True)
+        future = self._futures.get(record.id)
+        if future is None:  # on its way to being sent: it will find that its run has ended
+            return
+        future.cancel(force=True)
         worker, address = self._at.get(record.id, (None, ""))
         if worker is not None and worker.machine == this_machine():
             if is_alive(worker):

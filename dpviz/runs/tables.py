@@ -96,8 +96,9 @@ def decode_mechanisms(stored: Iterable[Sequence[float]], count: int) -> tuple[Ar
     return np.repeat(triples[:, 0], times), np.repeat(triples[:, 1], times)
 
 
-def add_stretch(table: Columns, data: Mapping[str, Any]) -> None:
+def add_stretch(table: Columns, event: Event) -> None:
     """Add the steps of one "step" event: a stretch of steps, or a single step of plain numbers."""
+    data = event.data
     if "first" not in data:
         single = {name: [value] for name, value in numbers(data).items()}
         table.extend(1, single)
@@ -110,7 +111,7 @@ def add_stretch(table: Columns, data: Mapping[str, Any]) -> None:
     columns["noise_multiplier"], columns["sample_rate"] = sigma.tolist(), rate.tolist()
     seconds = np.array(data.get("seconds") or [0.0] * count, dtype=np.float64)
     # The event says when its last step ended.
-    columns["time"] = (float(data["time"]) - seconds.sum() + seconds.cumsum()).tolist()
+    columns["time"] = (event.time - seconds.sum() + seconds.cumsum()).tolist()
     table.extend(count, columns)
 
 
@@ -160,7 +161,7 @@ class Tables:
         for event in events:
             data = event.data
             if event.kind == "step":
-                add_stretch(self.steps, data)
+                add_stretch(self.steps, event)
                 if data.get("norms"):
                     self.norms.append(data["norms"])
                 self.noise = data.get("noise") or self.noise
