@@ -12,5 +12,7 @@ st.navigation(
         st.Page("pages/noise.py", title="Noise", icon=":material/graphic_eq:"),
         st.Page("pages/budget.py", title="Budget", icon=":material/account_balance_wallet:"),
         st.Page("pages/langevin.py", title="Langevin", icon=":material/scatter_plot:"),
+        st.Page("pages/train.py", title="Train", icon=":material/play_circle:", url_path="train"),
+        st.Page("pages/runs.py", title="Runs", icon=":material/history:", url_path="runs"),
     ]
 ).run()

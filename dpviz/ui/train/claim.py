@@ -17,7 +17,7 @@ from dpviz.ui.train.plan import Plan
 
 @dataclass(frozen=True)
 class Claim:
-    """An upper bound on ε at δ, the accountant that proves it, and whether it is read as if its end had been planned."""
+    """An upper bound on ε at δ, the accountant that proves it, and whether it reads the end as if it were planned."""
 
     epsilon: float
     method: str
@@ -62,16 +62,16 @@ def claim(view: RunView, settings: RunSettings, plan: Plan | None, tight: TightB
         return None
     running = not view.record.over
     if decided_ahead(settings) and (running or view.final.get("reason") == "plan"):
-        known = {name: found[name] for name in ("renyi", "moments", "tight") if name in found}
+        known: dict[str, float] = {name: found[name] for name in ("renyi", "moments", "tight") if name in found}
         if tight is not None and tight.x.size and tight.x[-1] == view.record.steps:
             known["tight"] = float(tight.upper[-1])
         return _least(known, as_planned=running)
-    known = {"odometer": found["odometer"]} if "odometer" in found else {}
+    lasting: dict[str, float] = {"odometer": found["odometer"]} if "odometer" in found else {}
     if decided_ahead(settings) and plan is not None and np.isfinite(plan.total):
-        known["the whole plan"] = plan.total
+        lasting["the whole plan"] = plan.total
     if settings.filter_epsilon is not None:
-        known["filter budget"] = settings.filter_epsilon
-    return _least(known)
+        lasting["filter budget"] = settings.filter_epsilon
+    return _least(lasting)
 
 
 def _least(known: dict[str, float], as_planned: bool = False) -> Claim | None:

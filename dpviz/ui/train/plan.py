@@ -81,9 +81,7 @@ def plan(settings: RunSettings, examples: int) -> Plan:
         ).epsilon
         for name, accountant in accountants.items()
     }
-    tight = tight_band.along_steps(
-        mechanism.noise_multiplier, mechanism.sample_rate, total, settings.delta, log=False
-    )
+    tight = tight_band.along_steps(mechanism.noise_multiplier, mechanism.sample_rate, total, settings.delta, log=False)
     return Plan(at, found, tight)
 
 

@@ -567,7 +567,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
     return texts | ({SLOW.key: f"{slow:g}"} if f"{slow:g}" in SLOW.options else {})
 
 
-# Found by trial: a step size and C at which the Langevin methods' noise is worth its price, and a plain step that learns.
+# Found by trial: a step size and C at which the Langevin methods' noise is worth its price; a plain step that learns.
 _BY_METHOD: dict[str, dict[Field[Any], float]] = {
     "dp_sgld": {RATE: 1.0, CLIP: 5.0, STEPS: 60.0},
     "dp_sghmc": {RATE: 0.1, CLIP: 5.0, STEPS: 60.0},

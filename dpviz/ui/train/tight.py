@@ -97,9 +97,7 @@ def _look(
     points: Points = {}
     if not counts.size and (sigma == sigma[0]).all() and (rate == rate[0]).all():
         result = tight_epsilon(SampledGaussian(float(sigma[0]), float(rate[0])), np.array(marks, float), delta)
-        points = {
-            m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)
-        }
+        points = {m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)}
     else:
         for mark in marks:
             runs = charged(mark, at, sigma, rate, counts, count_noise)

@@ -193,7 +193,9 @@ def remarks(look: Look, problem: str) -> list[Remark]:
     if look.settings is None:
         said.append(Remark("This run's settings are not those of this version: what can be read is shown.", "note"))
     if record.restarts and record.state != "restarted":
-        said.append(Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note"))
+        said.append(
+            Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note")
+        )
     if view.noise:
         said.append(Remark(_one_step(look)))
     for step, text in view.notes[-2:]:
@@ -211,7 +213,11 @@ def _one_step(look: Look) -> str:
     if not drawn.size:
         return ""
     signal, added = float(noise.get("signal", np.nan)), float(noise.get("noise", np.nan))
-    cut = f"; {share(float(clipped[-1]))} of their gradients were shortened to C" if np.isfinite(clipped[-1:]).all() else ""
+    cut = (
+        f"; {share(float(clipped[-1]))} of their gradients were shortened to C"
+        if np.isfinite(clipped[-1:]).all()
+        else ""
+    )
     ratio = f", {numbers.plain(added / signal, digits=2)} times as long" if signal > 0 else ""
     return (
         f"Step {numbers.steps(look.record.steps)} drew {drawn[-1]:.0f} examples{cut}. The clipped sum has length "

@@ -1,0 +1,1 @@
+"""The Runs page: every run that was recorded, compared, named, exported."""

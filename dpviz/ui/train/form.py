@@ -1,0 +1,356 @@
+"""The form: what a run is to do, what its plan will cost, and the button that starts it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import streamlit as st
+
+from dpviz.accounting.attack import attack_success
+from dpviz.charts import numbers, training
+from dpviz.charts.alt import alt_text
+from dpviz.charts.marks import Line
+from dpviz.runs.engine import Engine
+from dpviz.runs.store import StoreError
+from dpviz.ui import controls, frame, page, state
+from dpviz.ui.fields import Choice, Field, Flag, Number
+from dpviz.ui.frame import Drawing, Figure
+from dpviz.ui.tight_band import band
+from dpviz.ui.train import settings as s
+from dpviz.ui.train.facts import DATA, MODELS, examples, graphics_card, missing, unsuited
+from dpviz.ui.train.live import ONE
+from dpviz.ui.train.plan import Plan, plan
+from dpviz.ui.train.settings import Form
+from dpviz.ui.train.watch_settings import RUN
+
+FOLDER = "t.folder"
+USUAL_FOR = "t.usual_for"
+REFUSED = "t.refused"
+GROUP = "t.group"
+
+GROUPS = ("Data", "Privacy", "Training", "Stop", "More")
+
+
+@st.fragment
+def show(engine: Engine) -> None:
+    """The form in one fragment: a slider reruns nothing else."""
+    if state.get(RUN):  # Start was pressed: the page around the form is another one now
+        st.rerun()
+    top = st.container()
+    left, right = st.columns([0.73, 0.27], gap="medium")
+    _take_usual_values()
+    form, problem = _read()
+    with right:
+        with st.container():
+            _start_button(engine, form, problem)
+        _controls(problem)
+    with top:
+        page.notes()
+        if form is None:
+            page.sentence("These settings can not work yet.")
+        else:
+            found = plan(form.settings, form.examples)
+            page.sentence(_sentence(form, found))
+    with left:
+        if form is None:
+            page.remark(problem, "problem")
+        else:
+            _plan(form, found)
+    page.follow_link(state.query((*s.FIELDS,)))
+
+
+def _read() -> tuple[Form | None, str]:
+    """The form's run, or what is wrong with it."""
+    wrong = unsuited(state.get(s.DATA), state.get(s.MODEL))
+    if wrong:
+        return None, f"Expected model={state.get(s.MODEL)!r} to read the data: {wrong}"
+    try:
+        form = s.read(state.get)
+    except ValueError as problem:
+        return None, str(problem)
+    folder = str(st.session_state.get(FOLDER, "")).strip()
+    if folder and DATA[form.settings.data].source is not None:
+        form = Form(form.settings.with_(data_folder=folder), form.slow, form.target)
+    return form, ""
+
+
+def _take_usual_values() -> None:
+    """Batch, steps, rate and C follow data, model and method until they are set by hand after the last change."""
+    now = (state.get(s.DATA), state.get(s.MODEL), state.get(s.METHOD))
+    before = st.session_state.get(USUAL_FOR)
+    st.session_state[USUAL_FOR] = now
+    if before is None or before == now:
+        return
+    if unsuited(now[0], now[1]):
+        if before[0] != now[0]:  # other data were chosen: take a model that reads them
+            state.put(s.MODEL, next(iter(DATA[now[0]].parameters)))
+            now = (now[0], state.get(s.MODEL), now[2])
+            st.session_state[USUAL_FOR] = now
+        else:
+            return
+    for field, value in s.usual(*now).items():
+        state.put(field, value)
+
+
+def _sentence(form: Form, found: Plan) -> str:
+    settings = form.settings
+    steps = numbers.steps(settings.steps)
+    if not settings.private:
+        return (
+            f"<b>{steps}</b> steps of plain SGD, the baseline: <b>nothing</b> bounds what an attacker could learn from "
+            "the model."
+        )
+    chance = numbers.probability(float(attack_success(found.total, delta=settings.delta)), up=True)
+    started = "If the policy changes nothing, all" if settings.policy != "fixed" else "All"
+    sigma = "" if settings.langevin else f" with noise <b>σ = {numbers.plain(settings.noise_multiplier)}</b>"
+    return (
+        f"{started} <b>{steps}</b> planned steps{sigma} let an attacker guess right whether you took part at most "
+        f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(found.total, up=True)}</b> at "
+        f"δ = {numbers.delta(settings.delta)}, {found.total_method})."
+    )
+
+
+def _plan(form: Form, found: Plan) -> None:
+    settings = form.settings
+    chart = training.epsilon_chart(
+        found.steps,
+        found.epsilon,
+        plan_steps=found.steps[:0],
+        plan={},
+        total=float(settings.steps),
+        band=band(found.tight) if found.tight is not None and found.tight.x.size > 1 else None,
+        budget=settings.filter_epsilon,
+        height=ONE,
+    )
+    lines = [
+        Line(key, training.NAME[key], found.steps, values, training.FAMILY[key])
+        for key, values in found.epsilon.items()
+    ]
+    frame.plot(Drawing(chart.figure, alt_text(lines, x_name="steps", x_kind="steps")), key="train-plan")
+    st.html(frame.strip(_figures(form, found)))
+    st.html(f'<div class="dpviz-quiet">{_quiet(form)}</div>')
+    if (
+        settings.private
+        and not settings.langevin
+        and st.button(
+            "Open this plan in Compose",
+            icon=":material/stacked_line_chart:",
+            help="The same numbers with more accountants.",
+        )
+    ):
+        page.apply(
+            {
+                "sigma": repr(settings.noise_multiplier),
+                "q": repr(settings.sample_rate(form.examples)),
+                "n": str(form.examples),
+                "steps": str(settings.steps),
+                "delta": repr(settings.delta),
+            }
+        )
+        st.switch_page("pages/compose.py")
+
+
+def _figures(form: Form, found: Plan) -> list[Figure]:
+    settings = form.settings
+    parameters = DATA[settings.data].parameters[settings.model]
+    epochs = settings.steps * settings.batch_size / form.examples
+    rate = settings.sample_rate(form.examples)
+    model = Figure("Model", f"{numbers.steps(parameters)}", f"parameters: {MODELS[settings.model]}")
+    data = Figure(
+        "Data", numbers.steps(form.examples), f"examples, {numbers.plain(epochs)} epochs at q = {numbers.plain(rate)}"
+    )
+    if not settings.private:
+        return [Figure("Privacy loss", "∞", "not private"), Figure("Noise", "none"), model, data]
+    interval = found.tight.last if found.tight is not None else "–"
+    noise = numbers.plain(settings.noise_multiplier, digits=4)
+    if settings.langevin:
+        from dpviz.training.plan import mechanism_at
+
+        noise = numbers.plain(mechanism_at(settings, 1, form.examples).noise_multiplier, digits=4)
+    asked = f"least for ε = {numbers.plain(form.target)}" if form.target is not None else ""
+    if settings.langevin:
+        asked = "of the first step, from its size"
+    return [
+        Figure("Tight interval of ε", interval, "of the whole plan"),
+        Figure("Noise σ", noise, asked or f"on sums clipped to C = {numbers.plain(settings.max_grad_norm)}"),
+        model,
+        data,
+    ]
+
+
+def _quiet(form: Form) -> str:
+    settings = form.settings
+    noise = "secret seed" if settings.secure_noise else f"seed {settings.seed}, private only while it is secret"
+    return (
+        f"Poisson sampling, add/remove one example, δ = {numbers.delta(settings.delta)} · noise: {noise} · device: "
+        f"{settings.device} · loss, gradient norms, distances and batch sizes on the next page are not covered by ε"
+    )
+
+
+# --- controls ---------------------------------------------------------------------------------------------------------
+
+
+def _start_button(engine: Engine, form: Form | None, problem: str) -> None:
+    st.button(
+        "Start training",
+        key="t.start",
+        type="primary",
+        width="stretch",
+        icon=":material/play_arrow:",
+        disabled=form is None,
+        on_click=_start,
+        args=(engine, form),
+    )
+    refused = st.session_state.get(REFUSED) or engine.problem
+    if refused:
+        page.remark(str(refused), "problem")
+    if form is None and _field_of(problem) is None:
+        page.remark(problem, "problem")
+
+
+def _start(engine: Engine, form: Form | None) -> None:
+    """Queue the run; what the engine refuses is said below the button, and the form is as it was."""
+    st.session_state.pop(REFUSED, None)
+    if form is None:
+        return
+    try:
+        run = engine.submit(form.settings, options=form.options)
+    except (ValueError, StoreError, RuntimeError) as problem:
+        st.session_state[REFUSED] = str(problem)
+        return
+    state.put(RUN, run)
+
+
+def _field_of(problem: str) -> Field[Any] | None:
+    """The control that a message belongs to."""
+    named = re.match(r"Expected (\w+)", problem)
+    return s.CONTROL_OF.get(named.group(1)) if named else None
+
+
+def _controls(problem: str) -> None:
+    group = st.segmented_control(
+        "Controls", GROUPS, default=GROUPS[0], required=True, key=GROUP, label_visibility="collapsed"
+    )
+    wrong = _field_of(problem)
+    _GROUPS[group or GROUPS[0]](_Group(wrong, problem))
+
+
+class _Group:
+    """Draws controls, and below the one that a problem belongs to, the problem."""
+
+    def __init__(self, wrong: Field[Any] | None, problem: str) -> None:
+        self._wrong, self._problem = wrong, problem
+
+    def number(self, field: Number, note: str = "") -> None:
+        controls.number(field, note=note)
+        self._say(field)
+
+    def typed(self, field: Number) -> None:
+        controls.typed(field)
+        self._say(field)
+
+    def choice(self, field: Choice, *, horizontal: bool = True) -> str:
+        chosen = controls.choice(field, horizontal=horizontal)
+        self._say(field)
+        return chosen
+
+    def flag(self, field: Flag) -> bool:
+        on = controls.flag(field)
+        self._say(field)
+        return on
+
+    def _say(self, field: Field[Any]) -> None:
+        if self._wrong is not None and field.key == self._wrong.key:
+            page.remark(self._problem, "problem")
+
+
+def _data(group: _Group) -> None:
+    data = group.choice(s.DATA, horizontal=False)
+    note = missing(data, str(st.session_state.get(FOLDER, "")))
+    if DATA[data].source is not None:
+        st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
+        if note:
+            page.remark(note, "note")
+    model = group.choice(s.MODEL, horizontal=False)
+    count = DATA[data].parameters.get(model)
+    if count is not None:
+        st.html(
+            f'<div class="dpviz-quiet">{numbers.steps(count)} parameters, {numbers.steps(examples(data))} training '
+            "examples</div>"
+        )
+    group.choice(s.METHOD, horizontal=False)
+    if state.get(s.METHOD) == "sgd":
+        page.remark("Not private: a baseline to compare with.", "note")
+
+
+def _privacy(group: _Group) -> None:
+    method = state.get(s.METHOD)
+    if method == "sgd":
+        page.remark("Plain SGD has no noise and no ε. Choose another method under Data.", "note")
+        return
+    if method == "dp_sgd":
+        if group.choice(s.NOISE_BY) == "target":
+            group.number(s.TARGET)
+            group.choice(s.SOLVER)
+        else:
+            group.number(s.SIGMA)
+    else:
+        page.remark("The noise follows from the learning rate: smaller steps have relatively more of it.")
+    group.number(s.DELTA)
+    group.number(s.CLIP)
+    if group.flag(s.BAYESIAN):
+        group.number(s.PAIRS)
+        group.number(s.DELTA_MU)
+
+
+def _training(group: _Group) -> None:
+    method = state.get(s.METHOD)
+    langevin = method in ("dp_sgld", "dp_sghmc")
+    group.number(s.BATCH)
+    group.number(s.STEPS)
+    group.number(s.RATE)
+    if langevin:
+        group.choice(s.EXPONENT)
+        if method == "dp_sghmc":
+            group.number(s.FRICTION)
+        group.number(s.PRIOR)
+        group.typed(s.BURN_IN)
+        return
+    group.number(s.DECAY)
+    if group.choice(s.OPTIMISER) == "sgd":
+        group.number(s.MOMENTUM)
+    if state.get(s.MODEL) == "bayesian-logistic":
+        group.number(s.PRIOR)
+
+
+def _stop(group: _Group) -> None:
+    method = state.get(s.METHOD)
+    policy = group.choice(s.POLICY, horizontal=False) if method == "dp_sgd" else "fixed"
+    if method != "sgd" and group.flag(s.BUDGET_ON):
+        group.number(s.BUDGET)
+    if policy == "fine_tuning" or group.flag(s.GOAL_ON):
+        group.number(s.GOAL)
+        if method != "sgd" and policy != "fine_tuning":
+            group.choice(s.MEASURE, horizontal=False)
+    private_count = policy == "fixed" and state.get(s.GOAL_ON) and state.get(s.MEASURE) == "private"
+    if method != "sgd" and (policy != "fixed" or private_count):
+        group.number(s.COUNT_NOISE)
+        group.typed(s.COUNT_EVERY)
+    if group.choice(s.PAST) == "replan":
+        group.typed(s.MOST)
+
+
+def _more(group: _Group) -> None:
+    if not group.flag(s.SECURE):
+        group.typed(s.SEED)
+    else:
+        group.typed(s.SEED)
+        st.html('<div class="dpviz-quiet">The seed then decides only where training starts.</div>')
+    if group.choice(s.DEVICE) == "cuda" and not graphics_card():
+        page.remark("No GPU was found on this machine: the run will fail unless the workers have one.", "note")
+    group.choice(s.SLOW)
+    group.typed(s.EVALUATE)
+
+
+_GROUPS = {"Data": _data, "Privacy": _privacy, "Training": _training, "Stop": _stop, "More": _more}

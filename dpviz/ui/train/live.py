@@ -1,0 +1,286 @@
+"""A run as it is drawn at one moment, made once for everybody who watches it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.charts import training
+from dpviz.charts.alt import alt_text
+from dpviz.charts.lines import Chart
+from dpviz.charts.marks import Floor, Line
+from dpviz.runs.engine import Engine
+from dpviz.runs.tables import Array, RunView
+from dpviz.ui import frame
+from dpviz.ui.frame import Drawing, Remark
+from dpviz.ui.tight_band import band
+from dpviz.ui.train import tight
+from dpviz.ui.train.claim import claim, settings_of
+from dpviz.ui.train.facts import examples
+from dpviz.ui.train.plan import Plan, plan
+from dpviz.ui.train.watch_settings import CHARTS
+from dpviz.ui.train.words import EMPTY, Look, figures, remarks, sentence, setting_line
+
+ONE, FIRST, SECOND = 430, 262, 218
+KEPT = 64
+
+UNPROTECTED = {
+    "accuracy": "accuracy on training data",
+    "loss": "loss on training data",
+    "norms": "gradient norms",
+    "clipped": "the share clipped",
+    "batch": "the sizes of the batches drawn",
+    "time": "step times",
+}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Everything that changes while a run goes on, ready to be shown."""
+
+    state: str
+    moving: bool
+    sentence: str
+    drawings: tuple[tuple[str, Drawing], ...]
+    strip: str
+    remarks: tuple[Remark, ...]
+    quiet: str
+
+
+_screens: OrderedDict[Hashable, Screen] = OrderedDict()
+_lock = threading.Lock()
+
+
+def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
+    """The run now. What did not change since another session looked is not made again.
+
+    Raises:
+        KeyError: if there is no such run.
+        StoreError: if the store cannot be read.
+    """
+    look = take(engine, run)
+    problem = engine.problem if not look.record.over else ""
+    key = (*_version(look), charts, problem)
+    with _lock:
+        found = _screens.get(key)
+    if found is None:
+        found = _made(look, charts, problem)
+        with _lock:
+            _screens[key] = found
+            while len(_screens) > KEPT:
+                _screens.popitem(last=False)
+    return found
+
+
+def take(engine: Engine, run: str) -> Look:
+    """The run with what is said of it. KeyError if there is none."""
+    view = engine.look(run)
+    settings = settings_of(view.record)
+    planned, band_so_far = None, None
+    if settings is not None and settings.private:
+        planned = _plan_of(view)
+        band_so_far = tight.so_far(view, settings.delta, settings.count_noise)
+    ahead = 0
+    if view.record.state == "queued":
+        ahead = sum(other.number < view.record.number for other in engine.runs(states=("queued",)))
+        ahead += len(engine.runs(states=("running", "paused", "restarted")))
+    said = None if settings is None else claim(view, settings, planned, band_so_far)
+    return Look(view, settings, planned, band_so_far, said, ahead)
+
+
+def _plan_of(view: RunView) -> Plan | None:
+    settings = settings_of(view.record)
+    if settings is None:
+        return None
+    try:
+        return plan(settings, int(view.started.get("examples") or examples(settings.data)))
+    except (ValueError, KeyError):
+        return None
+
+
+def _version(look: Look) -> tuple[Hashable, ...]:
+    view, record = look.view, look.record
+    return (
+        record.id,
+        record.attempt,
+        record.state,
+        record.reason,
+        record.steps,
+        view.steps.get("step", EMPTY).size,
+        view.evaluations.get("step", EMPTY).size,
+        len(view.notes),
+        bool(view.started),
+        bool(view.final),
+        look.ahead,
+        0 if look.tight is None else look.tight.x.size,
+        view.noise.get("signal"),
+    )
+
+
+def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
+    heights = (ONE,) if len(charts) == 1 else (FIRST, SECOND)
+    drawings = tuple((key, draw(look, key, height)) for key, height in zip(charts, heights, strict=True))
+    open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
+    quiet = setting_line(look)
+    if open_ones and look.settings is not None and look.settings.private:
+        quiet += f" · not covered by ε: {', '.join(open_ones)}"
+    return Screen(
+        state=look.record.state,
+        moving=look.view.steps.get("step", EMPTY).size > 0,
+        sentence=sentence(look),
+        drawings=drawings,
+        strip=frame.strip(figures(look)),
+        remarks=tuple(remarks(look, problem)),
+        quiet=quiet,
+    )
+
+
+def draw(look: Look, key: str, height: int) -> Drawing:
+    """One chart of the run."""
+    chart = _CHARTS[key](look, height)
+    return Drawing(chart.figure, _alt(look, key), [Remark(text) for text in chart.remarks if look.record.over])
+
+
+def _alt(look: Look, key: str) -> str:
+    """The takeaway of a chart: where its quantity stands now."""
+    view = look.view
+    lines = []
+    if key == "epsilon":
+        lines = [
+            Line(name, training.NAME[name], view.steps["step"], values, training.FAMILY[name])
+            for name, values in epsilons(view).items()
+        ]
+        return alt_text(lines, x_name="steps", x_kind="steps")
+    columns = {"accuracy": "test_accuracy", "loss": "test_loss", "frontier": "test_accuracy"}
+    if key in columns and np.isfinite(look.last(columns[key])):
+        return f"{CHARTS[key]}: {look.last(columns[key]):.3g} at the last test, step {look.record.steps}."
+    named = {"clipped": "clipped", "sigma": "noise_multiplier", "batch": "batch_size", "time": "seconds"}
+    values = view.steps.get(named.get(key, ""), EMPTY)
+    if values.size:
+        return f"{CHARTS[key]}: {values[-1]:.3g} at step {look.record.steps}."
+    return f"{CHARTS[key]} of the run."
+
+
+def epsilons(view: RunView) -> dict[str, Array]:
+    """ε by accountant, shape (steps,) each, in the order they are drawn."""
+    return {name: view.steps[f"epsilon.{name}"] for name in training.NAME if f"epsilon.{name}" in view.steps}
+
+
+def _epsilon(look: Look, height: int) -> Chart:
+    view, planned = look.view, look.plan
+    budget = look.settings.filter_epsilon if look.settings is not None else None
+    ahead = planned.epsilon if planned is not None and look.record.state not in ("done", "failed", "lost") else {}
+    return training.epsilon_chart(
+        view.steps.get("step", EMPTY),
+        epsilons(view),
+        plan_steps=planned.steps if planned is not None else EMPTY,
+        plan={name: values for name, values in ahead.items() if name in training.NAME},
+        total=float(max(look.total, look.record.steps)),
+        band=band(look.tight) if look.tight is not None and look.tight.x.size > 1 else None,
+        budget=budget,
+        height=height,
+    )
+
+
+def _evaluations(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:
+    found = look.view.evaluations
+    return {shown: (found["step"], found[name]) for name, shown in names.items() if name in found}
+
+
+def _accuracy(look: Look, height: int) -> Chart:
+    series = _evaluations(
+        look, {"test_accuracy": "test", "train_accuracy": "train", "posterior_accuracy": "posterior mean"}
+    )
+    counts = look.view.counts
+    if "accuracy" in counts:
+        series["private count"] = (counts["step"], counts["accuracy"])
+    target = look.settings.target_accuracy if look.settings is not None else None
+    floors = () if target is None else (Floor(target, "target", "budget"),)
+    return _series(look, series, "share right", height, floors=floors, from_zero=True)
+
+
+def _loss(look: Look, height: int) -> Chart:
+    series = _evaluations(look, {"test_loss": "test", "train_loss": "train"})
+    if "loss" in look.view.steps:
+        series["batch"] = (look.view.steps["step"], look.view.steps["loss"])
+    return _series(look, series, "mean loss", height, from_zero=True)
+
+
+def _of_steps(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:
+    steps = look.view.steps
+    return {shown: (steps["step"], steps[name]) for name, shown in names.items() if name in steps}
+
+
+def _clipped(look: Look, height: int) -> Chart:
+    return _series(look, _of_steps(look, {"clipped": "clipped"}), "share of the batch", height)
+
+
+def _sigma(look: Look, height: int) -> Chart:
+    return _series(look, _of_steps(look, {"noise_multiplier": "σ"}), "noise multiplier σ", height)
+
+
+def _batch(look: Look, height: int) -> Chart:
+    return _series(
+        look, _of_steps(look, {"batch_size": "drawn", "expected_batch_size": "expected"}), "examples", height
+    )
+
+
+def _time(look: Look, height: int) -> Chart:
+    return _series(look, _of_steps(look, {"seconds": "step"}), "seconds", height)
+
+
+def _series(
+    look: Look,
+    series: dict[str, tuple[Array, Array]],
+    y_title: str,
+    height: int,
+    *,
+    floors: tuple[Floor, ...] = (),
+    from_zero: bool = False,
+) -> Chart:
+    total = float(max(look.total, look.record.steps))
+    return training.series_chart(
+        series, y_title=y_title, total=total, floors=floors, from_zero=from_zero, height=height
+    )
+
+
+def frontier(view: RunView) -> dict[str, tuple[Array, Array]]:
+    """(ε, test accuracy) at each evaluation, by the accountant ε was read from; empty for plain training."""
+    found, steps = view.evaluations, view.steps
+    if "test_accuracy" not in found or "step" not in steps:
+        return {}
+    at = np.searchsorted(steps["step"], found["step"], side="right")
+    curves = {}
+    for name, values in epsilons(view).items():
+        after = np.concatenate([[0.0], values])
+        curves[training.NAME[name]] = (after[np.minimum(at, values.size)], found["test_accuracy"])
+    return curves
+
+
+def _frontier(look: Look, height: int) -> Chart:
+    target = look.settings.target_accuracy if look.settings is not None else None
+    floors = () if target is None else (Floor(target, "target", "budget"),)
+    return training.frontier_chart(frontier(look.view), y_title="test accuracy", floors=floors, height=height)
+
+
+def _norms(look: Look, height: int) -> Chart:
+    if not look.view.norms:
+        return _series(look, {}, "gradient norms come with the first steps", height)
+    return training.norm_chart(look.view.norms[-1], height=height)
+
+
+_CHARTS: dict[str, Callable[[Look, int], Chart]] = {
+    "epsilon": _epsilon,
+    "accuracy": _accuracy,
+    "loss": _loss,
+    "frontier": _frontier,
+    "norms": _norms,
+    "clipped": _clipped,
+    "sigma": _sigma,
+    "batch": _batch,
+    "time": _time,
+}

@@ -1,0 +1,77 @@
+"""The Train page: the form, or the run that the link names."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.runs.engine import Engine
+from dpviz.runs.store import StoreError
+from dpviz.ui import engine as engines
+from dpviz.ui import page, state
+from dpviz.ui.train import form, watch
+from dpviz.ui.train.settings import FIELDS
+from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
+from dpviz.ui.train.watch_settings import RUN
+from dpviz.ui.train.words import STATE_WORDS
+
+RECENT = 6
+
+
+def show() -> None:
+    """Draw the page."""
+    page.begin((*FIELDS, *WATCH_FIELDS))
+    engine, problem = engines.found()
+    if engine is None:
+        page.sentence("Runs can not be kept on this machine now.")
+        page.remark(problem, "problem")
+        return
+    problem = engines.warmed(engine)
+    if problem:
+        page.remark(problem, "problem")
+    _sidebar(engine)
+    run = state.get(RUN)
+    try:
+        if run:
+            watch.show(engine, run)
+        else:
+            form.show(engine)
+            if not engine.ready and not problem:
+                _warming(engine)
+    except StoreError as trouble:
+        page.remark(str(trouble), "problem")
+
+
+@st.fragment(run_every=1.0)
+def _warming(engine: Engine) -> None:
+    """Says that the workers come up; gone once they are there."""
+    if engine.ready:
+        st.rerun()
+    st.html('<div class="dpviz-quiet">The workers are starting: a first run may wait some seconds for them.</div>')
+
+
+def _sidebar(engine: Engine) -> None:
+    with st.sidebar:
+        st.button("Reset the form", on_click=_reset, width="stretch", icon=":material/restart_alt:")
+        try:
+            recent = engine.runs()[:RECENT]
+        except StoreError:
+            return
+        if recent:
+            st.caption("Latest runs")
+        for record in recent:
+            st.button(
+                f"{record.title} · {STATE_WORDS[record.state].lower()}",
+                key=f"recent.{record.id}",
+                on_click=_open,
+                args=(record.id,),
+                type="tertiary",
+            )
+
+
+def _reset() -> None:
+    state.assign(FIELDS, {})
+    st.session_state.pop(form.USUAL_FOR, None)
+
+
+def _open(run: str) -> None:
+    state.put(RUN, run)

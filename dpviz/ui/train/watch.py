@@ -1,0 +1,264 @@
+"""A run under way or over: what moves is one small fragment, what holds it stands beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
+from dpviz.runs.records import RunRecord
+from dpviz.runs.report import html_report
+from dpviz.runs.store import StoreError
+from dpviz.ui import controls, frame, page, state
+from dpviz.ui.train import script
+from dpviz.ui.train import settings as form
+from dpviz.ui.train.claim import settings_of
+from dpviz.ui.train.live import Screen, screen, take
+from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
+from dpviz.ui.train.words import STATE_WORDS
+
+EVERY = 1.0  # seconds between two looks at a run under way
+SOON = 0.5  # before its first step
+SEEN = "t.state_seen"
+FAILED = "t.control_failed"
+DETAILS = "t.details"
+
+
+def show(engine: Engine, run: str) -> None:
+    """The page of one run."""
+    page.notes()
+    try:
+        record = engine.run(run)
+    except KeyError:
+        page.sentence("There is no such run here.")
+        page.remark(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
+        st.button("Start a new run", type="primary", on_click=_leave, icon=":material/add:")
+        return
+    st.session_state[SEEN] = record.state
+    left, right = st.columns([0.73, 0.27], gap="medium")
+    with left:
+        pause = None if record.over else EVERY if record.steps else SOON
+        st.fragment(run_every=pause)(_moving)(engine, run, pause)
+    with right:
+        _controls(engine, record)
+    with left:
+        _details(engine, record)
+    page.follow_link(state.query(FIELDS))
+
+
+def _charts() -> tuple[str, ...]:
+    first, second = state.get(CHART), state.get(SECOND)
+    return (first,) if second in ("none", first) else (first, second)
+
+
+def _moving(engine: Engine, run: str, pause: float | None) -> None:
+    """Sentence, charts and figures: what changes while the run goes on."""
+    try:
+        found = screen(engine, run, _charts())
+    except (KeyError, StoreError) as problem:
+        page.remark(f"The run can not be read now: {problem}", "problem")
+        return
+    if found.state != st.session_state.get(SEEN) or (pause == SOON and found.moving):
+        st.session_state[SEEN] = found.state
+        st.rerun()  # the controls beside it are others now, and so is the pace
+    _put(found)
+
+
+def _put(found: Screen) -> None:
+    page.sentence(found.sentence)
+    for place, (_, drawing) in enumerate(found.drawings):
+        frame.plot(drawing, key=f"train-{place}")
+    st.html(found.strip)
+    for remark in found.remarks:
+        page.remark(*remark)
+    if found.quiet:
+        st.html(f'<div class="dpviz-quiet">{escape(found.quiet)}</div>')
+
+
+# --- what holds the run -----------------------------------------------------------------------------------------------
+
+
+def _controls(engine: Engine, record: RunRecord) -> None:
+    badge = f'<span class="dpviz-quiet">{STATE_WORDS[record.state].lower()}</span>'
+    st.html(f"<div><b>{escape(record.title)}</b> {badge}</div>")
+    if record.over:
+        st.button("New run", type="primary", on_click=_leave, icon=":material/add:", width="stretch")
+        st.button(
+            "Same settings again",
+            on_click=_clone,
+            args=(record,),
+            icon=":material/content_copy:",
+            width="stretch",
+            disabled=settings_of(record) is None,
+            help="Fills the form with this run's settings.",
+        )
+    else:
+        _holding(engine, record)
+    failed = st.session_state.pop(FAILED, "")
+    if failed:
+        page.remark(failed, "problem")
+    controls.choice(CHART, horizontal=False)
+    controls.choice(SECOND, horizontal=False)
+    st.page_link("pages/runs.py", label="Compare runs", icon=":material/history:")
+
+
+def _holding(engine: Engine, record: RunRecord) -> None:
+    stopping = record.wish in ("stop", "kill")
+    paused = record.state == "paused" or record.wish == "pause"
+    with st.container(horizontal=True):
+        if paused:
+            _button(engine.resume, record, "Resume", "play_arrow", stopping)
+            _button(engine.step, record, "One step", "skip_next", stopping, help="Takes one step and waits.")
+        else:
+            _button(engine.pause, record, "Pause", "pause", stopping or record.state == "queued")
+        _button(engine.stop, record, "Stop", "stop", stopping, help="Ends after the step it is at, numbers complete.")
+        _button(
+            engine.hard_stop,
+            record,
+            "Hard stop",
+            "dangerous",
+            record.wish == "kill",
+            help="Ends its process without waiting. What was recorded is kept.",
+        )
+    if stopping:
+        st.html('<div class="dpviz-quiet">Stopping …</div>')
+
+
+def _button(
+    act: Callable[[str], RunRecord], record: RunRecord, label: str, icon: str, disabled: bool, help: str | None = None
+) -> None:
+    st.button(
+        label,
+        key=f"t.{label}",
+        on_click=_act,
+        args=(act, record.id),
+        icon=f":material/{icon}:",
+        disabled=disabled,
+        help=help,
+    )
+
+
+def _act(act: Callable[[str], RunRecord], run: str) -> None:
+    try:
+        act(run)
+    except (KeyError, StoreError) as problem:
+        st.session_state[FAILED] = str(problem)
+
+
+def _leave() -> None:
+    state.put(RUN, "")
+
+
+def _clone(record: RunRecord) -> None:
+    clone(record)
+    state.put(RUN, "")
+
+
+def clone(record: RunRecord) -> None:
+    """Fill the form with a run's settings; those of another version are left alone."""
+    settings = settings_of(record)
+    if settings is not None:
+        slow = record.options.get("slow", 0.0)
+        state.assign(form.FIELDS, form.texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
+        st.session_state.pop("t.usual_for", None)
+
+
+# --- details ----------------------------------------------------------------------------------------------------------
+
+
+def _details(engine: Engine, record: RunRecord) -> None:
+    parts: dict[str, Callable[[Engine, RunRecord], None]] = {
+        "Table": _table,
+        "Settings": _settings,
+        "Assumptions": _assumptions,
+        "Python": _python,
+        "Link and files": _files,
+    }
+    part = st.segmented_control("Details", list(parts), key=DETAILS, label_visibility="collapsed")
+    if part is not None:
+        parts[part](engine, record)
+
+
+def _table(engine: Engine, record: RunRecord) -> None:
+    """The evaluations with ε at each: every number on the charts that can be read off."""
+    view = engine.look(record.id)
+    steps = view.steps
+    if "step" not in steps:
+        st.caption("No step was recorded yet.")
+        return
+    table = pd.DataFrame(dict(steps)).drop(columns=["time"], errors="ignore")
+    every = max(1, len(table) // 100)
+    table = table[(table["step"] % every == 0) | (table["step"] == table["step"].iloc[-1])]
+    st.dataframe(table, width="stretch", hide_index=True)
+    st.caption(f"As of step {record.steps}; all steps are in the files.")
+
+
+def _settings(engine: Engine, record: RunRecord) -> None:
+    view = engine.look(record.id)
+    named = ("data", "model", "device", "noise_source")
+    told: dict[str, object] = {key: view.started[key] for key in named if key in view.started}
+    layers = view.started.get("fallback_layers")
+    if layers:
+        told["layers by torch.func"] = ", ".join(map(str, layers))
+    rows = [(key, str(value)) for key, value in {**told, **record.settings}.items()]
+    st.dataframe(pd.DataFrame(rows, columns=["setting", "value"]), width="stretch", hide_index=True)
+
+
+def _assumptions(engine: Engine, record: RunRecord) -> None:
+    view = engine.look(record.id)
+    st.markdown(
+        "Each ε is a bound for add/remove one example, Poisson batches and Gaussian noise on the sum of clipped "
+        "gradients. **Moments, Rényi and tight** hold when all steps and the end were planned; the **odometer** holds "
+        "whenever the run ends; the **filter** keeps its budget. **Bayesian DP** speaks of data like these only."
+    )
+    for text in (view.started.get("unprotected"), view.final.get("holds")):
+        if text:
+            st.markdown(str(text))
+
+
+def _python(engine: Engine, record: RunRecord) -> None:
+    settings = settings_of(record)
+    if settings is None:
+        st.caption("These settings are not those of this version.")
+        return
+    st.caption("Trains the same run without this app.")
+    st.code(script.training(settings), language="python")
+    mechanisms = engine.look(record.id).final.get("mechanisms")
+    if mechanisms:
+        st.caption("Finds its ε again from what was charged.")
+        st.code(script.accounting(mechanisms, settings.delta), language="python")
+
+
+def _files(engine: Engine, record: RunRecord) -> None:
+    base = (st.context.url or "").split("?")[0]
+    st.caption("This link shows the run to everyone who can open this app.")
+    st.code(f"{base}?run={record.id}", language=None, wrap_lines=True)
+    files(engine, record)
+
+
+def files(engine: Engine, record: RunRecord) -> None:
+    """Download buttons; a file is made when its button is pressed."""
+    name = f"dpviz-run-{record.number}"
+    with st.container(horizontal=True):
+        for label, kind, mime, make in (
+            ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
+            ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
+            ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
+            ("Report", "html", "text/html", lambda: html_report(engine.look(record.id)).encode()),
+        ):
+            st.download_button(
+                label,
+                data=make,
+                file_name=f"{name}.{kind}",
+                mime=mime,
+                on_click="ignore",
+                icon=":material/download:",
+                key=f"file.{kind}.{record.id}",
+            )
+
+
+__all__ = ["clone", "files", "show", "take"]

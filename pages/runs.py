@@ -1,0 +1,5 @@
+"""Runs: every training that was recorded, compared."""
+
+from dpviz.ui.runs.page import show
+
+show()
