@@ -14,5 +14,6 @@ st.navigation(
         st.Page("pages/langevin.py", title="Langevin", icon=":material/scatter_plot:"),
         st.Page("pages/train.py", title="Train", icon=":material/play_circle:", url_path="train"),
         st.Page("pages/runs.py", title="Runs", icon=":material/history:", url_path="runs"),
+        st.Page("pages/leakage.py", title="Leakage", icon=":material/water_drop:"),
     ]
 ).run()

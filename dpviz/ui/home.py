@@ -181,4 +181,9 @@ PAGES = (
         "Langevin: which step size is private?",
         "Step-size theorems for Langevin samplers, their constants and conditions, and what the steps really cost.",
     ),
+    (
+        "pages/leakage.py",
+        "Leakage: what does a trained network give away?",
+        "Gradient distances and a membership attack measured on a run's network, beside what its ε allows.",
+    ),
 )

@@ -14,6 +14,8 @@ from dpviz.ui.compose.presets import PRESETS as COMPOSE_PRESETS
 from dpviz.ui.fields import Choice, Field
 from dpviz.ui.langevin import settings as langevin
 from dpviz.ui.langevin.presets import PRESETS as LANGEVIN_PRESETS
+from dpviz.ui.leakage import settings as leakage
+from dpviz.ui.leakage.presets import PRESETS as LEAKAGE_PRESETS
 from dpviz.ui.noise import settings as noise
 from dpviz.ui.noise.presets import PRESETS as NOISE_PRESETS
 from dpviz.ui.orders import settings as orders
@@ -29,6 +31,7 @@ PRESETS: dict[str, tuple[Preset, ...]] = {
     "attack": ATTACK_PRESETS,
     "budget": BUDGET_PRESETS,
     "langevin": LANGEVIN_PRESETS,
+    "leakage": LEAKAGE_PRESETS,
 }
 PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
@@ -47,6 +50,7 @@ FIELDS: tuple[Field[Any], ...] = (
     *attack.FIELDS,
     *budget.FIELDS,
     *langevin.FIELDS,
+    *leakage.FIELDS,
     *sources.FIELDS,
     IMAGE,
 )
