@@ -13,8 +13,7 @@ from typing import Any
 from dpviz.runs.cluster import ADDRESS_VARIABLE, Cluster, ClusterError, Host, connect
 from dpviz.runs.collector import Collector, Ended
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
-from dpviz.runs.records import ACTIVE, OPEN, Batch, RunRecord, State
-from dpviz.runs.sqlite_store import RESTARTED
+from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Batch, RunRecord, State
 from dpviz.runs.store import Store, StoreError
 from dpviz.runs.truth import settle
 from dpviz.runs.work import variable_name, work

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Sequence
@@ -12,20 +11,8 @@ from typing import Any
 
 from dpviz.runs import jsontext
 from dpviz.runs.processes import Process
-from dpviz.runs.records import (
-    ACTIVE,
-    CONTROL_KIND,
-    ENDED,
-    FINAL_KINDS,
-    OPEN,
-    Batch,
-    Event,
-    News,
-    Owner,
-    RunRecord,
-    State,
-    Wish,
-)
+from dpviz.runs.records import ACTIVE, ENDED, OPEN, Batch, Event, News, Owner, RunRecord, State, Wish
+from dpviz.runs.sqlite_events import change_state, marks, record_batch
 from dpviz.runs.sqlite_file import SqliteFile
 
 _COLUMNS = (
@@ -46,10 +33,6 @@ def _record(row: tuple[Any, ...]) -> RunRecord:
 def _event(row: tuple[Any, ...]) -> Event:
     attempt, seq, kind, step, moment, text = row
     return Event(attempt, seq, kind, step, moment, jsontext.read(text))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" for _ in values)
 
 
 class SqliteStore:
@@ -107,13 +90,13 @@ class SqliteStore:
     def runs(self, *, deleted: bool = False, states: Sequence[State] = ()) -> list[RunRecord]:
         where = f"deleted IS {'NOT ' if deleted else ''}NULL"
         if states:
-            where += f" AND state IN ({_marks(states)})"
+            where += f" AND state IN ({marks(states)})"
         rows = self.file.fetch(f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY number DESC", tuple(states))
         return [_record(row) for row in rows]
 
     def claim(self, owner: str, host: Process | None, limit: int) -> RunRecord | None:
         with self.file.connection(write=True) as db:
-            active = db.execute(f"SELECT COUNT(*) FROM runs WHERE state IN ({_marks(ACTIVE)})", ACTIVE).fetchone()[0]
+            active = db.execute(f"SELECT COUNT(*) FROM runs WHERE state IN ({marks(ACTIVE)})", ACTIVE).fetchone()[0]
             if active >= limit:
                 return None
             found = db.execute(
@@ -145,14 +128,14 @@ class SqliteStore:
 
     def change_state(self, run: str, state: State, reason: str = "", *, only: Sequence[State]) -> bool:
         with self.file.connection(write=True) as db:
-            return _change_state(db, run, state, reason, only)
+            return change_state(db, run, state, reason, only)
 
     # Events
 
     def record(self, batches: Sequence[Batch]) -> None:
         with self.file.connection(write=True) as db:
             for batch in batches:
-                _record_batch(db, batch)
+                record_batch(db, batch)
 
     def events_since(self, run: str, seq: int = -1, attempt: int | None = None, limit: int | None = None) -> News:
         rows: list[Any] = self.file.fetch("SELECT attempt FROM runs WHERE id = ?", (run,))
@@ -171,7 +154,7 @@ class SqliteStore:
 
     def events(self, run: str, attempt: int | None = None, kinds: Sequence[str] = ()) -> list[Event]:
         latest = self.run(run).attempt if attempt is None else attempt
-        where = f" AND kind IN ({_marks(kinds)})" if kinds else ""
+        where = f" AND kind IN ({marks(kinds)})" if kinds else ""
         rows: list[Any] = self.file.fetch(
             "SELECT attempt, seq, kind, step, time, data FROM events "
             f"WHERE run = ? AND attempt = ?{where} ORDER BY seq",
@@ -259,69 +242,3 @@ class SqliteStore:
                 [(run, e.attempt, e.seq, e.kind, e.step, e.time, jsontext.write(e.data)) for e in events],
             )
         return self.run(run)
-
-
-def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str, only: Sequence[State]) -> bool:
-    ended = time.time() if state in ENDED else None
-    changed = db.execute(
-        f"UPDATE runs SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ({_marks(only)})",
-        (state, reason, ended, run, *only),
-    ).rowcount
-    if changed and (ended is not None or state == "restarted"):
-        db.execute(
-            "UPDATE attempts SET ended = ?, outcome = ? WHERE run = ? AND ended IS NULL", (time.time(), state, run)
-        )
-    return bool(changed)
-
-
-def _attempt(db: sqlite3.Connection, batch: Batch, state: str, latest: int) -> int | None:
-    """The number of the batch's attempt, a new one if it is not known; None for a new one of a run that has ended."""
-    found = db.execute(
-        "SELECT attempt FROM attempts WHERE run = ? AND execution = ?", (batch.run, batch.execution)
-    ).fetchone()
-    if found is not None:
-        return int(found[0])
-    if state not in ACTIVE:
-        return None
-    attempt = latest + 1
-    if attempt > 1:  # an earlier one was under way: its worker died, and nobody had noticed yet
-        _change_state(db, batch.run, "restarted", RESTARTED, ACTIVE)
-    db.execute(
-        "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, NULL, '')",
-        (batch.run, attempt, batch.execution, json.dumps(batch.worker), batch.begun),
-    )
-    db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (attempt, batch.run))
-    return attempt
-
-
-RESTARTED = "its worker died: it runs again from its first step"
-
-
-def _record_batch(db: sqlite3.Connection, batch: Batch) -> None:
-    row = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (batch.run,)).fetchone()
-    if row is None:
-        return
-    attempt = _attempt(db, batch, row[0], row[1])
-    if attempt is None:
-        return
-    db.executemany(
-        "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(batch.run, attempt, *event) for event in batch.rows],
-    )
-    if not batch.rows or attempt < row[1]:
-        return
-    db.execute(
-        "UPDATE runs SET steps = MAX(steps, ?) WHERE id = ?", (max(event.step for event in batch.rows), batch.run)
-    )
-    for event in batch.rows:
-        if event.kind == CONTROL_KIND:
-            moving: State = "restarted" if attempt > 1 else "running"
-            paused = jsontext.read(event.text).get("state") == "paused"
-            reason = RESTARTED if attempt > 1 else ""
-            _change_state(db, batch.run, "paused" if paused else moving, reason, ACTIVE)
-        elif event.kind in FINAL_KINDS:
-            data = jsontext.read(event.text)
-            db.execute("UPDATE runs SET summary = ? WHERE id = ?", (event.text, batch.run))
-            reason = str(data.get("text") or data.get("reason") or "")
-            # A run given up as lost may still have sent its last events: they are the truth.
-            _change_state(db, batch.run, FINAL_KINDS[event.kind], reason, (*ACTIVE, "lost"))
