@@ -26,7 +26,13 @@ EXAMPLES = {
 _BY_MODEL: dict[str, dict[str, Any]] = {
     "cnn": {"batch_size": 1024, "steps": 150, "learning_rate": 5.0, "max_grad_norm": 0.1},
     "resnet": {"batch_size": 1024, "steps": 150, "learning_rate": 5.0, "max_grad_norm": 0.1},
-    "scattering": {"batch_size": 1024, "steps": 60, "learning_rate": 5.0, "max_grad_norm": 0.1},
+    "scattering": {
+        "batch_size": 1024,
+        "steps": 150,
+        "learning_rate": 8.0,
+        "learning_rate_end": 0.1,
+        "max_grad_norm": 0.1,
+    },
     "mlp": {"batch_size": 1024, "steps": 100, "learning_rate": 3.0, "max_grad_norm": 0.1},
     "logistic": {"batch_size": 1024, "steps": 60, "learning_rate": 3.0, "max_grad_norm": 0.1},
     "bayesian-logistic": {
@@ -37,6 +43,10 @@ _BY_MODEL: dict[str, dict[str, Any]] = {
         "prior_std": 1.0,
     },
 }
+# Few features bear many long steps.
+_LINEAR_ON_TABLES = {"steps": 200, "learning_rate": 20.0}
+# Below this ε so many steps of the scattering network cost more than they bring.
+_LOW_EPSILON, _SCATTERING_AT_LOW_EPSILON = 2.0, {"steps": 60, "learning_rate": 5.0, "learning_rate_end": 0.2}
 # Sets of 50,000 and more examples: as many epochs as pay off.
 _LARGE_STEPS = {"cnn": 650, "resnet": 650, "scattering": 300}
 _SMALL_BATCH = {"abalone": 256, "adult": 1024}
@@ -59,6 +69,10 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
     changed: dict[str, Any] = {}
     if examples >= 50_000 and model in _LARGE_STEPS:
         changed["steps"] = _LARGE_STEPS[model]
+    elif model == "scattering" and target_epsilon < _LOW_EPSILON:
+        changed |= _SCATTERING_AT_LOW_EPSILON
+    if data in _SMALL_BATCH and model in ("logistic", "bayesian-logistic"):
+        changed |= _LINEAR_ON_TABLES
     if data in _SMALL_BATCH:
         changed["batch_size"] = _SMALL_BATCH[data]
     settings = settings.with_(**changed)

@@ -187,7 +187,8 @@ class Session:
             self._check_target()
         if self._counting is not None and self._counting.due(batch_size):
             self._count()
-        self._settled = max(self._settled, self._evaluated)
+        if not self._stretch.waiting:
+            self._settled = time.monotonic()  # what came after the step is not the next one's time
 
     def _evaluate(self) -> None:
         self._settle()
@@ -197,7 +198,6 @@ class Session:
         self._evaluated_at = self.step
         self.flush()
         self.emit("evaluation", **self._evaluation)
-        self._evaluated = time.monotonic()
 
     def _check_target(self) -> None:
         target = self.settings.target_accuracy
