@@ -12,6 +12,7 @@ from dpviz.charts.lines import BOTTOM, Chart
 from dpviz.charts.ticks import axis, baseline, position
 
 GUESSING = 0.5
+BAR = 0.55  # a bar's share of its row
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Allowed:
         text: what stands right of its bar.
         hover: what the hover says.
         color: "#rrggbb".
+        note: small words below `text`; why it promises less than the others, say.
         approximate: an "as if planned" reading, hatched: it does not hold as it stands.
     """
 
@@ -32,6 +34,7 @@ class Allowed:
     text: str
     hover: str
     color: str
+    note: str = ""
     approximate: bool = False
 
 
@@ -64,14 +67,13 @@ def allowed_figure(rows: Sequence[Allowed], reached: Sequence[Reached], *, x_tit
     names = [row.name for row in rows]
     span = _span([row.success for row in rows], reached)
     left = int(max(text_width(name, look.LABEL_SIZE) for name in names)) + 18
-    right = int(max(text_width(row.text, look.LABEL_SIZE) for row in rows)) + 20
+    right = int(max(text_width(text, look.LABEL_SIZE) for row in rows for text in (row.text, row.note))) + 20
     top = 14 + 17 * max(len(reached), 1)
     x_axis = baseline(axis(span=(100 * span[0], 100 * span[1]), log=False, most=8))
     x_axis |= {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}
     layout = look.base_layout(height, {"l": left, "r": right, "t": top, "b": BOTTOM}) | {
         "hovermode": "closest",
-        "bargap": 0.45,
-        "xaxis": x_axis | {"ticksuffix": " %"},
+        "xaxis": x_axis | {"ticktext": [f"{text} %" for text in x_axis["ticktext"]]},
         "yaxis": {
             "range": [len(names) - 0.4, -0.6],
             "tickmode": "array",
@@ -87,7 +89,7 @@ def allowed_figure(rows: Sequence[Allowed], reached: Sequence[Reached], *, x_tit
         "annotations": [_behind(row, i) for i, row in enumerate(rows)]
         + [_above(one, i, span) for i, one in enumerate(reached)],
     }
-    data = [_bar(row, i) for i, row in enumerate(rows)]
+    data = [_bar(row, i, BAR * min(1.0, len(rows) / 3)) for i, row in enumerate(rows)]
     data += [_spots(one, len(rows)) for one in reached]
     return Chart({"data": data, "layout": layout}, ())
 
@@ -100,7 +102,7 @@ def _span(bounds: list[float], reached: Sequence[Reached]) -> tuple[float, float
     return max(low - air, 0.0), high if high == 1.0 else min(high + air, 1.0)
 
 
-def _bar(row: Allowed, at: int) -> dict[str, Any]:
+def _bar(row: Allowed, at: int, width: float) -> dict[str, Any]:
     pattern = {"pattern": {"shape": "/", "fgcolor": look.rgba(row.color, 0.6), "size": 7}} if row.approximate else {}
     ground = look.rgba(row.color, 0.12 if row.approximate else 0.45)
     return {
@@ -109,6 +111,7 @@ def _bar(row: Allowed, at: int) -> dict[str, Any]:
         "base": [100 * GUESSING],
         "x": [max(100 * (row.success - GUESSING), 0.0)],
         "y": [at],
+        "width": [width],
         "marker": {"color": ground, "line": {"color": row.color, "width": 1.5}} | pattern,
         "name": row.name,
         "hovertemplate": f"{row.hover}<extra></extra>",
@@ -143,7 +146,8 @@ def _spots(one: Reached, rows: int) -> dict[str, Any]:
 def _behind(row: Allowed, at: int) -> dict[str, Any]:
     """In a column right of the plot."""
     where = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 10, "yref": "y", "y": at, "yanchor": "middle"}
-    return captions.small(row.text, **where) | {"font": {"size": look.LABEL_SIZE}, "align": "left"}
+    note = f"<br><span style='font-size:{look.SMALL_SIZE}px'>{row.note}</span>" if row.note else ""
+    return captions.small(row.text + note, **where) | {"font": {"size": look.LABEL_SIZE}, "align": "left"}
 
 
 def _above(one: Reached, at: int, span: tuple[float, float]) -> dict[str, Any]:

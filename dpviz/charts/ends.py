@@ -39,7 +39,7 @@ def end_of(line: Line, x_shown: tuple[float, float], down: Callable[[float], flo
         return None
     last = within[-1]
     y = float(np.asarray(line.y, dtype=np.float64)[last])
-    return End(line.name, float(x[last]), y, down(y), line.hue, line.faded)
+    return End(line.name if line.end is None else line.end, float(x[last]), y, down(y), line.hue, line.faded)
 
 
 def _band_end(band: Band, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
@@ -77,7 +77,7 @@ def end_annotations(
         log_x, log_y: logarithmic axes.
         end_values: write the last value behind the name.
     """
-    ends = [e for line in lines if (e := end_of(line, x_shown, down, log_y))]
+    ends = [e for line in lines if line.end != "" and (e := end_of(line, x_shown, down, log_y))]
     ends += [e for band in bands if (e := _band_end(band, x_shown, down, log_y))]
     # Curves that left through the top keep their order there: the largest on top.
     ends.sort(key=lambda e: (max(e.reach, 0.0), -e.y))

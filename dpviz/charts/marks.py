@@ -45,6 +45,7 @@ class Line:
         dotted_until: x up to which it is.
         hover: more facts about each point.
         color: "#rrggbb" instead of the family's.
+        end: what its end is called where that is not `name`; empty for an end without a name.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Line:
     dotted_until: float | None = None
     hover: tuple[Column, ...] = ()
     color: str | None = None
+    end: str | None = None
 
     def __post_init__(self) -> None:
         shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]

@@ -69,12 +69,13 @@ def overlaid_histograms(
     top = 14 + 17 * max(len(marks), 1)
     inner = height - top - BOTTOM
     tallest = max(float(share.max()) for share in shares)
+    y_axis = axis(span=(0.0, 1.05 * tallest), log=False, most=max(3, inner // 34))
     layout = look.base_layout(height, {"l": 52, "r": 16, "t": top, "b": BOTTOM}) | {
         "hovermode": "x unified",
         "xaxis": baseline(axis(span=(low, high), log=log_x, most=9, grid=False))
         | {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}
         | {"showspikes": False, "hoverformat": ".3~g"},
-        "yaxis": axis(span=(0.0, 1.05 * tallest), log=False, most=max(3, inner // 34)) | {"ticksuffix": " %"},
+        "yaxis": y_axis | {"ticktext": [f"{text} %" for text in y_axis["ticktext"]]},
         "shapes": [histogram._vertical(mark, i) for i, mark in enumerate(marks) if low <= mark.x <= high],
         "annotations": [histogram._name(mark, i, low, high, log_x) for i, mark in enumerate(marks)],
     }

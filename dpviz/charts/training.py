@@ -59,15 +59,19 @@ def epsilon_chart(
         height: in pixels.
     """
     keep = thinned(steps.size)
-    lines = []
-    for key, values in epsilons.items():
-        lines.append(Line(key, NAME[key], steps[keep], values[keep], FAMILY[key]))
     done = float(steps[-1]) if steps.size else 0.0
     ahead = plan_steps >= done
+    if np.count_nonzero(ahead) < 2:
+        plan = {}
+    lines = []
+    for key, values in epsilons.items():
+        # Where the plan goes on, its end says both: what was read now, and where it leads.
+        lines.append(Line(key, NAME[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None))
     for key, values in plan.items():
-        if np.count_nonzero(ahead) > 1 or not steps.size:
-            x, y = plan_steps[ahead], values[ahead]
-            lines.append(Line(f"{key}.plan", f"{NAME[key]}, plan", x, y, FAMILY[key], faded=True))
+        now = f" {numbers.epsilon(float(epsilons[key][-1]), up=True)}" if key in epsilons and steps.size else ""
+        x, y = plan_steps[ahead], values[ahead]
+        end = f"{NAME[key]}{now} →"
+        lines.append(Line(f"{key}.plan", f"{NAME[key]}, plan", x, y, FAMILY[key], faded=True, end=end))
     return line_figure(
         lines,
         x_title="steps",
@@ -111,7 +115,8 @@ def series_chart(
     for name, (x, y) in series.items():
         keep = thinned(x.size)
         if keep.size:
-            lines.append(Line(name, name, x[keep], y[keep], name, color=COLORS.get(name.split()[0])))
+            color = COLORS.get(name.split()[0], look.BLUE)
+            lines.append(Line(name, name, x[keep], y[keep], "basic", color=color))
     low, high = _steps_shown(total)
     return line_figure(
         lines,
@@ -131,13 +136,11 @@ def frontier_chart(
 ) -> Chart:
     """Accuracy against ε: what each bit of privacy loss bought. `curves`: name → (ε, accuracy), ε ascending."""
     lines = [
-        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], name, color=look.PALETTE[i % len(look.PALETTE)])
+        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], "basic", color=look.PALETTE[i % len(look.PALETTE)])
         for i, (name, (x, y)) in enumerate(curves.items())
         if np.isfinite(x).any()
     ]
-    return line_figure(
-        lines, x_title="ε", y_title=y_title, x_hover="ε = %{x:.3r}", floors=floors, height=height
-    )
+    return line_figure(lines, x_title="ε", y_title=y_title, x_hover="ε = %{x:.3r}", floors=floors, height=height)
 
 
 def norm_chart(norms: Mapping[str, Any], *, height: int = 300) -> Chart:

@@ -129,7 +129,7 @@ class RunView:
         evaluations, counts: Likewise, of the events "evaluation" and "count".
         started: The event "started", {} before it came.
         norms: Histograms of gradient norms, oldest first.
-        noise: Norms of signal and noise of the last watched step, {} if none was.
+        noise: Norms of signal and noise of the last watched step, and its number "step"; {} if none was.
         notes: Texts of "note" and "replanned", with their step, oldest first.
         final: The last event, {} before the end.
     """
@@ -164,7 +164,8 @@ class Tables:
                 add_stretch(self.steps, event)
                 if data.get("norms"):
                     self.norms.append(data["norms"])
-                self.noise = data.get("noise") or self.noise
+                if data.get("noise"):
+                    self.noise = {**data["noise"], "step": event.step}
             elif event.kind in ("evaluation", "count"):
                 table = self.evaluations if event.kind == "evaluation" else self.counts
                 table.extend(1, {name: [value] for name, value in numbers(data).items()})

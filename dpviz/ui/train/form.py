@@ -29,7 +29,7 @@ USUAL_FOR = "t.usual_for"
 REFUSED = "t.refused"
 GROUP = "t.group"
 
-GROUPS = ("Data", "Privacy", "Training", "Stop", "More")
+GROUPS = ("Data", "Noise", "Steps", "Stop", "More")
 
 
 @st.fragment
@@ -353,4 +353,4 @@ def _more(group: _Group) -> None:
     group.typed(s.EVALUATE)
 
 
-_GROUPS = {"Data": _data, "Privacy": _privacy, "Training": _training, "Stop": _stop, "More": _more}
+_GROUPS = {"Data": _data, "Noise": _privacy, "Steps": _training, "Stop": _stop, "More": _more}

@@ -12,14 +12,14 @@ import numpy as np
 from dpviz.charts import training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart
-from dpviz.charts.marks import Floor, Line
+from dpviz.charts.marks import Band, Floor, Line
 from dpviz.runs.engine import Engine
 from dpviz.runs.tables import Array, RunView
 from dpviz.ui import frame
 from dpviz.ui.frame import Drawing, Remark
 from dpviz.ui.tight_band import band
 from dpviz.ui.train import tight
-from dpviz.ui.train.claim import claim, settings_of
+from dpviz.ui.train.claim import claim, decided_ahead, settings_of
 from dpviz.ui.train.facts import examples
 from dpviz.ui.train.plan import Plan, plan
 from dpviz.ui.train.watch_settings import CHARTS
@@ -180,10 +180,19 @@ def _epsilon(look: Look, height: int) -> Chart:
         plan_steps=planned.steps if planned is not None else EMPTY,
         plan={name: values for name, values in ahead.items() if name in training.NAME},
         total=float(max(look.total, look.record.steps)),
-        band=band(look.tight) if look.tight is not None and look.tight.x.size > 1 else None,
+        band=_band(look),
         budget=budget,
         height=height,
     )
+
+
+def _band(look: Look) -> Band | None:
+    """The tight interval: of the whole plan while that is still ahead, else of what was done."""
+    settings, planned = look.settings, look.plan
+    found = look.tight
+    if settings is not None and planned is not None and not look.record.over and decided_ahead(settings):
+        found = planned.tight
+    return band(found) if found is not None and found.x.size > 1 else None
 
 
 def _evaluations(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:

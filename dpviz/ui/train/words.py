@@ -124,7 +124,7 @@ def _attacker(look: Look) -> str:
     chance = numbers.probability(float(attack_success(look.claim.epsilon, delta=delta)), up=True)
     so_far = " so far" if not look.record.over else ""
     return (
-        f" An attacker who knows everything else guesses right whether you took part at most <b>{chance}</b> of the "
+        f" An attacker guesses right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(look.claim.epsilon, up=True)}</b> at δ = {numbers.delta(delta)}, "
         f"{look.claim.method})."
     )
@@ -196,7 +196,7 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(
             Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note")
         )
-    if view.noise:
+    if view.noise and view.noise.get("step") == record.steps:
         said.append(Remark(_one_step(look)))
     for step, text in view.notes[-2:]:
         said.append(Remark(f"Step {numbers.steps(step)}: {text}", "note"))
@@ -233,7 +233,8 @@ def setting_line(look: Look) -> str:
     model = f"{MODELS[s.model]}, {numbers.steps(DATA[s.data].parameters.get(s.model, 0))} parameters"
     parts = [METHOD_NAMES[s.method], f"{model} on {DATA[s.data].title}"]
     if started:
-        parts += [f"{started.get('device', '?')}, {started.get('threads', '?')} thread(s)"]
+        threads = started.get("threads", 1)
+        parts.append(f"{started.get('device', '?')}, {threads} thread{'s' * (threads != 1)}")
         parts.append(f"noise: {started.get('noise_source', '?')}")
     if s.private:
         parts.append(
