@@ -2,9 +2,335 @@
 
 from __future__ import annotations
 
-from dpviz.ui import page
+import math
+from functools import partial
+from html import escape
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.charts import numbers
+from dpviz.charts.alt import alt_text
+from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import NotARun, bundle, import_json
+from dpviz.runs.records import RunRecord
+from dpviz.runs.store import StoreError
+from dpviz.ui import controls, frame, page, state
+from dpviz.ui import engine as engines
+from dpviz.ui.frame import Drawing
+from dpviz.ui.runs import fields as f
+from dpviz.ui.runs import listing
+from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.train import watch
+from dpviz.ui.train.claim import settings_of
+from dpviz.ui.train.settings import FIELDS as FORM_FIELDS
+from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
+from dpviz.ui.train.watch_settings import RUN
+
+TRAIN = "pages/train.py"
+TABLE = "r.table"
+DELETED = "r.deleted"
+SAID = "r.said"
+LEAVING = "r.leaving"
+UPLOADS = "r.uploads"
+EVERY = 2.0
 
 
 def show() -> None:
     """Draw the page."""
-    page.begin()
+    page.begin((*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
+    if st.session_state.pop(LEAVING, False):
+        st.switch_page(TRAIN)
+    engine, problem = engines.found()
+    if engine is None:
+        page.sentence("Runs can not be kept on this machine now.")
+        page.remark(problem, "problem")
+        return
+    try:
+        _page(engine)
+    except StoreError as trouble:
+        page.remark(str(trouble), "problem")
+
+
+def _page(engine: Engine) -> None:
+    records = engine.runs()
+    kept = listing.chosen_by(records, state.get)
+    known = {record.id: record for record in records}
+    chosen = [known[run] for run in state.get(f.CHOSEN) if run in known]
+    top = st.container()
+    left, right = st.columns([0.73, 0.27], gap="medium")
+    with top:
+        page.notes()
+        page.sentence(_sentence(records, chosen))
+    with right:
+        _filters()
+        _import(engine)
+    with left:
+        _undo(engine)
+        _said()
+        if chosen:
+            _compared(engine, chosen)
+        _list(kept, records)
+        if chosen:
+            _edit(engine, chosen)
+    page.follow_link(state.query(f.FIELDS))
+    if any(not record.over for record in records):
+        _watching(engine, _states(records))
+
+
+def _states(records: list[RunRecord]) -> tuple[tuple[str, str], ...]:
+    return tuple((record.id, record.state) for record in records)
+
+
+@st.fragment(run_every=EVERY)
+def _watching(engine: Engine, before: tuple[tuple[str, str], ...]) -> None:
+    """Draws the page again once a run's state is another one."""
+    if _states(engine.runs()) != before:
+        st.rerun()
+
+
+def _sentence(records: list[RunRecord], chosen: list[RunRecord]) -> str:
+    if not records:
+        return "No run was recorded yet: <b>start one</b> on the page Train, or import one."
+    best = _best(chosen or records)
+    said = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
+    if chosen:
+        said += f", <b>{len(chosen)}</b> compared"
+    if best is None:
+        return f"{said}."
+    accuracy, epsilon = best.summary["test_accuracy"], listing.final_epsilon(best, "renyi")
+    cost = "without privacy" if math.isnan(epsilon) else f"at ε ≤ {numbers.epsilon(epsilon, up=True)} (Rényi)"
+    return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
+
+
+def _best(records: list[RunRecord]) -> RunRecord | None:
+    measured = [r for r in records if isinstance(r.summary.get("test_accuracy"), float)]
+    return max(measured, key=lambda r: r.summary["test_accuracy"], default=None)
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+def _filters() -> None:
+    key = "r.search"
+    if key not in st.session_state:
+        st.session_state[key] = state.get(f.TEXT)
+    st.text_input("Search", key=key, placeholder="name or note", on_change=_searched, args=(key,))
+    controls.choice(f.DATA_FILTER, horizontal=False)
+    controls.choice(f.METHOD_FILTER, horizontal=False)
+    controls.several(f.STATE)
+
+
+def _searched(key: str) -> None:
+    state.put(f.TEXT, f.TEXT.parse(st.session_state[key]))
+
+
+def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
+    if not kept:
+        if records:
+            page.remark("No run matches the filters: take one of them off.", "note")
+        return
+    ids = [record.id for record in kept]
+    chosen = state.get(f.CHOSEN)
+    order = "".join(ids)
+    key = f"{TABLE}.{hash((order, chosen))}"
+    st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
+    st.dataframe(
+        listing.table(kept, listing.places(records)),
+        width="stretch",
+        height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
+        hide_index=True,
+        key=key,
+        on_select=lambda: _picked(key, ids),
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": [i for i, run in enumerate(ids) if run in chosen]}},
+        column_config=_columns(),
+    )
+
+
+def _columns() -> dict[str, Any]:
+    three = {name: st.column_config.NumberColumn(format="%.3g") for name in ("ε tight", "ε Rényi", "ε odometer")}
+    return three | {
+        "ε_μ Bayesian": st.column_config.NumberColumn(format="%.3g"),
+        "accuracy": st.column_config.NumberColumn(format="percent"),
+        "seconds": st.column_config.NumberColumn(format="%.1f"),
+    }
+
+
+def _picked(key: str, ids: list[str]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
+    here = [ids[row] for row in rows if row < len(ids)]
+    elsewhere = [run for run in state.get(f.CHOSEN) if run not in ids]
+    found = tuple(dict.fromkeys([run for run in state.get(f.CHOSEN) if run in here] + here))
+    if len(found) + len(elsewhere) > f.MOST:
+        st.session_state[SAID] = ("note", f"At most {f.MOST} runs fit on one chart: the first {f.MOST} are compared.")
+    state.put(f.CHOSEN, (*elsewhere, *found)[: f.MOST])
+
+
+# --- comparing --------------------------------------------------------------------------------------------------------
+
+
+def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
+    with st.container(horizontal=True):
+        kind = controls.choice(f.VIEW)
+        accountant = controls.choice(f.ACCOUNTANT) if kind != "accuracy" else state.get(f.ACCOUNTANT)
+    views = [engine.look(record.id) for record in chosen]
+    chart, lines = overlay(views, kind, accountant)
+    name = f.VIEW.options[kind]
+    alt = f"{name} of {len(lines)} runs."
+    if kind == "epsilon" and lines:
+        alt = alt_text(lines, x_name="steps", x_kind="steps", lower="lowest")
+    frame.plot(Drawing(chart.figure, alt), key="runs")
+    for text in chart.remarks:
+        page.remark(text)
+
+
+# --- naming, deleting, exporting --------------------------------------------------------------------------------------
+
+
+def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
+    for record in chosen:
+        with st.expander(f"{'★ ' if record.baseline else ''}{record.title}", expanded=len(chosen) == 1):
+            left, right = st.columns([0.3, 0.7])
+            _named(engine, record, left, "Name", record.name, engine.store.rename)
+            _named(engine, record, right, "Note", record.note, engine.store.annotate)
+            with st.container(horizontal=True):
+                st.button("Open", key=f"open.{record.id}", on_click=_open, args=(record,), icon=":material/visibility:")
+                st.button(
+                    "Clone settings",
+                    key=f"clone.{record.id}",
+                    on_click=_clone,
+                    args=(record,),
+                    icon=":material/content_copy:",
+                    disabled=settings_of(record) is None,
+                    help="Fills the Train form with this run's settings.",
+                )
+                st.button(
+                    "No baseline" if record.baseline else "Baseline",
+                    key=f"pin.{record.id}",
+                    on_click=_do,
+                    args=(engine.store.pin_baseline, None if record.baseline else record.id),
+                    icon=":material/star:",
+                    help="The baseline stands first in the list.",
+                )
+                st.button(
+                    "Delete",
+                    key=f"delete.{record.id}",
+                    on_click=_delete,
+                    args=(engine, record),
+                    icon=":material/delete:",
+                    disabled=not record.over,
+                    help="Can be undone. A run under way must be stopped first.",
+                )
+            watch.files(engine, record)
+            st.download_button(
+                "All of it (zip)",
+                data=partial(bundle, engine.store, record.id),
+                file_name=f"dpviz-run-{record.number}.zip",
+                mime="application/zip",
+                on_click="ignore",
+                key=f"zip.{record.id}",
+                icon=":material/folder_zip:",
+            )
+    if len(chosen) > 1:
+        differing = _differences(chosen)
+        if len(differing):
+            st.caption("Settings that differ")
+            st.dataframe(differing, width="stretch", hide_index=True)
+
+
+def _differences(chosen: list[RunRecord]) -> pd.DataFrame:
+    """One row a setting that is not the same in all; one column a run."""
+    keys = dict.fromkeys(key for record in chosen for key in record.settings)
+    rows = []
+    for key in keys:
+        values = [record.settings.get(key) for record in chosen]
+        if any(value != values[0] for value in values):
+            names = [f"{record.title} (no. {record.number})" for record in chosen]
+            rows.append({"setting": key} | dict(zip(names, map(str, values), strict=True)))
+    return pd.DataFrame(rows)
+
+
+def _named(engine: Engine, record: RunRecord, place: Any, label: str, now: str, change: Any) -> None:
+    key = f"{label}.{record.id}"
+    if key not in st.session_state:
+        st.session_state[key] = now
+    place.text_input(label, key=key, max_chars=200, on_change=lambda: _do(change, record.id, st.session_state[key]))
+
+
+def _do(act: Any, *values: Any) -> None:
+    """Change the store; what it refuses is said, and nothing else changes."""
+    try:
+        act(*values)
+    except (KeyError, ValueError, StoreError) as problem:
+        st.session_state[SAID] = ("problem", str(problem))
+
+
+def _delete(engine: Engine, record: RunRecord) -> None:
+    try:
+        engine.store.delete(record.id)
+    except (KeyError, ValueError, StoreError) as problem:
+        st.session_state[SAID] = ("problem", str(problem))
+        return
+    st.session_state[DELETED] = (record.id, record.title)
+    state.put(f.CHOSEN, tuple(run for run in state.get(f.CHOSEN) if run != record.id))
+
+
+def _undo(engine: Engine) -> None:
+    gone = st.session_state.get(DELETED)
+    if gone is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(f'<div class="dpviz-note">{escape(gone[1])} was deleted.</div>')
+        st.button("Undo", key="r.undo", on_click=_bring_back, args=(engine, gone[0]), icon=":material/undo:")
+
+
+def _bring_back(engine: Engine, run: str) -> None:
+    _do(engine.store.undelete, run)
+    st.session_state.pop(DELETED, None)
+
+
+def _said() -> None:
+    said = st.session_state.pop(SAID, None)
+    if said is not None:
+        page.remark(said[1], said[0])
+
+
+def _open(record: RunRecord) -> None:
+    state.put(RUN, record.id)
+    st.session_state[LEAVING] = True
+
+
+def _clone(record: RunRecord) -> None:
+    watch.clone(record)
+    state.put(RUN, "")
+    st.session_state[LEAVING] = True
+
+
+def _import(engine: Engine) -> None:
+    count = st.session_state.setdefault(UPLOADS, 0)
+    key = f"r.upload.{count}"
+    st.file_uploader(
+        "Import an exported run (JSON)",
+        type=["json"],
+        key=key,
+        on_change=lambda: _imported(engine, key),
+        help="What the button JSON on a run wrote, here or elsewhere.",
+    )
+
+
+def _imported(engine: Engine, key: str) -> None:
+    found = st.session_state.get(key)
+    if found is None:
+        return
+    st.session_state[UPLOADS] += 1  # a fresh uploader: the same file may come again
+    try:
+        record = import_json(engine.store, found.getvalue())
+    except NotARun as problem:
+        st.session_state[SAID] = ("problem", f"{found.name}: {problem} Nothing was imported.")
+    except StoreError as problem:
+        st.session_state[SAID] = ("problem", str(problem))
+    else:
+        st.session_state[SAID] = ("remark", f"{found.name} was imported as {record.title}.")
+        state.put(f.CHOSEN, (record.id, *state.get(f.CHOSEN))[: f.MOST])

@@ -1,0 +1,89 @@
+"""The runs as a table: filtered, with their final numbers."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from dpviz.runs.records import RunRecord
+from dpviz.ui.runs import fields as f
+from dpviz.ui.state import Reader
+from dpviz.ui.train.facts import DATA, MODELS
+from dpviz.ui.train.settings import METHOD_NAMES
+from dpviz.ui.train.words import STATE_WORDS
+
+
+def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
+    """Those that every filter lets through, the baseline first, then newest first."""
+    text = get(f.TEXT).strip().lower()
+    states, data, method = get(f.STATE), get(f.DATA_FILTER), get(f.METHOD_FILTER)
+    kept = [
+        record
+        for record in records
+        if (not text or text in f"{record.title} {record.note} {record.id}".lower())
+        and (not states or record.state in states)
+        and (data == "all" or record.settings.get("data") == data)
+        and (method == "all" or record.settings.get("method") == method)
+    ]
+    return sorted(kept, key=lambda record: not record.baseline)
+
+
+def places(records: Sequence[RunRecord]) -> dict[str, int]:
+    """Place in the queue, from 1, of every run that waits."""
+    waiting = sorted((r for r in records if r.state == "queued"), key=lambda r: r.number)
+    return {record.id: place for place, record in enumerate(waiting, start=1)}
+
+
+def state_words(record: RunRecord, place: int | None) -> str:
+    """The state as the table says it."""
+    if place is not None:
+        return f"waiting, {place}. in the queue"
+    words = STATE_WORDS[record.state].lower()
+    if record.restarts and record.state != "restarted":
+        words += f" (attempt {record.attempt})"
+    if record.state in ("failed", "lost") and record.reason:
+        words += f": {record.reason}"
+    return words
+
+
+def _number(found: Any) -> float:
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else math.nan
+
+
+def final_epsilon(record: RunRecord, name: str) -> float:
+    """A final ε from the run's last event; NaN where it has none."""
+    found = record.summary.get("epsilon")
+    return _number(found.get(name)) if isinstance(found, dict) else math.nan
+
+
+def _called(names: dict[str, str], key: Any) -> str:
+    return names.get(str(key), str(key) if key is not None else "–")
+
+
+def table(records: Sequence[RunRecord], queue: dict[str, int]) -> pd.DataFrame:
+    """One row a run, in the order given; NaN where a number did not come."""
+    titles = {key: data.title for key, data in DATA.items()}
+    rows = [
+        {
+            "run": ("★ " if r.baseline else "") + r.title + (" (imported)" if r.imported else ""),
+            "state": state_words(r, queue.get(r.id)),
+            "accuracy": _number(r.summary.get("test_accuracy")),
+            "ε tight": final_epsilon(r, "tight"),
+            "ε Rényi": final_epsilon(r, "renyi"),
+            "ε odometer": final_epsilon(r, "odometer"),
+            "ε_μ Bayesian": final_epsilon(r, "bayesian"),
+            "steps": r.steps,
+            "seconds": _number(r.summary.get("seconds")),
+            "data": _called(titles, r.settings.get("data")),
+            "model": _called(MODELS, r.settings.get("model")),
+            "method": _called(METHOD_NAMES, r.settings.get("method")),
+            "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(r.created)),
+            "note": r.note,
+        }
+        for r in records
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,69 @@
+"""Several runs on one chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpviz.charts import look
+from dpviz.charts.lines import Chart, line_figure
+from dpviz.charts.marks import Array, Line
+from dpviz.charts.training import NAME, STEP_HOVER, thinned
+from dpviz.runs.tables import RunView
+from dpviz.ui.train.live import frontier
+from dpviz.ui.train.words import EMPTY
+
+DASHED_FROM = len(look.PALETTE)
+HEIGHT = 400
+
+
+def titles(views: Sequence[RunView]) -> list[str]:
+    """What each is called on the chart: no two alike."""
+    plain = [view.record.title for view in views]
+    return [
+        f"{name} (no. {view.record.number})" if plain.count(name) > 1 else name
+        for name, view in zip(plain, views, strict=True)
+    ]
+
+
+def _series(view: RunView, kind: str, accountant: str) -> tuple[Array, Array]:
+    if kind == "epsilon":
+        return view.steps.get("step", EMPTY), view.steps.get(f"epsilon.{accountant}", EMPTY)
+    if kind == "accuracy":
+        return view.evaluations.get("step", EMPTY), view.evaluations.get("test_accuracy", EMPTY)
+    return frontier(view).get(NAME[accountant], (EMPTY, EMPTY))
+
+
+def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart, list[Line]]:
+    """The chart, and the lines on it.
+
+    Args:
+        views: the runs, at most eight; beyond six colours their lines are told apart by a long dash.
+        kind: "epsilon", "accuracy" (both against the step) or "frontier" (accuracy against ε).
+        accountant: whose ε.
+    """
+    lines, gone = [], []
+    for place, (view, name) in enumerate(zip(views, titles(views), strict=True)):
+        x, y = _series(view, kind, accountant)
+        if not (x.size and x.size == y.size and np.isfinite(y).any()):
+            gone.append(name)
+            continue
+        keep = thinned(x.size)
+        color = look.PALETTE[place % DASHED_FROM]
+        family = "basic" if place < DASHED_FROM else "renyi_classic"
+        lines.append(Line(view.record.id, name, x[keep], y[keep], family, color=color))
+    y_title = {"epsilon": f"ε, {NAME[accountant]}"}.get(kind, "test accuracy")
+    steps = kind != "frontier"
+    chart = line_figure(
+        lines,
+        x_title="steps" if steps else f"ε, {NAME[accountant]}",
+        y_title=y_title,
+        x_kind="steps" if steps else "plain",
+        x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",
+        second_reading="attack" if kind == "epsilon" else None,
+        height=HEIGHT,
+    )
+    what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "both ε and test accuracy")
+    told = tuple(f"{name} has no {what} to draw." for name in gone)
+    return Chart(chart.figure, chart.remarks + told), lines
