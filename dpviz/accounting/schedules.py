@@ -1,6 +1,6 @@
 """Step sizes of a whole run, and their split into cells of nearly equal step size.
 
->>> split(PowerSchedule(first=0.1, exponent=1 / 3, steps=8), [8]).count.sum()
+>>> float(split(PowerSchedule(first=0.1, exponent=1 / 3, steps=8), [8]).count.sum())
 8.0
 """
 
