@@ -182,6 +182,16 @@ PAGES = (
         "Step-size theorems for Langevin samplers, their constants and conditions, and what the steps really cost.",
     ),
     (
+        "pages/train.py",
+        "Train: what does a private run learn, and cost?",
+        "Small models on real data in about a minute, with every accountant's ε live; pause, step, stop.",
+    ),
+    (
+        "pages/runs.py",
+        "Runs: which run was worth its ε?",
+        "All recorded runs: compared on one chart, named, exported, imported, run again.",
+    ),
+    (
         "pages/leakage.py",
         "Leakage: what does a trained network give away?",
         "Gradient distances and a membership attack measured on a run's network, beside what its ε allows.",
