@@ -40,11 +40,10 @@ def _distances_said(measured: Measured) -> str:
     if both is None or math.isnan(both.welch_p):
         return "its gradients allow no test."
     means, spreads = both.welch_p < LEVEL, both.levene_p < LEVEL
-    p = f"<b>p {_with_sign(both.welch_p)}</b> for means, <b>p {_with_sign(both.levene_p)}</b> for variances"
+    p = f"means <b>p {_with_sign(both.welch_p)}</b>, variances <b>p {_with_sign(both.levene_p)}</b>"
     if means or spreads:
-        what = "means and variances" if means and spreads else "means" if means else "variances"
-        return f"distances between gradients <b>differ</b> between train and test in their {what} ({p})."
-    return f"distances between gradients of train and test <b>can not be told apart</b> ({p})."
+        return f"gradient distances of train and test <b>differ</b> ({p})."
+    return f"gradient distances of train and test <b>can not be told apart</b> ({p})."
 
 
 def _with_sign(p: float) -> str:
@@ -57,7 +56,7 @@ def _attack_said(found: Found, measured: Measured) -> str:
     right = f"A guess by loss is right <b>{numbers.probability(attack.accuracy)}</b> of the time"
     bound = found.subject.tightest
     if bound is None:
-        return f"{right}; trained without noise, nothing bounds a better one."
+        return f"{right}; without noise, nothing bounds a better one."
     return (
         f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
         f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)})."
@@ -70,7 +69,7 @@ def figures(found: Found) -> list[Figure]:
     if bound is None:
         allowed = Figure("No bound", "100 %", "trained without noise")
     else:
-        said = f"{bound.name}, ε ≤ {numbers.epsilon(bound.epsilon, up=True)} at δ = {numbers.delta(bound.delta)}"
+        said = f"{bound.name}, ε ≤ {numbers.epsilon(bound.epsilon, up=True)}"
         allowed = Figure("Bound on every attack", numbers.probability(bound.success, up=True), said)
     if found.measured is None:
         none = "not measured" if found.problem else "measuring …"
@@ -81,8 +80,8 @@ def figures(found: Found) -> list[Figure]:
     if both is None:
         built += [Figure(n, "–", "too few finite gradients") for n in ("Equal means?", "Equal variances?")]
     else:
-        means = f"Welch: mean {numbers.plain(both.train_mean)} train, {numbers.plain(both.test_mean)} test"
-        spreads = f"Levene: std {numbers.plain(both.train_std)} train, {numbers.plain(both.test_std)} test"
+        means = f"Welch: {numbers.plain(both.train_mean)} train, {numbers.plain(both.test_mean)} test"
+        spreads = f"Levene: std {numbers.plain(both.train_std)}, {numbers.plain(both.test_std)}"
         built.append(Figure("Equal means?", f"p {_sign(both.welch_p)}", means))
         built.append(Figure("Equal variances?", f"p {_sign(both.levene_p)}", spreads))
     return [*built, allowed]
@@ -109,6 +108,9 @@ def remarks(found: Found) -> list[Remark]:
     built.append(Remark(NOT_COVERED))
     if found.measured is not None:
         built += _about(found, found.measured)
+    if found.subject.bounds and (found.subject.settings or {}).get("start_from"):
+        text = "This run started from other parameters: if they saw the same data, the bounds miss what that cost."
+        built.append(Remark(text, "note"))
     if found.subject.claim:
         built.append(Remark(found.subject.claim))
     return built

@@ -16,8 +16,8 @@ from dpviz.ui.leakage.settings import LOG_X, VIEW
 from dpviz.ui.leakage.subjects import Bound
 
 TRAIN, TEST = look.BLUE, look.ORANGE
-DISTANCE = "distance of two gradients ‖g − g′‖"
-RIGHT = "right guesses of membership"
+DISTANCE = "distance of two examples' gradients ‖g − g′‖, share of pairs in each bin"
+RIGHT = "right guesses of who was in the training data"
 
 
 def drawing(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
@@ -54,11 +54,11 @@ def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
     reached = []
     if found.measured is not None:
         attack = found.measured.attack
-        reached.append(Reached("measured", attack.accuracy, attack.low, attack.high, look.BROWN))
+        reached.append(Reached("measured", attack.accuracy, attack.low, attack.high, look.MAUVE))
     for name, other in pinned:
         if other.measured is not None:
             attack = other.measured.attack
-            reached.append(Reached(name, attack.accuracy, attack.low, attack.high, look.GREY, faded=True))
+            reached.append(Reached(name, attack.accuracy, attack.low, attack.high, look.MAUVE, faded=True))
     built = allowed_figure(rows, reached, x_title=RIGHT, height=CHART_HEIGHT)
     tightest = found.subject.tightest
     bound = "no bound" if tightest is None else f"at most {numbers.probability(tightest.success, up=True)} allowed"
@@ -69,15 +69,17 @@ def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
 
 def _row(bound: Bound) -> Allowed:
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
-    reading = "" if bound.holds else "<br>as if planned: does not hold as it stands"
-    weaker = "<br>for examples drawn like the data" if bound.key == "bayesian" else ""
+    notes = [] if bound.holds else ["as if planned"]
+    notes += ["for data like these"] if bound.key == "bayesian" else []
     delta = f"{'δ_μ' if bound.key == 'bayesian' else 'δ'} = {numbers.delta(bound.delta)}"
     return Allowed(
         name=bound.name,
         success=bound.success,
         text=f"≤ {success} · ε = {epsilon}",
-        hover=f"{bound.name}: at most <b>{success}</b><br>ε = {epsilon} at {delta}{reading}{weaker}",
+        hover=f"{bound.name}: at most <b>{success}</b><br>ε = {epsilon} at {delta}"
+        + "".join(f"<br>{note}" for note in notes),
         color=look.style(bound.family).color,
+        note=", ".join(notes),
         approximate=not bound.holds,
     )
 

@@ -45,12 +45,14 @@ class Found:
         subject: whose network it is, with its bounds.
         measured: None until it was measured.
         problem: why it can not be; empty if nothing is wrong.
+        beside: pinned states that still wait for theirs.
     """
 
     settings: Settings
     subject: Subject
     measured: Measured | None = None
     problem: str = ""
+    beside: tuple[Found, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -85,13 +87,17 @@ def _key(found: Found) -> Hashable:
 
 
 def slow_key(found: Found) -> Hashable | None:
-    """What decides the measurement; None once there is one, or none to be had."""
-    return _key(found) if found.waits else None
+    """What decides the measurement, and those of pinned states; None once there are all, or none to be had."""
+    waiting = tuple(_key(other) for other in found.beside)
+    return (_key(found), *waiting) if found.waits or waiting else None
 
 
 def measure(found: Found) -> Found:
     """The same with its measurement; waits its turn, for there is one thread for all of them."""
-    return _pool.submit(_measure, found).result()
+    whole = _pool.submit(_measure, found).result() if found.waits else found
+    for other in found.beside:
+        _pool.submit(_measure, other).result()
+    return replace(whole, beside=())
 
 
 def _quiet() -> None:

@@ -90,7 +90,7 @@ class Subject:
     def tightest(self) -> Bound | None:
         """The smallest ε that holds for every example; Bayesian DP promises less."""
         proper = [b for b in self.bounds if b.holds and b.key != "bayesian"]
-        return min(proper, key=lambda b: b.success, default=None)
+        return min(proper, key=lambda b: (b.success, b.epsilon), default=None)
 
 
 def finished_runs() -> list[RunRecord]:

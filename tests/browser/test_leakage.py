@@ -1,0 +1,42 @@
+"""The Leakage page in a real browser."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dpviz.charts import numbers
+from dpviz.gradients.leakage import compare_distances
+from dpviz.training.leakage import leakage_of_small_network
+from tests.browser.driver import LOOKS, chart_data, main_area, no_traceback, open_page, wait_idle
+
+SMALL = {"lrun": "small", "lmodel": "logistic", "lsteps": 100, "lexamples": 200}
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
+def test_measures_and_draws_both_questions(page: Page) -> None:
+    sample = leakage_of_small_network("logistic", training_step=100, examples=200, seed=0)
+    both = compare_distances(sample.train_distances, sample.test_distances)
+    open_page(page, "leakage", **SMALL)
+    said = main_area(page).locator(".dpviz-sentence")
+    expect(said).to_contain_text("A guess by loss")
+    wait_idle(page)
+    no_traceback(page)
+    assert numbers.epsilon(both.welch_p, digits=2) in said.inner_text()
+    layout = chart_data(page)["layout"]
+    assert [shape["x0"] for shape in layout["shapes"]] == pytest.approx([both.train_mean, both.test_mean], rel=1e-5)
+    open_page(page, "leakage", **SMALL, lview="attack")
+    no_traceback(page)
+    assert chart_data(page)["data"][0]["base"] == [50]
+    box = main_area(page).locator(".js-plotly-plot").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 800
+
+
+def test_more_training_measures_again(page: Page) -> None:
+    open_page(page, "leakage", **SMALL)
+    said = main_area(page).locator(".dpviz-sentence")
+    expect(said).to_contain_text("100 plain steps")
+    page.get_by_role("slider").first.press("ArrowRight")
+    expect(said).to_contain_text("500 plain steps")
+    expect(said).to_contain_text("A guess by loss")
+    wait_idle(page)
+    no_traceback(page)
