@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import pandas as pd
@@ -60,6 +61,14 @@ def final_epsilon(record: RunRecord, name: str) -> float:
     return _number(found.get(name)) if isinstance(found, dict) else math.nan
 
 
+def rounded_up(value: float) -> float:
+    """Three significant digits, never below `value`: bounds stay bounds in a table that sorts."""
+    if not math.isfinite(value) or value <= 0:
+        return value
+    place = Decimal(value).adjusted() - 2
+    return float(Decimal(value).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING))
+
+
 def _called(names: dict[str, str], key: Any) -> str:
     return names.get(str(key), str(key) if key is not None else "–")
 
@@ -72,10 +81,10 @@ def table(records: Sequence[RunRecord], queue: dict[str, int]) -> pd.DataFrame:
             "run": ("★ " if r.baseline else "") + r.title + (" (imported)" if r.imported else ""),
             "state": state_words(r, queue.get(r.id)),
             "accuracy": _number(r.summary.get("test_accuracy")),
-            "ε tight": final_epsilon(r, "tight"),
-            "ε Rényi": final_epsilon(r, "renyi"),
-            "ε odometer": final_epsilon(r, "odometer"),
-            "ε_μ Bayesian": final_epsilon(r, "bayesian"),
+            "ε tight": rounded_up(final_epsilon(r, "tight")),
+            "ε Rényi": rounded_up(final_epsilon(r, "renyi")),
+            "ε odometer": rounded_up(final_epsilon(r, "odometer")),
+            "ε_μ Bayesian": rounded_up(final_epsilon(r, "bayesian")),
             "steps": r.steps,
             "seconds": _number(r.summary.get("seconds")),
             "data": _called(titles, r.settings.get("data")),

@@ -64,6 +64,6 @@ def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart
         second_reading="attack" if kind == "epsilon" else None,
         height=HEIGHT,
     )
-    what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "both ε and test accuracy")
+    what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")
     told = tuple(f"{name} has no {what} to draw." for name in gone)
     return Chart(chart.figure, chart.remarks + told), lines

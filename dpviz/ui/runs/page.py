@@ -152,6 +152,8 @@ def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
 def _columns() -> dict[str, Any]:
     three = {name: st.column_config.NumberColumn(format="%.3g") for name in ("ε tight", "ε Rényi", "ε odometer")}
     return three | {
+        "state": st.column_config.TextColumn(width="small"),
+        "run": st.column_config.TextColumn(width="small"),
         "ε_μ Bayesian": st.column_config.NumberColumn(format="%.3g"),
         "accuracy": st.column_config.NumberColumn(format="percent"),
         "seconds": st.column_config.NumberColumn(format="%.1f"),

@@ -228,6 +228,13 @@ def _field_of(problem: str) -> Field[Any] | None:
     return s.CONTROL_OF.get(named.group(1)) if named else None
 
 
+def _where(problem: str) -> str:
+    """In which group the control stands that a message belongs to."""
+    field = _field_of(problem)
+    group = next((name for name, fields in _FIELDS_OF.items() if field is not None and field in fields), "")
+    return f" {field.label} is set under {group}." if field is not None and group else ""
+
+
 def _controls(problem: str) -> None:
     group = st.segmented_control(
         "Controls", GROUPS, default=GROUPS[0], required=True, key=GROUP, label_visibility="collapsed"
@@ -354,3 +361,10 @@ def _more(group: _Group) -> None:
 
 
 _GROUPS = {"Data": _data, "Noise": _privacy, "Steps": _training, "Stop": _stop, "More": _more}
+_FIELDS_OF: dict[str, tuple[Field[Any], ...]] = {
+    "Data": (s.DATA, s.MODEL, s.METHOD),
+    "Noise": (s.TARGET, s.SIGMA, s.DELTA, s.CLIP, s.PAIRS, s.DELTA_MU),
+    "Steps": (s.BATCH, s.STEPS, s.RATE, s.DECAY, s.MOMENTUM, s.FRICTION, s.PRIOR, s.BURN_IN),
+    "Stop": (s.POLICY, s.BUDGET, s.GOAL, s.MEASURE, s.COUNT_NOISE, s.COUNT_EVERY, s.MOST),
+    "More": (s.SEED, s.DEVICE, s.EVALUATE),
+}

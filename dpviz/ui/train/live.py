@@ -40,10 +40,14 @@ UNPROTECTED = {
 
 @dataclass(frozen=True)
 class Screen:
-    """Everything that changes while a run goes on, ready to be shown."""
+    """Everything that changes while a run goes on, ready to be shown.
+
+    `moving`: its first step was taken; `settled`: it is over, and nothing about it is still being computed.
+    """
 
     state: str
     moving: bool
+    settled: bool
     sentence: str
     drawings: tuple[tuple[str, Drawing], ...]
     strip: str
@@ -118,10 +122,12 @@ def _version(look: Look) -> tuple[Hashable, ...]:
         look.ahead,
         0 if look.tight is None else look.tight.x.size,
         view.noise.get("signal"),
+        tight.waiting(view),
     )
 
 
 def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
+    charts = _useful(charts, look)
     heights = (ONE,) if len(charts) == 1 else (FIRST, SECOND)
     drawings = tuple((key, draw(look, key, height)) for key, height in zip(charts, heights, strict=True))
     open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
@@ -131,12 +137,20 @@ def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
     return Screen(
         state=look.record.state,
         moving=look.view.steps.get("step", EMPTY).size > 0,
+        settled=look.record.over and not tight.waiting(look.view),
         sentence=sentence(look),
         drawings=drawings,
         strip=frame.strip(figures(look)),
         remarks=tuple(remarks(look, problem)),
         quiet=quiet,
     )
+
+
+def _useful(charts: tuple[str, ...], look: Look) -> tuple[str, ...]:
+    """Plain training has no ε: loss is drawn in its place."""
+    if look.settings is None or look.settings.private:
+        return charts
+    return tuple(dict.fromkeys("loss" if key in ("epsilon", "frontier", "sigma") else key for key in charts))
 
 
 def draw(look: Look, key: str, height: int) -> Drawing:

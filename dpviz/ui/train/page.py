@@ -58,8 +58,9 @@ def _sidebar(engine: Engine) -> None:
             return
         if recent:
             st.caption("Latest runs")
+        place = st.container(gap=None)
         for record in recent:
-            st.button(
+            place.button(
                 f"{record.title} · {STATE_WORDS[record.state].lower()}",
                 key=f"recent.{record.id}",
                 on_click=_open,

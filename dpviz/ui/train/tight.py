@@ -61,6 +61,13 @@ def so_far(view: RunView, delta: float, count_noise: float) -> TightBand | None:
     return TightBand(np.array(at, dtype=np.float64), ends[:, 0], ends[:, 1])
 
 
+def waiting(view: RunView) -> bool:
+    """Whether a look at this run is under way."""
+    with _lock:
+        found = _watched.get((view.record.id, view.record.attempt))
+    return found is not None and found.waiting is not None
+
+
 def _collect(found: _Watched) -> None:
     if found.waiting is None:
         return

@@ -41,7 +41,8 @@ def show(engine: Engine, run: str) -> None:
     st.session_state[SEEN] = record.state
     left, right = st.columns([0.73, 0.27], gap="medium")
     with left:
-        pause = None if record.over else EVERY if record.steps else SOON
+        now = screen(engine, run, _charts())
+        pause = None if now.settled else EVERY if now.moving else SOON
         st.fragment(run_every=pause)(_moving)(engine, run, pause)
     with right:
         _controls(engine, record)
@@ -62,7 +63,8 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
     except (KeyError, StoreError) as problem:
         page.remark(f"The run can not be read now: {problem}", "problem")
         return
-    if found.state != st.session_state.get(SEEN) or (pause == SOON and found.moving):
+    another_pace = (pause == SOON and found.moving) or (pause is not None and found.settled)
+    if found.state != st.session_state.get(SEEN) or another_pace:
         st.session_state[SEEN] = found.state
         st.rerun()  # the controls beside it are others now, and so is the pace
     _put(found)

@@ -107,11 +107,14 @@ def _where(look: Look) -> str:
 
 def _accuracy(look: Look) -> str:
     found = look.last("posterior_accuracy")
-    which = " (averaged over the posterior)" if np.isfinite(found) else ""
+    which = ", posterior mean" if np.isfinite(found) else ""
     found = found if np.isfinite(found) else look.last("test_accuracy")
     if not np.isfinite(found):
         return ""
     example = DATA[look.settings.data].example if look.settings is not None else "test examples"
+    at = look.last("step")
+    if look.record.over and at < look.record.steps:
+        which += f", at step {numbers.steps(at)}"
     return f" <b>{share(found)}</b> right on {example}{which}."
 
 
