@@ -8,7 +8,7 @@ from dpviz.gradients.leakage import compare_distances
 from dpviz.training.leakage import leakage_of_small_network
 from tests.browser.driver import LOOKS, chart_data, main_area, no_traceback, open_page, wait_idle
 
-SMALL = {"lrun": "small", "lmodel": "logistic", "lsteps": 100, "lexamples": 200}
+SMALL = {"lkrun": "small", "lkmodel": "logistic", "lksteps": 100, "lkexamples": 200}
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
@@ -23,7 +23,7 @@ def test_measures_and_draws_both_questions(page: Page) -> None:
     assert numbers.epsilon(both.welch_p, digits=2) in said.inner_text()
     layout = chart_data(page)["layout"]
     assert [shape["x0"] for shape in layout["shapes"]] == pytest.approx([both.train_mean, both.test_mean], rel=1e-5)
-    open_page(page, "leakage", **SMALL, lview="attack")
+    open_page(page, "leakage", **SMALL, lkview="attack")
     no_traceback(page)
     assert chart_data(page)["data"][0]["base"] == [50]
     box = main_area(page).locator(".js-plotly-plot").bounding_box()

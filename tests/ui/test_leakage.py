@@ -30,7 +30,7 @@ from dpviz.ui.leakage.settings import NEWEST, SMALL, VIEW
 from dpviz.ui.leakage.subjects import Bound, of_run, weights_of
 from tests.ui.driver import open_app, said
 
-QUICK = {"lsteps": "20", "lmodel": "logistic", "lexamples": "60"}
+QUICK = {"lksteps": "20", "lkmodel": "logistic", "lkexamples": "60"}
 TINY = RunSettings(
     data="abalone",
     model="logistic",
@@ -91,7 +91,7 @@ def query(values: dict[str, str]) -> str:
 class TestPage:
     @pytest.mark.parametrize("view", VIEW.options)
     def test_never_empty(self, view: str) -> None:
-        at = open_app("leakage", query(QUICK | {"lview": view}))
+        at = open_app("leakage", query(QUICK | {"lkview": view}))
         assert len(at.get("plotly_chart")) == 1
         assert any("No run has ended here" in text for text in said(at, "note"))
         assert any("no ε covers these numbers" in text for text in said(at, "remark"))
@@ -101,7 +101,7 @@ class TestPage:
     @pytest.mark.parametrize("kind", ["private", "plain"])
     def test_newest_run(self, home: Engine, trained: dict[str, Any], kind: str, view: str) -> None:
         recorded(home, trained[kind], name="First <try>")
-        at = open_app("leakage", f"lexamples=60&lview={view}")
+        at = open_app("leakage", f"lkexamples=60&lkview={view}")
         assert said(at, "sentence")[0].startswith("First <try> :")
         assert not said(at, "problem")
         assert ("nothing bounds a better one" in said(at, "sentence")[0]) == (kind == "plain")
@@ -109,12 +109,12 @@ class TestPage:
     @pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.key)
     def test_presets(self, preset: Any) -> None:
         """With few steps and examples: the settings' own make a network of seconds."""
-        at = open_app("leakage", query(preset.values | {"lexamples": "40", "lsteps": "1", "preset": preset.key}))
+        at = open_app("leakage", query(preset.values | {"lkexamples": "40", "lksteps": "1", "preset": preset.key}))
         assert not said(at, "problem")
 
     def test_details(self, home: Engine, trained: dict[str, Any]) -> None:
         recorded(home, trained["private"])
-        at = open_app("leakage", "lexamples=40")
+        at = open_app("leakage", "lkexamples=40")
         for part in ("Table", "Formula", "Assumptions", "Python", "Link and files"):
             at.session_state["leakage.details"] = part
             at.run()
@@ -122,10 +122,10 @@ class TestPage:
 
     def test_a_pinned_network_is_measured_too(self, home: Engine, trained: dict[str, Any]) -> None:
         recorded(home, trained["private"])
-        pin = "pin=lrun%3Dsmall%26lsteps%3D3%26lmodel%3Dlogistic%26lexamples%3D40"
-        at = open_app("leakage", f"lexamples=40&{pin}")
+        pin = "pin=lkrun%3Dsmall%26lsteps%3D3%26lmodel%3Dlogistic%26lexamples%3D40"
+        at = open_app("leakage", f"lkexamples=40&{pin}")
         figure = at.get("plotly_chart")[0].proto.spec
-        assert "small network" in figure
+        assert "logistic regression, 3 plain steps" in figure
         assert not at.exception
 
     def test_runs_are_offered(self, home: Engine, trained: dict[str, Any]) -> None:
@@ -133,7 +133,7 @@ class TestPage:
         recorded(home, trained["plain"])
         gone = recorded(home, trained["plain"], name="gone", weights=None)
         home.weights(gone).unlink()
-        at = open_app("leakage", f"lexamples=40&lrun={first}")
+        at = open_app("leakage", f"lkexamples=40&lkrun={first}")
         chooser = next(box for box in at.selectbox if box.label == "Network of")
         assert chooser.options == [
             "The newest run: Run 2",
@@ -143,39 +143,39 @@ class TestPage:
         ]
         assert said(at, "sentence")[0].startswith("one :")
         chooser.set_value(SMALL).run()
-        assert at.session_state["value.lrun"] == SMALL
+        assert at.session_state["value.lkrun"] == SMALL
         assert "plain steps" in said(at, "sentence")[0]
 
 
 class TestBadInput:
     def test_a_run_that_is_not_here(self) -> None:
-        at = open_app("leakage", "lrun=nowhere")
+        at = open_app("leakage", "lkrun=nowhere")
         assert "“nowhere” is not among those" in said(at, "problem")[0]
         assert not at.exception
 
     def test_text_that_is_no_run(self) -> None:
-        at = open_app("leakage", query(QUICK | {"lrun": "../../etc"}))
+        at = open_app("leakage", query(QUICK | {"lkrun": "../../etc"}))
         assert "is no run" in at.warning[0].value
-        assert at.session_state["value.lrun"] == NEWEST
+        assert at.session_state["value.lkrun"] == NEWEST
 
     def test_odd_examples(self) -> None:
-        at = open_app("leakage", query(QUICK | {"lexamples": "61"}))
+        at = open_app("leakage", query(QUICK | {"lkexamples": "61"}))
         assert "61 is odd" in said(at, "problem")[0]
 
     def test_out_of_range_keeps_the_rest(self) -> None:
         at = open_app("leakage", query(QUICK))
-        next(t for t in at.text_input if t.key == "text.lexamples").set_value("3").run()
+        next(t for t in at.text_input if t.key == "text.lkexamples").set_value("3").run()
         assert any("3 is outside ≥ 8" in text for text in said(at, "problem"))
-        assert at.session_state["value.lexamples"] == 60.0
+        assert at.session_state["value.lkexamples"] == 60.0
 
     def test_a_cnn_that_would_take_minutes(self) -> None:
-        at = open_app("leakage", "lrun=small&lmodel=cnn&lsteps=20000")
+        at = open_app("leakage", "lkrun=small&lkmodel=cnn&lksteps=20000")
         assert "at most 2000" in said(at, "problem")[0]
 
     def test_damaged_weights(self, home: Engine, trained: dict[str, Any]) -> None:
         run_id = recorded(home, trained["private"])
         home.weights(run_id).write_bytes(b"nonsense")
-        at = open_app("leakage", "lexamples=40&lview=attack")
+        at = open_app("leakage", "lkexamples=40&lkview=attack")
         assert "Nothing could be measured: Expected" in said(at, "problem")[0]
         assert "could not be measured" in said(at, "sentence")[0]
         assert len(at.get("plotly_chart")) == 1
@@ -193,7 +193,7 @@ class TestNumbers:
     def test_those_of_the_library(self, home: Engine, trained: dict[str, Any]) -> None:
         run_id = recorded(home, trained["private"])
         path, summary, settings = trained["private"]
-        found = result(lexamples="200", lseed="7")
+        found = result(lkexamples="200", lkseed="7")
         assert found.measured is not None
         sample = leakage_of_run(settings, weights=path, examples=200, seed=7)
         assert found.measured.comparison == compare_distances(sample.train_distances, sample.test_distances)
@@ -212,7 +212,7 @@ class TestNumbers:
     def test_a_run_that_was_stopped(self, home: Engine, trained: dict[str, Any]) -> None:
         """Only what holds at any time may be claimed; the rest is shown as if planned."""
         recorded(home, trained["private"], state="stopped", kind="stopped", reason="stopped")
-        found = result(lexamples="40")
+        found = result(lkexamples="40")
         assert {b.key for b in found.subject.bounds if b.holds} == {"odometer"}
         assert found.subject.tightest is not None
         assert found.subject.tightest.key == "odometer"
@@ -221,13 +221,13 @@ class TestNumbers:
         summary = trained["private"][1]
         less = {name: value for name, value in summary["epsilon"].items() if name != "tight"}
         recorded(home, trained["private"], epsilon=less)
-        found = result(lexamples="40")
+        found = result(lkexamples="40")
         assert found.subject.bounds[0].key == "tight"
         assert found.subject.bounds[0].epsilon == pytest.approx(summary["epsilon"]["tight"], rel=1e-12)
 
     def test_infinite_and_missing_epsilon_bound_nothing(self, home: Engine, trained: dict[str, Any]) -> None:
         recorded(home, trained["private"], epsilon={"renyi": float("inf"), "tight": None})
-        found = result(lexamples="40")
+        found = result(lkexamples="40")
         assert [b.success for b in found.subject.bounds] == [1.0, 1.0]
 
     def test_filter_and_bayesian(self, home: Engine, trained: dict[str, Any]) -> None:
@@ -254,7 +254,7 @@ class TestNumbers:
 
     def test_an_attack_above_its_bound_is_an_alarm(self, home: Engine, trained: dict[str, Any]) -> None:
         recorded(home, trained["private"])
-        found = result(lexamples="40")
+        found = result(lkexamples="40")
         assert found.measured is not None
         broken = replace(found, measured=replace(found.measured, attack=found.measured.attack._replace(low=0.999)))
         assert any("lies above the bound" in remark.text for remark in explain.remarks(broken))
@@ -275,7 +275,7 @@ class TestNumbers:
     def test_measured_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         first = result(**QUICK)
         assert result(**QUICK).measured is first.measured
-        assert result(**QUICK, lview="attack").measured is first.measured
+        assert result(**QUICK, lkview="attack").measured is first.measured
 
 
 class TestScript:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from dpviz.charts import look, numbers
 from dpviz.charts.allowed import Allowed, Reached, allowed_figure
@@ -35,8 +36,9 @@ def _distances(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
     drawn = [Histogram("train", sample.train_distances, TRAIN), Histogram("test", sample.test_distances, TEST)]
     for name, other in pinned:
         if other.measured is not None and other.measured.comparison is not None:
-            drawn.append(Histogram(f"{name}: train", other.measured.sample.train_distances, TRAIN, faded=True))
-            drawn.append(Histogram(f"{name}: test", other.measured.sample.test_distances, TEST, faded=True))
+            said = _pin_name(found, other, name)
+            drawn.append(Histogram(f"{said}: train", other.measured.sample.train_distances, TRAIN, faded=True))
+            drawn.append(Histogram(f"{said}: test", other.measured.sample.test_distances, TEST, faded=True))
     log_x = None if state.get(LOG_X) else False
     built = overlaid_histograms(drawn, x_title=DISTANCE, log_x=log_x, height=CHART_HEIGHT)
     alt = (
@@ -57,7 +59,7 @@ def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
         reached.append(Reached("measured", attack.accuracy, attack.low, attack.high, look.MAUVE))
     for name, other in pinned:
         if other.measured is not None:
-            attack = other.measured.attack
+            attack, name = other.measured.attack, _pin_name(found, other, name)
             reached.append(Reached(name, attack.accuracy, attack.low, attack.high, look.MAUVE, faded=True))
     built = allowed_figure(rows, reached, x_title=RIGHT, height=CHART_HEIGHT)
     tightest = found.subject.tightest
@@ -65,6 +67,11 @@ def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
     was = "not measured yet" if not reached else f"measured {numbers.probability(reached[0].success)}"
     alt = f"Accuracy of membership guesses: {was}, {bound}, 50 % is guessing."
     return Drawing(built.figure, alt, [Remark(text) for text in built.remarks])
+
+
+def _pin_name(found: Found, other: Found, difference: str) -> str:
+    """A pinned network by its title; by what else differs where it is the same network."""
+    return difference if other.subject.key == found.subject.key else escape(other.subject.title)
 
 
 def _row(bound: Bound) -> Allowed:

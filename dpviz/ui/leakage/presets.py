@@ -11,7 +11,7 @@ PRESETS = (
     Preset(
         key="bdp2",
         name="Bayesian DP, Fig. 2: distances of train and test",
-        values={"lrun": SMALL, "lmodel": "cnn", "lsteps": "500", "lview": "distances"},
+        values={"lkrun": SMALL, "lkmodel": "cnn", "lksteps": "500", "lkview": "distances"},
         note=f"{_FIGURE}: the paper's two histograms are nearly identical, with p-values well above 0.05, after "
         "private training. Here the CNN after some three passes without noise; choose a private run under Network to "
         "compare.",
@@ -19,14 +19,14 @@ PRESETS = (
     Preset(
         key="leakuntrained",
         name="Untrained: nothing to find",
-        values={"lrun": SMALL, "lmodel": "mlp", "lsteps": "0", "lview": "attack"},
+        values={"lkrun": SMALL, "lkmodel": "mlp", "lksteps": "0", "lkview": "attack"},
         note="A network that saw no data can not give any away: whatever shows here is a difference between the two "
         "sets, or chance.",
     ),
     Preset(
         key="leakheart",
         name="Learnt by heart: MLP, 10 000 steps",
-        values={"lrun": SMALL, "lmodel": "mlp", "lsteps": "10000", "lview": "distances"},
+        values={"lkrun": SMALL, "lkmodel": "mlp", "lksteps": "10000", "lkview": "distances"},
         note="64 passes over the data without noise: every training digit is fitted, and its gradient vanishes. Test "
         "digits keep theirs.",
     ),

@@ -29,7 +29,7 @@ class RunChoice(Field[str]):
 
 
 RUN = RunChoice(
-    key="lrun",
+    key="lkrun",
     label="Network of",
     symbol="run",
     default=NEWEST,
@@ -37,7 +37,7 @@ RUN = RunChoice(
     "trained here, without noise.",
 )
 VIEW = Choice(
-    key="lview",
+    key="lkview",
     label="Question",
     default="distances",
     options={
@@ -48,7 +48,7 @@ VIEW = Choice(
     "accuracy of a loss-threshold attack (Yeom et al. 2018) beside what each accountant's ε allows.",
 )
 EXAMPLES = Number(
-    key="lexamples",
+    key="lkexamples",
     label="Examples",
     symbol="examples",
     default=2_000.0,
@@ -60,7 +60,7 @@ EXAMPLES = Number(
     "More make the intervals narrower and take longer.",
 )
 SEED = Number(
-    key="lseed",
+    key="lkseed",
     label="Seed",
     symbol="seed",
     default=0.0,
@@ -71,7 +71,7 @@ SEED = Number(
     help="Decides which examples are looked at, how they are paired, and which half chooses the attack's threshold.",
 )
 MODEL = Choice(
-    key="lmodel",
+    key="lkmodel",
     label="Small network",
     symbol="network",
     default="mlp",
@@ -79,7 +79,7 @@ MODEL = Choice(
     help="Trained here on the shipped digits, plainly: no clipping, no noise, no ε.",
 )
 STEPS = Number(
-    key="lsteps",
+    key="lksteps",
     label="Training steps before",
     symbol="training steps",
     default=2_000.0,
@@ -91,7 +91,7 @@ STEPS = Number(
     example="2000",
     help="Plain training steps of 64 digits; 156 of them are about one pass over the 10,000 digits.",
 )
-LOG_X = Flag(key="llogx", label="Log distance", default=True, help="Logarithmic axis of distances.")
+LOG_X = Flag(key="lklogx", label="Log distance", default=True, help="Logarithmic axis of distances.")
 
 FIELDS: tuple[Field[Any], ...] = (RUN, VIEW, EXAMPLES, SEED, MODEL, STEPS, LOG_X)
 
