@@ -1,0 +1,79 @@
+"""Files of one's own in a real browser: what can not be used says why on the spot, and nothing else is lost."""
+
+import io
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import dpviz
+from tests.browser.driver import ROOT, chart_data, main_area, no_traceback, open_page, running_app, wait_idle
+
+
+def npy(array: np.ndarray, **options: bool) -> bytes:
+    held = io.BytesIO()
+    np.save(held, array, **options)
+    return held.getvalue()
+
+
+def zipped() -> bytes:
+    held = io.BytesIO()
+    np.savez(held, norms=np.ones(9))
+    return held.getvalue()
+
+
+def give(page: Page, name: str, data: bytes) -> None:
+    chooser = main_area(page).locator('[data-testid="stFileUploader"] input[type=file]')
+    chooser.set_input_files({"name": name, "mimeType": "application/octet-stream", "buffer": data})
+    page.wait_for_timeout(300)
+    wait_idle(page)
+
+
+@pytest.fixture
+def compose(page: Page) -> Page:
+    open_page(page, "compose", source="upload", sigma=3, curves="moments.bayesian")
+    main_area(page).get_by_role("radio", name="Data").or_(main_area(page).get_by_text("Data", exact=True)).first.click()
+    wait_idle(page)
+    return page
+
+
+def test_bad_files_say_why_and_a_good_one_works_after_them(compose: Page) -> None:
+    expect(main_area(compose).get_by_text("upload a CSV or NPY").first).to_be_visible()
+    for name, data, words in (
+        ("empty.csv", b"", "empty"),
+        ("text.csv", b"norm\n1.0\nmuch\n", "much"),
+        ("negative.csv", b"norm\n1.0\n-2.5\n", "-2.5"),
+        ("rubbish.csv", bytes(range(256)) * 40, "binary"),
+        ("objects.npy", npy(np.array([{}, 1], dtype=object), allow_pickle=True), "Python objects"),
+        ("pickle.npy", pickle.dumps([1, 2]), "binary"),
+        ("several.npy", npy(np.ones((3, 2, 2))), "several.npy"),
+        ("zip.npy", zipped(), "zip"),
+    ):
+        give(compose, name, data)
+        expect(main_area(compose).locator(".dpviz-problem").first).to_contain_text(words)
+        no_traceback(compose)
+    norms = np.random.default_rng(3).weibull(2.0, 3000)
+    give(compose, "norms.csv", b"norm\n" + b"\n".join(b"%.9g" % v for v in norms))
+    expect(main_area(compose).locator(".dpviz-problem")).to_have_count(0)
+    drawn = next(t for t in chart_data(compose)["data"] if t.get("name") == "Bayesian DP" and len(t["x"]) > 2)
+    read = np.array([float(f"{v:.9g}") for v in norms])
+    threshold = float(np.quantile(read, 0.5))
+    expected = dpviz.bayesian_epsilon(
+        np.minimum(read, threshold),
+        noise_std=3 * threshold,
+        sample_rate=0.01,
+        steps=np.array(drawn["x"]),
+        delta_mu=1e-5,
+    )
+    np.testing.assert_allclose(drawn["y"], expected, rtol=1e-4)
+
+
+def test_a_page_opened_first_on_a_fresh_server_has_the_app_around_it(browser: Browser, tmp_path: Path) -> None:
+    with running_app(ROOT / "app.py", tmp_path / "streamlit.log") as url, browser.new_page() as page:
+        page.goto(f"{url}/compose?sigma=2")
+        wait_idle(page)
+        expect(page.get_by_test_id("stSidebarNav").get_by_text("Home", exact=True)).to_be_visible()
+        expect(page.get_by_test_id("stSidebarNav").get_by_text("app", exact=True)).to_have_count(0)
+        no_traceback(page)
