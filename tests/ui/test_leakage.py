@@ -122,7 +122,7 @@ class TestPage:
 
     def test_a_pinned_network_is_measured_too(self, home: Engine, trained: dict[str, Any]) -> None:
         recorded(home, trained["private"])
-        pin = "pin=lkrun%3Dsmall%26lsteps%3D3%26lmodel%3Dlogistic%26lexamples%3D40"
+        pin = "pin=lkrun%3Dsmall%26lksteps%3D3%26lkmodel%3Dlogistic%26lkexamples%3D40"
         at = open_app("leakage", f"lkexamples=40&{pin}")
         figure = at.get("plotly_chart")[0].proto.spec
         assert "logistic regression, 3 plain steps" in figure
