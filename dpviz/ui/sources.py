@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -223,15 +222,18 @@ def _upload() -> None:
         if held is not None:
             st.html(f'<div class="dpviz-ends"><span>In use: {held.gradients.size} numbers.</span></div>')
         return
-    data = file.getvalue()
     try:
-        names = columns(data, file.name)
+        # A large file takes seconds to look through: once, not at every slider move.
+        seen: tuple[str, list[str]] | None = st.session_state.get(Keys.UPLOAD_NAMES)
+        names = seen[1] if seen and seen[0] == file.file_id else columns(file.getvalue(), file.name)
+        st.session_state[Keys.UPLOAD_NAMES] = (file.file_id, names)
         column = names[0]
         if len(names) > 1:
             column = st.selectbox("Column", names, key=Keys.UPLOAD_COLUMN)
-        key = ("upload", file.name, column, hashlib.sha256(data).hexdigest())
+        key = ("upload", file.name, column, file.file_id)
         if held is None or held.key != key:
-            st.session_state[Keys.UPLOAD] = Sample(key, read_distances(data, file.name, column))
+            with st.spinner(f"Reading {file.name} …"):
+                st.session_state[Keys.UPLOAD] = Sample(key, read_distances(file.getvalue(), file.name, column))
         st.session_state.pop(Keys.UPLOAD_ERROR, None)
     except ValueError as problem:
         st.session_state[Keys.UPLOAD_ERROR] = str(problem)

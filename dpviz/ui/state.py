@@ -30,6 +30,7 @@ class Keys:
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
     UPLOAD_COLUMN = "upload.column"
+    UPLOAD_NAMES = "upload.names"
 
     @staticmethod
     def waiting(page: str) -> str:
