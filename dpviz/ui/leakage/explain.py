@@ -178,7 +178,7 @@ def formulas(found: Found) -> list[tuple[str, str]]:
             (
                 f"Bound on every guess at even odds, {bound.name}",
                 r"P(A) \le \frac{e^{\varepsilon} + \delta}{1 + e^{\varepsilon}} = "
-                rf"{tex(bound.success)} \quad (\varepsilon = {tex(bound.epsilon)},\ \delta = {tex(bound.delta)})",
+                rf"{tex_up(bound.success)} \quad (\varepsilon = {tex_up(bound.epsilon)},\ \delta = {tex(bound.delta)})",
             )
         )
     return built
@@ -190,6 +190,11 @@ def tex(value: float) -> str:
         return r"\text{none}" if math.isnan(value) else r"\infty"
     mantissa, e, power = f"{value:.4g}".partition("e")
     return rf"{mantissa}\cdot 10^{{{int(power)}}}" if e else mantissa
+
+
+def tex_up(value: float) -> str:
+    """As `tex`, but never below the number itself: what stands right of a "≤"."""
+    return numbers.epsilon(value, digits=4, up=True) if 1e-4 <= value < 1e4 else tex(value)
 
 
 ASSUMPTIONS = """
