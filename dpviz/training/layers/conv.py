@@ -18,11 +18,6 @@ Tensor = torch.Tensor
 Pair = tuple[int, int]
 
 
-# Up to so many input channels, multiplying patches beats the convolution of the CPU library by 2 to 3 times, and the
-# patches are wanted for the gradients anyway.
-_FEW_CHANNELS = 4
-
-
 def patches(x: Tensor, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, buffers: Buffers) -> Tensor:
     """The patches that a kernel sees in `x` (b, c, h, w): shape (b, positions, kh·kw·c), channels varying fastest.
 
@@ -54,13 +49,8 @@ class Conv2dLayer(Layer):
         conv = cast(nn.Conv2d, self.module)
         if x.ndim != 4:
             raise ValueError(f"Expected the input of {self.name} as (examples, c, h, w), found {tuple(x.shape)}.")
-        if conv.in_channels > _FEW_CHANNELS or conv.groups > 1 or x.device.type != "cpu":
-            return F.conv2d(x, conv.weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
-        found = self._patches(conv, x)
-        y = torch.matmul(_rows(conv.weight), found.transpose(1, 2))  # (b, o, t)
-        if conv.bias is not None:
-            y += conv.bias[:, None]
-        return y.view(x.shape[0], conv.out_channels, *_output_size(conv, x)), (found,)
+        x, weight = _laid_out(x), _laid_out(conv.weight)
+        return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
 
     def backward(
         self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
@@ -69,13 +59,13 @@ class Conv2dLayer(Layer):
         to_input = None
         if wants_input:
             to_input = conv2d_input(  # type: ignore[no-untyped-call]
-                x.shape, conv.weight, gradient, conv.stride, conv.padding, conv.dilation, conv.groups
+                x.shape, _laid_out(conv.weight), gradient, conv.stride, conv.padding, conv.dilation, conv.groups
             )
         outputs = gradient.flatten(2)  # (b, o, t)
         weight, bias = self.trains(conv.weight), self.trains(conv.bias)
         if not weight:
             return to_input, Dense([outputs.sum(2)])
-        found = kept[0] if kept else self._patches(conv, x)
+        found = self._patches(conv, x)
         if conv.groups == 1 and gram_is_cheaper(found.shape[1], found.shape[2], conv.out_channels):
             return to_input, Factored(found, outputs.transpose(1, 2), weight=True, bias=bias)
         gradients = [_written_out(found, outputs, conv, self.buffers)]
@@ -101,17 +91,9 @@ class Conv2dLayer(Layer):
         )
 
 
-def _rows(weight: Tensor) -> Tensor:
-    """A kernel (o, c, kh, kw) as the matrix that multiplies patches, (o, kh·kw·c)."""
-    return weight.permute(0, 2, 3, 1).flatten(1)
-
-
-def _output_size(conv: nn.Conv2d, x: Tensor) -> Pair:
-    sizes = []
-    for side, length in enumerate(x.shape[2:]):
-        seen = conv.dilation[side] * (conv.kernel_size[side] - 1) + 1
-        sizes.append((length + 2 * int(conv.padding[side]) - seen) // conv.stride[side] + 1)
-    return sizes[0], sizes[1]
+def _laid_out(x: Tensor) -> Tensor:
+    """On a CPU with channels last: pooling of what comes out is then 10 times, the convolution up to 1.3 times faster."""
+    return x if x.device.type != "cpu" else x.to(memory_format=torch.channels_last)
 
 
 def _written_out(found: Tensor, outputs: Tensor, conv: nn.Conv2d, buffers: Buffers) -> Tensor:

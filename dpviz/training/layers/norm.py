@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from dpviz.training.layers.base import Layer
-from dpviz.training.products import Dense, Products, dot
+from dpviz.training.products import Dense, Products
 
 Tensor = torch.Tensor
 
@@ -21,7 +21,7 @@ class GroupNormLayer(Layer):
         norm = cast(nn.GroupNorm, self.module)
         b, channels, positions = x.shape[0], x.shape[1], math.prod(x.shape[2:])
         y, mean, rstd = torch.native_group_norm(
-            x.contiguous(), norm.weight, norm.bias, b, channels, positions, norm.num_groups, norm.eps
+            _dense(x), norm.weight, norm.bias, b, channels, positions, norm.num_groups, norm.eps
         )
         return y, (mean, rstd)  # both (b, groups)
 
@@ -34,18 +34,31 @@ class GroupNormLayer(Layer):
         to_input = None
         if wants_input:
             to_input, _, _ = torch.ops.aten.native_group_norm_backward(
-                gradient.contiguous(), x.contiguous(), mean, rstd, norm.weight, b, channels, positions,
+                *_alike(gradient, x), mean, rstd, norm.weight, b, channels, positions,
                 norm.num_groups, [True, False, False],
             )  # fmt: skip
-        out = gradient.reshape(b, channels, positions)
+        out = gradient.flatten(2) if x.ndim > 2 else gradient[:, :, None]  # (b, channels, positions)
         gradients = []
         if self.trains(norm.weight):
-            grouped = x.reshape(b, norm.num_groups, -1)
-            scaled = ((grouped - mean[:, :, None]) * rstd[:, :, None]).view(b, channels, positions)
-            gradients.append(dot(out, scaled))
+            within = channels // norm.num_groups
+            centre, scale = (found.repeat_interleave(within, dim=1)[:, :, None] for found in (mean, rstd))
+            gradients.append(((x.reshape(out.shape) - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
         if self.trains(norm.bias):
             gradients.append(out.sum(2))
         return to_input, Dense(gradients)
+
+
+def _dense(x: Tensor) -> Tensor:
+    """Channels first or last, as it comes: both are read without a copy."""
+    last = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    return x if last else x.contiguous()
+
+
+def _alike(gradient: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the layout of `x`."""
+    x = _dense(x)
+    last = x.ndim == 4 and not x.is_contiguous()
+    return gradient.contiguous(memory_format=torch.channels_last if last else torch.contiguous_format), x
 
 
 class LayerNormLayer(Layer):
