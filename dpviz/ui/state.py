@@ -138,16 +138,23 @@ MOST_PINS = 6
 
 
 def load_from_url(fields: Iterable[AnyField]) -> None:
-    """Once a session: take every value the URL names, clamped to what is legal, and note what had to be changed."""
-    if st.session_state.get(Keys.LOADED):
+    """Once a session and field: take every value the URL names, made legal, and note what had to be changed.
+
+    Pages bring fields of their own, so each field is looked for when it is first met.
+    """
+    met: frozenset[str] = st.session_state.get(Keys.LOADED, frozenset())
+    known = {field.key: field for field in fields if field.key not in met}
+    if not known:
         return
-    st.session_state[Keys.LOADED] = True
-    known = {field.key: field for field in fields}
+    st.session_state[Keys.LOADED] = met | known.keys()
     found, notes = _legal(known, {key: st.query_params[key] for key in st.query_params})
     for key, value in found.items():
         put(known[key], value)
-    st.session_state[Keys.PINS], more = _pins(known, st.query_params.get_all("pin"))
-    st.session_state[Keys.NOTES] = notes + more
+    more: list[str] = []
+    if not met:
+        st.session_state[Keys.PINS], more = _pins(known, st.query_params.get_all("pin"))
+    if not met or notes:
+        st.session_state[Keys.NOTES] = notes + more
 
 
 def _legal(known: Mapping[str, AnyField], texts: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:

@@ -54,7 +54,7 @@ def show(engine: Engine) -> None:
             page.sentence(_sentence(form, found))
     with left:
         if form is None:
-            page.remark(problem, "problem")
+            page.remark(problem + _where(problem), "problem")
         else:
             _plan(form, found)
     page.follow_link(state.query((*s.FIELDS,)))

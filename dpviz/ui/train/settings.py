@@ -523,47 +523,47 @@ def read(get: Reader) -> Form:
 
 def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
     """The form that describes these settings, as texts for `dpviz.ui.state.assign`; σ is by hand."""
-    values: dict[Field[Any], Any] = {
-        DATA: settings.data,
-        MODEL: settings.model,
-        METHOD: settings.method,
-        NOISE_BY: "sigma",
-        SIGMA: settings.noise_multiplier,
-        DELTA: settings.delta,
-        CLIP: settings.max_grad_norm,
-        BATCH: float(settings.batch_size),
-        STEPS: float(settings.steps),
-        RATE: settings.learning_rate,
-        DECAY: settings.learning_rate_end,
-        OPTIMISER: settings.optimiser,
-        MOMENTUM: settings.momentum,
-        EXPONENT: "fixed" if settings.step_exponent == 0.0 else "third",
-        FRICTION: settings.friction,
-        BURN_IN: float(settings.burn_in),
-        BAYESIAN: settings.bayesian,
-        PAIRS: float(settings.pairs),
-        DELTA_MU: settings.delta_mu,
-        POLICY: settings.policy,
-        COUNT_NOISE: settings.count_noise,
-        COUNT_EVERY: float(settings.count_every),
-        BUDGET_ON: settings.filter_epsilon is not None,
-        GOAL_ON: settings.target_accuracy is not None,
-        MEASURE: settings.target_measure,
-        PAST: settings.past_plan,
-        SEED: float(settings.seed),
-        SECURE: settings.secure_noise,
-        DEVICE: settings.device,
-        EVALUATE: float(settings.evaluation_every),
-    }
+    values: list[tuple[Field[Any], Any]] = [
+        (DATA, settings.data),
+        (MODEL, settings.model),
+        (METHOD, settings.method),
+        (NOISE_BY, "sigma"),
+        (SIGMA, settings.noise_multiplier),
+        (DELTA, settings.delta),
+        (CLIP, settings.max_grad_norm),
+        (BATCH, float(settings.batch_size)),
+        (STEPS, float(settings.steps)),
+        (RATE, settings.learning_rate),
+        (DECAY, settings.learning_rate_end),
+        (OPTIMISER, settings.optimiser),
+        (MOMENTUM, settings.momentum),
+        (EXPONENT, "fixed" if settings.step_exponent == 0.0 else "third"),
+        (FRICTION, settings.friction),
+        (BURN_IN, float(settings.burn_in)),
+        (BAYESIAN, settings.bayesian),
+        (PAIRS, float(settings.pairs)),
+        (DELTA_MU, settings.delta_mu),
+        (POLICY, settings.policy),
+        (COUNT_NOISE, settings.count_noise),
+        (COUNT_EVERY, float(settings.count_every)),
+        (BUDGET_ON, settings.filter_epsilon is not None),
+        (GOAL_ON, settings.target_accuracy is not None),
+        (MEASURE, settings.target_measure),
+        (PAST, settings.past_plan),
+        (SEED, float(settings.seed)),
+        (SECURE, settings.secure_noise),
+        (DEVICE, settings.device),
+        (EVALUATE, float(settings.evaluation_every)),
+    ]
     if settings.prior_std > 0:
-        values[PRIOR] = settings.prior_std
+        values.append((PRIOR, settings.prior_std))
     if settings.filter_epsilon is not None:
-        values[BUDGET] = settings.filter_epsilon
+        values.append((BUDGET, settings.filter_epsilon))
     if settings.target_accuracy is not None:
-        values[GOAL] = settings.target_accuracy
+        values.append((GOAL, settings.target_accuracy))
     if settings.most_steps:
-        values[MOST] = float(settings.most_steps)
-    texts = {field.key: field.write(value) for field, value in values.items()}
+        values.append((MOST, float(settings.most_steps)))
+    texts = {field.key: field.write(value) for field, value in values}
     return texts | ({SLOW.key: f"{slow:g}"} if f"{slow:g}" in SLOW.options else {})
 
 

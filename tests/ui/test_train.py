@@ -1,0 +1,272 @@
+"""The Train page: the form says what a plan costs and what can not work; a recorded run shows its own numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.tight import tight_epsilon
+from dpviz.runs.engine import Engine
+from dpviz.training.catalogue import DATA as CATALOGUE
+from dpviz.training.networks import NETWORKS, parameters, suits
+from dpviz.training.settings import RunSettings
+from dpviz.ui import state
+from dpviz.ui.train import live, script
+from dpviz.ui.train import settings as form
+from dpviz.ui.train.claim import claim
+from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
+from dpviz.ui.train.live import take
+from dpviz.ui.train.plan import plan
+from dpviz.ui.train.tight import charged
+from dpviz.ui.train.watch_settings import CHARTS
+from tests.ui.driver import open_app, said
+from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    yield from fresh_engine(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Any]:
+    return events_of(TINY)
+
+
+# --- what the form knows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", CATALOGUE)
+def test_facts_on_the_page_are_those_of_data_and_networks(data: str) -> None:
+    assert set(MODELS) == set(NETWORKS)
+    assert examples(data) == CATALOGUE[data].examples
+    for model in NETWORKS:
+        if model in DATA[data].parameters:
+            assert parameters(model, CATALOGUE[data]) == DATA[data].parameters[model]
+            assert unsuited(data, model) == ""
+        else:
+            with pytest.raises(ValueError, match="Expected model"):
+                suits(model, CATALOGUE[data])
+            assert MODELS[model] in unsuited(data, model)
+
+
+def test_missing_files_are_said_with_the_place_to_put_them(tmp_path: Path) -> None:
+    assert missing("mnist-10k") == ""
+    assert str(tmp_path) in missing("cifar10", str(tmp_path))
+    (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"")
+    assert missing("cifar10", str(tmp_path)) == ""
+
+
+def test_the_default_form_asks_for_a_tight_epsilon_of_three() -> None:
+    found = form.read(state.reader(""))
+    rate = found.settings.sample_rate(10_000)
+    cost = tight_epsilon(SampledGaussian(found.settings.noise_multiplier, rate), found.settings.steps, 1e-5)
+    assert 2.98 < float(cost.upper) <= 3.0
+    assert found.settings.with_(noise_multiplier=2.0) == RunSettings()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RunSettings(),
+        RunSettings(method="dp_sgld", learning_rate=1.0, max_grad_norm=5.0, prior_std=2.0, burn_in=10),
+        RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
+        RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
+        RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
+    ],
+)
+def test_a_cloned_run_fills_the_form_with_the_same_settings(settings: RunSettings) -> None:
+    texts = form.texts_of(settings)
+    query = "&".join(f"{key}={text}" for key, text in texts.items())
+    back = form.read(state.reader(query)).settings
+    if not settings.private:
+        back = back.with_(noise_multiplier=settings.noise_multiplier)
+    assert back == settings
+
+
+def test_the_plan_is_what_the_library_says_to_the_last_digit() -> None:
+    settings = RunSettings(noise_multiplier=1.7, steps=90)
+    found = plan(settings, 10_000)
+    for method in ("moments", "renyi", "odometer"):
+        expected = (
+            dpviz.epsilon(method, noise_multiplier=1.7, sample_rate=0.1024, steps=found.steps, delta=1e-5)
+            if method != "odometer"
+            else dpviz.odometer_epsilon(noise_multiplier=1.7, sample_rate=0.1024, steps=found.steps, delta=1e-5)
+        )
+        np.testing.assert_array_equal(found.epsilon[method], expected)
+
+
+# --- the form ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_form_opens_and_says_the_plan(engine: Engine) -> None:
+    at = open_app("train")
+    assert "150" in said(at, "sentence")[0]
+    assert "ε ≤ 3.00" in said(at, "sentence")[0]
+    assert not at.button(key="t.start").disabled
+    assert said(at, "problem") == []
+
+
+@pytest.mark.parametrize("group", ["Data", "Noise", "Steps", "Stop", "More"])
+@pytest.mark.parametrize("method", list(form.METHOD_NAMES))
+def test_every_group_opens_for_every_method(engine: Engine, method: str, group: str) -> None:
+    at = open_app("train", f"t_method={method}&t_bdp=1&t_bud=1&t_goal=1&t_past=replan")
+    at.session_state["t.group"] = group
+    at.run()
+    assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("t_batch=20000", "Expected batch_size=20000"),
+        ("t_data=adult&t_model=cnn", "is not made of those"),
+        ("t_bud=1&t_budget=0.01&t_by=sigma&t_sigma=0.3", "filter_epsilon"),
+        ("t_past=replan&t_most=10", "most_steps"),
+        ("t_method=dp_sgld&t_lr=1&t_clip=5&t_burn=500", "burn_in"),
+        ("t_eps=0.01&t_solver=moments", "target_epsilon"),
+    ],
+)
+def test_what_can_not_work_is_said_at_once_and_can_not_be_started(engine: Engine, query: str, words: str) -> None:
+    at = open_app("train", query)
+    assert any(words in text for text in said(at, "problem"))
+    assert at.button(key="t.start").disabled
+    assert engine.runs() == []
+
+
+def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engine) -> None:
+    at = open_app("train")
+    at.selectbox(key="slider.t_data").set_value("abalone").run()
+    assert not at.exception
+    assert at.session_state["value.t_model"] == "mlp"
+    assert at.session_state["value.t_batch"] == 256
+    assert not at.button(key="t.start").disabled
+
+
+def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def submit(settings: RunSettings, *, options: dict[str, Any]) -> str:
+        asked.append((settings, options))
+        raise ValueError("Expected nothing in particular.")
+
+    monkeypatch.setattr(engine, "submit", submit)
+    at = open_app("train", "t_model=logistic&t_by=sigma&t_sigma=1.5&t_slow=1")
+    at.button(key="t.start").click().run()
+    assert asked == [(RunSettings(model="logistic", noise_multiplier=1.5), {"slow": 1.0})]
+    assert "Expected nothing in particular." in said(at, "problem")[0]  # refused: the form is as it was
+    assert at.session_state["value.t_sigma"] == 1.5
+
+
+# --- a recorded run ---------------------------------------------------------------------------------------------------
+
+
+def opened(run: str, **query: str) -> AppTest:
+    return open_app("train", "&".join([f"run={run}", *(f"{key}={text}" for key, text in query.items())]))
+
+
+def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, events: list[Any]) -> None:
+    run = record(engine, TINY, events)
+    at = opened(run.id)
+    text = said(at, "sentence")[0]
+    assert text.startswith("Done")
+    shown = float(re.search(r"ε ≤ ([\d.]+)", text).group(1))  # type: ignore[union-attr]
+    cost = tight_epsilon(SampledGaussian(2.0, 64 / 3133), 6, 1e-5)
+    assert float(cost.upper) <= shown <= 1.01 * float(cost.upper)
+    view = engine.look(run.id)
+    renyi = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=64 / 3133, steps=np.arange(1, 7), delta=1e-5)
+    np.testing.assert_array_equal(view.steps["epsilon.renyi"], renyi)
+    np.testing.assert_array_equal(plan(TINY, 3133).epsilon["renyi"], renyi)
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_draws(engine: Engine, events: list[Any], chart: str) -> None:
+    run = record(engine, TINY, events)
+    at = opened(run.id, t_chart=chart, t_second="none")
+    assert not at.exception
+    assert len(at.get("plotly_chart")) == 1
+    look = take(engine, run.id)
+    assert live.draw(look, chart, 300).alt
+
+
+@pytest.mark.parametrize("detail", ["Table", "Settings", "Assumptions", "Python", "Link and files"])
+def test_every_detail_opens(engine: Engine, events: list[Any], detail: str) -> None:
+    run = record(engine, TINY, events)
+    at = opened(run.id)
+    at.session_state["t.details"] = detail
+    at.run()
+    assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"state": "failed", "reason": "No loss in the batch of step 3 is finite."}, "No loss in the batch"),
+        ({"state": "lost", "reason": "the app that ran it has ended"}, "the app that ran it has ended"),
+    ],
+)
+def test_failed_and_lost_runs_say_why_and_keep_their_charts(
+    engine: Engine, events: list[Any], changed: dict[str, Any], words: str
+) -> None:
+    run = record(engine, TINY, events[:-1], **changed, summary={})
+    at = opened(run.id)
+    assert words in said(at, "sentence")[0]
+    assert len(at.get("plotly_chart")) == 2
+
+
+def test_a_name_is_text_and_an_unknown_run_is_said(engine: Engine, events: list[Any]) -> None:
+    run = record(engine, TINY, events, name="<b>x</b>")
+    bodies = [element.proto.body for element in opened(run.id).get("html")]
+    assert any("&lt;b&gt;x&lt;/b&gt;" in body for body in bodies)
+    assert "no such run" in said(opened("0123"), "sentence")[0]
+
+
+def test_same_settings_again_fill_the_form(engine: Engine, events: list[Any]) -> None:
+    run = record(engine, TINY, events)
+    at = opened(run.id)
+    at.button[[button.label for button in at.button].index("Same settings again")].click().run()
+    assert not at.exception
+    assert at.session_state["value.t_batch"] == 64
+    assert at.session_state["value.run"] == ""
+    assert "6" in said(at, "sentence")[0]
+
+
+def test_a_run_that_was_stopped_claims_no_less_than_the_odometer_or_its_whole_plan(
+    engine: Engine, events: list[Any]
+) -> None:
+    last = {**events[-1].data, "reason": "stopped", "kind": "stopped"}
+    ended = [*events[:-1], events[-1]._replace(kind="stopped", data=last)]
+    run = record(engine, TINY.with_(steps=60), ended, state="stopped")
+    look = take(engine, run.id)
+    assert look.settings is not None
+    assert look.plan is not None
+    found = claim(look.view, look.settings, look.plan, None)
+    assert found is not None
+    assert found.epsilon == min(look.plan.total, last["epsilon"]["odometer"])
+    assert found.epsilon > last["epsilon"]["renyi"]
+
+
+def test_everything_charged_counts_included() -> None:
+    at = np.arange(1.0, 6.0)
+    runs = charged(4, at, np.full(5, 2.0), np.full(5, 0.1), np.array([2.0, 5.0]), 100.0)
+    assert set(runs) == {(SampledGaussian(2.0, 0.1), 4), (SampledGaussian(100.0, 1.0), 1)}
+
+
+def test_scripts_find_the_recorded_epsilon(events: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    summary = events[-1].data
+    exec(script.accounting(summary["mechanisms"], 1e-5), {})
+    told = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    for method in ("moments", "renyi", "odometer", "tight"):
+        assert float(told[method]) == pytest.approx(summary["epsilon"][method], rel=1e-9)
+    compile(script.training(TINY), "script", "exec")
+    scope: dict[str, Any] = {}
+    exec(script.training(TINY).split("summary =")[0].replace("from dpviz.training.loop import FreeRun, run", ""), scope)
+    assert scope["settings"] == TINY
