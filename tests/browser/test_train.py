@@ -1,0 +1,124 @@
+"""Training watched in a real browser: numbers move, a second visitor stops the run, a refresh finds it again."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import dpviz
+from tests.browser.driver import ROOT, TIMEOUT_MS, chart_data, main_area, no_traceback, running_app, wait_idle
+
+
+@pytest.fixture(scope="module")
+def training_app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app with a store of its own; fails if a process of it is left when it ends."""
+    folder = tmp_path_factory.mktemp("training")
+    before = os.environ.get("DPVIZ_HOME")
+    os.environ["DPVIZ_HOME"] = str(folder)
+    try:
+        with running_app(ROOT / "app.py", folder / "streamlit.log") as url:
+            yield url
+            family = _children_of_the_app(folder)
+            assert family, "the app has started no worker"
+    finally:
+        os.environ.pop("DPVIZ_HOME") if before is None else os.environ.__setitem__("DPVIZ_HOME", before)
+    deadline = time.monotonic() + 10
+    while (left := [p for p in family if _lives(p)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left, f"left behind: {left}"
+
+
+def _children_of_the_app(folder: Path) -> list[psutil.Process]:
+    """Processes that keep their runs in `folder`, this one aside."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get("DPVIZ_HOME") == str(folder):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+    return [process for process in found if "dpviz" in " ".join(process.cmdline())]
+
+
+def _lives(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def visitor(browser: Browser, url: str) -> Page:
+    context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(TIMEOUT_MS)
+    return context.new_page()
+
+
+def said(page: Page) -> str:
+    return main_area(page).locator(".dpviz-sentence").first.inner_text()
+
+
+def sentence(page: Page, words: str) -> str:
+    """The sentence once it says `words` (a regular expression)."""
+    expect(main_area(page).locator(".dpviz-sentence").first).to_contain_text(re.compile(words), timeout=TIMEOUT_MS)
+    return said(page)
+
+
+def steps_done(text: str) -> int:
+    found = re.search(r"(\d+) of \d+", text)
+    return int(found.group(1)) if found else 0
+
+
+def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
+    page = visitor(browser, training_app)
+    # The default model; half a second a step, so that there is something to watch on any machine.
+    page.goto("/train?t_slow=0.5&t_by=sigma&t_sigma=2")
+    page.get_by_role("button", name="Start training").click()
+    first = steps_done(sentence(page, r"Step \d+ of 150"))
+    page.wait_for_function("() => location.search.includes('run=')")
+    page.wait_for_function(
+        "first => { const s = document.querySelector('[data-testid=stMain] .dpviz-sentence');"
+        "const m = s && s.innerText.match(/(\\d+) of 150/); return m && +m[1] > first; }",
+        arg=first,
+    )
+
+    other = visitor(browser, training_app)
+    other.goto(page.url)
+    sentence(other, r"Step \d+ of 150")
+    main_area(other).get_by_role("button", name="Stop", exact=True).click()
+    sentence(page, "Stopped after")
+    text = sentence(other, "Stopped after")
+    steps = int(re.search(r"after (\d+) step", text).group(1))  # type: ignore[union-attr]
+    assert 0 < steps < 150
+
+    page.reload()
+    assert sentence(page, "Stopped after") == text
+    wait_idle(page)
+    no_traceback(page)
+    renyi = next(t for t in chart_data(page)["data"] if t.get("name") == "Rényi")
+    drawn = [y for y in renyi["y"] if y is not None][-1]
+    charged = {"noise_multiplier": 2.0, "sample_rate": 1024 / 10_000, "delta": 1e-5}
+    assert drawn == pytest.approx(dpviz.epsilon("renyi", steps=steps, **charged), rel=1e-5)
+    # Stopped by hand: what may be claimed is the odometer's ε, or what the whole plan would have cost.
+    odometer = dpviz.odometer_epsilon(steps=steps, **charged)
+    whole = dpviz.epsilon("renyi", steps=150, **charged)
+    claimed = float(re.search(r"ε ≤ ([\d.]+)", text).group(1))  # type: ignore[union-attr]
+    assert 0.85 * min(odometer, whole) < claimed <= 1.01 * min(odometer, whole)
+    page.context.close()
+    other.context.close()
+
+
+def test_the_run_stands_in_the_history_and_fills_the_form_again(browser: Browser, training_app: str) -> None:
+    page = visitor(browser, training_app)
+    page.goto("/runs")
+    sentence(page, "1 run recorded")
+    wait_idle(page)
+    no_traceback(page)
+    box = page.get_by_test_id("stDataFrame").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 16, box["y"] + 52)  # the first row's box: the table is one canvas
+    main_area(page).get_by_role("button", name="Clone settings").click()
+    sentence(page, "150 planned steps with noise σ = 2")
+    no_traceback(page)
+    page.context.close()
