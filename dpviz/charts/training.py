@@ -136,11 +136,19 @@ def frontier_chart(
 ) -> Chart:
     """Accuracy against ε: what each bit of privacy loss bought. `curves`: name → (ε, accuracy), ε ascending."""
     lines = [
-        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], "basic", color=look.PALETTE[i % len(look.PALETTE)])
+        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], "basic", color=_hue(name, i))
         for i, (name, (x, y)) in enumerate(curves.items())
         if np.isfinite(x).any()
     ]
     return line_figure(lines, x_title="ε", y_title=y_title, x_hover="ε = %{x:.3r}", floors=floors, height=height)
+
+
+def _hue(name: str, place: int) -> str:
+    """An accountant's own colour, else the next of the palette."""
+    key = next((key for key, called in NAME.items() if called == name and key in FAMILY), None)
+    if key is None:
+        return look.PALETTE[place % len(look.PALETTE)]
+    return look.style(FAMILY[key]).color if key != "odometer" else look.MAUVE
 
 
 def norm_chart(norms: Mapping[str, Any], *, height: int = 300) -> Chart:

@@ -63,7 +63,9 @@ def claim(view: RunView, settings: RunSettings, plan: Plan | None, tight: TightB
     running = not view.record.over
     if decided_ahead(settings) and (running or view.final.get("reason") == "plan"):
         known: dict[str, float] = {name: found[name] for name in ("renyi", "moments", "tight") if name in found}
-        if tight is not None and tight.x.size and tight.x[-1] == view.record.steps:
+        # While it runs the tight interval lags behind: naming it now and then would make the sentence jump.
+        still = view.record.over or view.record.state == "paused"
+        if still and tight is not None and tight.x.size and tight.x[-1] == view.record.steps:
             known["tight"] = float(tight.upper[-1])
         return _least(known, as_planned=running)
     lasting: dict[str, float] = {"odometer": found["odometer"]} if "odometer" in found else {}

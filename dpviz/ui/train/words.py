@@ -163,7 +163,9 @@ def _tight_figure(look: Look) -> Figure:
         waiting = private and not look.record.over
         return Figure("Tight interval of ε", "…" if waiting else "–", "every few seconds" if waiting else "")
     at = int(look.tight.x[-1])
-    remark = "the truth lies between" if at == look.record.steps else f"at step {numbers.steps(at)}"
+    planned = not look.record.over or look.view.final.get("reason") == "plan"
+    between = "the truth lies between" if planned else "had this end been planned"
+    remark = between if at == look.record.steps else f"at step {numbers.steps(at)}"
     return Figure("Tight interval of ε", look.tight.last, remark)
 
 
