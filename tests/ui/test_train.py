@@ -23,6 +23,7 @@ from dpviz.ui.train import live, script
 from dpviz.ui.train import settings as form
 from dpviz.ui.train.claim import claim
 from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
+from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.tight import charged
@@ -116,7 +117,7 @@ def test_the_form_opens_and_says_the_plan(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("group", ["Data", "Noise", "Steps", "Stop", "More"])
-@pytest.mark.parametrize("method", list(form.METHOD_NAMES))
+@pytest.mark.parametrize("method", list(METHOD_NAMES))
 def test_every_group_opens_for_every_method(engine: Engine, method: str, group: str) -> None:
     at = open_app("train", f"t_method={method}&t_bdp=1&t_bud=1&t_goal=1&t_past=replan")
     at.session_state["t.group"] = group

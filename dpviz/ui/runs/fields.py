@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.ui.fields import Choice, Field, Several
 from dpviz.ui.train.facts import DATA
-from dpviz.ui.train.settings import METHOD_NAMES
+from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.words import STATE_WORDS
 
 MOST = 8

@@ -14,7 +14,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.ui.runs import fields as f
 from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import DATA, MODELS
-from dpviz.ui.train.settings import METHOD_NAMES
+from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.words import STATE_WORDS
 
 

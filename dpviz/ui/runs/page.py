@@ -24,7 +24,7 @@ from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.train import watch
 from dpviz.ui.train.claim import settings_of
-from dpviz.ui.train.settings import FIELDS as FORM_FIELDS
+from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
 

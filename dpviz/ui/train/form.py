@@ -17,11 +17,11 @@ from dpviz.ui import controls, frame, page, state
 from dpviz.ui.fields import Choice, Field, Flag, Number
 from dpviz.ui.frame import Drawing, Figure
 from dpviz.ui.tight_band import band
-from dpviz.ui.train import settings as s
+from dpviz.ui.train import fields as s
 from dpviz.ui.train.facts import DATA, MODELS, examples, graphics_card, missing, unsuited
 from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import Plan, plan
-from dpviz.ui.train.settings import Form
+from dpviz.ui.train.settings import Form, read, usual
 from dpviz.ui.train.watch_settings import RUN
 
 FOLDER = "t.folder"
@@ -66,7 +66,7 @@ def _read() -> tuple[Form | None, str]:
     if wrong:
         return None, f"Expected model={state.get(s.MODEL)!r} to read the data: {wrong}"
     try:
-        form = s.read(state.get)
+        form = read(state.get)
     except ValueError as problem:
         return None, str(problem)
     folder = str(st.session_state.get(FOLDER, "")).strip()
@@ -89,7 +89,7 @@ def _take_usual_values() -> None:
             st.session_state[USUAL_FOR] = now
         else:
             return
-    for field, value in s.usual(*now).items():
+    for field, value in usual(*now).items():
         state.put(field, value)
 
 

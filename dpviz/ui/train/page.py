@@ -9,7 +9,7 @@ from dpviz.runs.store import StoreError
 from dpviz.ui import engine as engines
 from dpviz.ui import page, state
 from dpviz.ui.train import form, watch
-from dpviz.ui.train.settings import FIELDS
+from dpviz.ui.train.fields import FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import STATE_WORDS

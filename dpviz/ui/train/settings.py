@@ -1,4 +1,4 @@
-"""The Train form's fields, and the run that they describe."""
+"""The run that the Train form describes, and the form that describes a run."""
 
 from __future__ import annotations
 
@@ -8,443 +8,50 @@ from typing import Any
 
 from dpviz.training.defaults import recommended
 from dpviz.training.settings import RunSettings
-from dpviz.ui.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
+from dpviz.ui.fields import Field
 from dpviz.ui.state import Reader
-from dpviz.ui.train.facts import DATA as DATA_FACTS
-from dpviz.ui.train.facts import MODELS, examples
-from dpviz.ui.train.solving import solved_noise
-
-DEFAULT = RunSettings()
-
-METHOD_NAMES = {"dp_sgd": "DP-SGD", "dp_sgld": "DP-SGLD", "dp_sghmc": "DP-SGHMC", "sgd": "plain SGD, not private"}
-POLICY_NAMES = {
-    "fixed": "Fixed plan",
-    "adaptive_noise": "Adaptive noise",
-    "adaptive_batch": "Adaptive batch",
-    "fine_tuning": "Fine-tuning, early stop",
-}
-
-
-def _whole_ticks(low: float, high: float, per_decade: int) -> tuple[float, ...]:
-    return tuple(sorted({float(round(tick)) for tick in log_ticks(low, high, per_decade)}))
-
-
-DATA = Choice(
-    key="t_data",
-    label="Data set",
-    default=DEFAULT.data,
-    options={key: data.title for key, data in DATA_FACTS.items()},
-    help="What is learned. The 10k digits, Adult and Abalone come with dpviz; the others are looked for on this "
-    "machine and else downloaded, with their checksums.",
-)
-MODEL = Choice(key="t_model", label="Model", default=DEFAULT.model, options=MODELS, help="What is trained.")
-METHOD = Choice(
-    key="t_method",
-    label="Method",
-    default=DEFAULT.method,
-    options=METHOD_NAMES,
-    help="DP-SGD clips each example's gradient and adds noise. DP-SGLD and DP-SGHMC are the same steps read as "
-    "sampling from the posterior: their noise follows from the step size. Plain SGD is the baseline without privacy.",
-)
-NOISE_BY = Choice(
-    key="t_by",
-    label="Noise",
-    default="target",
-    options={"target": "from a target ε", "sigma": "σ by hand"},
-    help="Either say what the whole plan may cost and the noise is solved for, or set the noise.",
-)
-TARGET = Number(
-    key="t_eps",
-    label="Target ε of the plan",
-    default=3.0,
-    low=0.0,
-    open_low=True,
-    high=1000.0,
-    ticks=log_ticks(0.1, 20.0, 16),
-    ends=("more private", "more accurate"),
-    example="3",
-    help="The noise is the least with which all planned steps cost at most this ε at δ. 1 to 8 is usual.",
-)
-SOLVER = Choice(
-    key="t_solver",
-    label="Solved with",
-    default="tight",
-    options={"tight": "tight", "renyi": "Rényi", "moments": "moments"},
-    help="The accountant that proves the target: the tight one needs the least noise; moments, the oldest, the most.",
-)
-SIGMA = Number(
-    key="t_sigma",
-    label="Noise multiplier σ",
-    default=DEFAULT.noise_multiplier,
-    low=0.0,
-    open_low=True,
-    high=1e6,
-    ticks=log_ticks(0.2, 50.0, 24),
-    ends=("less noise", "more noise, more privacy"),
-    example="0.5 to 10",
-    help="Standard deviation of the noise on the sum of clipped gradients, divided by C (no unit).",
-)
-DELTA = Number(
-    key="t_delta",
-    label="Failure probability δ",
-    default=DEFAULT.delta,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    open_high=True,
-    ticks=log_ticks(1e-12, 0.1, 4),
-    ends=("stricter", "weaker promise"),
-    example="1e-5",
-    help="Probability that the promise ε fails altogether: well below 1/N.",
-)
-CLIP = Number(
-    key="t_clip",
-    label="Clipping threshold C",
-    default=DEFAULT.max_grad_norm,
-    low=0.0,
-    open_low=True,
-    high=1e6,
-    ticks=log_ticks(0.01, 100.0, 12),
-    ends=("clip nearly all", "clip few"),
-    example="0.1 to 10",
-    help="Each example's gradient is shortened to at most this length (in the gradient's units). What C is does not "
-    "change ε of DP-SGD, only what the noise drowns.",
-)
-BATCH = Number(
-    key="t_batch",
-    label="Expected batch",
-    default=float(DEFAULT.batch_size),
-    low=1.0,
-    high=1e7,
-    whole=True,
-    ticks=tuple(float(2**power) for power in range(4, 14)) + (16384.0,),
-    ends=("few examples a step", "many"),
-    example="256",
-    help="Each example joins a step with probability q = batch ÷ N, independently (Poisson sampling).",
-)
-STEPS = Number(
-    key="t_steps",
-    label="Steps T",
-    default=float(DEFAULT.steps),
-    low=1.0,
-    high=1e6,
-    whole=True,
-    ticks=_whole_ticks(1, 10_000, 16),
-    ends=("stop early", "train long"),
-    example="150",
-    help="The plan, fixed ahead; one epoch is N ÷ batch steps.",
-)
-RATE = Number(
-    key="t_lr",
-    label="Learning rate",
-    default=DEFAULT.learning_rate,
-    low=0.0,
-    open_low=True,
-    high=1e6,
-    ticks=log_ticks(0.001, 100.0, 8),
-    ends=("small steps", "large steps"),
-    example="0.5",
-    help="Step size η; of the Langevin methods the first step size η₁, from which their noise follows.",
-)
-DECAY = Number(
-    key="t_decay",
-    label="Left of it at the end",
-    default=DEFAULT.learning_rate_end,
-    low=0.0,
-    high=1.0,
-    ticks=even_ticks(0.0, 1.0, 0.05),
-    ends=("down to nothing", "constant"),
-    example="0.2",
-    help="Share of the learning rate that is left at the plan's last step, reached in a straight line.",
-)
-OPTIMISER = Choice(
-    key="t_opt",
-    label="Optimiser",
-    default=DEFAULT.optimiser,
-    options={"sgd": "SGD", "adam": "Adam"},
-    help="What is done with the noisy mean gradient; it costs no privacy either way.",
-)
-MOMENTUM = Number(
-    key="t_mom",
-    label="Momentum",
-    default=DEFAULT.momentum,
-    low=0.0,
-    high=1.0,
-    open_high=True,
-    ticks=even_ticks(0.0, 0.95, 0.05),
-    ends=("none", "long memory"),
-    example="0.9",
-    help="How much of the last steps' direction is kept.",
-)
-EXPONENT = Choice(
-    key="t_exp",
-    label="Step size",
-    default="third",
-    options={"third": "η₁ t^(−1/3)", "fixed": "fixed"},
-    help="How the Langevin step size falls; the noise follows it.",
-)
-FRICTION = Number(
-    key="t_fric",
-    label="Friction β",
-    default=DEFAULT.friction,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    ticks=even_ticks(0.05, 1.0, 0.05),
-    ends=("glide", "no momentum"),
-    example="0.1",
-    help="Of DP-SGHMC: how fast the momentum is forgotten.",
-)
-PRIOR = Number(
-    key="t_prior",
-    label="Prior's standard deviation",
-    default=1.0,
-    low=0.0,
-    open_low=True,
-    high=1e6,
-    ticks=log_ticks(0.01, 100.0, 6),
-    ends=("strong prior", "weak prior"),
-    example="1",
-    help="Of the Gaussian prior on the parameters.",
-)
-BURN_IN = Number(
-    key="t_burn",
-    label="Burn-in steps",
-    default=0.0,
-    low=0.0,
-    high=1e6,
-    whole=True,
-    example="50",
-    help="Steps before posterior samples are averaged.",
-)
-BAYESIAN = Flag(
-    key="t_bdp",
-    label="Bayesian DP beside it",
-    default=False,
-    help="Measures distances between gradients of pairs of examples at each step and accounts for what data like "
-    "these cost. The distances themselves are not protected.",
-)
-PAIRS = Number(
-    key="t_pairs",
-    label="Pairs a step",
-    default=float(DEFAULT.pairs),
-    low=2.0,
-    high=1e5,
-    whole=True,
-    ticks=_whole_ticks(4, 512, 8),
-    ends=("rough", "precise"),
-    example="32",
-    help="Disjoint pairs of examples of the batch whose distance is measured.",
-)
-DELTA_MU = Number(
-    key="t_dmu",
-    label="δ_μ",
-    default=DEFAULT.delta_mu,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    open_high=True,
-    ticks=log_ticks(1e-12, 0.1, 4),
-    ends=("stricter", "weaker promise"),
-    example="1e-10",
-    help="Failure probability of the Bayesian promise, over the noise and over data drawn like the sample.",
-)
-POLICY = Choice(
-    key="t_policy",
-    label="Policy",
-    default=DEFAULT.policy,
-    options=POLICY_NAMES,
-    help="Adaptive noise and batch follow private counts of correct predictions (Lécuyer 2021, §5.1); fine-tuning "
-    "stops early by such a count (§5.2). Each count is charged.",
-)
-COUNT_NOISE = Number(
-    key="t_cnoise",
-    label="Noise of a count",
-    default=DEFAULT.count_noise,
-    low=0.0,
-    open_low=True,
-    high=1e9,
-    ticks=log_ticks(1.0, 1000.0, 8),
-    ends=("dear and exact", "cheap and rough"),
-    example="100",
-    help="Standard deviation of the noise on a count of correct predictions, in examples.",
-)
-COUNT_EVERY = Number(
-    key="t_cevery",
-    label="Epochs between counts",
-    default=0.0,
-    low=0.0,
-    high=1e6,
-    whole=True,
-    example="1",
-    help="0: as in the paper, every 10 epochs (fine-tuning: every epoch).",
-)
-BUDGET_ON = Flag(
-    key="t_bud", label="Stop at a budget", default=False, help="A privacy filter refuses the step that would exceed it."
-)
-BUDGET = Number(
-    key="t_budget",
-    label="Filter budget ε",
-    default=3.0,
-    low=0.0,
-    open_low=True,
-    high=1000.0,
-    ticks=log_ticks(0.1, 20.0, 16),
-    ends=("stop early", "spend more"),
-    example="3",
-    help="The run ends before the step that this Rényi filter would not allow.",
-)
-GOAL_ON = Flag(key="t_goal", label="Stop at an accuracy", default=False, help="Ends once this accuracy is measured.")
-GOAL = Number(
-    key="t_acc",
-    label="Target accuracy",
-    default=0.93,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    open_high=True,
-    ticks=even_ticks(0.5, 0.99, 0.01),
-    ends=("stop early", "train long"),
-    example="0.93",
-    help="Share of right predictions.",
-)
-MEASURE = Choice(
-    key="t_measure",
-    label="Measured",
-    default=DEFAULT.target_measure,
-    options={"test": "on public test data", "private": "by a private count"},
-    help="On public test data the measuring costs no privacy; a count on the training data is charged.",
-)
-PAST = Choice(
-    key="t_past",
-    label="After the plan",
-    default=DEFAULT.past_plan,
-    options={"stop": "Stop", "replan": "Re-plan"},
-    help="Re-plan: go on with another T steps, and say so.",
-)
-MOST = Number(
-    key="t_most",
-    label="Steps at most",
-    default=300.0,
-    low=1.0,
-    high=1e6,
-    whole=True,
-    example="300",
-    help="Where a re-planned run ends.",
-)
-SEED = Number(
-    key="t_seed",
-    label="Seed",
-    default=0.0,
-    low=0.0,
-    high=2.0**53,
-    whole=True,
-    example="7",
-    help="Of everything random; the run is private only as long as the seed is secret.",
-)
-SECURE = Flag(
-    key="t_secure",
-    label="Secret noise",
-    default=False,
-    help="Batches and noise from a seed of the system's cryptographic source, which is not kept: not reproducible.",
-)
-DEVICE = Choice(
-    key="t_dev",
-    label="Device",
-    default=DEFAULT.device,
-    options={"auto": "auto", "cpu": "CPU", "cuda": "GPU"},
-    help="auto takes a GPU if there is one.",
-)
-SLOW = Choice(
-    key="t_slow",
-    label="Slow motion",
-    default="0",
-    options={"0": "off", "0.5": "½ s a step", "1": "1 s", "3": "3 s"},
-    help="Waits after each step and shows what was clipped and how much noise came: for lectures. A run can also be "
-    "paused and stepped at any time.",
-)
-EVALUATE = Number(
-    key="t_eval",
-    label="Steps between tests",
-    default=float(DEFAULT.evaluation_every),
-    low=0.0,
-    high=1e6,
-    whole=True,
-    example="10",
-    help="How often the model is tried on test data; 0: at the end only.",
-)
-
-FIELDS: tuple[Field[Any], ...] = (
-    DATA,
-    MODEL,
-    METHOD,
-    NOISE_BY,
-    TARGET,
-    SOLVER,
-    SIGMA,
-    DELTA,
-    CLIP,
+from dpviz.ui.train.facts import examples
+from dpviz.ui.train.fields import (
     BATCH,
-    STEPS,
-    RATE,
+    BAYESIAN,
+    BUDGET,
+    BUDGET_ON,
+    BURN_IN,
+    CLIP,
+    COUNT_EVERY,
+    COUNT_NOISE,
+    DATA,
     DECAY,
-    OPTIMISER,
-    MOMENTUM,
+    DEFAULT,
+    DELTA,
+    DELTA_MU,
+    DEVICE,
+    EVALUATE,
     EXPONENT,
     FRICTION,
-    PRIOR,
-    BURN_IN,
-    BAYESIAN,
-    PAIRS,
-    DELTA_MU,
-    POLICY,
-    COUNT_NOISE,
-    COUNT_EVERY,
-    BUDGET_ON,
-    BUDGET,
-    GOAL_ON,
     GOAL,
+    GOAL_ON,
     MEASURE,
-    PAST,
+    METHOD,
+    MODEL,
+    MOMENTUM,
     MOST,
-    SEED,
+    NOISE_BY,
+    OPTIMISER,
+    PAIRS,
+    PAST,
+    POLICY,
+    PRIOR,
+    RATE,
     SECURE,
-    DEVICE,
+    SEED,
+    SIGMA,
     SLOW,
-    EVALUATE,
+    SOLVER,
+    STEPS,
+    TARGET,
 )
-
-# Which control a message of `RunSettings.check` belongs to.
-CONTROL_OF: dict[str, Field[Any]] = {
-    "data": DATA,
-    "model": MODEL,
-    "method": METHOD,
-    "policy": POLICY,
-    "optimiser": OPTIMISER,
-    "learning_rate": RATE,
-    "learning_rate_end": DECAY,
-    "momentum": MOMENTUM,
-    "friction": FRICTION,
-    "prior_std": PRIOR,
-    "max_grad_norm": CLIP,
-    "noise_multiplier": SIGMA,
-    "target_epsilon": TARGET,
-    "batch_size": BATCH,
-    "steps": STEPS,
-    "most_steps": MOST,
-    "delta": DELTA,
-    "delta_mu": DELTA_MU,
-    "pairs": PAIRS,
-    "filter_epsilon": BUDGET,
-    "target_accuracy": GOAL,
-    "target_measure": MEASURE,
-    "count_every": COUNT_EVERY,
-    "count_noise": COUNT_NOISE,
-    "burn_in": BURN_IN,
-    "evaluation_every": EVALUATE,
-    "seed": SEED,
-    "device": DEVICE,
-}
+from dpviz.ui.train.solving import solved_noise
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
 from dpviz.ui import controls, frame, page, state
 from dpviz.ui.train import script
-from dpviz.ui.train import settings as form
 from dpviz.ui.train.claim import settings_of
+from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.live import Screen, screen, take
+from dpviz.ui.train.settings import texts_of
 from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
 from dpviz.ui.train.words import STATE_WORDS
 
@@ -165,7 +166,7 @@ def clone(record: RunRecord) -> None:
     settings = settings_of(record)
     if settings is not None:
         slow = record.options.get("slow", 0.0)
-        state.assign(form.FIELDS, form.texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
+        state.assign(FORM_FIELDS, texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
         st.session_state.pop("t.usual_for", None)
 
 

@@ -16,8 +16,8 @@ from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.tight_band import TightBand
 from dpviz.ui.train.claim import Claim, readings
 from dpviz.ui.train.facts import DATA, MODELS
+from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.plan import Plan
-from dpviz.ui.train.settings import METHOD_NAMES
 
 STATE_WORDS = {
     "queued": "Waiting",
