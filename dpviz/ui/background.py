@@ -18,6 +18,7 @@ import streamlit as st
 _KEPT = 512
 _WORKERS = 2  # numpy's transforms release the interpreter; more would only take turns
 _GLANCE_SECONDS = 0.02
+_SETTLE_SECONDS = 0.3
 _PATIENCE_SECONDS = 20.0
 
 _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
@@ -35,36 +36,40 @@ def finished(key: Hashable) -> Any | None:
     return job.result()
 
 
-def await_result(key: Hashable, work: Callable[[], Any], *, mine: str) -> bool:
-    """Start `work` unless it runs already, and wait for it; False when patience ends first.
+def await_result(key: Hashable, work: Callable[[], Any], *, mine: str) -> None:
+    """Start `work` unless it runs already, and wait until it is done or patience ends; then the page draws again.
 
-    The visitor's next move ends the wait from outside. `mine` names the waiting page in the session: work that this
-    session asked for before and that has not begun is dropped.
+    The visitor's next move ends the wait from outside. Work starts only when no move came for a moment: while a slider
+    is being dragged it would only take time from the quick curves. `mine` names the waiting page in the session: work
+    that this session asked for before and that has not begun is dropped.
     """
     earlier: Hashable | None = st.session_state.get(mine)
     st.session_state[mine] = key
     with _lock:
         if earlier is not None and earlier != key and (old := _jobs.get(earlier)) is not None and old.cancel():
             del _jobs[earlier]
+        known = key in _jobs
+    settled = time.monotonic() + (0.0 if known else _SETTLE_SECONDS)
+    while time.monotonic() < settled:
+        _glance(mine)
+    job = start(key, work)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while not job.done() and time.monotonic() < until:
+        _glance(mine)
+
+
+def _glance(mine: str) -> None:
+    """A short sleep, then a touch of the session: there a waiting rerun takes over."""
+    time.sleep(_GLANCE_SECONDS)
+    st.session_state.get(mine)
+
+
+def start(key: Hashable, work: Callable[[], Any]) -> Future[Any]:
+    """Begin `work` unless it runs or is done already; nobody waits, `finished` tells."""
+    with _lock:
         job = _jobs.get(key)
         if job is None or job.cancelled():
             job = _jobs[key] = _pool.submit(work)
         while len(_jobs) > _KEPT:
             _jobs.popitem(last=False)
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while not job.done():
-        if time.monotonic() > until:
-            return False
-        time.sleep(_GLANCE_SECONDS)
-        st.session_state.get(mine)  # touching the session lets a waiting rerun take over here
-    return True
-
-
-def start(key: Hashable, work: Callable[[], Any]) -> None:
-    """Begin `work` unless it runs or is done already; nobody waits, `finished` tells."""
-    with _lock:
-        job = _jobs.get(key)
-        if job is None or job.cancelled():
-            _jobs[key] = _pool.submit(work)
-        while len(_jobs) > _KEPT:
-            _jobs.popitem(last=False)
+    return job

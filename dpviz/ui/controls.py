@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable
 from functools import lru_cache
 from html import escape as safe
+from typing import Any
 
 import streamlit as st
 
 from dpviz.ui import state
-from dpviz.ui.fields import Choice, Flag, Number, Several
+from dpviz.ui.fields import Choice, Field, Flag, Number, Several
 from dpviz.ui.state import Keys
 
 
@@ -43,6 +45,13 @@ def number(field: Number, *, note: str = "") -> float:
     )
     _below(field.ends, wrong, note)
     return value
+
+
+def settle(fields: Iterable[Field[Any]]) -> None:
+    """Before anything is computed: values follow the sliders that the visitor moved (see `_where_the_slider_is`)."""
+    for field in fields:
+        if isinstance(field, Number):
+            _where_the_slider_is(field)
 
 
 def typed(field: Number, *, label_visible: bool = True) -> float:

@@ -17,7 +17,8 @@ from plotly.basedatatypes import BaseFigure
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.export import export_config
-from dpviz.ui import background, page, state
+from dpviz.ui import background, controls, page, state
+from dpviz.ui.registry import FIELDS
 from dpviz.ui.shared import IMAGE
 from dpviz.ui.state import Keys, Reader
 
@@ -119,10 +120,10 @@ def show(study: Study[R]) -> None:
 def _body(study: Study[R]) -> None:
     top = st.container()
     left, right = st.columns([0.73, 0.27], gap="medium")
-    with right:
-        _controls(study)
     with top:
         page.notes()
+    # The chart first: what the visitor waits for is on its way while the controls are still being made.
+    controls.settle(FIELDS)
     try:
         with top:  # so that a long computation tells of itself where the sentence will stand
             result = study.compute(state.get)
@@ -131,6 +132,8 @@ def _body(study: Study[R]) -> None:
             page.sentence("These settings allow no result.")
         with left:
             page.remark(str(problem), "problem")
+        with right:
+            _controls(study)
         page.follow_link()
         return
     result, waiting = _with_slow_part(study, result)
@@ -139,6 +142,9 @@ def _body(study: Study[R]) -> None:
     with left:
         _chart(study, result)
         st.html(strip(study.figures(result)))
+    with right:
+        _controls(study)
+    with left:
         for remark in study.remarks(result):
             page.remark(*remark)
         if study.below is not None:
@@ -160,8 +166,8 @@ def _with_slow_part(study: Study[R], result: R) -> tuple[R, Callable[[], None] |
         return whole, None
 
     def wait() -> None:
-        if background.await_result((study.key, key), lambda: slow.work(result), mine=Keys.waiting(study.key)):
-            _draw_again()
+        background.await_result((study.key, key), lambda: slow.work(result), mine=Keys.waiting(study.key))
+        _draw_again()
 
     return result, wait
 

@@ -176,6 +176,7 @@ def read(get: Reader) -> Sample:
     """
     source = get(SOURCE)
     if source == "upload":
+        _take_upload()
         sample: Sample | None = st.session_state.get(Keys.UPLOAD)
         if sample is None:
             raise ValueError(st.session_state.get(Keys.UPLOAD_ERROR) or "No file yet: upload a CSV or NPY of norms.")
@@ -215,21 +216,33 @@ def _measured(model: str, training_step: int, examples: int, seed: int) -> Sampl
 
 
 def _upload() -> None:
-    """A file of one's own: read once, kept for the session, refused with the reason where it can not be used."""
+    """The chooser for a file of one's own, and what was wrong with the last one."""
+    st.file_uploader("Norms or distances", type=["csv", "npy", "txt"], key=Keys.UPLOAD_WIDGET)
     held: Sample | None = st.session_state.get(Keys.UPLOAD)
-    file = st.file_uploader("Norms or distances", type=["csv", "npy", "txt"], key=Keys.UPLOAD_WIDGET)
+    _, names = st.session_state.get(Keys.UPLOAD_NAMES, ("", []))
+    if len(names) > 1:
+        st.selectbox("Column", names, key=Keys.UPLOAD_COLUMN)
+    problem = st.session_state.get(Keys.UPLOAD_ERROR)
+    if problem:
+        kept = " The file read before stays in use." if held is not None else ""
+        st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}{kept}</div>')
+    elif held is not None:
+        st.html(f'<div class="dpviz-ends"><span>In use: {held.gradients.size} numbers.</span></div>')
+
+
+def _take_upload() -> None:
+    """Read the chosen file, once: kept for the session, or refused with the reason where it can not be used."""
+    file = st.session_state.get(Keys.UPLOAD_WIDGET)
     if file is None:
-        if held is not None:
-            st.html(f'<div class="dpviz-ends"><span>In use: {held.gradients.size} numbers.</span></div>')
         return
+    held: Sample | None = st.session_state.get(Keys.UPLOAD)
     try:
         # A large file takes seconds to look through: once, not at every slider move.
         seen: tuple[str, list[str]] | None = st.session_state.get(Keys.UPLOAD_NAMES)
         names = seen[1] if seen and seen[0] == file.file_id else columns(file.getvalue(), file.name)
         st.session_state[Keys.UPLOAD_NAMES] = (file.file_id, names)
-        column = names[0]
-        if len(names) > 1:
-            column = st.selectbox("Column", names, key=Keys.UPLOAD_COLUMN)
+        chosen = st.session_state.get(Keys.UPLOAD_COLUMN)
+        column = chosen if chosen in names else names[0]
         key = ("upload", file.name, column, file.file_id)
         if held is None or held.key != key:
             with st.spinner(f"Reading {file.name} …"):
@@ -237,5 +250,3 @@ def _upload() -> None:
         st.session_state.pop(Keys.UPLOAD_ERROR, None)
     except ValueError as problem:
         st.session_state[Keys.UPLOAD_ERROR] = str(problem)
-        kept = " The file read before stays in use." if held is not None else ""
-        st.html(f'<div class="dpviz-problem" role="alert">{escape(str(problem))}{kept}</div>')
