@@ -11,6 +11,7 @@ the data. Norms, clipped sums and pair distances follow from those two (Bu, Wang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -25,15 +26,25 @@ from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.layers.buffers import Buffers
 from dpviz.training.layers.linear import LinearLayer
 from dpviz.training.products import Products
-from dpviz.training.record import Chunk, GradientRecord, PairProducts, Part, checked_norm, checked_pairs, clip_factors
+from dpviz.training.record import (
+    Chunk,
+    GradientRecord,
+    PairProducts,
+    Part,
+    checked_norm,
+    checked_pairs,
+    clip_factors,
+    zero_sums,
+)
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
 
-# Measured on CPUs: chunks of this size stay near the cache and bound the memory of patches and written-out gradients.
-CHUNK_SIZE = 256
+# Measured on CPUs: chunks of about 256 stay near the cache and bound the memory of patches and written-out gradients.
+# A batch is cut into equal chunks; the room above 256 keeps a Poisson batch that came out large from costing one more.
+CHUNK_SIZE = 320
 # Networks of linear layers alone keep nothing beyond what a plain step keeps; they gain from larger products.
-LINEAR_CHUNK_SIZE = 1024
+LINEAR_CHUNK_SIZE = 1280
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -45,20 +56,25 @@ class Clipped(NamedTuple):
     """What one private step needs of a batch, before the noise.
 
     Attributes:
-        sums: Σ_i clipped g_i, shaped as the engine's parameters and in their order.
+        total: Σ_i clipped g_i as one vector (p,), in the order of the engine's parameters; the caller's to write into.
+        sums: The same memory, shaped as the parameters.
         norms, losses, outputs: As in `GradientRecord`.
-        non_finite: How many examples counted as 0 because their gradient is not finite; a scalar tensor.
         pairs: Squared norms and inner products of the asked pairs, not clipped; None if none were asked.
         distances: Distances of the pairs' clipped gradients, float64; None if none were asked.
     """
 
+    total: Tensor
     sums: tuple[Tensor, ...]
     norms: Tensor
     losses: Tensor
     outputs: Tensor
-    non_finite: Tensor
     pairs: PairProducts | None
     distances: Tensor | None
+
+    @property
+    def non_finite(self) -> Tensor:
+        """How many examples counted as 0 because their gradient is not finite; a scalar tensor."""
+        return (~torch.isfinite(self.norms)).sum()
 
 
 class PerExample:
@@ -72,7 +88,7 @@ class PerExample:
     Args:
         network: Read, never changed; one engine works on it at a time.
         loss: From outputs (b, …) and targets to a loss for each example, (b,).
-        chunk_size: Examples worked on at once; bounds memory. None: `CHUNK_SIZE`, or more if all layers are linear.
+        chunk_size: Most examples worked on at once; bounds memory. None: `CHUNK_SIZE`, more if all layers are linear.
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
@@ -121,37 +137,43 @@ class PerExample:
                 end only if a pair lies in two of them.
         """
         bound = checked_norm(max_grad_norm)
-        sums = tuple(torch.zeros_like(parameter, requires_grad=False) for parameter in self.parameters)
+        total, sums = zero_sums(self.parameters)
         wanted = None if pairs is None else checked_pairs(*pairs, x.shape[0])
-        local = wanted is None or bool((wanted[0] // self.chunk_size == wanted[1] // self.chunk_size).all())
+        local = wanted is None or self._within_chunks(wanted, x.shape[0])
         self._buffers.reuse = local
         kept: list[Chunk] = []
         found: list[tuple[Tensor, Tensor]] = []
         for chunk in self._chunks(x, y):
             chunk.add_weighted_sum(clip_factors(chunk.norms, bound), sums)
             if wanted is not None and local:
-                found.append(_pairs_in(chunk, wanted))
+                found.extend(_pairs_in(chunk, wanted))
             if local:
                 chunk.parts.clear()
             kept.append(chunk)
         record = GradientRecord(self.parameters, kept)
-        products = None
+        products = distances = None
         if wanted is not None:
             products = _assembled(found, len(wanted[0]), record) if local else record.pair_products(*wanted)
-        distances = None
-        if products is not None and wanted is not None:
-            factors = clip_factors(record.norms, bound).double()
-            first, second = (index.to(factors.device) for index in wanted)
-            distances = products.distances(factors[first], factors[second])
-        return Clipped(sums, record.norms, record.losses, record.outputs, record.non_finite, products, distances)
+            first, second = clip_factors(record.norms[torch.stack(wanted).to(record.norms.device)], bound).double()
+            distances = products.distances(first, second)
+        return Clipped(total, sums, record.norms, record.losses, record.outputs, products, distances)
+
+    def _step(self, examples: int) -> int:
+        """Size of the equal chunks that so many examples are cut into; the last may be smaller."""
+        return max(1, math.ceil(examples / max(1, math.ceil(examples / self.chunk_size))))
+
+    def _within_chunks(self, pairs: tuple[Tensor, Tensor], examples: int) -> bool:
+        step = self._step(examples)
+        return step >= examples or bool((pairs[0] // step == pairs[1] // step).all())
 
     def _chunks(self, x: Tensor, y: Tensor) -> Iterator[Chunk]:
         if x.shape[0] != y.shape[0]:
             raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
         if any(_mixes_examples(norm) for norm in self._batch_norms):
             raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
-        for start in range(0, x.shape[0], self.chunk_size):
-            end = start + self.chunk_size
+        step = self._step(x.shape[0])
+        for start in range(0, x.shape[0], step):
+            end = start + step
             yield self._chunk(start, x[start:end], y[start:end])
 
     def _chunk(self, start: int, x: Tensor, y: Tensor) -> Chunk:
@@ -256,16 +278,19 @@ def _distinct(layers: Iterator[Layer]) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Which of the wanted pairs lie in `chunk`, and their products (3, p)."""
+def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Which of the wanted pairs lie in `chunk`, and their products (3, p); nothing if there are none."""
     first, second = wanted
     here = torch.nonzero((first >= chunk.start) & (first < chunk.start + len(chunk))).flatten()
-    device = chunk.norms.device
-    rows, other = ((index[here] - chunk.start).to(device) for index in (first, second))
-    return here, chunk.pairs(rows, chunk, other)
+    if here.numel():
+        device = chunk.norms.device
+        rows, other = ((index[here] - chunk.start).to(device) for index in (first, second))
+        yield here, chunk.pairs(rows, chunk, other)
 
 
 def _assembled(found: list[tuple[Tensor, Tensor]], pairs: int, record: GradientRecord) -> PairProducts:
+    if len(found) == 1:  # all of them, in order
+        return PairProducts(*found[0][1])
     whole = torch.zeros(3, pairs, dtype=torch.float64, device=record.norms.device)
     for here, products in found:
         whole[:, here.to(whole.device)] = products

@@ -79,9 +79,10 @@ class Factored(Products):
 
     def squared_norms(self) -> Tensor:
         if self.inputs.shape[1] == 1:
-            into = torch.linalg.vector_norm(self.inputs, dim=(1, 2)).square_() * self.weight + self.bias
-            squared: Tensor = torch.linalg.vector_norm(self.outputs, dim=(1, 2)).square_() * into
-            return squared
+            squared: Tensor = torch.linalg.vector_norm(self.outputs[:, 0], dim=1).square_()
+            if not self.weight:
+                return squared
+            return squared.mul_(torch.linalg.vector_norm(self.inputs[:, 0], dim=1).square_().add_(float(self.bias)))
         return self.inner(self).clamp_(min=0.0)
 
     def inner(self, other: Self) -> Tensor:
@@ -93,6 +94,14 @@ class Factored(Products):
         into = torch.bmm(self.inputs, other.inputs.transpose(1, 2)) * self.weight + self.bias  # (b, t, t')
         out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))
         return dot(into.flatten(1), out.flatten(1))
+
+    def add_weighted_sum(self, weights: Tensor, into: Sequence[Tensor]) -> None:
+        """`weighted_sum` added to the parameters' tensors without a copy on the way."""
+        scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)  # (b t, o)
+        if self.weight:
+            into[0].addmm_(scaled.t(), self.inputs.reshape(-1, self.inputs.shape[-1]))
+        if self.bias:
+            into[-1].add_(scaled.sum(0))
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)  # (b t, o)

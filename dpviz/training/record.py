@@ -34,8 +34,15 @@ class PairProducts(NamedTuple):
 
 def clip_factors(norms: Tensor, max_grad_norm: float) -> Tensor:
     """min(1, C / norm) with C shrunk by `NORM_TOLERANCE`; 0 where the norm is not finite."""
-    factors = (max_grad_norm * (1.0 - NORM_TOLERANCE) / norms).clamp(max=1.0)
-    return torch.where(torch.isfinite(norms), factors, 0.0)
+    # C / ∞ is 0 already; NaN is left to be made 0.
+    return (max_grad_norm * (1.0 - NORM_TOLERANCE) / norms).clamp_(max=1.0).nan_to_num_(nan=0.0)
+
+
+def zero_sums(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """A vector of zeros (p,) for sums of gradients, and the same memory shaped as the parameters."""
+    total = torch.zeros(sum(p.numel() for p in parameters), dtype=parameters[0].dtype, device=parameters[0].device)
+    pieces = torch.split(total, [p.numel() for p in parameters])
+    return total, tuple(piece.view(p.shape) for piece, p in zip(pieces, parameters, strict=True))
 
 
 class Part(NamedTuple):
@@ -73,10 +80,10 @@ class Chunk:
 
         Looking whether there is one waits for the device, so on an accelerator the mask is always applied.
         """
-        broken = ~torch.isfinite(self.norms)
-        if self.norms.device.type != "cpu" or bool(broken.any()):
+        finite = torch.isfinite(self.norms)
+        if self.norms.device.type != "cpu" or not bool(finite.all()):
             for part in self.parts:
-                part.products.zero(broken)
+                part.products.zero(~finite)
 
     def __len__(self) -> int:
         return self.norms.shape[0]
@@ -84,14 +91,16 @@ class Chunk:
     def add_weighted_sum(self, weights: Tensor, sums: Sequence[Tensor]) -> None:
         """sums += Σ_i w_i g_i; where the norm is not finite the example counts as 0."""
         for layer, positions, products in self.parts:
-            for position, found in zip(positions, layer.arrange(products.weighted_sum(weights)), strict=True):
-                sums[position].add_(found.reshape(sums[position].shape))
+            layer.add_weighted_sum(products, weights, [sums[position] for position in positions])
 
     def pairs(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
         """Products of g_i here with h_i of another chunk, or of this one: (3, p) in the order of `PairProducts`."""
         found = torch.zeros(3, rows.shape[0], dtype=torch.float64, device=self.norms.device)
         for mine, theirs in zip(self.parts, other.parts, strict=True):
             block = max(1, _PAIR_BLOCK // mine.products.entries())
+            if rows.shape[0] <= block:
+                found += _pair_block(mine.products, rows, theirs.products, other_rows)
+                continue
             for start in range(0, rows.shape[0], block):
                 here = slice(start, start + block)
                 found[:, here] += _pair_block(mine.products, rows[here], theirs.products, other_rows[here])
@@ -121,9 +130,9 @@ class GradientRecord:
         self._parameters = tuple(parameters)
         self._chunks = tuple(chunks)
         empty = self._parameters[0].new_zeros(0)
-        self.norms = torch.cat([chunk.norms for chunk in chunks]) if chunks else empty
-        self.losses = torch.cat([chunk.losses for chunk in chunks]) if chunks else empty
-        self.outputs = torch.cat([chunk.outputs for chunk in chunks]) if chunks else empty
+        self.norms = _joined([chunk.norms for chunk in chunks], empty)
+        self.losses = _joined([chunk.losses for chunk in chunks], empty)
+        self.outputs = _joined([chunk.outputs for chunk in chunks], empty)
 
     def __len__(self) -> int:
         return self.norms.shape[0]
@@ -137,10 +146,10 @@ class GradientRecord:
         """Σ_i w_i g_i for `weights` (b,), shaped as the engine's parameters and in their order."""
         if weights.shape != self.norms.shape:
             raise ValueError(f"Expected weights of shape {tuple(self.norms.shape)}, found {tuple(weights.shape)}.")
-        sums = tuple(torch.zeros_like(parameter) for parameter in self._parameters)
+        _, sums = zero_sums(self._parameters)
         for chunk in self._chunks:
             chunk.add_weighted_sum(weights[chunk.start : chunk.start + len(chunk)], sums)
-        return tuple(part.detach() for part in sums)
+        return sums
 
     def clipped_sum(self, max_grad_norm: float) -> tuple[Tensor, ...]:
         """Σ_i g_i min(1, C / ‖g_i‖): one example changes it by at most C (Abadi et al. 2016, Algorithm 1)."""
@@ -178,6 +187,10 @@ class GradientRecord:
         return pairs.distances(factors[i], factors[j])
 
 
+def _joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
+    return torch.cat(list(parts)) if len(parts) > 1 else parts[0] if parts else empty
+
+
 def checked_norm(max_grad_norm: float) -> float:
     return _validate.scalar("max_grad_norm", _validate.positive("max_grad_norm", max_grad_norm))
 
@@ -193,8 +206,8 @@ def checked_pairs(first: Any, second: Any, examples: int) -> tuple[Tensor, Tenso
             raise ValueError(
                 f"Expected {name} as a list of whole numbers, found {index.dtype} of shape {tuple(index.shape)}."
             )
-        outside = index[(index < 0) | (index >= examples)]
-        if outside.numel():
+        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= examples):
+            outside = index[(index < 0) | (index >= examples)]
             raise ValueError(f"Expected {name}={int(outside[0])} in [0, {examples}), the positions of the batch.")
         pair.append(index.to("cpu", torch.int64))
     if pair[0].shape != pair[1].shape:

@@ -92,7 +92,7 @@ class Conv2dLayer(Layer):
 
 
 def _laid_out(x: Tensor) -> Tensor:
-    """On a CPU with channels last: pooling of what comes out is then 10 times, the convolution up to 1.3 times faster."""
+    """On a CPU with channels last: pooling what comes out is then 10 times, the convolution up to 1.3 times faster."""
     return x if x.device.type != "cpu" else x.to(memory_format=torch.channels_last)
 
 

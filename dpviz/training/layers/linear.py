@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -38,6 +39,12 @@ def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool
 
 class LinearLayer(Layer):
     """`nn.Linear` on inputs of shape (b, …, k)."""
+
+    def add_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
+        if isinstance(products, Factored):
+            products.add_weighted_sum(weights, into)
+        else:
+            super().add_weighted_sum(products, weights, into)
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         linear = cast(nn.Linear, self.module)

@@ -9,7 +9,6 @@ import torch
 
 from dpviz import _validate
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.training.flat import flatten
 from dpviz.training.per_example import PerExample
 from dpviz.training.sampling import Batch
 from dpviz.training.settings import RunSettings
@@ -106,12 +105,11 @@ class Method(ABC):
             first = torch.arange(0, 2 * wanted, 2)
             pairs = (first, first + 1)
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
-        return Gradient(flatten(found.sums), found.losses, found.norms, found.distances)
+        return Gradient(found.total, found.losses, found.norms, found.distances)
 
     def noise_like(self, vector: Tensor, std: float) -> Tensor:
         """N(0, std²) in every entry."""
-        drawn = torch.randn(vector.shape, generator=self.generator, device=vector.device, dtype=vector.dtype)
-        return drawn.mul_(std)
+        return torch.empty_like(vector).normal_(0.0, std, generator=self.generator)
 
     def prior_gradient(self, parameters: Tensor) -> Tensor | None:
         """∇(−log p(θ))/N of a Gaussian prior; None without one. It knows no data, so it costs no privacy."""

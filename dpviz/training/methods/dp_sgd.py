@@ -16,7 +16,7 @@ class DpSgd(Method):
         found = self.clipped_sum(batch)
         noise = self.noise_like(found.total, state.noise_multiplier * self.settings.max_grad_norm)
         signal_length = found.total.norm() if self.watch else None
-        gradient = (found.total + noise).div_(batch.expected)
+        gradient = found.total.add_(noise).div_(batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:
             gradient.add_(prior)
