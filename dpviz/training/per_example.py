@@ -146,7 +146,7 @@ class PerExample:
         for chunk in self._chunks(x, y):
             chunk.add_weighted_sum(clip_factors(chunk.norms, bound), sums)
             if wanted is not None and local:
-                found.extend(_pairs_in(chunk, wanted))
+                found.extend(_pairs_in(chunk, wanted, x.shape[0]))
             if local:
                 chunk.parts.clear()
             kept.append(chunk)
@@ -278,9 +278,13 @@ def _distinct(layers: Iterator[Layer]) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor], examples: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Which of the wanted pairs lie in `chunk`, and their products (3, p); nothing if there are none."""
     first, second = wanted
+    if len(chunk) == examples:
+        device = chunk.norms.device
+        yield torch.arange(len(first)), chunk.pairs(first.to(device), chunk, second.to(device))
+        return
     here = torch.nonzero((first >= chunk.start) & (first < chunk.start + len(chunk))).flatten()
     if here.numel():
         device = chunk.norms.device

@@ -29,6 +29,16 @@ def sum_of(parts: Sequence[Tensor]) -> Tensor:
     return parts[0]
 
 
+def pair_dots(x: Tensor, rows: Tensor) -> Tensor:
+    """⟨x_i, x_i⟩, ⟨x_j, x_j⟩ and ⟨x_i, x_j⟩ of rows of x (b, k) in double precision: (3, p).
+
+    Args:
+        rows: All i, then all j; (2p,).
+    """
+    both = x.index_select(0, rows).double().unflatten(0, (2, -1))
+    return torch.cat((dot(both, both), dot(both[:1], both[1:])))
+
+
 class Products(ABC):
     """Gradients g_1 … g_b of one layer's trainable parameters, one for each example of a chunk."""
 
@@ -43,6 +53,12 @@ class Products(ABC):
     @abstractmethod
     def select(self, rows: Tensor) -> Self:
         """The examples `rows` alone, in double precision, for differences that cancel."""
+
+    def pair_products(self, rows: Tensor) -> Tensor:
+        """⟨g_i, g_i⟩, ⟨g_j, g_j⟩ and ⟨g_i, g_j⟩ in double precision, (3, p), for all i, then all j in `rows` (2p,)."""
+        both, pairs = self.select(rows), rows.shape[0] // 2
+        inner = both.slice(0, pairs).inner(both.slice(pairs, 2 * pairs))
+        return torch.cat((both.squared_norms().view(2, pairs), inner[None]))
 
     @abstractmethod
     def slice(self, start: int, end: int) -> Self:
@@ -95,6 +111,12 @@ class Factored(Products):
         out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))
         return dot(into.flatten(1), out.flatten(1))
 
+    def pair_products(self, rows: Tensor) -> Tensor:
+        if self.inputs.shape[1] != 1:
+            return super().pair_products(rows)
+        found = pair_dots(self.outputs[:, 0], rows)
+        return found.mul_(pair_dots(self.inputs[:, 0], rows).add_(float(self.bias))) if self.weight else found
+
     def add_weighted_sum(self, weights: Tensor, into: Sequence[Tensor]) -> None:
         """`weighted_sum` added to the parameters' tensors without a copy on the way."""
         scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)  # (b t, o)
@@ -145,6 +167,9 @@ class Dense(Products):
     def inner(self, other: Self) -> Tensor:
         dots = [dot(mine, theirs) for mine, theirs in zip(self.gradients, other.gradients, strict=True)]
         return sum_of(dots)
+
+    def pair_products(self, rows: Tensor) -> Tensor:
+        return sum_of([pair_dots(gradient, rows) for gradient in self.gradients])
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         return tuple(weights @ gradient for gradient in self.gradients)

@@ -98,9 +98,6 @@ class Chunk:
         found = torch.zeros(3, rows.shape[0], dtype=torch.float64, device=self.norms.device)
         for mine, theirs in zip(self.parts, other.parts, strict=True):
             block = max(1, _PAIR_BLOCK // mine.products.entries())
-            if rows.shape[0] <= block:
-                found += _pair_block(mine.products, rows, theirs.products, other_rows)
-                continue
             for start in range(0, rows.shape[0], block):
                 here = slice(start, start + block)
                 found[:, here] += _pair_block(mine.products, rows[here], theirs.products, other_rows[here])
@@ -108,11 +105,8 @@ class Chunk:
 
 
 def _pair_block(mine: Products, rows: Tensor, theirs: Products, other_rows: Tensor) -> Tensor:
-    pairs = rows.shape[0]
     if mine is theirs:
-        both = mine.select(torch.cat((rows, other_rows)))
-        squares, inner = both.squared_norms().view(2, pairs), both.slice(0, pairs).inner(both.slice(pairs, 2 * pairs))
-        return torch.cat((squares, inner[None]))
+        return mine.pair_products(torch.cat((rows, other_rows)))
     first, second = mine.select(rows), theirs.select(other_rows)
     return torch.stack((first.squared_norms(), second.squared_norms(), first.inner(second)))
 
