@@ -35,7 +35,7 @@ def pair_dots(x: Tensor, rows: Tensor) -> Tensor:
     Args:
         rows: All i, then all j; (2p,).
     """
-    both = x.index_select(0, rows).double().unflatten(0, (2, -1))
+    both = x.index_select(0, rows).double().view(2, rows.shape[0] // 2, x.shape[1])
     return torch.cat((dot(both, both), dot(both[:1], both[1:])))
 
 
