@@ -77,6 +77,13 @@ class Scale(nn.Module):
         return torch.tanh(self.inner(x)) * self.factor
 
 
+class ChannelsLast(nn.Module):
+    """Another layout of the same numbers."""
+
+    def forward(self, x):
+        return x.contiguous(memory_format=torch.channels_last)
+
+
 class HalfUsed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -140,6 +147,27 @@ NETWORKS = {
             nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4), nn.Linear(4, 3)), "2.weight", "2.bias"
         ),
         (6,),
+    ),
+    # The engine works with channels last on a CPU; what follows a convolution meets that layout both ways.
+    "convolution, group norm, pooling": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 6, 2),
+            nn.GroupNorm(3, 6),
+            nn.Tanh(),
+            nn.MaxPool2d(2, stride=1),
+            nn.Conv2d(6, 4, 2),
+            nn.GroupNorm(2, 4),
+            nn.Flatten(),
+            nn.Linear(16, 3),
+        ),
+        (2, 5, 5),
+    ),
+    # PyTorch 2.13 itself crashes in group norm on channels last that need no gradient: hence the layer in front.
+    "channels put last by the network": (
+        lambda: nn.Sequential(
+            nn.Conv2d(4, 4, 1), ChannelsLast(), nn.GroupNorm(2, 4), nn.Conv2d(4, 3, 2), ChannelsLast(), nn.LayerNorm(2)
+        ),
+        (4, 4, 3),
     ),
     "batch norm at rest": (
         lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6).eval(), nn.Tanh(), nn.Linear(6, 2)),
@@ -325,6 +353,26 @@ def test_chunks_change_nothing(name, pairs):
         torch.testing.assert_close(step.distances, one.distances)
         torch.testing.assert_close(record.pair_distances(*pairs, BOUND), one.distances)
         torch.testing.assert_close(step.pairs.inner, one.pairs.inner)
+
+
+def test_chunks_are_of_one_size_and_never_above_the_limit():
+    network, sizes = nn.Sequential(nn.Linear(3, 2)), []
+    network.register_forward_pre_hook(lambda _, x: sizes.append(len(x[0])))
+    engine = PerExample(network, square_loss, chunk_size=8)
+    for examples, wanted in ((8, [8]), (9, [5, 4]), (24, [8, 8, 8]), (25, [7, 7, 7, 4]), (1, [1]), (0, [])):
+        sizes.clear()
+        engine.clipped(torch.randn(examples, 3), torch.randn(examples, 2), max_grad_norm=1.0)
+        assert sizes == wanted
+
+
+def test_sums_are_one_vector_in_the_order_of_the_parameters():
+    data, network = mnist_subset_tensors(), build("cnn", seed=0)
+    step = PerExample(network).clipped(data.train_x[:5], data.train_y[:5], max_grad_norm=1.0)
+    assert [part.shape for part in step.sums] == [parameter.shape for parameter in network.parameters()]
+    assert torch.equal(step.total, flat(step.sums))
+    assert float(step.total.norm()) > 0.0
+    step.total.zero_()
+    assert not any(part.any() for part in step.sums)
 
 
 def test_a_record_keeps_its_gradients_while_the_engine_goes_on():
