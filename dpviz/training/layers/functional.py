@@ -55,7 +55,9 @@ class FunctionalLayer(Layer):
             return None, pull(towards)[0]
 
         places: Any = (0 if wants_input else None, 0)
-        to_input, found = vmap(of_one, out_dims=places)(x, gradient)
+        # PyTorch 2.13's group norm crashes on channels last, in which convolutions hand over, if only the parameters
+        # are differentiated: back to the usual layout.
+        to_input, found = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
         return to_input, Dense([found[name].flatten(1) for name in trained])
 
     def _refuse_random_layers(self) -> None:
