@@ -62,11 +62,13 @@ class Slow(NamedTuple, Generic[R]):
 
     Attributes:
         key: what decides it, by value; None when there is nothing slow to add.
-        work: the result with the slow part in it; runs in a thread of its own, without the session.
+        work: computes it, in a thread of its own, without the session.
+        join: the result with what `work` returned in it; as it stands, `work` returns the whole result.
     """
 
     key: Callable[[R], Hashable | None]
-    work: Callable[[R], R]
+    work: Callable[[R], Any]
+    join: Callable[[R, Any], R] = lambda _, whole: whole
 
 
 @dataclass(frozen=True)
@@ -161,9 +163,9 @@ def _with_slow_part(study: Study[R], result: R) -> tuple[R, Callable[[], None] |
     key = None if slow is None else slow.key(result)
     if slow is None or key is None:
         return result, None
-    whole: R | None = background.finished((study.key, key))
-    if whole is not None:
-        return whole, None
+    part = background.finished((study.key, key))
+    if part is not None:
+        return slow.join(result, part), None
 
     def wait() -> None:
         background.await_result((study.key, key), lambda: slow.work(result), mine=Keys.waiting(study.key))

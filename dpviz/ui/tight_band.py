@@ -72,6 +72,21 @@ def along_steps(sigma: float, rate: float, steps: int, delta: float, *, log: boo
     return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 
+@lru_cache(maxsize=64)
+def along_noise(low: float, high: float, rate: float, steps: int, delta: float) -> TightBand:
+    """The interval at marked noise multipliers from `low` to `high`, at one number of steps; about half a second."""
+    marks = np.geomspace(low, high, MARKS)
+    rough = accountant("renyi").evaluate(noise_multiplier=marks, sample_rate=rate, steps=steps, delta=delta).epsilon
+    lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
+    reasons: dict[str, None] = {}
+    for i in np.flatnonzero(rough <= LARGEST_EPSILON):
+        found = tight_epsilon(SampledGaussian(float(marks[i]), rate), steps, delta)
+        lower[i], upper[i] = float(found.lower), float(found.upper)
+        if found.reason:
+            reasons[found.reason] = None
+    return TightBand(marks, lower, upper, " ".join(reasons))
+
+
 def band(found: TightBand) -> Band:
     """The band on a chart."""
     return Band("tight", found.x, found.lower, found.upper)

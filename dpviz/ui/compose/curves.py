@@ -76,13 +76,18 @@ def read_and_compute(get: Reader) -> Curves:
 def tight_key(curves: Curves) -> Hashable | None:
     """What decides the tight interval; None when it is switched off."""
     s = curves.settings
-    return curves if s.tight and curves.tight is None else None
+    return (s.sigma, s.rate, s.steps, s.delta, s.log_steps) if s.tight else None
 
 
-def with_tight(curves: Curves) -> Curves:
-    """The same curves with the tight interval at marked steps."""
+def tight_part(curves: Curves) -> tight_band.TightBand:
+    """The tight interval at marked steps."""
     s = curves.settings
-    return replace(curves, tight=tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps))
+    return tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps)
+
+
+def with_tight(curves: Curves, found: tight_band.TightBand) -> Curves:
+    """The same curves with the tight interval."""
+    return replace(curves, tight=found)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.histogram import Mark, distance_histogram
 from dpviz.ui import controls, mechanism, page, shared, sources
 from dpviz.ui.compose import explain, figure, settings, tables
-from dpviz.ui.compose.curves import Curves, read_and_compute, tight_key, with_tight
+from dpviz.ui.compose.curves import Curves, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.compose.script import script
 from dpviz.ui.frame import Drawing, Pinned, Remark, Slow, Study, plot
 
@@ -99,5 +99,5 @@ STUDY: Study[Curves] = Study(
     assumptions=explain.ASSUMPTIONS,
     more={"Distances": _distances},
     below=_histogram_with_warning,
-    slow=Slow(tight_key, with_tight),
+    slow=Slow(tight_key, tight_part, with_tight),
 )

@@ -15,7 +15,7 @@ from dpviz.charts.guides import Guide, with_guides
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.rings import Ring, with_rings
-from dpviz.ui import state
+from dpviz.ui import state, tight_band
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
 from dpviz.ui.noise import words
 from dpviz.ui.noise.answers import Answer
@@ -65,6 +65,7 @@ def _curves(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
         log_y=log_y,
         x_hover="σ = %{x:.3~g}",
         second_reading="attack",
+        bands=[tight_band.band(result.tight)] if result.tight else [],
         x_range=(settings.low, settings.high),
         y_range=_y_range(lines, settings.target, log_y),
         height=CHART_HEIGHT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -12,6 +13,7 @@ from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, scene
 from dpviz.ui.noise.settings import Settings, read
 from dpviz.ui.sources import Sample
 from dpviz.ui.state import Reader
+from dpviz.ui.tight_band import TightBand, along_noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,7 @@ class Result:
     needs: dict[str, Answer] = field(default_factory=dict)
     sample: Sample | None = None
     bayesian_problem: str = ""
+    tight: TightBand | None = None
 
     @property
     def unknown(self) -> str:
@@ -59,6 +62,21 @@ def read_and_compute(get: Reader) -> Result:
     except ValueError as problem:
         return replace(compute(settings, None), bayesian_problem=str(problem))
     return compute(settings, sample)
+
+
+def tight_key(result: Result) -> Hashable | None:
+    """What decides the tight interval along σ; None in the other view."""
+    s = result.settings
+    return (s.low, s.high, s.rate, s.steps, s.delta) if s.view == "curves" else None
+
+
+def tight_part(result: Result) -> TightBand:
+    s = result.settings
+    return along_noise(s.low, s.high, s.rate, s.steps, s.delta)
+
+
+def with_tight(result: Result, found: TightBand) -> Result:
+    return replace(result, tight=found)
 
 
 @lru_cache(maxsize=256)

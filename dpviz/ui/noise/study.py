@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.ui import controls, mechanism, sources, state
-from dpviz.ui.frame import Study
+from dpviz.ui.frame import Slow, Study
 from dpviz.ui.noise import explain, figure, settings, tables
-from dpviz.ui.noise.result import Result, read_and_compute
+from dpviz.ui.noise.result import Result, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.noise.script import script
 from dpviz.ui.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
@@ -58,4 +58,5 @@ STUDY: Study[Result] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
+    slow=Slow(tight_key, tight_part, with_tight),
 )

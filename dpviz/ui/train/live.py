@@ -42,10 +42,10 @@ UNPROTECTED = {
 class Screen:
     """Everything that changes while a run goes on, ready to be shown.
 
-    `moving`: its first step was taken; `settled`: it is over, and nothing about it is still being computed.
+    `state`: its state and what is wished of it; `moving`: its first step was taken; `settled`: it is over, and nothing about it is still being computed.
     """
 
-    state: str
+    state: tuple[str, str]
     moving: bool
     settled: bool
     sentence: str
@@ -90,8 +90,9 @@ def take(engine: Engine, run: str) -> Look:
         band_so_far = tight.so_far(view, settings.delta, settings.count_noise)
     ahead = 0
     if view.record.state == "queued":
-        ahead = sum(other.number < view.record.number for other in engine.runs(states=("queued",)))
-        ahead += len(engine.runs(states=("running", "paused", "restarted")))
+        before = engine.runs(states=("queued", "running", "paused", "restarted"))
+        # It may have started since the view was read: it never goes before itself.
+        ahead = sum(other.id != run and (other.active or other.number < view.record.number) for other in before)
     said = None if settings is None else claim(view, settings, planned, band_so_far)
     return Look(view, settings, planned, band_so_far, said, ahead)
 
@@ -112,6 +113,7 @@ def _version(look: Look) -> tuple[Hashable, ...]:
         record.id,
         record.attempt,
         record.state,
+        record.wish,
         record.reason,
         record.steps,
         view.steps.get("step", EMPTY).size,
@@ -135,7 +137,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
     if open_ones and look.settings is not None and look.settings.private:
         quiet += f" · not covered by ε: {', '.join(open_ones)}"
     return Screen(
-        state=look.record.state,
+        state=(look.record.state, look.record.wish),
         moving=look.view.steps.get("step", EMPTY).size > 0,
         settled=look.record.over and not tight.waiting(look.view),
         sentence=sentence(look),

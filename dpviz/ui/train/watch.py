@@ -39,7 +39,7 @@ def show(engine: Engine, run: str) -> None:
         page.remark(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
         st.button("Start a new run", type="primary", on_click=_leave, icon=":material/add:")
         return
-    st.session_state[SEEN] = record.state
+    st.session_state[SEEN] = (record.state, record.wish)
     left, right = st.columns([0.73, 0.27], gap="medium")
     with left:
         now = screen(engine, run, _charts())
