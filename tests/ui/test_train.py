@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
+from dpviz.ui.train.words import Look, sentence
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -221,6 +223,30 @@ def test_failed_and_lost_runs_say_why_and_keep_their_charts(
     at = opened(run.id)
     assert words in said(at, "sentence")[0]
     assert len(at.get("plotly_chart")) == 2
+
+
+@pytest.mark.parametrize(
+    ("attempt", "words"),
+    [(1, r"first step\. <b>\d"), (2, r"first step\. Step <b>4 of 6</b>")],
+)
+def test_a_restarted_run_says_how_far_it_has_come_again(
+    engine: Engine, events: list[Any], attempt: int, words: str
+) -> None:
+    part = [event for event in events if event.step <= 4]
+    view = engine.look(record(engine, TINY, part, state="lost", steps=4).id)
+    known = replace(view.record, state="restarted", reason="from its first step", attempt=attempt)
+    look = Look(replace(view, record=known), TINY, None, None, None)
+    assert re.search(words, sentence(look))
+
+
+def test_a_run_does_not_wait_for_itself(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    # Nobody runs it here: without this it would be lost at the first look.
+    monkeypatch.setattr(engine, "_settle", lambda: None)
+    seen = engine.look(run)
+    assert engine.store.change_state(run, "running", only=("queued",))
+    monkeypatch.setattr(engine, "look", lambda _: seen)
+    assert take(engine, run).ahead == 0
 
 
 def test_a_name_is_text_and_an_unknown_run_is_said(engine: Engine, events: list[Any]) -> None:

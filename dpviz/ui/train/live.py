@@ -42,7 +42,8 @@ UNPROTECTED = {
 class Screen:
     """Everything that changes while a run goes on, ready to be shown.
 
-    `state`: its state and what is wished of it; `moving`: its first step was taken; `settled`: it is over, and nothing about it is still being computed.
+    `state`: its state and what is wished of it; `moving`: its first step was taken; `settled`: it is over, and nothing
+    about it is still being computed.
     """
 
     state: tuple[str, str]

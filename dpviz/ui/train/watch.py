@@ -23,7 +23,7 @@ from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
 from dpviz.ui.train.words import STATE_WORDS
 
 EVERY = 1.0  # seconds between two looks at a run under way
-SOON = 0.5  # before its first step
+SOON = 0.5  # before its first step, and while a wish is under way
 SEEN = "t.state_seen"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
@@ -43,7 +43,7 @@ def show(engine: Engine, run: str) -> None:
     left, right = st.columns([0.73, 0.27], gap="medium")
     with left:
         now = screen(engine, run, _charts())
-        pause = None if now.settled else EVERY if now.moving else SOON
+        pause = _pause(now)
         st.fragment(run_every=pause)(_moving)(engine, run, pause)
     with right:
         _controls(engine, record)
@@ -57,6 +57,15 @@ def _charts() -> tuple[str, ...]:
     return (first,) if second in ("none", first) else (first, second)
 
 
+def _pause(now: Screen) -> float | None:
+    """Seconds until the next look: few while something that was asked for is about to show."""
+    if now.settled:
+        return None
+    state, wish = now.state
+    coming = wish in ("stop", "kill") or (wish == "pause") != (state == "paused")
+    return SOON if coming or not now.moving else EVERY
+
+
 def _moving(engine: Engine, run: str, pause: float | None) -> None:
     """Sentence, charts and figures: what changes while the run goes on."""
     try:
@@ -64,7 +73,7 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
     except (KeyError, StoreError) as problem:
         page.remark(f"The run can not be read now: {problem}", "problem")
         return
-    another_pace = (pause == SOON and found.moving) or (pause is not None and found.settled)
+    another_pace = pause is not None and _pause(found) != pause
     if found.state != st.session_state.get(SEEN) or another_pace:
         st.session_state[SEEN] = found.state
         st.rerun()  # the controls beside it are others now, and so is the pace

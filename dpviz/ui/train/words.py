@@ -95,14 +95,15 @@ def _where(look: Look) -> str:
     if record.state == "paused":
         return f"<b>Paused</b> after step {step}."
     if record.state == "restarted":
-        return f"<b>Restarted</b>: {reason or 'its worker ended'}. "
+        again = f" Step {step}." if view.started and record.restarts else ""
+        return f"<b>Restarted</b>: {reason or 'its worker ended'}.{again}"
     ended = f"{STATE_WORDS[record.state]}</b> after {numbers.steps(record.steps)} step{'s' * (record.steps != 1)}"
     seconds = view.final.get("seconds")
     ended += f" in {duration(float(seconds))}" if isinstance(seconds, (int, float)) else ""
     told = reason if record.state in ("failed", "lost") else ""
     if not told and view.final.get("reason") not in (None, "plan", "stopped"):
         told = escape(str(view.final.get("text", "")))
-    return f"<b>{ended}{f': {told}' if told else '.'}"
+    return f"<b>{ended}{f': {told}' if told else ''}{'' if told.endswith(('.', '!', '?')) else '.'}"
 
 
 def _accuracy(look: Look) -> str:
