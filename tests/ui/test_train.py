@@ -22,7 +22,7 @@ from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import live, script
 from dpviz.ui.train import settings as form
-from dpviz.ui.train.claim import claim
+from dpviz.ui.train.claim import Claim, claim, over_attempts
 from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
 from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.live import take
@@ -297,3 +297,13 @@ def test_scripts_find_the_recorded_epsilon(events: list[Any], capsys: pytest.Cap
     scope: dict[str, Any] = {}
     exec(script.training(TINY).split("summary =")[0].replace("from dpviz.training.loop import FreeRun, run", ""), scope)
     assert scope["settings"] == TINY
+
+
+def test_a_run_started_again_with_other_noise_is_charged_for_all_attempts() -> None:
+    settings = RunSettings(secure_noise=True)
+    said = Claim(1.0, "tight")
+    found = over_attempts(said, settings, 2.5)
+    assert found is not None
+    assert (found.epsilon, found.method) == (2.5, "Rényi, all attempts")
+    assert over_attempts(said, settings.with_(policy="adaptive_noise"), 2.5) is None
+    assert over_attempts(None, settings, 2.5) is None

@@ -96,7 +96,9 @@ class Subject:
 def finished_runs() -> list[RunRecord]:
     """Runs that ended and whose weights are here, newest first; none where the store can not be read."""
     try:
-        return [r for r in engine().runs(states=("done", "stopped")) if weights_of(r) is not None]
+        ended = engine().runs(states=("done", "stopped"))
+        # Started again with other noise, a run has released more than its record's ε says.
+        return [r for r in ended if weights_of(r) is not None and not (r.restarts and r.settings.get("secure_noise"))]
     except StoreError:
         return []
 

@@ -56,7 +56,9 @@ def _number(found: Any) -> float:
 
 
 def final_epsilon(record: RunRecord, name: str) -> float:
-    """A final ε from the run's last event; NaN where it has none."""
+    """A final ε from the run's last event; NaN where there is none, or where an earlier attempt spent as well."""
+    if record.restarts and record.settings.get("secure_noise"):
+        return math.nan
     found = record.summary.get("epsilon")
     return _number(found.get(name)) if isinstance(found, dict) else math.nan
 

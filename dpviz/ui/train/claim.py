@@ -76,6 +76,19 @@ def claim(view: RunView, settings: RunSettings, plan: Plan | None, tight: TightB
     return _least(lasting)
 
 
+def over_attempts(said: Claim | None, settings: RunSettings, every: float) -> Claim | None:
+    """What holds for a run that was started again with other noise: all attempts were seen, so all are charged.
+
+    Args:
+        said: what holds for the latest attempt alone.
+        settings: the run's settings.
+        every: the Rényi ε of everything that all attempts charged.
+    """
+    if said is None or not decided_ahead(settings):
+        return None
+    return Claim(max(said.epsilon, every), "Rényi, all attempts", said.as_planned)
+
+
 def _least(known: dict[str, float], as_planned: bool = False) -> Claim | None:
     finite = {name: value for name, value in known.items() if math.isfinite(value)}
     if not finite:

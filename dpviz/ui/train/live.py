@@ -14,12 +14,13 @@ from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Band, Floor, Line
 from dpviz.runs.engine import Engine
+from dpviz.runs.spending import of_all_attempts
 from dpviz.runs.tables import Array, RunView
 from dpviz.ui import frame
 from dpviz.ui.frame import Drawing, Remark
 from dpviz.ui.tight_band import band
 from dpviz.ui.train import tight
-from dpviz.ui.train.claim import claim, decided_ahead, settings_of
+from dpviz.ui.train.claim import claim, decided_ahead, over_attempts, settings_of
 from dpviz.ui.train.facts import examples
 from dpviz.ui.train.plan import Plan, plan
 from dpviz.ui.train.watch_settings import CHARTS
@@ -95,6 +96,10 @@ def take(engine: Engine, run: str) -> Look:
         # It may have started since the view was read: it never goes before itself.
         ahead = sum(other.id != run and (other.active or other.number < view.record.number) for other in before)
     said = None if settings is None else claim(view, settings, planned, band_so_far)
+    if settings is not None and settings.secure_noise and view.record.restarts:
+        # From the seed a second attempt repeats the first; from a secret one both were seen.
+        every = float(of_all_attempts(engine.store, run, settings.delta).epsilon)
+        said = over_attempts(said, settings, every)
     return Look(view, settings, planned, band_so_far, said, ahead)
 
 
