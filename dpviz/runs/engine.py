@@ -80,6 +80,7 @@ class Engine:
         target: str = TRAINING,
         name: str = "",
         options: Mapping[str, Any] | None = None,
+        run: str = "",
     ) -> str:
         """Queue a run; it starts as soon as fewer than `workers` run.
 
@@ -88,6 +89,7 @@ class Engine:
             target: "module:function", called as function(settings, emit, control, **options) in a worker.
             name: For people; "Run 7" and the like if empty.
             options: Further keyword arguments; "{run}" in a text stands for the run's id.
+            run: The id it is to have, from `dpviz.runs.records.new_id`: asked twice for the same, it runs once.
 
         Returns:
             The run's id.
@@ -107,7 +109,7 @@ class Engine:
         if target == TRAINING:
             chosen.setdefault("weights_to", str(self.folder / "weights" / "{run}.pt"))
         keeper = self._awake()
-        record = self.store.create(target=target, settings=values, options=chosen, name=name, owner=self.id)
+        record = self.store.create(target=target, settings=values, options=chosen, name=name, owner=self.id, run=run)
         keeper.wake()
         return record.id
 
@@ -158,21 +160,21 @@ class Engine:
     def resume(self, run: str) -> RunRecord:
         return self._wish(run, "go")
 
-    def step(self, run: str, count: int = 1) -> RunRecord:
-        """Let a run take `count` steps and pause."""
+    def step(self, run: str, count: int = 1, *, granted: int | None = None) -> RunRecord:
+        """Let a run take `count` steps and pause; with `granted`, only if so many were granted it before."""
         if count < 1:
             raise ValueError(f"Expected count={count} >= 1.")
-        return self._wish(run, "pause", count)
+        return self._wish(run, "pause", count, granted)
 
     def hard_stop(self, run: str) -> RunRecord:
         """End its worker without waiting; what was recorded is kept."""
         return self._wish(run, "kill")
 
-    def _wish(self, run: str, wish: Any, single_steps: int = 0) -> RunRecord:
+    def _wish(self, run: str, wish: Any, single_steps: int = 0, granted: int | None = None) -> RunRecord:
         record = self.run(run)
         if record.over or (record.wish in ("stop", "kill") and wish in ("go", "pause")):
             return record  # what has ended, or is about to, does not start again
-        record = self.store.wish(run, wish, single_steps=single_steps)
+        record = self.store.wish(run, wish, single_steps=single_steps, granted=granted)
         if self._keeper is not None:
             self._keeper.wake()
         return record
@@ -188,6 +190,14 @@ class Engine:
         """The run as it truly is now."""
         self._settle()
         return self.store.run(run)
+
+    def knows(self, run: str) -> bool:
+        """Whether there is a run of this id."""
+        try:
+            self.store.run(run)
+        except KeyError:
+            return False
+        return True
 
     def runs(self, *, deleted: bool = False, states: tuple[State, ...] = ()) -> list[RunRecord]:
         """Runs as they truly are now, newest first."""

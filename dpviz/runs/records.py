@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -84,6 +85,11 @@ class RunRecord:
     @property
     def title(self) -> str:
         return self.name or f"Run {self.number}"
+
+
+def new_id() -> str:
+    """An id that no run has."""
+    return uuid.uuid4().hex[:16]
 
 
 class Event(NamedTuple):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dpviz.runs import jsontext
 from dpviz.runs.processes import Process
-from dpviz.runs.records import ACTIVE, ENDED, OPEN, Batch, Event, News, Owner, RunRecord, State, Wish
+from dpviz.runs.records import ACTIVE, ENDED, OPEN, Batch, Event, News, Owner, RunRecord, State, Wish, new_id
 from dpviz.runs.sqlite_events import change_state, marks, record_batch
 from dpviz.runs.sqlite_file import SqliteFile
 
@@ -68,15 +67,16 @@ class SqliteStore:
     # Runs
 
     def create(
-        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str
+        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str, run: str = ""
     ) -> RunRecord:
-        run = uuid.uuid4().hex[:16]
+        run = run or new_id()
         texts = jsontext.write(settings), jsontext.write(options)
         with self.file.connection(write=True) as db:
             db.execute(
                 "INSERT INTO runs (id, name, note, target, settings, options, state, reason, created, attempt, steps, "
                 "wish, granted, baseline, imported, owner, summary) "
-                "VALUES (?, ?, '', ?, ?, ?, 'queued', '', ?, 0, 0, 'go', 0, 0, 0, ?, '{}')",
+                "VALUES (?, ?, '', ?, ?, ?, 'queued', '', ?, 0, 0, 'go', 0, 0, 0, ?, '{}') "
+                "ON CONFLICT (id) DO NOTHING",
                 (run, name, target, *texts, time.time(), owner),
             )
         return self.run(run)
@@ -114,10 +114,14 @@ class SqliteStore:
         rows: list[Any] = self.file.fetch("SELECT host FROM runs WHERE id = ?", (run,))
         return Process.from_json(json.loads(rows[0][0])) if rows and rows[0][0] else None
 
-    def wish(self, run: str, wish: Wish, *, single_steps: int = 0) -> RunRecord:
+    def wish(self, run: str, wish: Wish, *, single_steps: int = 0, granted: int | None = None) -> RunRecord:
         self.run(run)
         with self.file.connection(write=True) as db:
-            db.execute("UPDATE runs SET wish = ?, granted = granted + ? WHERE id = ?", (wish, single_steps, run))
+            db.execute("UPDATE runs SET wish = ? WHERE id = ?", (wish, run))
+            db.execute(
+                "UPDATE runs SET granted = granted + ? WHERE id = ? AND granted = COALESCE(?, granted)",
+                (single_steps, run, granted),
+            )
             if wish in ("stop", "kill"):
                 db.execute(
                     "UPDATE runs SET state = 'stopped', reason = 'stopped before it started', ended = ? "
@@ -218,7 +222,7 @@ class SqliteStore:
     def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], events: Sequence[Event]) -> RunRecord:
         if record.state not in ENDED:
             raise ValueError(f"Expected a run that has ended, found state {record.state!r}.")
-        run = uuid.uuid4().hex[:16]
+        run = new_id()
         texts = [jsontext.write(part) for part in (record.settings, record.options, record.summary)]
         with self.file.connection(write=True) as db:
             db.execute(

@@ -39,9 +39,9 @@ class Store(Protocol):
 
     # Runs
     def create(
-        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str
+        self, *, target: str, settings: dict[str, Any], options: dict[str, Any], name: str, owner: str, run: str = ""
     ) -> RunRecord:
-        """A new run in state "queued"."""
+        """A new run in state "queued"; where there is one of id `run` already, that one, as it is."""
         ...
 
     def run(self, run: str) -> RunRecord: ...
@@ -58,8 +58,11 @@ class Store(Protocol):
         """The process that hosts the run's workers; None if it is not on this side."""
         ...
 
-    def wish(self, run: str, wish: Wish, *, single_steps: int = 0) -> RunRecord:
-        """Say what is wanted. A queued run that is to stop is stopped at once."""
+    def wish(self, run: str, wish: Wish, *, single_steps: int = 0, granted: int | None = None) -> RunRecord:
+        """Say what is wanted. A queued run that is to stop is stopped at once.
+
+        With `granted`, single steps are added only to so many granted before: asked twice, they count once.
+        """
         ...
 
     def change_state(self, run: str, state: State, reason: str = "", *, only: Sequence[State]) -> bool:

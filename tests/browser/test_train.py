@@ -70,11 +70,30 @@ def steps_done(text: str) -> int:
     return int(found.group(1)) if found else 0
 
 
+def one_step_is_one(page: Page) -> None:
+    """Pause, then press "One step" in a browser so busy that the fragment's timer comes before the click's own message.
+
+    Streamlit sends a click after a timeout of 0 s, and with every message of a fragment's timer until then.
+    """
+    main_area(page).get_by_role("button", name="Pause").click()
+    button = main_area(page).get_by_role("button", name="One step")
+    expect(button).to_be_enabled()
+    before = steps_done(sentence(page, "Paused"))
+    page.evaluate(
+        "() => { const timeout = window.setTimeout;"
+        "window.setTimeout = (act, wait, ...rest) => timeout(act, wait || 1500, ...rest); }"
+    )
+    button.click()
+    page.wait_for_timeout(4000)
+    page.reload()
+    assert steps_done(sentence(page, "Paused")) == before + 1
+
+
 def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
     # The default model; half a second a step, so that there is something to watch on any machine.
     page.goto("/train?t_slow=0.5&t_by=sigma&t_sigma=2")
-    page.get_by_role("button", name="Start training").click()
+    page.get_by_role("button", name="Start training").dblclick()  # the history, below, knows one run
     first = steps_done(sentence(page, r"Step \d+ of 150"))
     page.wait_for_function("() => location.search.includes('run=')")
     page.wait_for_function(
@@ -82,6 +101,9 @@ def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Br
         "const m = s && s.innerText.match(/(\\d+) of 150/); return m && +m[1] > first; }",
         arg=first,
     )
+
+    one_step_is_one(page)
+    main_area(page).get_by_role("button", name="Resume").click()
 
     other = visitor(browser, training_app)
     other.goto(page.url)

@@ -15,7 +15,7 @@ import pytest
 
 from dpviz.runs import jsontext
 from dpviz.runs.processes import Process, this_process
-from dpviz.runs.records import ACTIVE, Batch, Row, RunRecord
+from dpviz.runs.records import ACTIVE, Batch, Row, RunRecord, new_id
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.store import StoreError, home, open_store
 from tests.runs.conftest import HERE, kill
@@ -91,6 +91,13 @@ class TestRuns:
             thread.join()
         assert len(found) == len(set(found)) == 7
 
+    def test_asked_for_twice_it_is_one_run(self, store: SqliteStore) -> None:
+        run = new_id()
+        for steps in (3, 4):
+            found = store.create(target="m:f", settings={"steps": steps}, options={}, name="", owner=OWNER, run=run)
+            assert (found.id, found.settings) == (run, {"steps": 3})
+        assert [record.id for record in store.runs()] == [run]
+
     def test_unknown(self, store: SqliteStore) -> None:
         for ask in (store.run, store.events_since, store.delete, store.undelete, store.pin_baseline, store.events):
             with pytest.raises(KeyError, match="no run 'x'"):
@@ -105,6 +112,8 @@ class TestRuns:
         assert store.wish(run, "pause", single_steps=2).granted == 2
         record = store.wish(run, "pause", single_steps=1)
         assert (record.wish, record.granted, record.state) == ("pause", 3, "running")
+        for _ in range(2):  # asked twice, it counts once
+            assert store.wish(run, "pause", single_steps=1, granted=3).granted == 4
         queued = new(store).id
         record = store.wish(queued, "stop")
         assert record.state == "stopped"

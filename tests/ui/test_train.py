@@ -157,8 +157,9 @@ def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engin
 def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def submit(settings: RunSettings, *, options: dict[str, Any]) -> str:
+    def submit(settings: RunSettings, *, options: dict[str, Any], run: str) -> str:
         asked.append((settings, options))
+        assert run
         raise ValueError("Expected nothing in particular.")
 
     monkeypatch.setattr(engine, "submit", submit)
@@ -167,6 +168,15 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
     assert asked == [(RunSettings(model="logistic", noise_multiplier=1.5), {"slow": 1.0})]
     assert "Expected nothing in particular." in said(at, "problem")[0]  # refused: the form is as it was
     assert at.session_state["value.t_sigma"] == 1.5
+
+
+def test_a_run_whose_start_was_cut_short_is_found_by_the_next_move(engine: Engine) -> None:
+    at = open_app("train")
+    ticket = at.session_state["t.ticket"]
+    engine.store.create(target="m:f", settings={}, options={}, name="", owner="me", run=ticket)
+    at.run()
+    assert at.session_state["value.run"] == ticket
+    assert "t.ticket" not in at.session_state
 
 
 # --- a recorded run ---------------------------------------------------------------------------------------------------

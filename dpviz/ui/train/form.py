@@ -12,6 +12,7 @@ from dpviz.charts import numbers, training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
 from dpviz.runs.engine import Engine
+from dpviz.runs.records import new_id
 from dpviz.runs.store import StoreError
 from dpviz.ui import controls, frame, page, state
 from dpviz.ui.fields import Choice, Field, Flag, Number
@@ -27,6 +28,7 @@ from dpviz.ui.train.watch_settings import RUN
 FOLDER = "t.folder"
 USUAL_FOR = "t.usual_for"
 REFUSED = "t.refused"
+TICKET = "t.ticket"
 GROUP = "t.group"
 
 GROUPS = ("Data", "Noise", "Steps", "Stop", "More")
@@ -35,6 +37,9 @@ GROUPS = ("Data", "Noise", "Steps", "Stop", "More")
 @st.fragment
 def show(engine: Engine) -> None:
     """The form in one fragment: a slider reruns nothing else."""
+    ticket = _ticket()
+    if not state.get(RUN) and engine.knows(ticket):  # started, but the next move came before it was written down here
+        _watch(ticket)
     if state.get(RUN):  # Start was pressed: the page around the form is another one now
         st.rerun()
     top = st.container()
@@ -43,7 +48,7 @@ def show(engine: Engine) -> None:
     form, problem = _read()
     with right:
         with st.container():
-            _start_button(engine, form, problem)
+            _start_button(engine, form, ticket, problem)
         _controls(problem)
     with top:
         page.notes()
@@ -191,7 +196,7 @@ def _quiet(form: Form) -> str:
 # --- controls ---------------------------------------------------------------------------------------------------------
 
 
-def _start_button(engine: Engine, form: Form | None, problem: str) -> None:
+def _start_button(engine: Engine, form: Form | None, ticket: str, problem: str) -> None:
     st.button(
         "Start training",
         key="t.start",
@@ -200,7 +205,7 @@ def _start_button(engine: Engine, form: Form | None, problem: str) -> None:
         icon=":material/play_arrow:",
         disabled=form is None,
         on_click=_start,
-        args=(engine, form),
+        args=(engine, form, ticket),
     )
     refused = st.session_state.get(REFUSED) or engine.problem
     if refused:
@@ -209,17 +214,30 @@ def _start_button(engine: Engine, form: Form | None, problem: str) -> None:
         page.remark(problem, "problem")
 
 
-def _start(engine: Engine, form: Form | None) -> None:
+def _ticket() -> str:
+    """The id of the run that this form starts. The browser delivers a click twice when a fragment's timer is due with
+    it, and people click twice: it is one run.
+    """
+    ticket: str = st.session_state.setdefault(TICKET, new_id())
+    return ticket
+
+
+def _start(engine: Engine, form: Form | None, ticket: str) -> None:
     """Queue the run; what the engine refuses is said below the button, and the form is as it was."""
-    st.session_state.pop(REFUSED, None)
     if form is None:
         return
     try:
-        run = engine.submit(form.settings, options=form.options)
+        engine.submit(form.settings, options=form.options, run=ticket)
     except (ValueError, StoreError, RuntimeError) as problem:
         st.session_state[REFUSED] = str(problem)
         return
+    _watch(ticket)
+
+
+def _watch(run: str) -> None:
     state.put(RUN, run)
+    for key in (TICKET, REFUSED):
+        st.session_state.pop(key, None)
 
 
 def _field_of(problem: str) -> Field[Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 
 import pandas as pd
@@ -124,7 +125,8 @@ def _holding(engine: Engine, record: RunRecord) -> None:
     with st.container(horizontal=True):
         if paused:
             _button(engine.resume, record, "Resume", "play_arrow", stopping)
-            _button(engine.step, record, "One step", "skip_next", stopping, help="Takes one step and waits.")
+            one = partial(engine.step, granted=record.granted)  # a click that is delivered twice is one step
+            _button(one, record, "One step", "skip_next", stopping, help="Takes one step and waits.")
         else:
             _button(engine.pause, record, "Pause", "pause", stopping or record.state == "queued")
         _button(engine.stop, record, "Stop", "stop", stopping, help="Ends after the step it is at, numbers complete.")
