@@ -60,15 +60,17 @@ class Pinned(NamedTuple, Generic[R]):
 class Slow(NamedTuple, Generic[R]):
     """The part of a result that takes longer than a slider move should (the tight interval, a simulation).
 
+    It is kept under its key alone and joined to whatever result asks for it: what else changes costs nothing.
+
     Attributes:
-        key: what decides it, by value; None when there is nothing slow to add.
-        work: computes it, in a thread of its own, without the session.
-        join: the result with what `work` returned in it; as it stands, `work` returns the whole result.
+        key: the values that decide the part, and no others; None when there is nothing slow to add.
+        work: computes the part, in a thread of its own, without the session; never returns None.
+        join: the result with the part in it; quick, for it is done at every redraw.
     """
 
     key: Callable[[R], Hashable | None]
     work: Callable[[R], Any]
-    join: Callable[[R, Any], R] = lambda _, whole: whole
+    join: Callable[[R, Any], R]
 
 
 @dataclass(frozen=True)

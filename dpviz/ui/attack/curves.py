@@ -92,6 +92,21 @@ class Found:
         return next((s for s in self.series if s.key == key), None)
 
 
+@dataclass(frozen=True, eq=False)
+class Tight:
+    """The tight ROC region.
+
+    Attributes:
+        curves: true positive rates at `rates(log)`, by `log`; empty where there is a problem.
+        success: accuracy at even odds.
+        problem: why it can not be had.
+    """
+
+    curves: dict[bool, Array] = field(default_factory=dict)
+    success: float = math.nan
+    problem: str = ""
+
+
 def read_and_compute(get: Reader) -> Found:
     return compute(read(get))
 
@@ -153,21 +168,27 @@ def renyi_profile(s: Settings, epsilon: float) -> tuple[Array, Array]:
 def tight_key(found: Found) -> Hashable | None:
     """What decides the tight ROC region; None where the chart shows none."""
     s = found.settings
-    wanted = s.view == "roc" and not found.has_tight and not found.problem and found.epsilon < HOPELESS
-    return (s, "tight") if wanted else None
+    return (s.sigma, s.rate, s.steps) if s.view == "roc" and found.epsilon < HOPELESS else None
 
 
-def with_tight(found: Found) -> Found:
+def tight_part(found: Found) -> Tight:
+    """The mechanism's privacy curve, which holds for every δ at once, as a region of error rates."""
     s = found.settings
     try:
         profile = tight_profile(SampledGaussian(s.sigma, s.rate), s.steps, points=120)
     except ValueError as problem:
-        return replace(found, problem=str(problem))
-    fpr = rates(s.log_rates)
+        return Tight(problem=str(problem))
     upper = np.clip(profile.upper, 0.0, 1.0)
-    curve = Series("tight", fpr, profile_roc(fpr, epsilon=profile.epsilon, delta=upper))
-    best = profile_success(epsilon=profile.epsilon, delta=upper)
-    return replace(found, series=(*found.series, curve), profile_success=best, has_tight=True)
+    curves = {log: profile_roc(rates(log), epsilon=profile.epsilon, delta=upper) for log in (False, True)}
+    return Tight(curves, profile_success(epsilon=profile.epsilon, delta=upper))
+
+
+def with_tight(found: Found, tight: Tight) -> Found:
+    if tight.problem:
+        return replace(found, problem=tight.problem)
+    log = found.settings.log_rates
+    curve = Series("tight", rates(log), tight.curves[log])
+    return replace(found, series=(*found.series, curve), profile_success=tight.success, has_tight=True)
 
 
 # --- the town ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dpviz.ui import controls, mechanism, state
 from dpviz.ui.attack import explain, figure, settings, tables
-from dpviz.ui.attack.curves import Found, read_and_compute, tight_key, with_tight
+from dpviz.ui.attack.curves import Found, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.attack.script import script
 from dpviz.ui.frame import Drawing, Pinned, Slow, Study
 from dpviz.ui.shared import IMAGE
@@ -62,5 +62,5 @@ STUDY: Study[Found] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(tight_key, with_tight),
+    slow=Slow(tight_key, tight_part, with_tight),
 )

@@ -101,10 +101,13 @@ class Spend(Result):
         return tuple(e.block for e in self.entries if e.passed)
 
     def slow_key(self) -> Hashable | None:
-        return ("spend", self.runs, self.settings) if self.runs and self.tight is None else None
+        return ("spend", self.runs, self.settings.delta) if self.runs else None
 
-    def with_slow(self) -> Self:
-        return replace(self, tight=_tight(self.runs, self.settings.delta))
+    def slow_part(self) -> TightResult:
+        return tight_epsilon_of_runs([(b.mechanism, b.steps) for b in self.runs], self.settings.delta)
+
+    def with_slow(self, part: TightResult) -> Self:
+        return replace(self, tight=part)
 
     def sentence(self) -> str:
         s = self.settings
@@ -290,11 +293,6 @@ class Spend(Result):
 def _interval(found: TightResult) -> str:
     one = np.atleast_1d
     return TightBand(one(0.0), one(found.lower), one(found.upper)).last
-
-
-@lru_cache(maxsize=128)
-def _tight(blocks: tuple[Block, ...], delta: float) -> TightResult:
-    return tight_epsilon_of_runs([(b.mechanism, b.steps) for b in blocks], delta)
 
 
 def new_filter(s: SpendSettings) -> Filter:

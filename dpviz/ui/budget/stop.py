@@ -85,12 +85,14 @@ class Stop(Result):
 
     def slow_key(self) -> Hashable | None:
         s = self.settings
-        wanted = "tight" in s.shown and self.tight is None
-        return ("stop", s.sigma, s.rate, s.steps, s.delta, s.log_x, s) if wanted else None
+        return ("stop", s.sigma, s.rate, s.steps, s.delta, s.log_x) if "tight" in s.shown else None
 
-    def with_slow(self) -> Self:
+    def slow_part(self) -> tight_band.TightBand:
         s = self.settings
-        return replace(self, tight=tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_x))
+        return tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_x)
+
+    def with_slow(self, part: tight_band.TightBand) -> Self:
+        return replace(self, tight=part)
 
     def sentence(self) -> str:
         s = self.settings

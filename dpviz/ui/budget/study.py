@@ -198,5 +198,7 @@ STUDY: Study[Result] = Study(
     script=lambda result: result.script(),
     assumptions=ASSUMPTIONS,
     below=_ledger,
-    slow=Slow(lambda result: result.slow_key(), lambda result: result.with_slow()),
+    slow=Slow(
+        lambda result: result.slow_key(), lambda result: result.slow_part(), lambda result, part: result.with_slow(part)
+    ),
 )

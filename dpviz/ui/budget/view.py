@@ -45,11 +45,15 @@ class Result(ABC):
     def script(self) -> str: ...
 
     def slow_key(self) -> Hashable | None:
-        """What decides the slow part, None when there is none (left to add)."""
+        """What decides the slow part, None when there is none."""
         return None
 
-    def with_slow(self) -> Self:
-        return self
+    def slow_part(self) -> Any:
+        raise NotImplementedError("Expected a slow_key of None: this view has no slow part.")
+
+    def with_slow(self, part: Any) -> Self:
+        """The same with what `slow_part` of an equal `slow_key` returned."""
+        raise NotImplementedError("Expected a slow_key of None: this view has no slow part.")
 
 
 def epsilon(value: float, digits: int = 3) -> str:

@@ -92,10 +92,7 @@ def with_tight(curves: Curves, found: tight_band.TightBand) -> Curves:
 
 @lru_cache(maxsize=256)
 def compute(settings: Settings, sample: Sample | None, problem: str = "") -> Curves:
-    """All chosen curves; a problem of the Bayesian one (`problem`: with its sample) is told, so that the others stand.
-
-    Equal arguments give the same object: what is computed beside the page is kept under it.
-    """
+    """All chosen curves; a problem of the Bayesian one (`problem`: its sample's) is told, so that the others stand."""
     steps = step_grid(settings.steps, settings.log_steps)
     bounds = {key: _bound(key, settings, steps) for key in settings.methods}
     if settings.bayesian is None or sample is None:

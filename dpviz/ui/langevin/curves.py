@@ -280,22 +280,26 @@ def in_view(found: Answer, view: str) -> Answer:
 
 
 def tight_key(found: Answer) -> Hashable | None:
+    """The steps decide, whichever question about them is on screen."""
     s = found.settings
-    return ("langevin tight", s.sampler, s.schedule, s.delta, s.view == "cost") if found.tight is None else None
+    return s.sampler, s.schedule, s.delta
 
 
-def with_tight(found: Answer) -> Answer:
+def tight_part(found: Answer) -> TightBand:
     s = found.settings
-    return replace(found, tight=tight_along(s.sampler, s.schedule, s.delta, whole=s.view == "cost"))
+    return tight_along(s.sampler, s.schedule, s.delta)
 
 
-@lru_cache(maxsize=128)
-def tight_along(sampler: Langevin, schedule: PowerSchedule, delta: float, *, whole: bool) -> TightBand:
-    """The tight interval after some numbers of steps (the last one only unless `whole`); a second or so."""
+def with_tight(found: Answer, tight: TightBand) -> Answer:
+    return replace(found, tight=tight)
+
+
+def tight_along(sampler: Langevin, schedule: PowerSchedule, delta: float) -> TightBand:
+    """The tight interval after some numbers of steps, the last one with the most groups; some seconds."""
     last = schedule.steps
     # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
     spread = np.unique(np.round(float(last) ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
-    marks = np.append(spread[spread < last], float(last)) if whole else np.array([float(last)])
+    marks = np.append(spread[spread < last], float(last))
     pairs = [
         langevin_tight(
             sampler,

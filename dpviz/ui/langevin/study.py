@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dpviz.ui import controls, mechanism, page, state
 from dpviz.ui.frame import Drawing, Pinned, Slow, Study
 from dpviz.ui.langevin import explain, figure, settings, tables
-from dpviz.ui.langevin.curves import Answer, read_and_compute, tight_key, with_tight
+from dpviz.ui.langevin.curves import Answer, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.langevin.script import script
 from dpviz.ui.shared import IMAGE
 
@@ -65,5 +65,5 @@ STUDY: Study[Answer] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(tight_key, with_tight),
+    slow=Slow(tight_key, tight_part, with_tight),
 )

@@ -79,7 +79,7 @@ def compute(settings: Settings) -> Found:
         if known is None:
             return asked
         _kept.move_to_end(_key(asked))
-    return replace(known, subject=replace(asked.subject, bounds=known.subject.bounds, missing_tight=()))
+    return _joined(asked, known)
 
 
 def _key(found: Found) -> Hashable:
@@ -87,17 +87,33 @@ def _key(found: Found) -> Hashable:
 
 
 def slow_key(found: Found) -> Hashable | None:
-    """What decides the measurement, and those of pinned states; None once there are all, or none to be had."""
-    waiting = tuple(_key(other) for other in found.beside)
-    return (_key(found), *waiting) if found.waits or waiting else None
+    """Which networks wait for their measurement, this page's and those of pinned states; None where none does."""
+    return tuple(dict.fromkeys(_key(other) for other in _waiting(found))) or None
 
 
-def measure(found: Found) -> Found:
-    """The same with its measurement; waits its turn, for there is one thread for all of them."""
-    whole = _pool.submit(_measure, found).result() if found.waits else found
-    for other in found.beside:
-        _pool.submit(_measure, other).result()
-    return replace(whole, beside=())
+def _waiting(found: Found) -> tuple[Found, ...]:
+    return ((found,) if found.waits else ()) + found.beside
+
+
+def measure(found: Found) -> dict[Hashable, Found]:
+    """Every network that waits, measured; each waits its turn, for there is one thread for all of them."""
+    by_key = {_key(other): other for other in _waiting(found)}
+    return {key: _pool.submit(_measure, other).result() for key, other in by_key.items()}
+
+
+def with_measured(found: Found, measured: dict[Hashable, Found]) -> Found:
+    """The same with its own measurement; pinned states find theirs among those that were kept."""
+    known = measured.get(_key(found))
+    joined = found if known is None else _joined(found, known)
+    return replace(joined, beside=())
+
+
+def _joined(asked: Found, known: Found) -> Found:
+    """What is asked now, with what was measured of the same network before."""
+    if known.problem:
+        return replace(asked, problem=known.problem)
+    subject = replace(asked.subject, bounds=known.subject.bounds, missing_tight=())
+    return replace(asked, subject=subject, measured=known.measured)
 
 
 def _quiet() -> None:

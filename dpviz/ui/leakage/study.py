@@ -12,7 +12,7 @@ from dpviz.ui import controls, page, state
 from dpviz.ui.fields import Choice
 from dpviz.ui.frame import Drawing, Pinned, Slow, Study
 from dpviz.ui.leakage import explain, figure, settings, tables
-from dpviz.ui.leakage.result import Found, measure, read_and_compute, slow_key
+from dpviz.ui.leakage.result import Found, measure, read_and_compute, slow_key, with_measured
 from dpviz.ui.leakage.script import script
 from dpviz.ui.leakage.settings import NEWEST, SMALL
 from dpviz.ui.leakage.subjects import finished_runs
@@ -83,5 +83,5 @@ STUDY: Study[Found] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(slow_key, measure),
+    slow=Slow(slow_key, measure, with_measured),
 )

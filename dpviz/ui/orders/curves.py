@@ -244,14 +244,19 @@ def _leaves(orders: Array, ratio: Array) -> float:
 def tight_key(found: Orders) -> Hashable | None:
     """What decides the tight interval; None where the chart shows no ε at T of one mechanism, or one past all use."""
     s = found.settings
-    wanted = s.view == "epsilon" and found.tight is None and found.exact.least()[1] < HOPELESS
-    return (s, "tight") if wanted else None
+    wanted = s.view == "epsilon" and found.exact.least()[1] < HOPELESS
+    return (s.sigma, s.rate, s.steps, s.delta) if wanted else None
 
 
-def with_tight(found: Orders) -> Orders:
+def tight_part(found: Orders) -> tuple[float, float]:
+    """Lower and upper ε of the tight accountant."""
     s = found.settings
     result = tight_epsilon(SampledGaussian(s.sigma, s.rate), [s.steps], s.delta)
-    return replace(found, tight=(float(result.lower[0]), float(result.upper[0])))
+    return float(result.lower[0]), float(result.upper[0])
+
+
+def with_tight(found: Orders, tight: tuple[float, float]) -> Orders:
+    return replace(found, tight=tight)
 
 
 def in_view(found: Orders, view: str) -> Orders:

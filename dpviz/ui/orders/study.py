@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.ui import controls, mechanism, page, state
 from dpviz.ui.frame import Drawing, Pinned, Slow, Study
 from dpviz.ui.orders import explain, figure, settings, tables
-from dpviz.ui.orders.curves import Orders, read_and_compute, tight_key, with_tight
+from dpviz.ui.orders.curves import Orders, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.orders.script import script
 from dpviz.ui.shared import IMAGE
 
@@ -55,5 +55,5 @@ STUDY: Study[Orders] = Study(
     script=script,
     assumptions=explain.ASSUMPTIONS,
     more={"Known bounds": _known_bounds},
-    slow=Slow(tight_key, with_tight),
+    slow=Slow(tight_key, tight_part, with_tight),
 )

@@ -1,0 +1,148 @@
+"""The slow part of every page: what decides it, and that nothing else has it computed again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dpviz.runs.engine import engine
+from dpviz.ui import background
+from dpviz.ui.attack.study import STUDY as ATTACK
+from dpviz.ui.budget.study import STUDY as BUDGET
+from dpviz.ui.compose.study import STUDY as COMPOSE
+from dpviz.ui.frame import Slow, Study
+from dpviz.ui.langevin.study import STUDY as LANGEVIN
+from dpviz.ui.leakage import result as measured
+from dpviz.ui.leakage.study import STUDY as LEAKAGE
+from dpviz.ui.noise.study import STUDY as NOISE
+from dpviz.ui.orders.study import STUDY as ORDERS
+from dpviz.ui.registry import FIELDS
+from tests.ui.driver import open_app
+
+SMALL_NETWORK = {"lkrun": "small", "lksteps": "7", "lkmodel": "logistic", "lkexamples": "30"}
+
+
+class Case(NamedTuple):
+    """A page as `query` opens it; each of `unrelated` leaves its slow part alone, each of `related` decides it."""
+
+    study: Study[Any]
+    query: dict[str, str]
+    unrelated: dict[str, str]
+    related: dict[str, str]
+
+
+CASES = {
+    "compose": Case(
+        COMPOSE,
+        {"steps": "37"},
+        {"quantile": "0.9", "logy": "0", "dmu": "1e-7", "shape": "2", "amp": "linear", "lam": "fixed"},
+        {"sigma": "3", "q": "0.02", "steps": "41", "delta": "1e-6", "logx": "1"},
+    ),
+    "orders": Case(
+        ORDERS,
+        {"steps": "38"},
+        {"omax": "300", "ologx": "0", "ology": "1", "oc1": "0.3"},
+        {"sigma": "3", "q": "0.02", "steps": "41", "delta": "1e-6"},
+    ),
+    "noise": Case(
+        NOISE,
+        {"steps": "39", "noisefrom": "2", "noiseto": "20"},
+        {"target": "1.5", "sigma": "3", "noiseq": "q50", "noisetight": "0", "noiselogy": "0", "clip": "dp"},
+        {"noisefrom": "3", "noiseto": "30", "q": "0.02", "steps": "41", "delta": "1e-6"},
+    ),
+    "langevin": Case(
+        LANGEVIN,
+        {"ldecay": "fixed", "lsteps": "37"},
+        {"leps": "0.3", "lview": "clip", "lconv": "improved", "lread": "printed", "lgam": "1e-9", "lrule": "0"},
+        {"leta": "0.2", "lsteps": "41", "ln": "60000", "ltau": "200", "lclip": "2", "delta": "1e-6", "lalg": "sghmc"},
+    ),
+    "attack": Case(
+        ATTACK,
+        {"aview": "roc", "steps": "40"},
+        {"delta": "1e-6", "arocl": "1", "aprior": "0.1", "aeps": "3"},
+        {"sigma": "3", "q": "0.02", "steps": "41"},
+    ),
+    "budget, stop": Case(
+        BUDGET,
+        {"steps": "41"},
+        {"beps": "3", "bodo": "authors", "bconv": "improved", "logy": "0", "n": "70000"},
+        {"sigma": "3", "q": "0.02", "steps": "42", "delta": "1e-6", "logx": "1"},
+    ),
+    "budget, spend": Case(
+        BUDGET,
+        {"bview": "spend", "bblocks": "4x0.01x42~5x0.02x10"},
+        {"sigma": "3", "q": "0.02", "steps": "43", "beps": "3", "bodo": "authors", "logy": "0"},
+        {"bblocks": "4x0.01x42", "delta": "1e-6", "beps": "1e-3"},
+    ),
+    "leakage": Case(
+        LEAKAGE, SMALL_NETWORK, {"lkview": "attack", "lklogx": "0"}, {"lksteps": "8", "lkexamples": "32", "lkseed": "1"}
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No runs but one's own: the Leakage page looks for the newest. Nothing computed by earlier tests either."""
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+    monkeypatch.setattr(background, "_jobs", OrderedDict())
+    monkeypatch.setattr(measured, "_kept", OrderedDict())
+    yield
+    engine().shutdown()
+
+
+def slow_of(case: Case) -> Slow[Any]:
+    assert case.study.slow is not None
+    return case.study.slow
+
+
+def result(case: Case, **changed: str) -> Any:
+    texts = case.query | changed
+    known = {field.key for field in FIELDS}
+    assert set(texts) <= known, set(texts) - known
+    return case.study.compute(lambda field: field.parse(texts[field.key]) if field.key in texts else field.default)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_only_what_decides_the_part_is_in_its_key(case: Case) -> None:
+    slow = slow_of(case)
+    key = slow.key(result(case))
+    assert key is not None
+    for name, text in case.unrelated.items():
+        assert slow.key(result(case, **{name: text})) == key, name
+    for name, text in case.related.items():
+        assert slow.key(result(case, **{name: text})) != key, name
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_a_part_joins_the_result_that_asks_for_it(case: Case) -> None:
+    """What was computed for one result must not bring that result's other settings along."""
+    slow = slow_of(case)
+    part = slow.work(result(case))
+    assert part is not None
+    for name, text in case.unrelated.items():
+        now = result(case, **{name: text})
+        joined = slow.join(now, part)
+        assert joined.settings == now.settings, name
+        assert case.study.sentence(joined)
+        assert "…" not in [figure.value for figure in case.study.figures(joined)]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_moving_another_control_starts_no_work(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    begin = background.start
+    monkeypatch.setattr(background, "start", lambda key, work: (started.append(key), begin(key, work))[1])
+    at = open_app(case.study.key, "&".join(f"{key}={text}" for key, text in case.query.items()))
+    assert len(started) == 1
+    fields = {field.key: field for field in FIELDS}
+    for name, text in case.unrelated.items():
+        at.session_state[f"value.{name}"] = fields[name].parse(text)
+        at.run()
+        assert not at.exception, name
+        assert at.session_state[f"value.{name}"] == fields[name].parse(text)
+    assert len(started) == 1
+    assert not any(">…<" in block.proto.body for block in at.get("html"))
