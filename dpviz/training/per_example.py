@@ -29,11 +29,10 @@ from dpviz.training.products import Products
 from dpviz.training.record import (
     Chunk,
     GradientRecord,
-    PairProducts,
     Part,
     checked_norm,
-    checked_pairs,
     clip_factors,
+    joined,
     zero_sums,
 )
 
@@ -59,8 +58,7 @@ class Clipped(NamedTuple):
         total: Σ_i clipped g_i as one vector (p,), in the order of the engine's parameters; the caller's to write into.
         sums: The same memory, shaped as the parameters.
         norms, losses, outputs: As in `GradientRecord`.
-        pairs: Squared norms and inner products of the asked pairs, not clipped; None if none were asked.
-        distances: Distances of the pairs' clipped gradients, float64; None if none were asked.
+        distances: Distances of the asked pairs' clipped gradients, float64; None if none were asked for.
     """
 
     total: Tensor
@@ -68,7 +66,6 @@ class Clipped(NamedTuple):
     norms: Tensor
     losses: Tensor
     outputs: Tensor
-    pairs: PairProducts | None
     distances: Tensor | None
 
     @property
@@ -127,51 +124,47 @@ class PerExample:
         self._buffers.reuse = False
         return GradientRecord(self.parameters, list(self._chunks(x, y)))
 
-    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: tuple[Any, Any] | None = None) -> Clipped:
+    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: int | None = None) -> Clipped:
         """The clipped sum of a batch chunk by chunk, so that memory does not grow with it.
 
         Args:
             x, y: As in `gradients`.
             max_grad_norm: C; no example adds a vector longer than this.
-            pairs: Positions (first, second) of pairs of examples whose distances are wanted. Chunks are kept till the
-                end only if a pair lies in two of them.
+            pairs: How many pairs of neighbours, (0, 1), (2, 3), …, the distances are wanted of: disjoint random pairs
+                where the batch comes in random order. Chunks then hold whole pairs, so at least 2 examples.
         """
         bound = checked_norm(max_grad_norm)
+        left = 0 if pairs is None else 2 * _checked_pairs(pairs, x.shape[0])
         total, sums = zero_sums(self.parameters)
-        wanted = None if pairs is None else checked_pairs(*pairs, x.shape[0])
-        local = wanted is None or self._within_chunks(wanted, x.shape[0])
-        self._buffers.reuse = local
-        kept: list[Chunk] = []
-        found: list[tuple[Tensor, Tensor]] = []
-        for chunk in self._chunks(x, y):
-            chunk.add_weighted_sum(clip_factors(chunk.norms, bound), sums)
-            if wanted is not None and local:
-                found.extend(_pairs_in(chunk, wanted, x.shape[0]))
-            if local:
-                chunk.parts.clear()
+        self._buffers.reuse = True
+        kept, apart = [], []
+        for chunk in self._chunks(x, y, even=left > 0):
+            factors = clip_factors(chunk.norms, bound)
+            chunk.add_weighted_sum(factors, sums)
+            if left:
+                apart.append(chunk.neighbours_apart(factors[:left]))
+                left -= min(left, len(chunk))
+            chunk.parts.clear()
             kept.append(chunk)
         record = GradientRecord(self.parameters, kept)
-        products = distances = None
-        if wanted is not None:
-            products = _assembled(found, len(wanted[0]), record) if local else record.pair_products(*wanted)
-            first, second = clip_factors(record.norms[torch.stack(wanted).to(record.norms.device)], bound).double()
-            distances = products.distances(first, second)
-        return Clipped(total, sums, record.norms, record.losses, record.outputs, products, distances)
+        distances = None
+        if pairs is not None:
+            distances = joined(apart, total.new_zeros(0, dtype=torch.float64))
+        return Clipped(total, sums, record.norms, record.losses, record.outputs, distances)
 
-    def _step(self, examples: int) -> int:
+    def _step(self, examples: int, *, even: bool) -> int:
         """Size of the equal chunks that so many examples are cut into; the last may be smaller."""
-        return max(1, math.ceil(examples / max(1, math.ceil(examples / self.chunk_size))))
+        step = max(1, math.ceil(examples / max(1, math.ceil(examples / self.chunk_size))))
+        if even and step % 2:
+            step += 1 if step < max(2, self.chunk_size) else -1
+        return step
 
-    def _within_chunks(self, pairs: tuple[Tensor, Tensor], examples: int) -> bool:
-        step = self._step(examples)
-        return step >= examples or bool((pairs[0] // step == pairs[1] // step).all())
-
-    def _chunks(self, x: Tensor, y: Tensor) -> Iterator[Chunk]:
+    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[Chunk]:
         if x.shape[0] != y.shape[0]:
             raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
         if any(_mixes_examples(norm) for norm in self._batch_norms):
             raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
-        step = self._step(x.shape[0])
+        step = self._step(x.shape[0], even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
             yield self._chunk(start, x[start:end], y[start:end])
@@ -278,24 +271,8 @@ def _distinct(layers: Iterator[Layer]) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _pairs_in(chunk: Chunk, wanted: tuple[Tensor, Tensor], examples: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Which of the wanted pairs lie in `chunk`, and their products (3, p); nothing if there are none."""
-    first, second = wanted
-    if len(chunk) == examples:
-        device = chunk.norms.device
-        yield torch.arange(len(first)), chunk.pairs(first.to(device), chunk, second.to(device))
-        return
-    here = torch.nonzero((first >= chunk.start) & (first < chunk.start + len(chunk))).flatten()
-    if here.numel():
-        device = chunk.norms.device
-        rows, other = ((index[here] - chunk.start).to(device) for index in (first, second))
-        yield here, chunk.pairs(rows, chunk, other)
-
-
-def _assembled(found: list[tuple[Tensor, Tensor]], pairs: int, record: GradientRecord) -> PairProducts:
-    if len(found) == 1:  # all of them, in order
-        return PairProducts(*found[0][1])
-    whole = torch.zeros(3, pairs, dtype=torch.float64, device=record.norms.device)
-    for here, products in found:
-        whole[:, here.to(whole.device)] = products
-    return PairProducts(*whole)
+def _checked_pairs(pairs: int, examples: int) -> int:
+    found = int(_validate.scalar("pairs", _validate.steps(pairs, "pairs")))
+    if 2 * found > examples:
+        raise ValueError(f"Expected pairs={found} <= {examples // 2}, the disjoint pairs of {examples} examples.")
+    return found

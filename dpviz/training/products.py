@@ -29,16 +29,6 @@ def sum_of(parts: Sequence[Tensor]) -> Tensor:
     return parts[0]
 
 
-def pair_dots(x: Tensor, rows: Tensor) -> Tensor:
-    """⟨x_i, x_i⟩, ⟨x_j, x_j⟩ and ⟨x_i, x_j⟩ of rows of x (b, k) in double precision: (3, p).
-
-    Args:
-        rows: All i, then all j; (2p,).
-    """
-    both = x.index_select(0, rows).double().view(2, rows.shape[0] // 2, x.shape[1])
-    return torch.cat((dot(both, both), dot(both[:1], both[1:])))
-
-
 class Products(ABC):
     """Gradients g_1 … g_b of one layer's trainable parameters, one for each example of a chunk."""
 
@@ -54,15 +44,13 @@ class Products(ABC):
     def select(self, rows: Tensor) -> Self:
         """The examples `rows` alone, in double precision, for differences that cancel."""
 
-    def pair_products(self, rows: Tensor) -> Tensor:
-        """⟨g_i, g_i⟩, ⟨g_j, g_j⟩ and ⟨g_i, g_j⟩ in double precision, (3, p), for all i, then all j in `rows` (2p,)."""
-        both, pairs = self.select(rows), rows.shape[0] // 2
-        inner = both.slice(0, pairs).inner(both.slice(pairs, 2 * pairs))
-        return torch.cat((both.squared_norms().view(2, pairs), inner[None]))
-
     @abstractmethod
-    def slice(self, start: int, end: int) -> Self:
-        """The examples from `start` to before `end`, not copied."""
+    def combined(self, weights: Tensor) -> Self:
+        """w_1 g_1 + w_2 g_2, w_3 g_3 + w_4 g_4, …: p gradients of neighbours from `weights` (2p,), 2p ≤ b.
+
+        Precise enough for differences of nearly equal gradients: written out they lose nothing in single precision,
+        factors are multiplied in double precision.
+        """
 
     @abstractmethod
     def entries(self) -> int:
@@ -111,11 +99,14 @@ class Factored(Products):
         out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))
         return dot(into.flatten(1), out.flatten(1))
 
-    def pair_products(self, rows: Tensor) -> Tensor:
-        if self.inputs.shape[1] != 1:
-            return super().pair_products(rows)
-        found = pair_dots(self.outputs[:, 0], rows)
-        return found.mul_(pair_dots(self.inputs[:, 0], rows).add_(float(self.bias))) if self.weight else found
+    def combined(self, weights: Tensor) -> Self:
+        # Two examples at t positions are one at 2t.
+        pairs, inputs = weights.shape[0] // 2, self.inputs[: weights.shape[0]].double()
+        outputs = self.outputs[: weights.shape[0]].double() * weights.double()[:, None, None]
+        return type(self)(
+            inputs.reshape(pairs, -1, inputs.shape[2]), outputs.reshape(pairs, -1, outputs.shape[2]),
+            weight=self.weight, bias=self.bias,
+        )  # fmt: skip
 
     def add_weighted_sum(self, weights: Tensor, into: Sequence[Tensor]) -> None:
         """`weighted_sum` added to the parameters' tensors without a copy on the way."""
@@ -136,9 +127,6 @@ class Factored(Products):
 
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.inputs[rows].double(), self.outputs[rows].double(), weight=self.weight, bias=self.bias)
-
-    def slice(self, start: int, end: int) -> Self:
-        return type(self)(self.inputs[start:end], self.outputs[start:end], weight=self.weight, bias=self.bias)
 
     def entries(self) -> int:
         return self.inputs.shape[1] * (self.inputs.shape[2] + self.outputs.shape[2])
@@ -168,17 +156,17 @@ class Dense(Products):
         dots = [dot(mine, theirs) for mine, theirs in zip(self.gradients, other.gradients, strict=True)]
         return sum_of(dots)
 
-    def pair_products(self, rows: Tensor) -> Tensor:
-        return sum_of([pair_dots(gradient, rows) for gradient in self.gradients])
+    def combined(self, weights: Tensor) -> Self:
+        size, by_pair = weights.shape[0], weights.view(-1, 1, 2)
+        return type(self)(
+            [torch.bmm(by_pair, gradient[:size].reshape(size // 2, 2, -1))[:, 0] for gradient in self.gradients]
+        )
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         return tuple(weights @ gradient for gradient in self.gradients)
 
     def select(self, rows: Tensor) -> Self:
         return type(self)([gradient[rows].double() for gradient in self.gradients])
-
-    def slice(self, start: int, end: int) -> Self:
-        return type(self)([gradient[start:end] for gradient in self.gradients])
 
     def entries(self) -> int:
         return sum(gradient.shape[1] for gradient in self.gradients)
@@ -214,8 +202,10 @@ class Rows(Products):
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.indices[rows], self.outputs[rows].double(), size=self.size)
 
-    def slice(self, start: int, end: int) -> Self:
-        return type(self)(self.indices[start:end], self.outputs[start:end], size=self.size)
+    def combined(self, weights: Tensor) -> Self:
+        pairs, indices = weights.shape[0] // 2, self.indices[: weights.shape[0]]
+        outputs = self.outputs[: weights.shape[0]].double() * weights.double()[:, None, None]
+        return type(self)(indices.reshape(pairs, -1), outputs.reshape(pairs, -1, outputs.shape[2]), size=self.size)
 
     def entries(self) -> int:
         return self.outputs.shape[1] * self.outputs.shape[2]

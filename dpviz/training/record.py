@@ -93,6 +93,13 @@ class Chunk:
         for layer, positions, products in self.parts:
             layer.add_weighted_sum(products, weights, [sums[position] for position in positions])
 
+    def neighbours_apart(self, factors: Tensor) -> Tensor:
+        """‖f_1 g_1 − f_2 g_2‖, ‖f_3 g_3 − f_4 g_4‖, … of the first examples, for `factors` (2p,): float64 (p,)."""
+        weights = factors.clone()
+        weights[1::2].neg_()
+        squares = [part.products.combined(weights).squared_norms().double() for part in self.parts]
+        return sum_of(squares).sqrt_() if squares else weights.new_zeros(len(weights) // 2, dtype=torch.float64)
+
     def pairs(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
         """Products of g_i here with h_i of another chunk, or of this one: (3, p) in the order of `PairProducts`."""
         found = torch.zeros(3, rows.shape[0], dtype=torch.float64, device=self.norms.device)
@@ -105,8 +112,6 @@ class Chunk:
 
 
 def _pair_block(mine: Products, rows: Tensor, theirs: Products, other_rows: Tensor) -> Tensor:
-    if mine is theirs:
-        return mine.pair_products(torch.cat((rows, other_rows)))
     first, second = mine.select(rows), theirs.select(other_rows)
     return torch.stack((first.squared_norms(), second.squared_norms(), first.inner(second)))
 
@@ -124,9 +129,9 @@ class GradientRecord:
         self._parameters = tuple(parameters)
         self._chunks = tuple(chunks)
         empty = self._parameters[0].new_zeros(0)
-        self.norms = _joined([chunk.norms for chunk in chunks], empty)
-        self.losses = _joined([chunk.losses for chunk in chunks], empty)
-        self.outputs = _joined([chunk.outputs for chunk in chunks], empty)
+        self.norms = joined([chunk.norms for chunk in chunks], empty)
+        self.losses = joined([chunk.losses for chunk in chunks], empty)
+        self.outputs = joined([chunk.outputs for chunk in chunks], empty)
 
     def __len__(self) -> int:
         return self.norms.shape[0]
@@ -181,7 +186,7 @@ class GradientRecord:
         return pairs.distances(factors[i], factors[j])
 
 
-def _joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
+def joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
     return torch.cat(list(parts)) if len(parts) > 1 else parts[0] if parts else empty
 
 

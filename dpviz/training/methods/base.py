@@ -98,12 +98,8 @@ class Method(ABC):
 
     def clipped_sum(self, batch: Batch) -> Gradient:
         """Σ clipped g_i: one example changes it by at most C."""
-        wanted = min(self.pairs, batch.size // 2)
-        pairs = None
-        if wanted:
-            # The batch comes in random order: neighbours are disjoint random pairs, and the first ones share a chunk.
-            first = torch.arange(0, 2 * wanted, 2)
-            pairs = (first, first + 1)
+        # The batch comes in random order: neighbours are disjoint random pairs.
+        pairs = min(self.pairs, batch.size // 2) or None
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
         return Gradient(found.total, found.losses, found.norms, found.distances)
 
