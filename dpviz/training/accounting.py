@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from dpviz.accounting.accountant import Ledger
 from dpviz.accounting.filter import Filter
 from dpviz.accounting.mechanism import Run, SampledGaussian
-from dpviz.accounting.odometer import PAPER_ORDERS, Odometer
+from dpviz.accounting.odometer import PAPER_ORDERS, OdometerAccountant
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.training.bayesian_account import BayesianAccount
+from dpviz.training.course import Course
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 
@@ -48,7 +48,12 @@ def budget_filter(settings: RunSettings) -> Filter:
         raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
     if adaptive(settings):
         return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, orders=PAPER_ORDERS, union=True)
-    return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, conversion="improved")
+    return Filter(
+        target_epsilon=settings.filter_epsilon,
+        delta=settings.delta,
+        orders=renyi_accountant(settings).order_values,
+        conversion="improved",
+    )
 
 
 def renyi_accountant(settings: RunSettings) -> Renyi:
@@ -58,7 +63,7 @@ def renyi_accountant(settings: RunSettings) -> Renyi:
 
 
 class LiveAccounts:
-    """What a run has spent, by every accountant; about half a millisecond a step.
+    """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
 
     Attributes:
         budget: The filter, None without a budget.
@@ -68,8 +73,11 @@ class LiveAccounts:
 
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
         self.delta = settings.delta
-        self._ledgers = {"moments": Ledger(Moments()), "renyi": Ledger(renyi_accountant(settings))}
-        self._odometer = Odometer(delta=settings.delta)
+        self._courses = {
+            "moments": Course(Moments(), settings.delta),
+            "renyi": Course(renyi_accountant(settings), settings.delta),
+            "odometer": Course(OdometerAccountant(), settings.delta),
+        }
         self.budget = None if settings.filter_epsilon is None else budget_filter(settings)
         self.bayesian = None
         if settings.bayesian:
@@ -81,6 +89,11 @@ class LiveAccounts:
             )
         self.charges = 0
         self.examples = examples
+        self._runs: list[Run] = []
+        self._noted: list[SampledGaussian] = []  # charged, not yet added up
+        self._steps: list[int] = []  # which of them are training steps
+        self._now = dict.fromkeys(self._courses, 0.0)
+        self._read: dict[str, list[float]] = {name: [] for name in self._courses}
 
     def allows(self, mechanism: SampledGaussian, count: int = 1) -> bool:
         """Whether the budget has room; always without one."""
@@ -100,6 +113,7 @@ class LiveAccounts:
         self._charge(mechanism)
         if self.bayesian is not None:
             self.bayesian.charge(mechanism, () if distances is None else distances)
+        self._steps.append(len(self._noted) - 1)
 
     def count(self, mechanism: SampledGaussian) -> None:
         """A private count that was taken."""
@@ -108,23 +122,42 @@ class LiveAccounts:
             self.bayesian.charge_certain(mechanism)
 
     def _charge(self, mechanism: SampledGaussian) -> None:
-        for ledger in self._ledgers.values():
-            ledger.spend(mechanism)
-        self._odometer.spend(mechanism)
+        self._noted.append(mechanism)
+        if self._runs and self._runs[-1][0] == mechanism:
+            self._runs[-1] = (mechanism, self._runs[-1][1] + 1)
+        else:
+            self._runs.append((mechanism, 1))
         self.charges += 1
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """Everything charged, in order, equal neighbours merged."""
-        return self._ledgers["renyi"].runs
+        return tuple(self._runs)
 
     def epsilons(self) -> dict[str, float]:
         """ε of everything charged so far, by each accountant."""
-        found = {name: float(ledger.bound(self.delta).epsilon) for name, ledger in self._ledgers.items()}
-        found["odometer"] = self._odometer.epsilon()
+        self._add_up()
+        found = dict(self._now)
         if self.bayesian is not None:
             found["bayesian"] = self.bayesian.epsilon()
         return found
+
+    def readings(self) -> dict[str, list[float]]:
+        """ε after each training step since the last time this was asked, by each accountant."""
+        self._add_up()
+        found, self._read = self._read, {name: [] for name in self._courses}
+        if self.bayesian is not None:
+            found["bayesian"] = self.bayesian.readings()
+        return found
+
+    def _add_up(self) -> None:
+        if not self._noted:
+            return
+        for name, course in self._courses.items():
+            epsilons = course.read(self._noted).tolist()
+            self._now[name] = epsilons[-1]
+            self._read[name].extend(epsilons[at] for at in self._steps)
+        self._noted, self._steps = [], []
 
 
 def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
@@ -172,5 +205,7 @@ def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, flo
             distances = event["distances"]
             for at, mechanism in enumerate(decoded(event["mechanisms"])):
                 accounts.step(mechanism, distances[at] if distances is not None else None)
-                found.append((event["first"] + at, accounts.epsilons()))
+            readings = accounts.readings()
+            for at, values in enumerate(zip(*readings.values(), strict=True)):
+                found.append((event["first"] + at, dict(zip(readings, values, strict=True))))
     return found

@@ -11,6 +11,7 @@ that distribution, not any example whatever. The distances themselves are not pr
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -26,6 +27,10 @@ Array = npt.NDArray[np.float64]
 ORDERS = np.arange(1, 33)
 _SLOPES = np.arange(2, 34) * np.arange(1, 33) / 2.0
 _LARGEST_EXPONENT = 600.0
+
+# A release, with the distances of pairs of a step; None where its sensitivity is known for certain.
+Charge = tuple[SampledGaussian, Array | None]
+_TOGETHER = 64
 
 
 @functools.lru_cache(maxsize=16)
@@ -56,17 +61,18 @@ def psi(scaled: Array, rate: float) -> Array:
 
 
 def estimated_cost(distances: Array, *, noise_std: float, rate: float, total_steps: int, failure: float) -> Array:
-    """ĉ(λ, T) of m ≥ 2 distances for λ = 1 … 32, as `dpviz.bayesian_cost`, in a fraction of a millisecond."""
-    m = distances.size
-    costs = total_steps * psi((distances / noise_std) ** 2, rate)
+    """ĉ(λ, T) of m ≥ 2 distances for λ = 1 … 32, as `dpviz.bayesian_cost`: (…, m) gives (…, 32)."""
+    m = distances.shape[-1]
+    costs = total_steps * psi((distances.ravel() / noise_std) ** 2, rate).reshape(*distances.shape, ORDERS.size)
     tau = max(-float(stdtrit(m - 1, failure)), 0.0) / math.sqrt(m - 1)
-    top = costs.max(axis=0)
+    top = costs.max(axis=-2, keepdims=True)
     # x near 1 loses its digits in exp, large x overflows there: as x − 1, and as x/x_max.
     small = top <= 1.0
     x = np.where(small, np.expm1(np.minimum(costs, 1.0)), np.exp(costs - top))
-    mean = x.mean(axis=0)
-    upper = mean + tau * np.sqrt(((x - mean) ** 2).mean(axis=0))
-    return np.asarray(np.where(small, np.log1p(upper), top + np.log(np.maximum(upper, 1e-300))) / total_steps)
+    mean = x.mean(axis=-2, keepdims=True)
+    upper = mean + tau * np.sqrt(((x - mean) ** 2).mean(axis=-2, keepdims=True))
+    found = np.where(small, np.log1p(upper), top + np.log(np.maximum(upper, 1e-300))) / total_steps
+    return np.asarray(found[..., 0, :])
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -89,9 +95,10 @@ class BayesianAccount:
         self.delta_mu, self.failure, self.max_grad_norm = delta_mu, failure, max_grad_norm
         _validate.delta_beyond_failure(delta_mu, failure, total_steps)
         self.taken = 0
+        self._charges: list[Charge] = []
+        self._known = 0  # so many charges are in the costs
         self._costs = np.zeros(ORDERS.size)
-        self._certain: list[SampledGaussian] = []
-        self._steps: list[tuple[SampledGaussian, Array]] = []
+        self._unread: list[float] = []
 
     def charge(self, mechanism: SampledGaussian, distances: npt.ArrayLike) -> None:
         """One step, with the distances of pairs of its clipped gradients; fewer than 2 charge the worst case, 2C.
@@ -104,42 +111,78 @@ class BayesianAccount:
                 f"Expected at most {self.total_steps} steps, the plan that the Bayesian costs were computed for. "
                 "Stop, or re-plan."
             )
-        found = np.asarray(distances, dtype=np.float64)
-        self._steps.append((mechanism, found))
+        self._charges.append((mechanism, np.asarray(distances, dtype=np.float64)))
         self.taken += 1
-        self._costs = self._costs + self._cost(mechanism, found)
 
     def charge_certain(self, mechanism: SampledGaussian) -> None:
         """A release beside the steps, one example changing it by at most its sensitivity (a private count)."""
-        self._certain.append(mechanism)
-        self._costs = self._costs + certain_cost(mechanism, 1.0)
+        self._charges.append((mechanism, None))
 
     def replan(self, total_steps: int) -> None:
         """All costs anew for another T, not less than the steps taken."""
         if total_steps < self.taken:
             raise ValueError(f"Expected total_steps={total_steps} >= {self.taken}, the steps already taken.")
         _validate.delta_beyond_failure(self.delta_mu, self.failure, total_steps)
+        self._add_up()
         self.total_steps = total_steps
-        costs = [self._cost(*step) for step in self._steps] + [certain_cost(one, 1.0) for one in self._certain]
-        self._costs = np.sum(costs, axis=0) if costs else np.zeros(ORDERS.size)
+        self._costs = self._costs_of(self._charges).sum(axis=0)
 
     def epsilon(self) -> float:
         """ε_μ of everything charged so far at δ_μ; 0 before anything was."""
-        if not self.taken and not self._certain:
-            return 0.0
-        slack = -math.log(self.delta_mu - self.failure * self.total_steps)
-        return max(0.0, float(((self._costs + slack) / ORDERS).min()))
+        self._add_up()
+        return float(self._epsilons(self._costs)) if self._charges else 0.0
 
-    def _cost(self, mechanism: SampledGaussian, distances: Array) -> Array:
+    def readings(self) -> list[float]:
+        """ε_μ after each step since the last time this was asked, with the plan of then."""
+        self._add_up()
+        found, self._unread = self._unread, []
+        return found
+
+    def _add_up(self) -> None:
+        """Costs are worked out for many steps together, when somebody looks."""
+        new = self._charges[self._known :]
+        if not new:
+            return
+        course = np.cumsum(np.concatenate((self._costs[None], self._costs_of(new))), axis=0)[1:]
+        epsilons = self._epsilons(course).tolist()
+        self._unread.extend(value for value, (_, distances) in zip(epsilons, new, strict=True) if distances is not None)
+        self._costs, self._known = course[-1], len(self._charges)
+
+    def _epsilons(self, costs: Array) -> Array:
+        """(…, 32) gives (…)."""
+        slack = -math.log(self.delta_mu - self.failure * self.total_steps)
+        return np.asarray(np.maximum(((costs + slack) / ORDERS).min(axis=-1), 0.0))
+
+    def _costs_of(self, charges: list[Charge]) -> Array:
+        """Costs of charges one by one, (n, 32); equal mechanisms with as many distances go together."""
+        found = [np.zeros((0, ORDERS.size))]
+        for (mechanism, _), same in itertools.groupby(charges, _alike):
+            distances = [given for _, given in same]
+            known = [given for given in distances if given is not None]
+            if not known:
+                found.append(np.tile(certain_cost(mechanism, 1.0), (len(distances), 1)))
+            parts = (known[start : start + _TOGETHER] for start in range(0, len(known), _TOGETHER))
+            found.extend(self._estimated(mechanism, np.stack(part)) for part in parts)
+        return np.concatenate(found)
+
+    def _estimated(self, mechanism: SampledGaussian, distances: Array) -> Array:
+        """Costs of steps of one mechanism with distances (n, m): (n, 32)."""
         # Two clipped gradients are at most 2C apart: no estimate, whose margin may be wide, needs to exceed that.
-        worst = certain_cost(mechanism, 2.0)
-        if distances.size < 2 or not np.isfinite(distances).all():
+        worst = np.tile(certain_cost(mechanism, 2.0), (len(distances), 1))
+        usable = np.isfinite(distances).all(axis=1)
+        if distances.shape[1] < 2 or not usable.any():
             return worst
         estimate = estimated_cost(
-            distances,
+            distances[usable],
             noise_std=mechanism.noise_multiplier * self.max_grad_norm,
             rate=mechanism.sample_rate,
             total_steps=self.total_steps,
             failure=self.failure,
         )
-        return np.asarray(np.minimum(estimate, worst))
+        worst[usable] = np.minimum(estimate, worst[usable])
+        return worst
+
+
+def _alike(charge: Charge) -> tuple[SampledGaussian, int | None]:
+    mechanism, distances = charge
+    return mechanism, None if distances is None else distances.size

@@ -61,10 +61,8 @@ class Stretch:
             distances = None if info.distances is None else info.distances.tolist()
             if self._accounts is not None and self._accounts.bayesian is not None:
                 distances = distances or []
-            epsilon = {}
             if self._accounts is not None and info.mechanism is not None:
                 self._accounts.step(info.mechanism, distances)
-                epsilon = self._accounts.epsilons()
             known = info.batch_size if info.norms is not None else 0
             self._rows.append(
                 {
@@ -76,7 +74,6 @@ class Stretch:
                     "non_finite": int(non_finite),
                     "learning_rate": info.step_size,
                     "seconds": seconds / len(self._waiting),
-                    "epsilon": epsilon,
                     "distances": distances,
                 }
             )
@@ -117,7 +114,7 @@ class Stretch:
             "count": len(rows),
             "mechanisms": encoded(info.mechanism for info in infos if info.mechanism is not None),
             **{name: [row[name] for row in rows] for name in names},
-            "epsilon": {name: [row["epsilon"][name] for row in rows] for name in rows[0]["epsilon"]},
+            "epsilon": {} if self._accounts is None else self._accounts.readings(),
             "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
             "norms": self._norms,
             "noise": noise,

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,3 +84,43 @@ def test_recompute_notices_a_changed_record():
     events[1]["mechanisms"] = [[2.0, 0.1, 2], [1.9, 0.1, 1]]
     assert recompute(events)[1] == first[1]
     assert recompute(events)[2][1]["renyi"] > first[2][1]["renyi"]
+
+
+@pytest.mark.parametrize("together", [1, 4, 30])
+def test_readings_are_the_epsilons_after_each_step_however_often_one_looks(together):
+    settings = RunSettings(bayesian=True, steps=40, delta_mu=1e-8, estimator_failure=1e-12)
+    one, many = (LiveAccounts(settings, examples=10_000) for _ in range(2))
+    draw, wanted, found = np.random.default_rng(0), [], []
+    for step in range(30):
+        mechanism = SampledGaussian(2.0 if step < 12 else 1.5, 0.1)
+        distances = draw.uniform(0.0, 0.2, 0 if step % 7 == 3 else 20)
+        for accounts in (one, many):
+            accounts.step(mechanism, distances)
+            if step in (5, 6):
+                accounts.count(SampledGaussian(50.0, 1.0))
+            if step == 20:
+                accounts.bayesian.replan(60)
+        after = one.epsilons()
+        if step not in (5, 6, 20):  # there the count, or the new plan, is in it too
+            wanted.append((step, after))
+        if (step + 1) % together == 0 or step == 29:
+            found.extend(dict(zip(read, values, strict=True)) for read in [many.readings()]
+                         for values in zip(*read.values(), strict=True))  # fmt: skip
+    assert len(found) == 30
+    for step, after in wanted:
+        assert found[step] == pytest.approx(after, rel=1e-12)
+    assert many.epsilons() == pytest.approx(one.epsilons(), rel=1e-12)
+    assert all(values == [] for values in many.readings().values())
+    assert one.runs == many.runs
+    assert many.charges == 32
+
+
+def test_a_step_past_the_plan_is_refused_by_the_bayesian_account_and_charged_to_the_others():
+    accounts = LiveAccounts(RunSettings(bayesian=True, steps=1), examples=10_000)
+    accounts.step(STEP, [])
+    before = accounts.epsilons()
+    with pytest.raises(ValueError, match="at most 1 steps"):
+        accounts.step(STEP, [])
+    after = accounts.epsilons()
+    assert after["renyi"] > before["renyi"]
+    assert {len(values) for values in accounts.readings().values()} == {1}

@@ -1,0 +1,60 @@
+"""What an accountant reads after each of many charges, all of them at once.
+
+A live run charges at every step and shows what it spent a few times a second. Adding up is cheap; turning the sum into
+ε is not, and costs hardly more for all the steps since the last look than for one.
+
+>>> from dpviz.accounting.renyi import Renyi
+>>> Course(Renyi(), 1e-5).read([SampledGaussian(2.0, 0.1)] * 3).round(3).tolist()
+[0.526, 0.593, 0.649]
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.accountant import AdditiveAccountant
+from dpviz.accounting.mechanism import SampledGaussian
+
+Array = npt.NDArray[np.float64]
+
+
+class Course:
+    """One accountant along a run; the same arithmetic as `Ledger`, to the last digit.
+
+    Args:
+        accountant: Whose divergences are added up.
+        delta: δ of the readings.
+    """
+
+    def __init__(self, accountant: AdditiveAccountant, delta: float) -> None:
+        self._accountant, self._delta = accountant, delta
+        # Equal steps that follow one another are multiplied, not added: what came before them, and how many they are.
+        self._before = np.zeros(accountant.orders.size)
+        self._total = self._before
+        self._last: SampledGaussian | None = None
+        self._count = 0
+
+    def read(self, charges: Sequence[SampledGaussian]) -> Array:
+        """ε after each further charge, (n,)."""
+        if not charges:
+            return np.zeros(0)
+        totals = np.concatenate(
+            [self._after(mechanism, len(list(same))) for mechanism, same in itertools.groupby(charges)]
+        )
+        return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
+
+    def _after(self, mechanism: SampledGaussian, count: int) -> Array:
+        """Divergences after each of `count` charges of `mechanism`, (count, orders)."""
+        if mechanism != self._last:
+            self._before, self._last, self._count = self._total, mechanism, 0
+        step = self._accountant.step_divergence(mechanism.noise_multiplier, mechanism.sample_rate)
+        counts = np.arange(self._count + 1.0, self._count + count + 1.0)
+        with np.errstate(over="ignore"):
+            found: Array = self._before + counts[:, None] * step
+        self._count += count
+        self._total = found[-1]
+        return found
