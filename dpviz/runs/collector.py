@@ -14,9 +14,10 @@ from dpviz.runs import jsontext
 from dpviz.runs.records import ACTIVE, Batch, Row
 from dpviz.runs.store import Store, StoreError
 
-# Seconds between tries while the store cannot be written, and after how long the runs are stopped.
+# Seconds between tries while the store cannot be written, and after how long the runs are held.
 RETRY = 1.0
-PATIENCE = 10.0
+PATIENCE = 3.0
+HELD = "What runs waits until it can be recorded, then it goes on."
 
 
 def read_batch(text: str) -> Batch:
@@ -43,7 +44,7 @@ class Collector:
         store: Where events go.
         on_batch: Told of each batch once it is stored.
         on_end: Told the id of each run whose future is dealt with.
-        on_trouble: Told once if the store could not be written for `PATIENCE` seconds.
+        on_trouble: Told why if the store could not be written for `PATIENCE` seconds, and "" once it can be again.
 
     Attributes:
         trouble: Why the store cannot be written now; "" if it can.
@@ -61,6 +62,7 @@ class Collector:
         self._store = store
         self._on_batch, self._on_end, self._on_trouble = on_batch, on_end, on_trouble
         self._incoming: queue.SimpleQueue[str | Ended | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dpviz-collector", daemon=True)
         self._thread.start()
 
@@ -70,6 +72,7 @@ class Collector:
 
     def close(self, limit: float = 5.0) -> None:
         """Write what has come, then end."""
+        self._closing.set()
         self._incoming.put(None)
         self._thread.join(limit)
 
@@ -81,28 +84,35 @@ class Collector:
                 items.append(self._incoming.get())
             over = None in items
             batches = [read_batch(item) for item in items if isinstance(item, str)]
-            self._write(batches, give_up=over)
+            if batches:
+                self._record(batches)
             for batch in batches:
                 self._on_batch(batch)
             for item in items:
                 if isinstance(item, Ended):
                     self._finish(item)
 
-    def _write(self, batches: list[Batch], *, give_up: bool = False) -> None:
+    def _record(self, batches: list[Batch]) -> None:
+        self._insist(lambda: self._store.record(batches))
+
+    def _insist(self, write: Callable[[], object]) -> None:
+        """Write until it succeeds; once we are to end, only as long as it takes to see that it does not."""
         since, told = time.monotonic(), False
-        while batches:
+        while True:
             try:
-                self._store.record(batches)
+                write()
                 break
             except StoreError as error:
-                self.trouble = str(error)
-                if give_up:
+                self.trouble = f"{error} {HELD}" if told else str(error)
+                if self._closing.is_set():
                     return
                 if not told and time.monotonic() - since > PATIENCE:
                     told = True
-                    self._on_trouble(self.trouble)
-                time.sleep(RETRY)
+                    self._on_trouble(str(error))
+                self._closing.wait(RETRY)
         self.trouble = ""
+        if told:
+            self._on_trouble("")
 
     def _finish(self, ended: Ended) -> None:
         """Fill gaps from the history that came with the result, and let go of the result."""
@@ -112,9 +122,10 @@ class Collector:
                 execution, _, history = ended.future.result(timeout=30)
                 batch = read_batch(zlib.decompress(history).decode())
                 if self._store.event_count(ended.run, execution) < len(batch.rows):
-                    self._write([batch])
+                    self._record([batch])
             elif status == "error":
-                self._store.change_state(ended.run, "failed", self._why(ended.future), only=ACTIVE)
+                why = self._why(ended.future)
+                self._insist(lambda: self._store.change_state(ended.run, "failed", why, only=ACTIVE))
         except StoreError as error:
             self.trouble = str(error)
         except Exception as error:  # the host went while the result was on its way: the keeper says what that means

@@ -175,6 +175,7 @@ class Engine:
         if record.over or (record.wish in ("stop", "kill") and wish in ("go", "pause")):
             return record  # what has ended, or is about to, does not start again
         record = self.store.wish(run, wish, single_steps=single_steps, granted=granted)
+        self.live.told(record)
         if self._keeper is not None:
             self._keeper.wake()
         return record
@@ -187,9 +188,11 @@ class Engine:
             settle(self.store)
 
     def run(self, run: str) -> RunRecord:
-        """The run as it truly is now."""
+        """The run as it truly is now; what `look` finds next is no older."""
         self._settle()
-        return self.store.run(run)
+        record = self.store.run(run)
+        self.live.told(record)
+        return record
 
     def knows(self, run: str) -> bool:
         """Whether there is a run of this id."""
@@ -205,7 +208,7 @@ class Engine:
         return self.store.runs(deleted=deleted, states=states)
 
     def look(self, run: str) -> RunView:
-        """Record, arrays and texts of a run as they are now, at most 0.2 s old; shared by all who look."""
+        """Record, arrays and texts of a run at most 0.2 s old; shared by all who look."""
         self._settle()
         return self.live.look(run)
 

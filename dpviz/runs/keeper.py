@@ -55,8 +55,9 @@ class Keeper:
         self._beaten = 0.0
         self._closing = threading.Event()
         self._wake = threading.Event()
-        self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._stop_all)
-        self._trouble = ""
+        self._stuck = False  # whether the store cannot be written, for so long that runs are held
+        self._held: set[str] = set()
+        self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._written)
         self._no_cluster = ""  # why the last try to start or find a cluster failed
         self._thread = threading.Thread(target=self._run, name="dpviz-keeper", daemon=True)
         self._thread.start()
@@ -98,8 +99,8 @@ class Keeper:
         self._over.add(run)
         self.wake()
 
-    def _stop_all(self, trouble: str) -> None:
-        self._trouble = trouble
+    def _written(self, trouble: str) -> None:
+        self._stuck = bool(trouble)
         self.wake()
 
     # The keeper's thread
@@ -122,20 +123,20 @@ class Keeper:
 
     def _tick(self) -> float:
         """One look at everything; returns the seconds until the next."""
-        if self._trouble:
-            self._hush()
+        if self._client is not None and not self._connected():
+            self._lose()
+        self._hold_or_release()
+        mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
+        under_way = [record for record in mine if record.active and record.id in self._futures]
+        for record in under_way:  # first of all: somebody waits for it
+            self._pass_on(record)
         if time.monotonic() - self._beaten > BEAT:
             self._store.beat(self.owner, this_process())
             settle(self._store)
             self._beaten = time.monotonic()
         self._forget()
-        if self._client is not None and not self._connected():
-            self._lose()
-        mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
-        for record in mine:
-            if record.active and record.id in self._futures:
-                self._pass_on(record)
-                self._check_worker(record)
+        for record in under_way:
+            self._check_worker(record)
         if self._warm or any(record.state == "queued" for record in mine):
             self._warm = False
             self._open(mine)
@@ -251,9 +252,20 @@ class Keeper:
             self._sent.pop(run, None)
             self._at.pop(run, None)
 
-    def _hush(self) -> None:
-        """The store cannot be written: stop the runs, so that no more is done than can be recorded."""
-        self._trouble = ""
+    def _hold_or_release(self) -> None:
+        """While the store cannot be written runs pause, so that no more is done than can be recorded."""
+        if self._stuck:
+            for run in self._futures.keys() - self._held:
+                wish, granted = self._sent[run]
+                if wish == "go":
+                    self._variable(run).set(["pause", granted])
+                self._held.add(run)
+        elif self._held:
+            for run in self._held & self._futures.keys():
+                self._variable(run).set(list(self._sent[run]))
+            self._held.clear()
+
+    def _stop_all(self) -> None:
         for run in list(self._futures):
             self._variable(run).set(["stop", 0])
 
@@ -268,8 +280,8 @@ class Keeper:
     def _leave(self) -> None:
         client, host = self._client, self._host
         self._client = self._host = self._cluster = None
-        for state in (self._futures, self._sent, self._at):
-            state.clear()
+        for known in (self._futures, self._sent, self._at, self._held):
+            known.clear()
         if client is not None:
             with contextlib.suppress(Exception):
                 client.close(timeout=2)
@@ -279,7 +291,7 @@ class Keeper:
     def _let_end(self, grace: float) -> None:
         """Ask all that runs to stop and wait for it; what has not stopped by then is lost."""
         with contextlib.suppress(Exception):
-            self._hush()
+            self._stop_all()
         end = time.monotonic() + grace
         with contextlib.suppress(StoreError):
             while self._mine() and time.monotonic() < end and self._client is not None and self._connected():

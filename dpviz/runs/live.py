@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Hashable
 
+from dpviz.runs.records import RunRecord
 from dpviz.runs.store import Store
 from dpviz.runs.tables import RunView, Tables
 
@@ -38,9 +40,20 @@ class _Reader:
                 self._read_at = time.monotonic()
             return self._view
 
+    def told(self, record: RunRecord) -> None:
+        with self._lock:
+            if self._view is not None and _known(record) != _known(self._view.record):
+                self._read_at = float("-inf")
+
+
+def _known(record: RunRecord) -> tuple[Hashable, ...]:
+    return record.attempt, record.state, record.wish, record.reason
+
 
 class Live:
-    """Shared views of runs, each read from the store at most every `max_age` seconds however many look.
+    """Shared views of runs; their events are read at most every `max_age` seconds however many look.
+
+    What somebody just clicked must not show late: who knows of a change tells (`told`), and the next look reads anew.
 
     Safe to use from many threads. The views' arrays do not change once handed out.
     """
@@ -61,3 +74,10 @@ class Live:
             while len(self._readers) > MOST_READERS:
                 self._readers.popitem(last=False)
         return reader.look(self.max_age)
+
+    def told(self, record: RunRecord) -> None:
+        """The run's record as it is now."""
+        with self._lock:
+            reader = self._readers.get(record.id)
+        if reader is not None:
+            reader.told(record)

@@ -18,9 +18,10 @@ from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, Row
 
 TRAINING = "dpviz.runs.work:train"
 
-# Seconds: how long an event may wait for company, and how often the scheduler is asked what the user wants.
+# Seconds: how long an event may wait for company, and how often at most the scheduler is asked what the user wants.
+# Training asks us every 0.25 s: as long a pause here would leave out every other question.
 FLUSH_INTERVAL = 0.1
-POLL_INTERVAL = 0.25
+POLL_INTERVAL = 0.2
 PAUSED_POLL_INTERVAL = 0.1
 
 Event = dict[str, Any]
@@ -94,11 +95,17 @@ class Control:
     Args:
         ask: Returns the wish and the number of single steps granted so far, all together.
         emit: Told when the run is held and when it goes on.
+        flush: Sends at once what was emitted: whoever asked for it is looking at the screen.
     """
 
-    def __init__(self, ask: Callable[[], tuple[str, int]], emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        ask: Callable[[], tuple[str, int]],
+        emit: Callable[[Event], None],
+        flush: Callable[[], None] = lambda: None,
+    ) -> None:
         self._ask = ask
-        self._emit = emit
+        self._emit, self._flush = emit, flush
         self._wish, self._granted = ask()
         # What was granted to an earlier attempt is used up.
         self._used = self._granted
@@ -116,6 +123,7 @@ class Control:
         if paused != self._paused:
             self._paused = paused
             self._emit({"kind": CONTROL_KIND, "state": "paused" if paused else "running"})
+            self._flush()
 
     def poll(self) -> str:
         """What to do next; a paused caller is held for a moment, so that its waiting loop does not spin."""
@@ -147,7 +155,9 @@ def call(target: str, settings: Event, options: Event, sender: Sender, control: 
         _resolve(target)(settings, sender.emit, control, **options)
     except Exception as error:
         if not sender.ended:
-            text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            # Our own errors, and those about values, are written for people: the name of their type says nothing more.
+            worded = isinstance(error, ValueError) or type(error).__module__.startswith("dpviz.")
+            text = str(error) if worded else f"{type(error).__name__}: {error}"
             sender.emit({"kind": "failed", "text": text, "traceback": traceback.format_exc()})
     if not sender.ended:
         sender.emit({"kind": "done", "reason": "end", "text": ""})
@@ -185,7 +195,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
 
     sender = Sender(send)
     try:
-        call(target, settings, options, sender, Control(ask, sender.emit))
+        call(target, settings, options, sender, Control(ask, sender.emit, sender.flush))
     finally:
         sender.close()
     return execution, described, zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)

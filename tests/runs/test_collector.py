@@ -103,11 +103,46 @@ def test_nothing_is_thrown_away_while_the_disk_is_full(
     for i in range(5):
         writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
     until(lambda: heard.troubles == ["the disk is full"])
-    assert writing.trouble == "the disk is full"
+    until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
     assert store.run(run).steps == 0
     time.sleep(0.1)
     monkeypatch.setattr(SqliteStore, "record", works)
     until(lambda: store.run(run).steps == 50)
-    until(lambda: writing.trouble == "")
+    until(lambda: heard.troubles == ["the disk is full", ""])
+    assert writing.trouble == ""
     assert [event.seq for event in store.events(run)] == list(range(50))
-    assert heard.troubles == ["the disk is full"]
+
+
+def test_a_failure_is_written_once_there_is_room(
+    store: SqliteStore, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "RETRY", 0.02)
+    run, works, tries = started(store), SqliteStore.change_state, []
+
+    def full(self: SqliteStore, *values: Any, **named: Any) -> bool:
+        tries.append(values)
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(SqliteStore, "change_state", full)
+    writing.put(Ended(run, Future("error", error=OSError("no"))))
+    until(lambda: len(tries) > 2)
+    assert heard.ends == []
+    monkeypatch.setattr(SqliteStore, "change_state", works)
+    until(lambda: heard.ends == [run])
+    assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
+
+
+def test_it_ends_also_while_nothing_can_be_written(
+    store: SqliteStore, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = started(store)
+
+    def full(self: SqliteStore, batches: Any) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(SqliteStore, "record", full)
+    made = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append)
+    made.put(text(batch(run, *steps(3))))
+    until(lambda: made.trouble)
+    made.close()
+    assert not made._thread.is_alive()

@@ -11,7 +11,10 @@ from typing import Any
 import psutil
 import pytest
 
+from dpviz.runs import collector
 from dpviz.runs.engine import Engine
+from dpviz.runs.sqlite_file import SqliteFile
+from dpviz.runs.store import StoreError
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 pytestmark = pytest.mark.xdist_group("runs")
@@ -161,3 +164,36 @@ def test_a_host_that_cannot_start(make_engine: Callable[..., Engine], monkeypatc
     record = (engine := make_engine()).wait(engine.submit({}, target=PLAIN), 60.0)
     assert record.state == "failed"
     assert "workers.log" in record.reason
+
+
+def test_a_full_disk_holds_the_run_until_there_is_room(
+    make_engine: Callable[..., Engine], until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It pauses instead of doing more than can be recorded, goes on by itself, and no event is missing."""
+    monkeypatch.setattr(collector, "RETRY", 0.05)
+    monkeypatch.setattr(collector, "PATIENCE", 0.1)
+    engine = make_engine()
+    run = running(engine, until)
+    works = SqliteFile.connection
+
+    def full(self: SqliteFile, *, write: bool = False) -> Any:
+        if write:
+            raise StoreError("the disk is full")
+        return works(self)
+
+    monkeypatch.setattr(SqliteFile, "connection", full)
+    until(lambda: engine.problem == f"the disk is full {collector.HELD}")
+    assert engine._keeper is not None
+    until(lambda: run in engine._keeper._held)
+    with pytest.raises(StoreError, match="disk is full"):
+        engine.stop(run)
+    recorded = engine.run(run).steps
+    monkeypatch.setattr(SqliteFile, "connection", works)
+    until(lambda: engine.run(run).steps > recorded + 20)
+    until(lambda: engine.problem == "")
+    assert engine.run(run).state == "running"
+    events = engine.store.events(run)
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert [event.data["state"] for event in events if event.kind == "control"] == ["paused", "running"]
+    engine.stop(run)
+    assert engine.wait(run, 60.0).state == "stopped"

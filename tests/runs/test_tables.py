@@ -171,6 +171,21 @@ class TestLive:
         assert view.steps["step"].size == 250
         assert view.final["kind"] == "done"
 
+    def test_a_wish_is_seen_at_once(self, store: SqliteStore) -> None:
+        """Whoever clicked looks again within the time that events may be old."""
+        run, live = started(store), Live(store, max_age=60.0)
+        store.record([batch(run, *steps(3))])
+        assert live.look(run).record.wish == "go"
+        live.told(store.wish(run, "pause"))
+        assert live.look(run).record.wish == "pause"
+        store.record([batch(run, {"kind": "control", "step": 3, "state": "paused"}, first=3)])
+        live.told(store.run(run))
+        assert live.look(run).record.state == "paused"
+        before = store.file.queries
+        live.told(store.run(run))
+        live.look(run)
+        assert store.file.queries == before + 1  # nothing new was told: what was read still holds
+
     def test_forgets_the_oldest(self, store: SqliteStore) -> None:
         live = Live(store)
         runs = [started(store) for _ in range(MOST_READERS + 3)]

@@ -66,6 +66,16 @@ class TestSender:
         assert [row.step for row in sender.rows] == [7, 7]
         assert sender.rows[1].time >= sender.rows[0].time >= 0.0
 
+    def test_what_the_run_does_about_a_wish_is_sent_at_once(self, said: list[dict[str, Any]]) -> None:
+        """Not with the next events: a paused run has none."""
+        sent: list[list[Row]] = []
+        sender = Sender(sent.append)
+        sender._over = True  # its own thread sends nothing more
+        control = Control(Wishes("pause"), sender.emit, sender.flush)
+        assert control.poll() == "pause"
+        assert [row.kind for batch in sent for row in batch] == ["control"]
+        sender.close()
+
     def test_a_copy_is_taken(self) -> None:
         sender = Sender(lambda rows: None)
         event = {"kind": "step", "step": 1, "loss": [1.0]}
@@ -150,6 +160,24 @@ class TestCall:
         events = self.run("fake_training:failing_in_words")
         assert [event["kind"] for event in events] == ["failed"]
         assert events[0]["text"] == "in its own words"
+
+    def test_our_own_errors_speak_without_the_name_of_their_type(self) -> None:
+        """Found by the package that they are of: workers import no more than they need to say so."""
+
+        class Unavailable(RuntimeError):
+            pass
+
+        Unavailable.__module__ = "dpviz.training.sources"
+        sender = Sender(lambda rows: None)
+
+        def missing(*_: Any, **__: Any) -> None:
+            raise Unavailable("The digits are not here.")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(work, "_resolve", lambda target: missing)
+            call("m:f", {}, {}, sender, Control(Wishes(), sender.emit))
+        sender.close()
+        assert jsontext.read(sender.rows[-1].text)["text"] == "The digits are not here."
 
     def test_unknown_options_fail_the_run(self) -> None:
         assert "unexpected keyword" in self.run("fake_training:refusing", speed=2)[-1]["text"]
