@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,15 +186,28 @@ def test_a_full_disk_holds_the_run_until_there_is_room(
     until(lambda: engine.problem == f"the disk is full {collector.HELD}")
     assert engine._keeper is not None
     until(lambda: run in engine._keeper._held)
+    gathered = engine._keeper.collector._incoming.qsize
+
+    def nothing_more() -> bool:
+        """The run sends ten batches a second; held, it sends none."""
+        before = gathered()
+        time.sleep(0.6)
+        return before > 0 and gathered() == before
+
+    until(nothing_more)
     with pytest.raises(StoreError, match="disk is full"):
         engine.stop(run)
-    recorded = engine.run(run).steps
     monkeypatch.setattr(SqliteFile, "connection", works)
-    until(lambda: engine.run(run).steps > recorded + 20)
+
+    def told() -> list[str]:
+        return [event.data["state"] for event in engine.store.events(run, kinds=("control",))]
+
+    until(lambda: told() == ["paused", "running"])
     until(lambda: engine.problem == "")
-    assert engine.run(run).state == "running"
+    recorded = engine.run(run)
+    assert recorded.state == "running"
+    until(lambda: engine.run(run).steps > recorded.steps)
     events = engine.store.events(run)
     assert [event.seq for event in events] == list(range(len(events)))
-    assert [event.data["state"] for event in events if event.kind == "control"] == ["paused", "running"]
     engine.stop(run)
     assert engine.wait(run, 60.0).state == "stopped"
