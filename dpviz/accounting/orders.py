@@ -1,23 +1,32 @@
 """Which Rényi orders are tried when the caller names none.
 
 ε(α) is a sum of a rising and a falling curve in α − 1. Where R(α) is nearly linear a geometric grid of ratio r costs a
-factor of at most 1 + (ln r)²/8 over the best order: 0.02 % for 1.04. Where R(α) turns steep within one spacing (large
-noise, tiny q, few steps) the order below the best one decides and costs a factor of at most r: 4 %, and 12 % beyond
-α = 1000, always on the safe side. Orders run from 1.0001, which large ε needs, to 10^6, which many nearly
-free steps need (with orders that stop at 63, σ = 10, q = 1e-4, T = 10^6 reads ε = 0.106 for 0.031).
+factor of at most 1 + (ln r)²/8 over the best order: 0.02 % for 1.04, 0.11 % for 1.1. Where R(α) turns steep within one
+spacing (it does at α of about 2σ²·ln(1/q): large noise, tiny q, few steps) the order below the best one decides and
+costs a factor of up to r. So the grid is dense where such knees lie: in 400 random settings with σ in [0.2, 200],
+q ≥ 1e-6, T ≤ 10^7 and δ ≥ 1e-12 the worst ε above 0.001 is 2.1 % over the best order's, always on the safe side. Orders
+run from 1.0001, which large ε needs, to 10^6, which many nearly free steps need (with orders that stop at 63, σ = 10,
+q = 1e-4, T = 10^6 reads ε = 0.106 for 0.031).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 
+# α − 1 from one value to the next, with the ratio of neighbours.
+_STRETCHES = ((1e-4, 0.1, 1.1), (0.1, 10.0, 1.04), (10.0, 1e4, 1.02), (1e4, 1e6, 1.04))
+
+
 def _default_orders() -> npt.NDArray[np.float64]:
-    coarse_low = np.geomspace(1e-4, 1e-3, 16, endpoint=False)
-    fine = np.geomspace(1e-3, 1e3, 352, endpoint=False)
-    coarse_high = np.geomspace(1e3, 1e6, 60)
-    return 1.0 + np.concatenate([coarse_low, fine, coarse_high])
+    parts = [
+        np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(ratio)), endpoint=False)
+        for low, high, ratio in _STRETCHES
+    ]
+    return 1.0 + np.concatenate([*parts, [_STRETCHES[-1][1]]])
 
 
 DEFAULT_ORDERS: tuple[float, ...] = tuple(_default_orders().tolist())
