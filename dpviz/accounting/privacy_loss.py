@@ -113,16 +113,47 @@ def _moments(mechanism: SampledGaussian, z: Array) -> tuple[Array, Array, Array,
     return mass0, q * (mass1 - mass0), unit * size0, unit * q * (size0 + size1)
 
 
-def _anchor(mechanism: SampledGaussian, mesh: float, low: float) -> tuple[float, float, float]:
-    """Anchor, first tangent point (a loss) and the Q mass of the atom at the anchor."""
+def _split_at(mechanism: SampledGaussian, loss: float) -> tuple[float, float, float]:
+    """What one learns from "the loss is at most / above `loss`": ln(P/Q) of either side, and the Q mass of the first.
+
+    These are where the tangent at `loss` meets 1 − k, the curve of no privacy loss, and 0.
+    """
     sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
+    z = float(output_of_loss(mechanism, loss))
+    left = float(log_ndtr((z - 1.0) / sigma) - log_ndtr(z / sigma))
+    right = float(log_ndtr((1.0 - z) / sigma) - log_ndtr(-z / sigma))
+    if q == 1.0:
+        return left, right, float(ndtr(z / sigma))
+    return (
+        math.log1p(q * math.expm1(left)),
+        float(np.logaddexp(math.log1p(-q), math.log(q) + right)),
+        float(ndtr(z / sigma)),
+    )
+
+
+def _anchor(mechanism: SampledGaussian, mesh: float, low: float) -> tuple[float, float, float]:
+    """Anchor, first tangent point (a loss) and the Q mass of the atom at the anchor.
+
+    The first tangent must not reach 0 before the second corner, anchor + mesh: a corner cannot lie below 0, and put
+    at 0 its chord to the first one would run above the tangent, perhaps above the curve. The tangent point is moved
+    to the right until it fits, as it does at `mesh`: no anchor is above 0, and the tangent meets 0 beyond its point.
+    """
     tangent = low + mesh / 2
-    z = float(output_of_loss(mechanism, tangent))
-    difference = float(log_ndtr((z - 1.0) / sigma) - log_ndtr(z / sigma))
-    anchor = difference if q == 1.0 else math.log1p(q * math.expm1(difference))
-    if 0.0 < tangent - anchor < mesh:
-        return anchor, tangent, float(ndtr(z / sigma))
-    return tangent - mesh / 2, tangent, 0.0  # a thin tail, far from its mean: drop it
+    anchor, zero, atom = _split_at(mechanism, tangent)
+    if not 0.0 < tangent - anchor < mesh:
+        return tangent - mesh / 2, tangent, 0.0  # a thin tail, far from its mean: drop it
+    least = mesh * (1.0 + 1e-9) + 1e-12
+    if zero - anchor >= least:
+        return anchor, tangent, atom
+    bad, good = tangent, least
+    for _ in range(30):
+        middle = 0.5 * (bad + good)
+        here, zero, _ = _split_at(mechanism, middle)
+        bad, good = (bad, middle) if zero - here >= least else (middle, good)
+    anchor, zero, atom = _split_at(mechanism, good)
+    if 0.0 < good - anchor < mesh and zero - anchor >= least:
+        return anchor, good, atom
+    return low, tangent, 0.0
 
 
 @lru_cache(maxsize=128)
@@ -220,8 +251,9 @@ def _hull_of_tangents(excess: Array, atom: float, mass: Array, gain: Array) -> A
     chord[1:] += up
     chord[0] += atom
     rise, fall = _tangents_in_range(width, chord, stay, up, rise, fall)
+    if rise[0] > 0.0:  # moved after all (it fits by choice of the anchor, up to rounding): do without the atom
+        chord[0] -= atom
     drop = np.maximum(np.concatenate([rise, [0.0]]), np.concatenate([[0.0], fall]))
-    drop[0] = 0.0
     slope = np.diff(drop) / width
     return _convex_hull(excess, chord - np.diff(slope, prepend=0.0, append=0.0))
 
@@ -249,11 +281,17 @@ def _convex_hull(position: Array, mass: Array) -> Array:
     """Masses of the convex hull of a polygon given by its changes of slope `mass` at `position`.
 
     A corner with a negative change lies above the chord of its neighbours, so it is not on the hull: it is
-    taken out and its change of slope shared among its neighbours.
+    taken out and its change of slope shared among its neighbours. The first one may only be lowered: clipped to 0
+    instead, it would add mass that is not there.
     """
     kept = np.arange(mass.size)
     mass = mass.copy()
     while True:
+        if (
+            mass[0] < 0 and mass.size > 1
+        ):  # lowers the first corner until the slope before it is no steeper than allowed
+            mass[1] += mass[0]
+            mass[0] = 0.0
         negative = mass < 0
         negative[[0, -1]] = False
         if not negative.any():
