@@ -33,7 +33,7 @@ class Stretch:
         self._waiting: list[tuple[int, Info, _Facts]] = []
         self._rows: list[dict[str, Any]] = []
         self._infos: list[Info] = []
-        self._norms: dict[str, Any] | None = None
+        self._shown: tuple[int, Info] | None = None  # the last step whose histogram is due
 
     def __len__(self) -> int:
         return len(self._rows) + len(self._waiting)
@@ -55,10 +55,9 @@ class Stretch:
         """
         if not self._waiting:
             return None
-        facts = torch.stack([facts for _, _, facts in self._waiting]).tolist()
         broken = None
-        for (step, info, _), (loss, finite, clipped, non_finite) in zip(self._waiting, facts, strict=True):
-            distances = None if info.distances is None else info.distances.tolist()
+        for (step, info, _), (facts, distances) in zip(self._waiting, self._numbers(), strict=True):
+            loss, finite, clipped, non_finite = facts
             if self._accounts is not None and self._accounts.bayesian is not None:
                 distances = distances or []
             if self._accounts is not None and info.mechanism is not None:
@@ -81,14 +80,30 @@ class Stretch:
             if info.batch_size and not finite and broken is None:
                 broken = step
             if self._every and info.norms is not None and step % self._every == 0:
-                self._norms = self._histogram(step, info)
+                self._shown = step, info
         self._waiting.clear()
         return broken
 
+    def _numbers(self) -> list[tuple[list[float], list[float] | None]]:
+        """Facts and pair distances of what waits, fetched in one go."""
+        pieces = []
+        for _, info, facts in self._waiting:
+            pieces.append(facts)
+            if info.distances is not None:
+                pieces.append(info.distances)
+        numbers: list[float] = torch.cat(pieces).tolist()
+        found, at = [], 0
+        for _, info, facts in self._waiting:
+            pairs = at + len(facts)
+            end = pairs + (0 if info.distances is None else len(info.distances))
+            found.append((numbers[at:pairs], None if info.distances is None else numbers[pairs:end]))
+            at = end
+        return found
+
     def _histogram(self, step: int, info: Info) -> dict[str, Any]:
         assert info.norms is not None
-        norms = info.norms[: info.batch_size]
-        norms = norms[torch.isfinite(norms)].cpu()
+        norms = info.norms[: info.batch_size].cpu()
+        norms = norms[torch.isfinite(norms)]
         scaled = (norms / self._bound).clamp(min=1e-30).log10().clamp(-_DECADES, _DECADES)
         edges = torch.linspace(-_DECADES, _DECADES, _BINS + 1, dtype=torch.float64)
         counts = torch.histc(scaled, bins=_BINS, min=-_DECADES, max=_DECADES)
@@ -116,10 +131,10 @@ class Stretch:
             **{name: [row[name] for row in rows] for name in names},
             "epsilon": {} if self._accounts is None else self._accounts.readings(),
             "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
-            "norms": self._norms,
+            "norms": None if self._shown is None else self._histogram(*self._shown),
             "noise": noise,
         }
-        self._rows, self._infos, self._norms = [], [], None
+        self._rows, self._infos, self._shown = [], [], None
         return found
 
 

@@ -243,14 +243,15 @@ def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
     ends = []
     for device in ("cpu", "cuda"):
         # No noise to speak of: the two devices draw different numbers.
-        method, state, _ = make(name, device=device, noise_multiplier=1e-9, learning_rate=1e-3, friction=1e-9)
+        method, state, _ = make(
+            name, device=device, noise_multiplier=1e-9, learning_rate=1e-3, friction=1e-9, bayesian=name != "sgd"
+        )
         batches = Batches(x.to(device), y.to(device), np.random.default_rng(8))
         for step in range(4):
-            batch = batches.draw(EXPECTED)
             if device == "cuda" and step > 1:
                 torch.cuda.set_sync_debug_mode("error")
             try:
-                state, _ = method.step(state, batch)
+                state, _ = method.step(state, batches.draw(EXPECTED))
             finally:
                 if device == "cuda":
                     torch.cuda.set_sync_debug_mode("default")

@@ -95,3 +95,27 @@ def test_plain_steps_have_no_privacy_to_tell_of():
     found.settle(0.1)
     event = found.take()
     assert (event["mechanisms"], event["epsilon"], event["clipped"], event["norms"]) == ([], {}, [None], None)
+
+
+def test_the_device_is_waited_for_once_however_many_steps_wait(monkeypatch):
+    settings = RunSettings(bayesian=True)
+    found = Stretch(LiveAccounts(settings, examples=1000), max_grad_norm=BOUND, histogram_every=2)
+    pairs = [torch.arange(n, dtype=torch.float64) / 100 + n for n in (3, 0, 5)]
+    for step, distances in enumerate((*pairs, None), 1):
+        found.add(step, info([1.0, 2.0], [0.05, 0.2], distances=distances))
+    waits = []
+    for name in ("tolist", "item", "cpu", "numpy", "__bool__", "__float__", "__int__", "__index__"):
+        original = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda x, *a, f=original, n=name: waits.append(n) or f(x, *a))
+    found.settle(0.1)
+    assert waits == ["tolist"]
+    event = found.take()
+    assert waits.count("cpu") == 1  # the histogram
+    monkeypatch.undo()
+    assert event["distances"] == [[3.0, 3.01, 3.02], [], [5.0, 5.01, 5.02, 5.03, 5.04], []]
+    assert event["clipped"] == [0.5] * 4
+    assert event["norms"]["step"] == 4
+    assert found.take() is None
+    found.add(5, info([1.0], [0.05]))
+    found.settle(0.1)
+    assert found.take()["norms"] is None
