@@ -221,13 +221,14 @@ class _Checked(BaseFigure):  # type: ignore[misc]
 
 
 def _pinned(study: Study[R]) -> list[Pinned[R]]:
-    """Pinned states that allow a result on this page."""
+    """Pinned states that allow a result on this page, with their slow part where that was computed before."""
     built = []
     for pin in page.pins():
         try:
-            built.append(Pinned(page.pin_difference(pin), study.compute(state.reader(pin))))
+            result, _ = _with_slow_part(study, study.compute(state.reader(pin)))
         except ValueError:
             continue
+        built.append(Pinned(page.pin_difference(pin), result))
     return built
 
 

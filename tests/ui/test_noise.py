@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.ui.frame import Pinned
 from dpviz.ui.noise import explain, figure, tables, words
-from dpviz.ui.noise.answers import Answer
-from dpviz.ui.noise.curves import name_of, sigma_grid
+from dpviz.ui.noise.answers import Answer, known_of
+from dpviz.ui.noise.curves import name_of, scene, sigma_grid
 from dpviz.ui.noise.presets import PRESETS
-from dpviz.ui.noise.result import Result, read_and_compute
+from dpviz.ui.noise.result import Result, read_and_compute, tight_part, with_tight
 from dpviz.ui.noise.script import script
 from dpviz.ui.noise.settings import UNKNOWN
 
@@ -37,8 +38,15 @@ def html(at: AppTest) -> str:
     return " ".join(block.proto.body for block in at.get("html"))
 
 
-def result(**query: str) -> Result:
+def quick(**query: str) -> Result:
     return read_and_compute(lambda field: field.parse(query[field.key]) if field.key in query else field.default)
+
+
+def result(**query: str) -> Result:
+    """With the tight accountant's answer in it, as the page shows it in the end."""
+    found = quick(**query)
+    solved = found.settings.view == "solve" and found.settings.tight
+    return with_tight(found, tight_part(found)) if solved else found
 
 
 class TestPage:
@@ -209,6 +217,77 @@ class TestNumbers:
             assert tables.table(found)["method"].tolist() == [name_of(key) for key in found.needs]
         assert len(tables.data(result())) == sigma_grid(0.5, 50.0).size
         assert tables.data(result(noiseview="solve"))["noise_multiplier"].notna().all()
+
+
+class TestQuickAnswers:
+    """What the page solves by itself, so that a slider does not wait, against the library's solvers."""
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {},
+            {"target": "0.9", "steps": "300"},
+            {"target": "12", "q": "0.05", "sigma": "1.3"},
+            {"q": "0.5", "steps": "7", "clip": "dp", "delta": "1e-9"},
+            {"target": "3", "dmu": "1e-5", "steps": "1000000", "sigma": "40", "q": "0.001"},
+        ],
+        ids=str,
+    )
+    def test_bayesian_and_renyi_are_the_librarys_and_hold(self, unknown: str, query: dict[str, str]) -> None:
+        found = quick(noiseview="solve", solvefor=unknown, noisecurves="renyi_classic.renyi_improved.bayesian", **query)
+        s = found.settings
+        assert s.bayesian is not None
+        assert found.sample is not None
+        known = dict(known_of(s))
+        for conversion in ("classic", "improved"):
+            options = {"method": "renyi", "conversion": conversion}
+            check(
+                found.needs[f"renyi_{conversion}"].value,
+                lambda o=options: dpviz.solve(unknown, target_epsilon=s.target, **o, **known),
+                lambda value, o=options: dpviz.epsilon(**o, **(known | {unknown: value})) <= s.target,
+                unknown,
+            )
+        for quantile in s.bayesian.quantiles:
+            distances, sensitivity = scene(found.sample, quantile, s.bayesian.clip)
+            unit = sensitivity if unknown == "noise_multiplier" else 1.0
+            asked = {"noise_std": s.sigma * sensitivity, "steps": float(s.steps), "sample_rate": s.rate}
+            asked["delta_mu"] = s.bayesian.delta_mu
+            missing = {"noise_multiplier": "noise_std", "delta": "delta_mu"}.get(unknown, unknown)
+            del asked[missing]
+            check(
+                found.needs[f"bayesian.{quantile}"].value,
+                lambda d=distances, a=asked, m=missing, u=unit: (
+                    dpviz.solve_bayesian(m, d, target_epsilon=s.target, **a) / u
+                ),
+                lambda value, d=distances, a=asked, m=missing, u=unit: (
+                    dpviz.bayesian_epsilon(d, **a, **{m: value * u}) <= s.target
+                ),
+                unknown,
+            )
+
+    def test_the_tight_answer_comes_later(self) -> None:
+        before = quick(noiseview="solve")
+        assert words.value_text("noise_multiplier", before.needs["tight"]) == "…"
+        assert not any("tight" in remark.text for remark in explain.remarks(before))
+        assert figure._sorted(before)[-1][0] == "tight"
+        assert result(noiseview="solve").needs["tight"].value == pytest.approx(
+            dpviz.solve(
+                "noise_multiplier", target_epsilon=2.0, method="tight", sample_rate=0.01, steps=10_000, delta=1e-5
+            ),
+            rel=5e-4,
+        )
+
+
+def check(value: float | None, library: Callable[[], float], holds: Callable[[float], bool], unknown: str) -> None:
+    """`value` keeps the target, and is as good as the library's; None where that has no answer either."""
+    if value is None:
+        with pytest.raises(ValueError, match="Expected target_epsilon"):
+            library()
+        return
+    assert value == pytest.approx(library(), rel=1e-6 if unknown in ("steps", "delta") else 5e-4)
+    if 0.0 < value < math.inf and not (unknown == "sample_rate" and value == 1.0):
+        assert holds(value)
 
 
 class TestScript:

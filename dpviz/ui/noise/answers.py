@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from dpviz.accounting.bayesian_solve import solve_bayesian
+from dpviz.accounting.methods import accountant
+from dpviz.accounting.order_search import OrderSearch
 from dpviz.accounting.solve import NoAnswer, solve
 from dpviz.charts import numbers
 from dpviz.ui.noise.curves import scene
+from dpviz.ui.noise.near import near_answer
 from dpviz.ui.noise.settings import Settings
 from dpviz.ui.sources import Sample
 
 MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
 TOLERANCE = 2e-4  # of σ and q: three digits are shown
+_ORDERS_BESIDE = 12
 _BAYESIAN_NAME = {
     "noise_multiplier": "noise_std",
     "steps": "steps",
@@ -25,14 +29,26 @@ _BAYESIAN_NAME = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The missing number, on the safe side; None where there is none, and why if there is a reason to tell."""
+    """The missing number, on the safe side; None where there is none, and why if there is a reason to tell.
+
+    `waits`: there is none yet.
+    """
 
     value: float | None
     why: str = ""
+    waits: bool = False
+
+
+WAITING = Answer(None, waits=True)
 
 
 def dp_answer(key: str, settings: Settings) -> Answer:
-    """The answer of one DP method, or of "tight"."""
+    """The answer of one DP method, or of "tight", which takes a tenth of a second."""
+    return _dp_answer(key, settings.amplification, settings.unknown, settings.target, known_of(settings))
+
+
+def known_of(settings: Settings) -> tuple[tuple[str, float], ...]:
+    """The three of (σ, T, q, δ) that are given."""
     known = {
         "noise_multiplier": settings.sigma,
         "steps": float(settings.steps),
@@ -40,7 +56,7 @@ def dp_answer(key: str, settings: Settings) -> Answer:
         "delta": settings.delta,
     }
     del known[settings.unknown]
-    return _dp_answer(key, settings.amplification, settings.unknown, settings.target, tuple(known.items()))
+    return tuple(known.items())
 
 
 @lru_cache(maxsize=1024)
@@ -53,10 +69,32 @@ def _dp_answer(
     options: dict[str, Any] = {"conversion": conversion} if conversion else {}
     if key in ("basic", "strong"):
         options = {"amplification": amplification}
+    asked: dict[str, Any] = {"target_epsilon": target, "tolerance": TOLERANCE, **dict(known)}
     try:
-        return Answer(solve(unknown, target_epsilon=target, method=name, tolerance=TOLERANCE, **dict(known), **options))
+        if name == "renyi" and (found := _renyi_near(unknown, conversion, asked)) is not None:
+            return Answer(found)
+        return Answer(solve(unknown, method=name, **asked, **options))
     except NoAnswer as none:
         return Answer(None, none.why)
+
+
+def _renyi_near(unknown: str, conversion: str, asked: dict[str, Any]) -> float | None:
+    """Rényi's answer from the few orders that decide at the moments accountant's; None where others decide."""
+    if unknown not in ("noise_multiplier", "sample_rate"):
+        return None  # these take no search
+    try:
+        rough = asked | {unknown: solve(unknown, method="moments", **asked)}
+    except NoAnswer:  # its orders end at 33
+        return None
+    if not rough["noise_multiplier"] > 0.0 or not 0.0 < rough["sample_rate"] < 1.0:
+        return None
+    search = OrderSearch(rough["noise_multiplier"], rough["sample_rate"])
+    best = int(search.epsilon(rough["steps"], rough["delta"], conversion)[1][0])
+    orders = search.orders[max(best - _ORDERS_BESIDE, 0) : best + _ORDERS_BESIDE + 1]
+    found = solve(unknown, method="renyi", conversion=conversion, orders=orders, **asked)
+    settings = {key: value for key, value in (rough | {unknown: found}).items() if key in _BAYESIAN_NAME}
+    decided = accountant("renyi", conversion=conversion, orders=orders).evaluate(**settings)
+    return None if bool(decided.at_grid_end) else found
 
 
 def _too_long(unknown: str, target: float, known: tuple[tuple[str, float], ...]) -> bool:
@@ -81,15 +119,22 @@ def bayesian_answer(quantile: str, settings: Settings, sample: Sample) -> Answer
     }
     missing = _BAYESIAN_NAME[settings.unknown]
     del known[missing]
+    asked: dict[str, Any] = {"estimator_failure": chosen.failure, "tolerance": TOLERANCE, **known}
     try:
-        found = solve_bayesian(
-            missing,
-            distances,
-            target_epsilon=settings.target,
-            estimator_failure=chosen.failure,
-            tolerance=TOLERANCE,
-            **known,
+        found = near_answer(
+            missing, distances, target_epsilon=settings.target, start=_start(settings, sensitivity), **asked
         )
+        if found is None:
+            found = solve_bayesian(missing, distances, target_epsilon=settings.target, **asked)
     except NoAnswer as none:
         return Answer(None, none.why)
     return Answer(found / sensitivity * (1.0 + 2.0**-50) if missing == "noise_std" else found)
+
+
+def _start(settings: Settings, sensitivity: float) -> float:
+    """Where to look first: the answer if every distance were the sensitivity, which is the moments accountant's."""
+    assert settings.bayesian is not None
+    found = dp_answer("moments", replace(settings, delta=settings.bayesian.delta_mu)).value
+    if settings.unknown == "noise_multiplier":
+        return (found or 1.0) * sensitivity
+    return found or (0.01 if settings.unknown == "sample_rate" else 1000.0)

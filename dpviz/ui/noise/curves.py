@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.bayesian import BayesianBound
+from dpviz.accounting.bayesian import ORDERS, BayesianBound
 from dpviz.accounting.bayesian_sweep import BayesianSweep
 from dpviz.accounting.order_search import OrderSearch
 from dpviz.accounting.orders import DEFAULT_ORDERS
@@ -19,8 +19,9 @@ from dpviz.ui.sources import Sample
 
 Array = npt.NDArray[np.float64]
 
-POINTS = 61
+POINTS = 41
 _WHOLE_ORDERS = tuple(float(order) for order in range(2, 34))  # of the moments accountant, λ = 1..32
+_HALVINGS = 4  # each by eight
 # Where the crossing is looked for around the guess, relative: a grid that keeps three digits honest.
 _AROUND = 1.0 + np.array([-4e-3, -1e-3, -3e-4, 0.0, 3e-4, 1e-3, 4e-3])
 
@@ -77,13 +78,35 @@ Evaluate = Callable[[Array], tuple[Array, Array]]
 
 def dp_curve(key: str, settings: Settings) -> Curve:
     """The curve of one DP method."""
+    return _dp_curve(key, replace(_plain(settings), bayesian=None))
+
+
+def _plain(settings: Settings) -> Settings:
+    """The settings with all that no curve depends on at one value, so that caches find it again."""
+    return replace(settings, view="curves", sigma=1.0, unknown="", methods=(), tight=False)
+
+
+@lru_cache(maxsize=256)
+def _dp_curve(key: str, settings: Settings) -> Curve:
+    sigma = sigma_grid(settings.low, settings.high)
+    epsilon, order, reason = _dp_values(key, replace(settings, target=1.0))
+
+    def evaluate(at: Array) -> Array:
+        near = order[np.searchsorted(sigma, at[-1]).clip(max=order.size - 1)]
+        return _dp(key, settings, None, at, None if np.isnan(near) else float(near))[0]
+
+    return Curve(key, epsilon, order, _crossing(sigma, epsilon, settings.target, evaluate), reason)
+
+
+@lru_cache(maxsize=256)
+def _dp_values(key: str, settings: Settings) -> tuple[Array, Array, str]:
+    """ε and the deciding order along σ, and why there is none where there is none."""
     sigma = sigma_grid(settings.low, settings.high)
     epsilon, order = _dp(key, settings, _search(key, settings.low, settings.high, settings.rate), sigma)
-    needs = _crossing(sigma, epsilon, settings.target, lambda s: _dp(key, settings, None, s)[0])
     reason = ""
     if np.isnan(epsilon).any():
         reason = method(key, settings.amplification).evaluate(**_mechanism(settings, sigma)).reason
-    return Curve(key, epsilon, order, needs, reason)
+    return epsilon, order, reason
 
 
 def _mechanism(settings: Settings, sigma: Array) -> dict[str, Array | float]:
@@ -95,15 +118,20 @@ def _mechanism(settings: Settings, sigma: Array) -> dict[str, Array | float]:
     }
 
 
-def _dp(key: str, settings: Settings, search: OrderSearch | None, sigma: Array) -> tuple[Array, Array]:
-    """ε and deciding order at each σ; methods with exact divergences look only at orders that may decide."""
+def _dp(
+    key: str, settings: Settings, search: OrderSearch | None, sigma: Array, near: float | None = None
+) -> tuple[Array, Array]:
+    """ε and deciding order at each σ; methods with exact divergences look only at orders that may decide.
+
+    `near`: an order that is known to decide close by.
+    """
     if key not in ("moments", "renyi_classic", "renyi_improved"):
         bound = method(key, settings.amplification).evaluate(**_mechanism(settings, sigma))
         return bound.epsilon, bound.order
-    orders = _WHOLE_ORDERS if key == "moments" else DEFAULT_ORDERS
-    search = search or OrderSearch(sigma, settings.rate, orders)
+    search = search or OrderSearch(sigma, settings.rate, _WHOLE_ORDERS if key == "moments" else DEFAULT_ORDERS)
+    guess = None if near is None else int(np.searchsorted(search.orders, near))
     conversion = "improved" if key == "renyi_improved" else "classic"
-    epsilon, best = search.epsilon(float(settings.steps), settings.delta, conversion)
+    epsilon, best = search.epsilon(float(settings.steps), settings.delta, conversion, guess)
     return epsilon, search.orders[best]
 
 
@@ -125,19 +153,36 @@ def bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: 
     Raises:
         ValueError: when the quantile clips everything to 0, or δ_μ does not exceed γ.
     """
+    return _bayesian_curve(quantile, _plain(replace(settings, delta=0.5, amplification="")), chosen, sample)
+
+
+@lru_cache(maxsize=256)
+def _bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> Curve:
     sigma = sigma_grid(settings.low, settings.high)
-    sweep = _kept_sweep(sample, quantile, chosen.clip, chosen.failure, settings.rate, settings.low, settings.high)
-    bound = sweep.bound(steps=settings.steps, delta_mu=chosen.delta_mu)
+    bound = _bayesian_values(quantile, replace(settings, target=1.0), chosen, sample)
 
     def evaluate(at: Array) -> Array:
         distances, sensitivity = scene(sample, quantile, chosen.clip)
+        # λ changes little between two points of the axis: a few more on either side are safe, for every one bounds ε.
+        right = int(np.searchsorted(sigma, at[-1]).clip(max=sigma.size - 1))
+        order = bound.order[max(right - 1, 0) : right + 1] - 1.0
         near = BayesianSweep(
-            distances, noise_std=at * sensitivity, sample_rate=settings.rate, estimator_failure=chosen.failure
+            distances,
+            noise_std=at * sensitivity,
+            sample_rate=settings.rate,
+            estimator_failure=chosen.failure,
+            orders=range(max(int(order.min()) - 1, ORDERS[0]), min(int(order.max()) + 1, ORDERS[-1]) + 1),
         )
         return near.bound(steps=settings.steps, delta_mu=chosen.delta_mu).epsilon
 
     needs = _crossing(sigma, bound.epsilon, settings.target, evaluate)
     return Curve(f"bayesian.{quantile}", bound.epsilon, bound.order, needs, bayesian=bound)
+
+
+@lru_cache(maxsize=256)
+def _bayesian_values(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> BayesianBound:
+    sweep = _kept_sweep(sample, quantile, chosen.clip, chosen.failure, settings.rate, settings.low, settings.high)
+    return sweep.bound(steps=settings.steps, delta_mu=chosen.delta_mu)
 
 
 @lru_cache(maxsize=64)
@@ -170,11 +215,17 @@ def _crossing(sigma: Array, epsilon: Array, target: float, evaluate: Callable[[A
     right = int(enough.argmax())
     if right == 0:
         return float(sigma[0])
+    low, high = float(sigma[right - 1]), float(sigma[right])
     above, below = float(epsilon[right - 1]), float(epsilon[right])
-    guess = float(np.sqrt(sigma[right - 1] * sigma[right]))
     if np.isfinite(above) and below > 0.0:
-        part = np.log(above / target) / np.log(above / below)
-        guess = float(sigma[right - 1] * (sigma[right] / sigma[right - 1]) ** part)
-    tried = np.clip(guess * _AROUND, sigma[right - 1], sigma[right])
-    good = evaluate(tried) <= target
-    return float(tried[int(good.argmax())]) if good.any() else float(sigma[right])
+        guess = low * (high / low) ** (np.log(above / target) / np.log(above / below))
+        tried = np.clip(guess * _AROUND, low, high)
+        good = evaluate(tried) <= target
+        if good.any():
+            return float(tried[int(good.argmax())])
+    for _ in range(_HALVINGS):  # a bound that starts or jumps between two points of the axis
+        tried = np.geomspace(low, high, 9)[1:]
+        good = evaluate(tried) <= target
+        first = int(good.argmax()) if good.any() else tried.size - 1
+        low, high = (float(tried[first - 1]) if first else low), float(tried[first])
+    return high

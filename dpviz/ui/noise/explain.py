@@ -117,6 +117,8 @@ def remarks(result: Result) -> list[Remark]:
 def _missing(result: Result, key: str) -> str:
     """Why a method has no answer, or what limits it; empty when all is well."""
     answer, curve = result.needs[key], result.curves.get(key)
+    if answer.waits:
+        return ""
     if curve is not None and curve.reason:
         return curve.reason
     if curve is not None and answer.value is None:

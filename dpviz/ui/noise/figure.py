@@ -130,7 +130,7 @@ def _answers(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
         name = "tight: the mechanism itself" if key == "tight" else name_of(key)
         symbol = words.SYMBOLS[result.unknown]
         said = f"<b>{text}</b>" + (f"  <span style='color:{look.QUIET_TEXT}'>{saved}</span>" if saved else "")
-        if answer.value is None:
+        if answer.value is None and not answer.waits:
             said = f"<span style='color:{look.QUIET_TEXT}'>none: see below</span>"
         hover = f"{escape(name)}: {symbol} = <b>{text}</b>" + (f", {saved}" if saved else "")
         dots.append(Dot(name, answer.value, said, hover, hue(key)))
@@ -144,7 +144,7 @@ def _answers(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
                 faded=True,
             )
             for pin, other in pinned
-            if key in other.needs and other.settings.view == "solve"
+            if key in other.needs and other.settings.view == "solve" and not other.needs[key].waits
         ]
     chart = dot_figure(
         dots,
@@ -158,9 +158,12 @@ def _answers(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
 
 
 def _sorted(result: Result) -> list[tuple[str, Answer]]:
-    """From the least to the most favourable; those without an answer first."""
+    """From the least to the most favourable; those without an answer first, one on its way last: it will be there."""
     favourable = 1.0 if result.unknown in ("steps", "sample_rate") else -1.0
-    return sorted(
-        result.needs.items(),
-        key=lambda item: -np.inf if item[1].value is None else favourable * item[1].value,
-    )
+
+    def place(item: tuple[str, Answer]) -> float:
+        if item[1].value is None:
+            return np.inf if item[1].waits else -np.inf
+        return favourable * item[1].value
+
+    return sorted(result.needs.items(), key=place)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from dpviz.ui import sources
-from dpviz.ui.noise.answers import Answer, bayesian_answer, dp_answer
+from dpviz.ui.noise.answers import WAITING, Answer, bayesian_answer, dp_answer, known_of
 from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, scene
 from dpviz.ui.noise.settings import Settings, read
 from dpviz.ui.sources import Sample
@@ -65,17 +65,21 @@ def read_and_compute(get: Reader) -> Result:
 
 
 def tight_key(result: Result) -> Hashable | None:
-    """What decides the tight interval along σ; None in the other view."""
+    """What decides the tight interval along σ, or the tight accountant's answer where that is asked for."""
     s = result.settings
-    return (s.low, s.high, s.rate, s.steps, s.delta) if s.view == "curves" else None
+    if s.view == "curves":
+        return s.low, s.high, s.rate, s.steps, s.delta
+    return (s.unknown, s.target, known_of(s)) if s.tight else None
 
 
-def tight_part(result: Result) -> TightBand:
+def tight_part(result: Result) -> TightBand | Answer:
     s = result.settings
-    return along_noise(s.low, s.high, s.rate, s.steps, s.delta)
+    return along_noise(s.low, s.high, s.rate, s.steps, s.delta) if s.view == "curves" else dp_answer("tight", s)
 
 
-def with_tight(result: Result, found: TightBand) -> Result:
+def with_tight(result: Result, found: TightBand | Answer) -> Result:
+    if isinstance(found, Answer):
+        return replace(result, needs=result.needs | {"tight": found})
     return replace(result, tight=found)
 
 
@@ -98,8 +102,9 @@ def compute(settings: Settings, sample: Sample | None) -> Result:
 
 
 def _solved(settings: Settings, sample: Sample | None) -> Result:
-    methods = (*settings.methods, *(("tight",) if settings.tight else ()))
-    needs = {key: dp_answer(key, settings) for key in methods}
+    needs = {key: dp_answer(key, settings) for key in settings.methods}
+    if settings.tight:
+        needs["tight"] = WAITING
     problem = ""
     if settings.bayesian is not None and sample is not None:
         try:

@@ -57,8 +57,8 @@ TIGHT = Flag(
     key="noisetight",
     label="Tight",
     default=True,
-    help="Also ask the numerically tight accountant: what the mechanism itself needs, whatever the accountant. About "
-    "a tenth of a second slower.",
+    help="Also ask the numerically tight accountant: what the mechanism itself needs, whatever the accountant. It "
+    "comes a moment after the others.",
 )
 QUANTILES = Several(
     key="noiseq",

@@ -55,7 +55,7 @@ def data(result: Result) -> pd.DataFrame:
             {
                 "method": list(result.needs),
                 result.unknown: [answer.value for answer in result.needs.values()],
-                "why_none": [answer.why for answer in result.needs.values()],
+                "why_none": ["on its way" if answer.waits else answer.why for answer in result.needs.values()],
             }
         )
     columns = {"noise_multiplier": sigma_grid(result.settings.low, result.settings.high)}

@@ -38,7 +38,9 @@ def delta_up(value: float) -> str:
 
 
 def value_text(unknown: str, answer: Answer) -> str:
-    """The number alone: σ and δ rounded up, q down; "–" where there is none."""
+    """The number alone: σ and δ rounded up, q down; "–" where there is none, "…" where it is on its way."""
+    if answer.waits:
+        return "…"
     value = answer.value
     if value is None or math.isnan(value):
         return "–"
