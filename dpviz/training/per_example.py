@@ -164,6 +164,7 @@ class PerExample:
             raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
         if any(_mixes_examples(norm) for norm in self._batch_norms):
             raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
+        _refuse_rounded_products(x.device)
         step = self._step(x.shape[0], even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
@@ -244,6 +245,20 @@ def _tapped_forward(layer: Layer, tape: dict[Layer, Products], anchor: Tensor, e
         return y
 
     return forward
+
+
+def _refuse_rounded_products(device: torch.device) -> None:
+    """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
+    backends: Any = torch.backends
+    products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
+    # PyTorch before 2.9 has no such attribute.
+    own, general = (getattr(where, "fp32_precision", "none") for where in (products, backends))
+    found = general if own == "none" else own
+    if found not in ("none", "ieee"):
+        raise ValueError(
+            f"Expected matrix products in full single precision, found fp32_precision={found!r}: it breaks the bound "
+            "on an example's gradient. Call torch.set_float32_matmul_precision('highest')."
+        )
 
 
 def _mixes_examples(norm: nn.modules.batchnorm._NormBase) -> bool:

@@ -550,3 +550,16 @@ def test_fallback_layers_are_named():
     network = nn.Sequential(nn.Linear(6, 6), Scale(), nn.Linear(6, 2))
     assert PerExample(network).fallback_layers == ("1 (Scale)",)
     assert PerExample(Scale()).fallback_layers == ("network (Scale)",)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_rounded_matrix_products_are_refused(precision):
+    engine = PerExample(build("logistic", seed=0))
+    x, y = torch.zeros(2, 1, 28, 28), torch.zeros(2, dtype=torch.int64)
+    torch.set_float32_matmul_precision(precision)
+    try:
+        with pytest.raises(ValueError, match=r"full single precision.*'highest'"):
+            engine.clipped(x, y, max_grad_norm=1.0)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    engine.clipped(x, y, max_grad_norm=1.0)
