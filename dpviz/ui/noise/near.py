@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.bayesian import ORDERS, bayesian_bound, bayesian_cost
 from dpviz.accounting.bayesian_solve import solve_bayesian
-from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.solve import LARGEST_STEPS, size_of_gap
 
 Array = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ Orders = Sequence[int] | npt.NDArray[np.int64]
 FIRST, LAST = ORDERS[0], ORDERS[-1]
 _SPREAD = (1, 2, 4, 8, 16, 32)
 _FAR = 1.35  # ε_μ ÷ target from which on a guess is far off
-_MOST_LOG = 100.0
+_MOST_LOG = {"noise_std": 100.0, "sample_rate": 100.0, "steps": math.log(LARGEST_STEPS)}
 
 
 def near_answer(
@@ -53,20 +53,22 @@ def near_answer(
         return None
     if target_epsilon <= -math.log(known["delta_mu"] - estimator_failure) / LAST * (1.0 + 1e-12):
         return None  # below what the largest order charges for doing nothing
-    if missing == "steps":
-        return last_whole(walk.gap, start, LARGEST_STEPS)
     towards = 1.0 if missing == "noise_std" else -1.0
 
-    def gap(x: float) -> float:
-        return walk.gap(math.exp(x)) if missing == "noise_std" or x < 0.0 else math.inf
+    def value(x: float) -> float:
+        return max(float(math.floor(math.exp(x))), 1.0) if missing == "steps" else math.exp(x)
 
-    found = bracket(
-        gap, math.log(min(start, 0.5) if missing == "sample_rate" else start), towards=towards, limit=_MOST_LOG
-    )
+    def gap(x: float) -> float:
+        return math.inf if missing == "sample_rate" and x >= 0.0 else walk.gap(value(x))
+
+    first = min(max(start, 1.0), LARGEST_STEPS / 4.0) if missing == "steps" else start
+    found = bracket(gap, math.log(min(first, 0.5) if missing == "sample_rate" else first), towards, _MOST_LOG[missing])
     # A rate of 1 may be allowed as well, and beyond the limit all may: not for here.
     if found is None or not math.isfinite(found[1]) or (missing == "sample_rate" and found[1] >= 0.0):
         return None
-    return math.exp(boundary(gap, *found, tolerance))
+    # Of steps all digits are shown: until the two ends are less than one step apart.
+    width = 0.4 * math.exp(-max(found[:2])) if missing == "steps" else tolerance
+    return value(boundary(gap, *found, width))
 
 
 def _around(order: int) -> range:
