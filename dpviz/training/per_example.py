@@ -251,8 +251,7 @@ def _refuse_rounded_products(device: torch.device) -> None:
     """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
     backends: Any = torch.backends
     products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
-    # PyTorch before 2.9 has no such attribute.
-    own, general = (getattr(where, "fp32_precision", "none") for where in (products, backends))
+    own, general = products.fp32_precision, backends.fp32_precision
     found = general if own == "none" else own
     if found not in ("none", "ieee"):
         raise ValueError(
