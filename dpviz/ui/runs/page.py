@@ -63,6 +63,8 @@ def _page(engine: Engine) -> None:
     with top:
         page.notes()
         page.sentence(_sentence(records, chosen))
+        if engine.problem:
+            page.remark(engine.problem, "problem")
     with right:
         _filters()
         _import(engine)

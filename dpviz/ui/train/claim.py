@@ -38,12 +38,13 @@ def decided_ahead(settings: RunSettings) -> bool:
 
 
 def readings(view: RunView) -> dict[str, float]:
-    """The last ε of every accountant; of the summary where there is one."""
-    found = {
-        name.removeprefix("epsilon."): float(values[-1])
-        for name, values in view.steps.items()
-        if name.startswith("epsilon.") and values.size
-    }
+    """The last ε of every accountant, private counts included; of the summary where there is one."""
+    found: dict[str, float] = {}
+    for table in (view.steps, view.counts):  # a count that came after the last step has added to it
+        for name, values in table.items():
+            if name.startswith("epsilon.") and values.size:
+                key = name.removeprefix("epsilon.")
+                found[key] = max(found.get(key, 0.0), float(values[-1]))
     final = view.final.get("epsilon")
     if isinstance(final, dict):
         found |= {name: float(value) for name, value in final.items() if isinstance(value, (int, float))}
@@ -69,8 +70,10 @@ def claim(view: RunView, settings: RunSettings, plan: Plan | None, tight: TightB
             known["tight"] = float(tight.upper[-1])
         return _least(known, as_planned=running)
     lasting: dict[str, float] = {"odometer": found["odometer"]} if "odometer" in found else {}
-    if decided_ahead(settings) and plan is not None and np.isfinite(plan.total):
-        lasting["the whole plan"] = plan.total
+    if settings.policy == "fixed" and plan is not None and np.isfinite(plan.total):
+        # However many of them it takes: the most was decided ahead, also where it re-plans by itself.
+        ahead = settings.past_plan == "stop"
+        lasting["the whole plan" if ahead else f"all {settings.last_step} steps it may take"] = plan.total
     if settings.filter_epsilon is not None:
         lasting["filter budget"] = settings.filter_epsilon
     return _least(lasting)

@@ -103,14 +103,17 @@ def _sentence(form: Form, found: Plan) -> str:
     steps = numbers.steps(settings.steps)
     if not settings.private:
         return (
-            f"<b>{steps}</b> steps of plain SGD, the baseline: <b>nothing</b> bounds what an attacker could learn from "
-            "the model."
+            f"<b>{numbers.steps(settings.last_step)}</b> steps of plain SGD, the baseline: <b>nothing</b> bounds what "
+            "an attacker could learn from the model."
         )
     chance = numbers.probability(float(attack_success(found.total, delta=settings.delta)), up=True)
     started = "If the policy changes nothing, all" if settings.policy != "fixed" else "All"
+    planned = f"<b>{steps}</b> planned steps"
+    if settings.last_step != settings.steps:
+        planned = f"<b>{numbers.steps(settings.last_step)}</b> steps that it may take, re-planned after every {steps},"
     sigma = "" if settings.langevin else f" with noise <b>σ = {numbers.plain(settings.noise_multiplier)}</b>"
     return (
-        f"{started} <b>{steps}</b> planned steps{sigma} let an attacker guess right whether you took part at most "
+        f"{started} {planned}{sigma} let an attacker guess right whether you took part at most "
         f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(found.total, up=True)}</b> at "
         f"δ = {numbers.delta(settings.delta)}, {found.total_method})."
     )
@@ -123,7 +126,7 @@ def _plan(form: Form, found: Plan) -> None:
         found.epsilon,
         plan_steps=found.steps[:0],
         plan={},
-        total=float(settings.steps),
+        total=float(settings.last_step),
         band=band(found.tight) if found.tight is not None and found.tight.x.size > 1 else None,
         budget=settings.filter_epsilon,
         height=ONE,
@@ -149,7 +152,7 @@ def _plan(form: Form, found: Plan) -> None:
                 "sigma": repr(settings.noise_multiplier),
                 "q": repr(settings.sample_rate(form.examples)),
                 "n": str(form.examples),
-                "steps": str(settings.steps),
+                "steps": str(settings.last_step),
                 "delta": repr(settings.delta),
             }
         )
@@ -159,7 +162,7 @@ def _plan(form: Form, found: Plan) -> None:
 def _figures(form: Form, found: Plan) -> list[Figure]:
     settings = form.settings
     parameters = DATA[settings.data].parameters[settings.model]
-    epochs = settings.steps * settings.batch_size / form.examples
+    epochs = settings.last_step * settings.batch_size / form.examples
     rate = settings.sample_rate(form.examples)
     model = Figure("Model", f"{numbers.steps(parameters)}", f"parameters: {MODELS[settings.model]}")
     data = Figure(
@@ -207,9 +210,12 @@ def _start_button(engine: Engine, form: Form | None, ticket: str, problem: str) 
         on_click=_start,
         args=(engine, form, ticket),
     )
-    refused = st.session_state.get(REFUSED) or engine.problem
+    # Once: what was refused a while ago may go well now.
+    refused = st.session_state.pop(REFUSED, "") or engine.problem
     if refused:
         page.remark(str(refused), "problem")
+    if form is not None and state.get(s.DEVICE) == "cuda" and not graphics_card():
+        page.remark("No GPU was found on this machine: the run will fail unless the workers have one.", "note")
     if form is None and _field_of(problem) is None:
         page.remark(problem, "problem")
 
@@ -257,8 +263,16 @@ def _controls(problem: str) -> None:
     group = st.segmented_control(
         "Controls", GROUPS, default=GROUPS[0], required=True, key=GROUP, label_visibility="collapsed"
     )
+    if group not in (None, GROUPS[0]):
+        _missing(state.get(s.DATA))
     wrong = _field_of(problem)
     _GROUPS[group or GROUPS[0]](_Group(wrong, problem))
+
+
+def _missing(data: str) -> None:
+    note = missing(data, str(st.session_state.get(FOLDER, "")))
+    if note:
+        page.remark(note, "note")
 
 
 class _Group:
@@ -292,11 +306,9 @@ class _Group:
 
 def _data(group: _Group) -> None:
     data = group.choice(s.DATA, horizontal=False)
-    note = missing(data, str(st.session_state.get(FOLDER, "")))
     if DATA[data].source is not None:
         st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
-        if note:
-            page.remark(note, "note")
+        _missing(data)
     model = group.choice(s.MODEL, horizontal=False)
     count = DATA[data].parameters.get(model)
     if count is not None:
@@ -372,8 +384,7 @@ def _more(group: _Group) -> None:
     else:
         group.typed(s.SEED)
         st.html('<div class="dpviz-quiet">The seed then decides only where training starts.</div>')
-    if group.choice(s.DEVICE) == "cuda" and not graphics_card():
-        page.remark("No GPU was found on this machine: the run will fail unless the workers have one.", "note")
+    group.choice(s.DEVICE)
     group.choice(s.SLOW)
     group.typed(s.EVALUATE)
 

@@ -135,7 +135,9 @@ def _version(look: Look) -> tuple[Hashable, ...]:
 
 
 def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
-    charts = _useful(charts, look)
+    # Of a run that ended before it began there is nothing to draw.
+    empty = look.record.over and not look.view.started
+    charts = () if empty else _useful(charts, look)
     heights = (ONE,) if len(charts) == 1 else (FIRST, SECOND)
     drawings = tuple((key, draw(look, key, height)) for key, height in zip(charts, heights, strict=True))
     open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
@@ -148,7 +150,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
         settled=look.record.over and not tight.waiting(look.view),
         sentence=sentence(look),
         drawings=drawings,
-        strip=frame.strip(figures(look)),
+        strip="" if empty else frame.strip(figures(look)),
         remarks=tuple(remarks(look, problem)),
         quiet=quiet,
     )

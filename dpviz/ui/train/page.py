@@ -26,7 +26,7 @@ def show() -> None:
         page.remark(problem, "problem")
         return
     problem = engines.warmed(engine)
-    if problem:
+    if problem and problem != engine.problem:  # what the engine knows is said beside the form, and with the run
         page.remark(problem, "problem")
     _sidebar(engine)
     run = state.get(RUN)

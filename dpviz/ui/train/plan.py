@@ -5,19 +5,22 @@ The same accountants and the same arithmetic as the Compose page and the live ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.accountant import AdditiveAccountant, Ledger
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.mechanism import SampledGaussian, merge_runs
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
 from dpviz.training.accounting import renyi_accountant
+from dpviz.training.counting import make_policy
 from dpviz.training.plan import planned_runs
-from dpviz.training.settings import RunSettings
+from dpviz.training.settings import RunSettings, steps_per_epoch
 from dpviz.ui import tight_band
 from dpviz.ui.tight_band import TightBand
 
@@ -29,15 +32,26 @@ MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """ε at `steps` (shape (n,), whole, increasing, the last is T) by accountant; nothing for plain training."""
+    """ε at `steps` (shape (n,), whole, increasing) by accountant; nothing for plain training.
+
+    The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
+
+    Attributes:
+        counts: private counts of correct predictions among what is planned; the curves leave them out.
+        with_counts: ε of all steps and these counts.
+    """
 
     steps: Array
     epsilon: dict[str, Array]
     tight: TightBand | None = None
+    counts: int = 0
+    with_counts: Bound | None = None
 
     @property
     def total(self) -> float:
-        """The least ε that all planned steps are proven to cost; infinite where nothing is."""
+        """The least ε that all that is planned is proven to cost; infinite where nothing is."""
+        if self.with_counts is not None:
+            return float(self.with_counts.epsilon)
         ends = [float(self.epsilon[name][-1]) for name in ("renyi", "moments") if name in self.epsilon]
         if self.tight is not None:
             ends.append(float(self.tight.upper[-1]))
@@ -45,6 +59,8 @@ class Plan:
 
     @property
     def total_method(self) -> str:
+        if self.with_counts is not None:
+            return "Rényi, private counts included"
         if self.tight is not None and self.total == float(self.tight.upper[-1]):
             return "tight"
         return "Rényi"
@@ -60,6 +76,23 @@ def marked(steps: int, points: int = POINTS) -> Array:
 @lru_cache(maxsize=256)
 def plan(settings: RunSettings, examples: int) -> Plan:
     """The plan's curves; some 20 ms for equal steps, up to a second where every step has another noise."""
+    settings = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
+    found = _of_steps(settings, examples)
+    counts = planned_counts(settings, examples)
+    if not counts:
+        return found
+    runs = merge_runs((*planned_runs(settings, examples), (SampledGaussian(settings.count_noise, 1.0), counts)))
+    return replace(found, counts=counts, with_counts=renyi_accountant(settings).of_runs(runs, settings.delta))
+
+
+def planned_counts(settings: RunSettings, examples: int) -> int:
+    """Private counts that will have been taken after `settings.steps` steps, if no policy changes the batch size."""
+    every = make_policy(settings, examples).every if settings.private else 0
+    epochs = settings.steps // steps_per_epoch(examples, settings.batch_size)
+    return epochs // every if every else 0
+
+
+def _of_steps(settings: RunSettings, examples: int) -> Plan:
     runs = planned_runs(settings, examples)
     if not runs:
         return Plan(marked(settings.steps), {})

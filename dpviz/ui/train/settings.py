@@ -122,7 +122,7 @@ def read(get: Reader) -> Form:
     rate = settings.sample_rate(examples(settings.data))
     target = get(TARGET) if by_target else None
     if target is not None:
-        sigma = solved_noise(target, get(SOLVER), rate, settings.steps, settings.delta)
+        sigma = solved_noise(target, get(SOLVER), rate, settings.last_step, settings.delta)
         settings = settings.with_(noise_multiplier=sigma)
     settings.check(examples(settings.data))
     return Form(settings, float(get(SLOW)), target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from html import escape
@@ -25,7 +26,9 @@ from dpviz.ui.train.words import STATE_WORDS
 
 EVERY = 1.0  # seconds between two looks at a run under way
 SOON = 0.5  # before its first step, and while a wish is under way
+GLANCE = 0.04  # while a page waits for what was just asked for
 SEEN = "t.state_seen"
+WHOLE = "t.whole_page"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
 
@@ -41,6 +44,7 @@ def show(engine: Engine, run: str) -> None:
         st.button("Start a new run", type="primary", on_click=_leave, icon=":material/add:")
         return
     st.session_state[SEEN] = (record.state, record.wish)
+    st.session_state[WHOLE] = True
     left, right = st.columns([0.73, 0.27], gap="medium")
     with left:
         now = screen(engine, run, _charts())
@@ -51,6 +55,9 @@ def show(engine: Engine, run: str) -> None:
     with left:
         _details(engine, record)
     page.follow_link(state.query(FIELDS))
+    st.session_state[WHOLE] = False
+    if _coming(now):
+        _await_change(engine, run)
 
 
 def _charts() -> tuple[str, ...]:
@@ -62,9 +69,29 @@ def _pause(now: Screen) -> float | None:
     """Seconds until the next look: few while something that was asked for is about to show."""
     if now.settled:
         return None
+    return SOON if _coming(now) or not now.moving else EVERY
+
+
+def _coming(now: Screen) -> bool:
+    """Whether something was asked of the run that it has not done yet."""
     state, wish = now.state
-    coming = wish in ("stop", "kill") or (wish == "pause") != (state == "paused")
-    return SOON if coming or not now.moving else EVERY
+    if now.settled or state not in ("running", "paused", "restarted"):
+        return False
+    return wish in ("stop", "kill") or (wish == "pause") != (state == "paused")
+
+
+def _await_change(engine: Engine, run: str) -> None:
+    """Draw again as soon as the run has done what was asked of it; the browser's next timer takes over after a while.
+
+    The visitor's next move ends the wait from outside, at the touch of the session.
+    """
+    until = time.monotonic() + SOON
+    while time.monotonic() < until:
+        known = st.session_state.get(SEEN)
+        record = engine.run(run)
+        if (record.state, record.wish) != known:
+            st.rerun()
+        time.sleep(GLANCE)
 
 
 def _moving(engine: Engine, run: str, pause: float | None) -> None:
@@ -79,13 +106,16 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
         st.session_state[SEEN] = found.state
         st.rerun()  # the controls beside it are others now, and so is the pace
     _put(found)
+    if _coming(found) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
+        _await_change(engine, run)
 
 
 def _put(found: Screen) -> None:
     page.sentence(found.sentence)
     for place, (_, drawing) in enumerate(found.drawings):
         frame.plot(drawing, key=f"train-{place}")
-    st.html(found.strip)
+    if found.strip:
+        st.html(found.strip)
     for remark in found.remarks:
         page.remark(*remark)
     if found.quiet:
@@ -112,7 +142,7 @@ def _controls(engine: Engine, record: RunRecord) -> None:
     else:
         _holding(engine, record)
     failed = st.session_state.pop(FAILED, "")
-    if failed:
+    if failed and not engine.problem.startswith(failed):  # said with the run already
         page.remark(failed, "problem")
     controls.choice(CHART, horizontal=False)
     controls.choice(SECOND, horizontal=False)

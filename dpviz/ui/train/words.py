@@ -29,7 +29,10 @@ STATE_WORDS = {
     "failed": "Failed",
     "lost": "Lost",
 }
+# What was asked of a run that has not done it yet.
+COMING = {"pause": "<b>Pausing</b> at step", "stop": "<b>Stopping</b> at step", "kill": "<b>Stopping</b> at step"}
 EMPTY: Array = np.empty(0)
+LONG = 200  # characters of a reason that is no part of a sentence any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ def sentence(look: Look) -> str:
 
 def _where(look: Look) -> str:
     record, view = look.record, look.view
-    reason = escape(record.reason)
+    reason = escape(record.reason) if len(record.reason) <= LONG else ""  # then it is said below
     step = f"<b>{numbers.steps(record.steps)} of {numbers.steps(look.total)}</b>"
     if record.state == "queued":
         before = f"{look.ahead} run{'s' if look.ahead != 1 else ''}" if look.ahead else "no other run"
@@ -91,17 +94,18 @@ def _where(look: Look) -> str:
     if record.state in ("running", "paused") and not view.started:
         return "<b>Starting</b>: loading the data and trying the untrained network."
     if record.state == "running":
-        return f"Step {step}."
+        return f"{COMING.get(record.wish, 'Step')} {step}."
     if record.state == "paused":
         return f"<b>Paused</b> after step {step}."
     if record.state == "restarted":
         again = f" Step {step}." if view.started and record.restarts else ""
         return f"<b>Restarted</b>: {reason or 'its worker ended'}.{again}"
-    ended = f"{STATE_WORDS[record.state]}</b> after {numbers.steps(record.steps)} step{'s' * (record.steps != 1)}"
+    after = f"after {numbers.steps(record.steps)} step{'s' * (record.steps != 1)}"
+    ended = f"{STATE_WORDS[record.state]}</b> {after if record.steps else 'before its first step'}"
     seconds = view.final.get("seconds")
     ended += f" in {duration(float(seconds))}" if isinstance(seconds, (int, float)) else ""
     told = reason if record.state in ("failed", "lost") else ""
-    if not told and view.final.get("reason") not in (None, "plan", "stopped"):
+    if record.state in ("done", "stopped") and view.final.get("reason") not in (None, "plan", "stopped"):
         told = escape(str(view.final.get("text", "")))
     return f"<b>{ended}{f': {told}' if told else ''}{'' if told.endswith(('.', '!', '?')) else '.'}"
 
@@ -194,6 +198,8 @@ def remarks(look: Look, problem: str) -> list[Remark]:
     """What must be said beside the charts, the most pressing first."""
     record, view = look.record, look.view
     said = []
+    if len(record.reason) > LONG and record.over:
+        said.append(Remark(record.reason, "problem"))
     if problem:
         said.append(Remark(problem, "problem"))
     if look.settings is None:
@@ -206,10 +212,23 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(Remark(_one_step(look)))
     for step, text in view.notes[-2:]:
         said.append(Remark(f"Step {numbers.steps(step)}: {text}", "note"))
-    holds = view.final.get("holds")
-    if holds and not str(holds).startswith("Everything was planned"):
-        said.append(Remark(str(holds)))
+    holds = _holds(look)
+    if holds and not holds.startswith("Everything was planned"):
+        said.append(Remark(holds))
     return said
+
+
+def _holds(look: Look) -> str:
+    """Which ε may be claimed of a run that has ended, as it said itself; more is known where it re-planned."""
+    told, s = str(look.view.final.get("holds") or ""), look.settings
+    if not told or s is None or not s.private or s.policy != "fixed" or s.past_plan != "replan":
+        return told
+    most = numbers.steps(s.last_step)
+    budget = "" if s.filter_epsilon is None else f"the filter's budget ε = {numbers.plain(s.filter_epsilon)}, "
+    return (
+        f"It re-planned by itself, up to {most} steps that were set ahead: {budget}what all {most} would cost, and the "
+        "odometer's ε hold; the others read the run as if its end had been planned."
+    )
 
 
 def _one_step(look: Look) -> str:
