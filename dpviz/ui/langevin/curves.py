@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.conversion import to_bound
 from dpviz.accounting.langevin import Langevin, langevin_bound, langevin_tight
 from dpviz.accounting.langevin_bounds import (
     composed_step_size,
@@ -19,7 +20,8 @@ from dpviz.accounting.langevin_bounds import (
     step_size_limits,
 )
 from dpviz.accounting.langevin_mse import best_step_size, mse_of_schedule, mse_proposition5
-from dpviz.accounting.schedules import PowerSchedule
+from dpviz.accounting.schedules import PowerSchedule, scaled
+from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.ui.langevin.settings import Settings, read
 from dpviz.ui.state import Reader
 from dpviz.ui.tight_band import TightBand
@@ -88,10 +90,13 @@ def compute(s: Settings) -> Answer:
     """
     sampler = s.sampler
     marks = step_marks(s.steps)
-    cost = {c: langevin_bound(sampler, s.schedule, delta=s.delta, conversion=c, marks=marks) for c in CONVERSIONS}
+    # Only the chart of costs shows them along the steps.
+    cost = _composed(s, marks if s.view == "cost" else marks[-1:])
+    # One search for all targets: those of the chart, if it has an axis of ε, and the claim.
+    targets = np.append(epsilon_grid(s.claim), s.claim) if s.view in OF_EPSILON else np.array([s.claim])
     found = langevin_constants(
         sampler,
-        epsilon=s.claim,
+        epsilon=targets,
         delta=s.delta,
         exponent=s.exponent,
         steps=s.steps,
@@ -99,21 +104,45 @@ def compute(s: Settings) -> Answer:
         refine=False,
     )
     with np.errstate(all="ignore"):
-        x, curves = _VIEWS[s.view](s, marks, cost, float(found.step_size))
+        x, curves = _VIEWS[s.view](s, marks, cost, found.step_size)
     return Answer(
         s,
         x,
         curves,
         cost,
-        float(found.step_size),
-        float(found.c_squared),
-        float(found.c1),
-        float(found.order),
+        float(found.step_size[-1]),
+        float(found.c_squared[-1]),
+        float(found.c1[-1]),
+        float(found.order[-1]),
         step_size_limits(sampler, s.reading),
     )
 
 
 CONVERSIONS = ("improved", "classic")
+OF_EPSILON = ("epsilon", "mse_epsilon")
+_STRIDE = 6
+
+
+def _composed(s: Settings, marks: Array) -> dict[str, Bound]:
+    """ε of the steps up to each mark by both conversions, from one composition.
+
+    ε has one valley along the orders, so some of them tell where the best ones are and only those are looked up beside
+    (every order gives a bound, whichever are looked at).
+    """
+    every = np.array(VARYING_ORDERS)
+    steps = scaled(s.schedule, s.sampler.cost)
+
+    def bounds(kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
+        totals = composed_divergence(steps, sample_rate=s.sampler.sample_rate, orders=every[kept].tolist(), marks=marks)
+        return {c: to_bound(totals, every[kept], s.delta, c) for c in CONVERSIONS}
+
+    some = np.unique(np.append(np.arange(0, every.size, _STRIDE), every.size - 1))
+    orders = np.concatenate([bound.order for bound in bounds(some).values()])
+    best = np.searchsorted(every, np.unique(orders[np.isfinite(orders)]))
+    beside = (best[:, None] + np.arange(-_STRIDE, _STRIDE + 1)).clip(0, every.size - 1)
+    return bounds(np.union1d(some, beside))
+
+
 View = tuple[Array, dict[str, Array]]
 
 
@@ -122,7 +151,7 @@ def step_marks(steps: int) -> Array:
     return np.unique(np.round(np.geomspace(1.0, steps, STEP_POINTS)))
 
 
-def _cost(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
+def _cost(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
     return marks, {key: cost[key].epsilon for key in ("classic", "improved")}
 
 
@@ -160,9 +189,9 @@ def theorems(s: Settings) -> tuple[str, ...]:
     return ("theorem3", "theorem4", "wang") if s.friction is None else ("theorem3", "theorem4")
 
 
-def _against_epsilon(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
-    x = epsilon_grid(s.claim)
-    return x, {theorem: step_sizes(s, theorem, x) for theorem in theorems(s)}
+def _against_epsilon(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
+    x, known = epsilon_grid(s.claim), {s.theorem: _positive(largest[:-1])}
+    return x, {theorem: known[theorem] if theorem in known else step_sizes(s, theorem, x) for theorem in theorems(s)}
 
 
 def size_grid(s: Settings) -> Array:
@@ -176,7 +205,7 @@ def with_size(s: Settings, n: float) -> Settings:
     return replace(s, n=n, batch=math.sqrt(n), steps=round(n), delta=1.0 / n)
 
 
-def _against_size(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
+def _against_size(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
     x = size_grid(s)
     rows = [_or_none(with_size(s, float(n)), s.claim) for n in x]
     return x, {theorem: np.array([row.get(theorem, np.nan) for row in rows]) for theorem in theorems(s)}
@@ -192,20 +221,20 @@ def clip_grid(s: Settings) -> Array:
     return np.geomspace(min(0.05, s.clip / 2.0), max(20.0, 2.0 * s.clip), EPSILON_POINTS)
 
 
-def _against_clip(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
+def _against_clip(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
     x = clip_grid(s)
     # Everything depends on L²η alone: one solution serves all L.
     here = _or_none(s, s.claim)
     return x, {theorem: here[theorem] * (s.clip / x) ** 2 for theorem in theorems(s)}
 
 
-def _conditions(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
+def _conditions(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
     low, high = step_size_limits(s.sampler, s.reading)
     return marks, {
         "step": s.schedule.at(marks),
         "first_condition": np.full(marks.size, high),
         "second_condition": np.full(marks.size, low),
-        "third_condition": _positive(np.asarray(largest * marks**-s.exponent)),
+        "third_condition": _positive(np.asarray(largest[-1] * marks**-s.exponent)),
     }
 
 
@@ -226,14 +255,14 @@ def mse(s: Settings, step_size: npt.ArrayLike) -> Array:
     )
 
 
-def _error(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
-    x = mse_grid(s, largest)
+def _error(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
+    x = mse_grid(s, float(largest[-1]))
     return x, {"mse": mse(s, x)}
 
 
-def _error_of_epsilon(s: Settings, marks: Array, cost: dict[str, Bound], largest: float) -> View:
+def _error_of_epsilon(s: Settings, marks: Array, cost: dict[str, Bound], largest: Array) -> View:
     x = epsilon_grid(s.claim)
-    sizes = {"composed": step_sizes(s, s.theorem, x)}
+    sizes = {"composed": _positive(largest[:-1])}
     if s.friction is None:
         sizes["wang"] = step_sizes(s, "wang", x)
     curves = {key: _mse_or_none(s, size) for key, size in sizes.items()}
