@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,19 +61,32 @@ def psi(scaled: Array, rate: float) -> Array:
     return found
 
 
-def estimated_cost(distances: Array, *, noise_std: float, rate: float, total_steps: int, failure: float) -> Array:
-    """ĉ(λ, T) of m ≥ 2 distances for λ = 1 … 32, as `dpviz.bayesian_cost`: (…, m) gives (…, 32)."""
+class Estimate(NamedTuple):
+    """Costs for λ = 1 … 32 from m distances a step.
+
+    Attributes:
+        cost: ĉ(λ, T), (…, 32).
+        share: Of the mean that the largest distance carries, in [1/m, 1], (…, 32): above a half the estimate rests on
+            one pair, and no margin that follows from m such samples can be trusted to reach γ.
+    """
+
+    cost: Array
+    share: Array
+
+
+def estimated(distances: Array, *, noise_std: float, rate: float, total_steps: int, failure: float) -> Estimate:
+    """From m ≥ 2 distances for each of … steps, (…, m); the cost is that of `dpviz.bayesian_cost`."""
     m = distances.shape[-1]
     costs = total_steps * psi((distances.ravel() / noise_std) ** 2, rate).reshape(*distances.shape, ORDERS.size)
     tau = max(-float(stdtrit(m - 1, failure)), 0.0) / math.sqrt(m - 1)
     top = costs.max(axis=-2, keepdims=True)
     # x near 1 loses its digits in exp, large x overflows there: as x − 1, and as x/x_max.
-    small = top <= 1.0
-    x = np.where(small, np.expm1(np.minimum(costs, 1.0)), np.exp(costs - top))
+    small, scaled = top <= 1.0, np.exp(costs - top)
+    x = np.where(small, np.expm1(np.minimum(costs, 1.0)), scaled)
     mean = x.mean(axis=-2, keepdims=True)
     upper = mean + tau * np.sqrt(((x - mean) ** 2).mean(axis=-2, keepdims=True))
     found = np.where(small, np.log1p(upper), top + np.log(np.maximum(upper, 1e-300))) / total_steps
-    return np.asarray(found[..., 0, :])
+    return Estimate(np.asarray(found[..., 0, :]), np.asarray(1.0 / scaled.sum(axis=-2)))
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -98,6 +112,7 @@ class BayesianAccount:
         self._charges: list[Charge] = []
         self._known = 0  # so many charges are in the costs
         self._costs = np.zeros(ORDERS.size)
+        self._shares = np.zeros(ORDERS.size)
         self._unread: list[float] = []
 
     def charge(self, mechanism: SampledGaussian, distances: npt.ArrayLike) -> None:
@@ -125,12 +140,21 @@ class BayesianAccount:
         _validate.delta_beyond_failure(self.delta_mu, self.failure, total_steps)
         self._add_up()
         self.total_steps = total_steps
+        self._shares = np.zeros(ORDERS.size)
         self._costs = self._costs_of(self._charges).sum(axis=0)
 
     def epsilon(self) -> float:
         """ε_μ of everything charged so far at δ_μ; 0 before anything was."""
         self._add_up()
         return float(self._epsilons(self._costs)) if self._charges else 0.0
+
+    def tail_share(self) -> float:
+        """How much of a step's estimate its largest distance carries, at the order that decides, averaged over steps.
+
+        Steps that were charged the worst case, which needs no estimate, count as 0.
+        """
+        self._add_up()
+        return float(self._shares[self._per_order(self._costs).argmin()]) / max(self.taken, 1)
 
     def readings(self) -> list[float]:
         """ε_μ after each step since the last time this was asked, with the plan of then."""
@@ -150,8 +174,11 @@ class BayesianAccount:
 
     def _epsilons(self, costs: Array) -> Array:
         """(…, 32) gives (…)."""
+        return np.asarray(np.maximum(self._per_order(costs).min(axis=-1), 0.0))
+
+    def _per_order(self, costs: Array) -> Array:
         slack = -math.log(self.delta_mu - self.failure * self.total_steps)
-        return np.asarray(np.maximum(((costs + slack) / ORDERS).min(axis=-1), 0.0))
+        return np.asarray((costs + slack) / ORDERS)
 
     def _costs_of(self, charges: list[Charge]) -> Array:
         """Costs of charges one by one, (n, 32); equal mechanisms with as many distances go together."""
@@ -172,14 +199,15 @@ class BayesianAccount:
         usable = np.isfinite(distances).all(axis=1)
         if distances.shape[1] < 2 or not usable.any():
             return worst
-        estimate = estimated_cost(
+        estimate = estimated(
             distances[usable],
             noise_std=mechanism.noise_multiplier * self.max_grad_norm,
             rate=mechanism.sample_rate,
             total_steps=self.total_steps,
             failure=self.failure,
         )
-        worst[usable] = np.minimum(estimate, worst[usable])
+        self._shares = self._shares + np.where(estimate.cost < worst[usable], estimate.share, 0.0).sum(axis=0)
+        worst[usable] = np.minimum(estimate.cost, worst[usable])
         return worst
 
 

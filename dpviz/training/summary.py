@@ -23,6 +23,7 @@ def closing(
 ) -> dict[str, Any]:
     """The accounting part of the summary (see `events`)."""
     epsilon: dict[str, float] = {}
+    tail = None if accounts is None or accounts.bayesian is None else accounts.bayesian.tail_share()
     mechanisms: list[list[float]] = []
     if accounts is not None:
         epsilon, mechanisms = accounts.epsilons(), encoded_runs(accounts.runs)
@@ -35,7 +36,8 @@ def closing(
         "seconds": seconds,
         "mechanisms": mechanisms,
         "epsilon": epsilon,
-        "holds": _holds(settings, reason),
+        "holds": _holds(settings, reason) + _tail(tail),
+        "tail_share": tail,
     }
 
 
@@ -58,4 +60,14 @@ def _holds(settings: RunSettings, reason: str) -> str:
     return (
         "Steps or the end depended on what was seen: the odometer's ε holds; the others read the run as if it had been "
         "planned."
+    )
+
+
+def _tail(share: float | None) -> str:
+    """What must be said where the Bayesian estimate rests on its largest distances (`Estimate.share`)."""
+    if share is None or share <= 0.5:
+        return ""
+    return (
+        f" The Bayesian ε is dominated by its tail: one pair carries {share:.0%} of a step's estimate, which grows "
+        "with more pairs, so that the true cost may be larger than γ lets expect."
     )

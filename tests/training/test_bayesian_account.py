@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from dpviz import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.training.bayesian_account import ORDERS, BayesianAccount, certain_cost, estimated_cost, psi
+from dpviz.training.bayesian_account import ORDERS, BayesianAccount, certain_cost, estimated, psi
 
 BOUND = 0.5
 
@@ -32,7 +33,7 @@ def test_psi_is_the_library_s(largest, rate, size, seed):
 )  # fmt: skip
 def test_the_cost_is_the_one_of_the_public_function(noise_std, rate, size, total_steps, seed, failure):
     distances = np.random.default_rng(seed).weibull(1.0, size)
-    fast = estimated_cost(distances, noise_std=noise_std, rate=rate, total_steps=total_steps, failure=failure)
+    fast = estimated(distances, noise_std=noise_std, rate=rate, total_steps=total_steps, failure=failure).cost
     slow = bayesian_cost(
         distances, noise_std=noise_std, sample_rate=rate, total_steps=total_steps, orders=ORDERS,
         estimator_failure=failure,
@@ -100,6 +101,30 @@ def test_past_the_plan_a_step_is_refused_until_it_is_planned_again():
 def test_a_count_costs_its_renyi_divergence():
     """λ(λ + 1)/(2σ²), the Gaussian mechanism's moments."""
     np.testing.assert_allclose(certain_cost(SampledGaussian(100.0, 1.0), 1.0), ORDERS * (ORDERS + 1) / 2e4, rtol=1e-12)
+
+
+@given(st.integers(2, 40), st.integers(1, 400), st.integers(0, 2**32))
+def test_the_share_of_the_largest_distance_is_that_of_its_term_in_the_mean(size, total_steps, seed):
+    distances = np.random.default_rng(seed).uniform(0.0, 1.0, (3, size))
+    found = estimated(distances, noise_std=1.0, rate=0.1, total_steps=total_steps, failure=1e-12)
+    for row, share in zip(distances, found.share, strict=True):
+        terms = softmax(total_steps * step_costs(row**2, ORDERS, 0.1), axis=0)
+        np.testing.assert_allclose(share, terms[row.argmax()], rtol=1e-8)
+
+
+def test_an_estimate_on_one_pair_is_told_from_one_on_many():
+    step = SampledGaussian(1.0, 0.1)
+    even, alone, certain = account(200), account(200), account(200)
+    for _ in range(4):
+        even.charge(step, np.full(32, 0.2))
+        alone.charge(step, [0.01] * 31 + [0.6])
+        certain.charge(step, [])
+    assert even.tail_share() == pytest.approx(1 / 32)
+    assert 0.9 < alone.tail_share() <= 1.0
+    assert certain.tail_share() == 0.0  # what cannot be exceeded rests on no pair
+    assert account().tail_share() == 0.0
+    alone.replan(300)
+    assert 0.9 < alone.tail_share() <= 1.0
 
 
 def test_bad_plans_are_refused():

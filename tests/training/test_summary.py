@@ -1,0 +1,35 @@
+import pytest
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.training.accounting import LiveAccounts
+from dpviz.training.settings import RunSettings
+from dpviz.training.summary import closing
+
+SETTINGS = RunSettings(bayesian=True, steps=100)
+
+
+def summary(distances, settings=SETTINGS):
+    accounts = LiveAccounts(settings, examples=10_000)
+    for _ in range(3):
+        accounts.step(SampledGaussian(2.0, 0.1), distances)
+    return closing(settings, accounts, state="done", reason="plan", steps=3, seconds=0.1)
+
+
+def test_a_bayesian_epsilon_that_rests_on_one_pair_says_so():
+    found = summary([0.01] * 31 + [0.15])
+    assert 0.5 < found["tail_share"] <= 1.0
+    assert "dominated by its tail" in found["holds"]
+    assert f"{found['tail_share']:.0%}" in found["holds"]
+
+
+@pytest.mark.parametrize("distances", [[0.1] * 32, []], ids=["on many", "on none"])
+def test_one_on_many_pairs_or_on_the_worst_case_says_nothing(distances):
+    found = summary(distances)
+    assert found["tail_share"] < 0.1
+    assert "tail" not in found["holds"]
+
+
+def test_without_bayesian_accounting_there_is_no_tail():
+    found = summary(None, RunSettings())
+    assert found["tail_share"] is None
+    assert "bayesian" not in found["epsilon"]
