@@ -25,7 +25,13 @@ EXAMPLES = {
 # Found by trial on the shipped digits, Adult and Abalone.
 _BY_MODEL: dict[str, dict[str, Any]] = {
     "cnn": {"batch_size": 1024, "steps": 150, "learning_rate": 5.0, "max_grad_norm": 0.1},
-    "resnet": {"batch_size": 1024, "steps": 150, "learning_rate": 5.0, "max_grad_norm": 0.1},
+    "resnet": {
+        "batch_size": 1024,
+        "steps": 250,
+        "learning_rate": 8.0,
+        "learning_rate_end": 0.1,
+        "max_grad_norm": 0.1,
+    },
     "scattering": {
         "batch_size": 1024,
         "steps": 150,
