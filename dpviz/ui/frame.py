@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -93,7 +94,7 @@ class Study(Generic[R]):
         assumptions: Markdown.
         more: further details, name → what draws them.
         below: drawn right below the remarks (a second chart that belongs to a warning, say).
-        slow: what is added to the result as soon as it is computed, beside the page.
+        slow: what is added to the result as soon as it is computed, beside the page, one part after the other.
     """
 
     key: str
@@ -110,7 +111,7 @@ class Study(Generic[R]):
     assumptions: str
     more: Mapping[str, Callable[[R], None]] = field(default_factory=dict)
     below: Callable[[R], None] | None = None
-    slow: Slow[R] | None = None
+    slow: Sequence[Slow[R]] = ()
 
 
 def show(study: Study[R]) -> None:
@@ -160,20 +161,24 @@ def _body(study: Study[R]) -> None:
 
 
 def _with_slow_part(study: Study[R], result: R) -> tuple[R, Callable[[], None] | None]:
-    """The result with its slow part if that is there, else what to do last: wait for it and draw again."""
-    slow = study.slow
-    key = None if slow is None else slow.key(result)
-    if slow is None or key is None:
-        return result, None
-    part = background.finished((study.key, key))
-    if part is not None:
-        return slow.join(result, part), None
+    """The result with the slow parts that are there, and what to do last: wait for the next one and draw again."""
+    waiting: Callable[[], None] | None = None
+    for index, slow in enumerate(study.slow):
+        key = slow.key(result)
+        if key is None:
+            continue
+        name = (study.key, index, key)
+        part = background.finished(name)
+        if part is not None:
+            result = slow.join(result, part)
+        elif waiting is None:
+            waiting = partial(_wait, study, name, partial(slow.work, result))
+    return result, waiting
 
-    def wait() -> None:
-        background.await_result((study.key, key), lambda: slow.work(result), mine=Keys.waiting(study.key))
-        _draw_again()
 
-    return result, wait
+def _wait(study: Study[R], name: Hashable, work: Callable[[], Any]) -> None:
+    background.await_result(name, work, mine=Keys.waiting(study.key))
+    _draw_again()
 
 
 def _draw_again() -> None:

@@ -62,5 +62,5 @@ STUDY: Study[Found] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(tight_key, tight_part, with_tight),
+    slow=(Slow(tight_key, tight_part, with_tight),),
 )

@@ -198,7 +198,11 @@ STUDY: Study[Result] = Study(
     script=lambda result: result.script(),
     assumptions=ASSUMPTIONS,
     below=_ledger,
-    slow=Slow(
-        lambda result: result.slow_key(), lambda result: result.slow_part(), lambda result, part: result.with_slow(part)
+    slow=(
+        Slow(
+            lambda result: result.slow_key(),
+            lambda result: result.slow_part(),
+            lambda result, part: result.with_slow(part),
+        ),
     ),
 )

@@ -99,5 +99,5 @@ STUDY: Study[Curves] = Study(
     assumptions=explain.ASSUMPTIONS,
     more={"Distances": _distances},
     below=_histogram_with_warning,
-    slow=Slow(tight_key, tight_part, with_tight),
+    slow=(Slow(tight_key, tight_part, with_tight),),
 )

@@ -22,6 +22,7 @@ from dpviz.accounting.langevin_bounds import (
 from dpviz.accounting.langevin_mse import best_step_size, mse_of_schedule, mse_proposition5
 from dpviz.accounting.schedules import PowerSchedule, scaled
 from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
+from dpviz.ui.langevin.region import STAND_IN, conditions
 from dpviz.ui.langevin.settings import Settings, read
 from dpviz.ui.state import Reader
 from dpviz.ui.tight_band import TightBand
@@ -42,6 +43,7 @@ NAMES = {
     "first_condition": "(1) at most",
     "second_condition": "(2) more than",
     "third_condition": "(3) less than",
+    STAND_IN: "(3) with your c²",
     "mse": "error bound",
     "composed": "largest private steps",
     "proposition5": "Prop. 5 as printed",
@@ -295,6 +297,7 @@ _VIEWS = {
     "size": _against_size,
     "clip": _against_clip,
     "conditions": _conditions,
+    "region": conditions,
     "mse": _error,
     "mse_epsilon": _error_of_epsilon,
 }

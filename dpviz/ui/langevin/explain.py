@@ -12,6 +12,7 @@ from dpviz.accounting.langevin_mse import best_step_size
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.langevin.curves import Answer, mse
+from dpviz.ui.langevin.region import STAND_IN, holds, open_anywhere
 
 
 def sentence(found: Answer) -> str:
@@ -66,6 +67,8 @@ def _of_view(found: Answer) -> str:
             return " Theorem 3's conditions (1) and (2) hold at every step."
         first, last = numbers.steps(start), numbers.steps(stop)
         return f" Conditions (1) and (2) hold only from step <b>{first}</b> to <b>{last}</b>."
+    if view == "region":
+        return _kept(found)
     if view in ("mse", "mse_epsilon"):
         best = best_step_size(exponent=found.settings.exponent, steps=found.settings.steps)
         if found.largest <= 0.0:
@@ -76,6 +79,21 @@ def _of_view(found: Answer) -> str:
             f"{_down(found.largest)}, it is <b>{numbers.plain(ratio)}</b> times as large."
         )
     return ""
+
+
+def _kept(found: Answer) -> str:
+    """Which conditions the present setting keeps at every step."""
+    state = holds(found)
+    named = {"(1)": state.first, "(2)": state.second, "(3)": bool(state.third)}
+    kept = [name for name, there in named.items() if there]
+    if len(kept) == 3:
+        return " With your τ and η₁ <b>all three conditions</b> hold at every step."
+    if not kept:
+        return " With your τ and η₁ <b>none of the three conditions</b> holds at every step."
+    failing = [name for name, there in named.items() if not there]
+    return f" With your τ and η₁ <b>{' and '.join(failing)}</b> {'fails' if len(failing) == 1 else 'fail'}, " + (
+        f"{' and '.join(kept)} {'holds' if len(kept) == 1 else 'hold'} at every step."
+    )
 
 
 def _down(value: float) -> str:
@@ -154,8 +172,10 @@ def remarks(found: Answer) -> list[Remark]:
                 "of Wang et al. is their formula with ln(T/δ) for ln(2.5T/δ)."
             )
         )
+    if s.view == "region":
+        said += _of_region(found)
     low, high = step_size_limits(s.sampler)
-    if s.view == "conditions" and s.reading == "printed" and not low < s.first <= high:
+    if s.view in ("conditions", "region") and s.reading == "printed" and not low < s.first <= high:
         said.append(
             Remark("As printed (1) and (2) miss a factor q²: re-derived, η₁ lies outside of what they allow.", "note")
         )
@@ -170,6 +190,24 @@ def remarks(found: Answer) -> list[Remark]:
         said.append(Remark("Errors are bounds up to an unknown constant C: compare them, do not read them."))
     if s.view != "mse" and s.friction is not None and s.view in ("epsilon", "size", "clip", "mse_epsilon"):
         said.append(Remark("Wang et al. bound SGLD; for SGHMC there is no such curve."))
+    return said
+
+
+def _of_region(found: Answer) -> list[Remark]:
+    """How the three lines are meant."""
+    s = found.settings
+    last = "The steps shrink: (1) is hardest to keep at the first one, (2) at the last." if s.exponent else ""
+    third = "condition (3)" if s.exponent else "Theorem 4, drawn as (3),"
+    said = [
+        Remark(
+            f"{last} {third[0].upper()}{third[1:]} is what composed moments allow at each batch for ε = "
+            f"{numbers.plain(s.claim)}.".strip()
+        )
+    ]
+    if STAND_IN in found.curves:
+        said = [Remark("Dashed: (3) with the constant of your batch; what other batches allow is on its way.")]
+    elif not open_anywhere(found):
+        said.append(Remark("No batch and step size on this chart keep all three conditions at every step.", "note"))
     return said
 
 

@@ -14,8 +14,10 @@ from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Band, Column, Line, Point, Region
 from dpviz.ui import tight_band
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
+from dpviz.ui.langevin import region_figure
 from dpviz.ui.langevin.curves import NAMES, Answer, in_view
 from dpviz.ui.langevin.explain import speaks
+from dpviz.ui.langevin.region import STAND_IN
 
 COLORS = {
     "classic": look.GREEN,
@@ -27,6 +29,7 @@ COLORS = {
     "first_condition": look.BROWN,
     "second_condition": look.MAUVE,
     "third_condition": look.ORANGE,
+    STAND_IN: look.ORANGE,
     "mse": look.BLUE,
     "composed": look.BLUE,
     "proposition5": look.GREY,
@@ -40,6 +43,7 @@ X_TITLES = {
     "size": "data set N",
     "clip": "gradient norm L",
     "conditions": "steps",
+    "region": "batch τ",
     "mse": "step size η₁",
     "mse_epsilon": "ε",
 }
@@ -49,6 +53,7 @@ Y_TITLES = {
     "size": "largest first step size",
     "clip": "largest first step size",
     "conditions": "step size",
+    "region": "first step size η₁",
     "mse": "mean squared error ÷ C, at most",
     "mse_epsilon": "mean squared error ÷ C, at most",
 }
@@ -80,7 +85,7 @@ def _line(found: Answer, key: str, faded: bool, tag: str) -> Line:
         y=found.curves[key],
         family=FAMILIES.get(key, SOLID),
         faded=faded,
-        approximate=key == "proposition5",
+        approximate=key in ("proposition5", STAND_IN),
         hover=hover,
         color=COLORS[key],
     )
@@ -89,6 +94,8 @@ def _line(found: Answer, key: str, faded: bool, tag: str) -> Line:
 def drawing(found: Answer, pinned: Sequence[Pinned[Answer]], points: Sequence[Point]) -> Drawing:
     """The chart with pinned curves faded, published values as diamonds, the claim and the present step as guides."""
     view = found.settings.view
+    if view == "region":
+        return region_figure.drawing(found, lines(found), pinned)
     drawn = lines(found)
     for name, other in pinned:
         drawn += lines(in_view(other, view), faded=True, tag=name)

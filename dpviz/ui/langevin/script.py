@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.ui.langevin.curves import EPSILON_POINTS, SIZE_POINTS, STEP_POINTS, Answer, mse_grid, theorems
 from dpviz.ui.langevin.settings import Settings
 
-X_NAMES = {"cost": "steps", "conditions": "steps", "size": "N", "clip": "L", "mse": "step size"}
+X_NAMES = {"cost": "steps", "conditions": "steps", "size": "N", "clip": "L", "region": "batch τ", "mse": "step size"}
 
 
 def script(found: Answer) -> str:
@@ -17,6 +17,7 @@ def script(found: Answer) -> str:
         "size": _size,
         "clip": _clip,
         "conditions": _conditions,
+        "region": _region,
         "mse": _mse,
         "mse_epsilon": _mse_epsilon,
     }[s.view](found)
@@ -121,6 +122,23 @@ def _conditions(found: Answer) -> list[str]:
         "    'first_condition': np.full(x.size, high),",
         "    'second_condition': np.full(x.size, low),",
         f"    'third_condition': {_largest(s, s.theorem)} * x ** -{s.exponent!r},",
+        "}",
+    ]
+
+
+def _region(found: Answer) -> list[str]:
+    s = found.settings
+    largest = _largest(s, s.theorem, batch="tau").replace("epsilon=epsilon", f"epsilon={s.claim!r}")
+    return [
+        "from dpviz.accounting.langevin import Langevin",
+        "from dpviz.accounting.langevin_bounds import step_size_limits",
+        f"\nx = np.array({found.x.tolist()!r})  # batches τ",
+        f"limits = np.array([step_size_limits(Langevin({_sampler(s, batch='tau')}), {s.reading!r}) for tau in x])",
+        f"third = np.array([{largest} for tau in x])",
+        "curves = {  # bounds on the first step size, for the conditions to hold at every step",
+        "    'first_condition': limits[:, 1],",
+        f"    'second_condition': limits[:, 0] * {float(s.steps)!r} ** {s.exponent!r},",
+        "    'third_condition': np.where(third > 0, third, np.nan),",
         "}",
     ]
 

@@ -21,6 +21,7 @@ VIEW = Choice(
         "size": "Largest step size against N",
         "clip": "Largest step size against L",
         "conditions": "Where does Theorem 3 speak?",
+        "region": "Which η and τ keep the conditions?",
         "mse": "Error against step size",
         "mse_epsilon": "Error against ε",
     },

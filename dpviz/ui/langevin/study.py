@@ -8,6 +8,7 @@ from dpviz.ui import controls, mechanism, page, state
 from dpviz.ui.frame import Drawing, Pinned, Slow, Study
 from dpviz.ui.langevin import explain, figure, settings, tables
 from dpviz.ui.langevin.curves import Answer, read_and_compute, tight_key, tight_part, with_tight
+from dpviz.ui.langevin.region import boundary_key, boundary_part, with_boundary
 from dpviz.ui.langevin.script import script
 from dpviz.ui.shared import IMAGE
 
@@ -20,7 +21,7 @@ def _steps() -> None:
     controls.number(settings.CLAIM)
     if view == "size":
         controls.flag(settings.RULE)
-    if view == "conditions":
+    if view in ("conditions", "region"):
         controls.choice(settings.READING)
     if view in ("mse", "mse_epsilon"):
         controls.number(settings.VARIANCE)
@@ -65,5 +66,5 @@ STUDY: Study[Answer] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(tight_key, tight_part, with_tight),
+    slow=(Slow(boundary_key, boundary_part, with_boundary), Slow(tight_key, tight_part, with_tight)),
 )

@@ -23,6 +23,8 @@ def table(found: Answer) -> pd.DataFrame:
             columns[f"ε {NAMES[key]}"] = [numbers.epsilon(float(v), digits=4, up=True) for v in values[rows]]
         else:
             columns[NAMES[key]] = [numbers.epsilon(float(v), digits=4) for v in values[rows]]
+    if view == "region":
+        columns["q"] = [numbers.plain(float(tau) / found.settings.n) for tau in found.x[rows]]
     if view in ("cost", "conditions"):
         noise = found.settings.sampler.noise_multiplier(found.settings.schedule.at(found.x[rows]))
         columns["σ of that step"] = [numbers.plain(float(v)) for v in noise]

@@ -83,5 +83,5 @@ STUDY: Study[Found] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(slow_key, measure, with_measured),
+    slow=(Slow(slow_key, measure, with_measured),),
 )

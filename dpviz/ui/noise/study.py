@@ -58,5 +58,5 @@ STUDY: Study[Result] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS,
-    slow=Slow(tight_key, tight_part, with_tight),
+    slow=(Slow(tight_key, tight_part, with_tight),),
 )

@@ -55,5 +55,5 @@ STUDY: Study[Orders] = Study(
     script=script,
     assumptions=explain.ASSUMPTIONS,
     more={"Known bounds": _known_bounds},
-    slow=Slow(tight_key, tight_part, with_tight),
+    slow=(Slow(tight_key, tight_part, with_tight),),
 )

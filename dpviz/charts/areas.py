@@ -1,0 +1,203 @@
+"""Areas between curves on a finished chart, and names written on the curves that bound them.
+
+For charts whose lines leave through the top or the bottom, where a name at the line's end would stand beside nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpviz.charts import look
+from dpviz.charts.labels import text_width
+from dpviz.charts.lines import Chart
+from dpviz.charts.marks import Array, Line, Numbers, short_floats
+from dpviz.charts.traces import QUIET
+
+_WIDTH, _HEIGHT = 700.0, 330.0  # about what a plot measures: only to tell which places are far apart
+_EDGE = 0.12  # names keep off the edges by so much of the plot
+_AWAY = 7  # pixels between a line and its name
+_FINE = 400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Area:
+    """Where lower < y < upper.
+
+    Attributes:
+        x, lower, upper: shape (n,), x ascending; infinite bounds reach to the edge, NaN leaves a gap.
+        color: "#rrggbb".
+        opacity: of the fill.
+        name: written in its middle; empty for none.
+    """
+
+    x: Numbers
+    lower: Numbers
+    upper: Numbers
+    color: str
+    opacity: float = 0.1
+    name: str = ""
+
+
+class _Plane:
+    """A chart's axes: data to shares of the plot, 0 to 1 where it shows."""
+
+    def __init__(self, chart: Chart) -> None:
+        layout = chart.figure["layout"]
+        self.axes = {name: layout[f"{name}axis"] for name in "xy"}
+
+    def share(self, name: str, values: Numbers) -> Array:
+        axis = self.axes[name]
+        given = np.asarray(values, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            placed = np.log10(given) if axis["type"] == "log" else given
+        low, high = axis["range"]
+        return np.asarray((placed - low) / (high - low))
+
+    def data(self, name: str, shares: Array) -> Array:
+        axis = self.axes[name]
+        low, high = axis["range"]
+        placed = low + shares * (high - low)
+        return np.asarray(10.0**placed if axis["type"] == "log" else placed)
+
+
+def with_areas(chart: Chart, areas: Sequence[Area]) -> Chart:
+    """The same chart with areas below everything else, clipped to what the axes show."""
+    plane = _Plane(chart)
+    fills, words = [], []
+    for area in areas:
+        x, low, high = _clipped(area, plane)
+        for part in np.split(np.arange(x.size), np.flatnonzero(np.diff(np.flatnonzero(high > low)) > 1) + 1):
+            part = part[high[part] > low[part]]
+            if part.size > 1:
+                fills.append(_fill(area, plane, x[part], low[part], high[part]))
+        if area.name and (high > low).any():
+            words.append(_name(area, plane, x, low, high))
+    layout = chart.figure["layout"]
+    figure = chart.figure | {
+        "data": [*fills, *chart.figure["data"]],
+        "layout": layout | {"annotations": [*layout["annotations"], *words]},
+    }
+    return Chart(figure, chart.remarks)
+
+
+def _clipped(area: Area, plane: _Plane) -> tuple[Array, Array, Array]:
+    """x, lower and upper as shares of the plot on a fine grid, lower = upper = 0 where there is nothing."""
+    at, low, high = (plane.share(name, v) for name, v in (("x", area.x), ("y", area.lower), ("y", area.upper)))
+    # Far outside any number will do, but an infinite one can not be interpolated.
+    low, high = (np.clip(v, -50.0, 50.0) for v in (low, high))
+    x = np.linspace(max(at[0], 0.0), min(at[-1], 1.0), _FINE)
+    low, high = (np.clip(np.interp(x, at, v), 0.0, 1.0) for v in (low, high))
+    empty = ~(high > low)
+    return x, np.where(empty, 0.0, low), np.where(empty, 0.0, high)
+
+
+def _fill(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
+    xs, bottom, top = plane.data("x", x), plane.data("y", low), plane.data("y", high)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "line": {"width": 0},
+        "x": short_floats(np.concatenate([xs, xs[::-1]])),
+        "y": short_floats(np.concatenate([top, bottom[::-1]])),
+        "fill": "toself",
+        "fillcolor": look.rgba(area.color, area.opacity),
+        "name": area.name or "area",
+    } | QUIET
+
+
+def _name(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
+    """In the middle of the area: half of it lies to the left, and there half of it below."""
+    height = np.cumsum(high - low)
+    middle = int(np.searchsorted(height, 0.5 * height[-1]))
+    place = {"x": float(x[middle]), "y": float(0.5 * (low[middle] + high[middle]))}
+    font = {"font": {"size": look.LABEL_SIZE}}
+    return {"text": f"<b>{area.name}</b>", "showarrow": False, "xref": "paper", "yref": "paper"} | place | font
+
+
+def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tuple[float, float]] = ()) -> Chart:
+    """The same chart with each line's name (its `end`, if it has one) beside it, where other lines leave most room.
+
+    `avoid`: points, in data units, that no name should cover.
+    """
+    plane = _Plane(chart)
+    x = np.linspace(0.0, 1.0, _FINE)
+    courses = [_course(line, plane, x) for line in lines]
+    annotations = chart.figure["layout"]["annotations"]
+    taken = [_box(n["x"], n["y"], n["text"], 0.0) for n in annotations if n.get("xref") == n.get("yref") == "paper"]
+    taken += [_Box(float(plane.share("x", [a])[0]), float(plane.share("y", [b])[0]), 90.0, 30.0) for a, b in avoid]
+    words = []
+    for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
+        text = line.end or line.name
+        here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::4]
+        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in (-1.0, 1.0)]
+        if not places:
+            continue
+        others = [other for j, other in enumerate(courses) if j != i]
+        k, side, box = max(places, key=lambda place: _room(x, others, taken, place[2]))
+        taken.append(box)
+        words.append(_on_line(line, text, float(x[k]), float(y[k]), side))
+    layout = chart.figure["layout"]
+    figure = chart.figure | {"layout": layout | {"annotations": [*annotations, *words]}}
+    return Chart(figure, chart.remarks)
+
+
+class _Box(NamedTuple):
+    """A name: its middle in shares of the plot, its size in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def apart(self, x: Array, y: Array) -> float:
+        """Pixels from the box to the nearest of some points given in shares."""
+        across = np.maximum(np.abs(x - self.x) * _WIDTH - 0.5 * self.width, 0.0)
+        along = np.maximum(np.abs(y - self.y) * _HEIGHT - 0.5 * self.height, 0.0)
+        return float(np.nanmin(np.hypot(across, along), initial=_WIDTH))
+
+
+def _box(x: float, y: float, text: str, side: float) -> _Box:
+    """Around a name that stands left (side −1) of a point and above it, right (+1) and below, or on it (0)."""
+    width, height = text_width(text, look.LABEL_SIZE), 1.2 * look.LABEL_SIZE
+    return _Box(x + side * (0.5 * width + _AWAY) / _WIDTH, y - side * 0.5 * height / _HEIGHT, width, height)
+
+
+def _room(x: Array, others: Sequence[Array], taken: Sequence[_Box], box: _Box) -> float:
+    """Pixels between a name and the nearest other line, name or edge."""
+    gaps = [box.apart(x, other) for other in others]
+    gaps += [
+        math.hypot(
+            max(abs(box.x - other.x) * _WIDTH - 0.5 * (box.width + other.width), 0.0),
+            max(abs(box.y - other.y) * _HEIGHT - 0.5 * (box.height + other.height), 0.0),
+        )
+        for other in taken
+    ]
+    edge = min(box.x, 1.0 - box.x) * _WIDTH - 0.5 * box.width
+    return min([*gaps, edge])
+
+
+def _course(line: Line, plane: _Plane, x: Array) -> Array:
+    at, y = plane.share("x", line.x), plane.share("y", line.y)
+    seen = np.isfinite(y)
+    return np.interp(x, at[seen], y[seen], left=np.nan, right=np.nan) if seen.any() else np.full(x.size, np.nan)
+
+
+def _on_line(line: Line, text: str, x: float, y: float, side: float) -> dict[str, Any]:
+    return {
+        "text": f"<b>{text}</b>",
+        "showarrow": False,
+        "font": {"size": look.LABEL_SIZE, "color": line.hue},
+        "xref": "paper",
+        "yref": "paper",
+        "x": x,
+        "y": y,
+        "xanchor": "right" if side < 0 else "left",
+        "yanchor": "bottom" if side < 0 else "top",
+        "xshift": side * _AWAY,
+        "opacity": 0.75 if line.faded else 1,
+    }
