@@ -1,0 +1,121 @@
+"""What a step asks of an accelerator: without one, on the meta device, whose tensors have shapes but no numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from dpviz.training.catalogue import load
+from dpviz.training.flat import flatten_parameters
+from dpviz.training.methods import METHODS
+from dpviz.training.networks import NETWORKS, build, prepared
+from dpviz.training.per_example import PerExample
+from dpviz.training.sampling import Batches, loss_per_example
+from dpviz.training.session import SETTLE_EVERY, Session
+from dpviz.training.settings import RunSettings
+
+EXAMPLES, EXPECTED = 600, 64
+
+
+class Calls(TorchDispatchMode):
+    """Every operation on the device with the shapes of its tensors."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.device, self.found = device, []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        answer = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in tree_leaves((args, kwargs, answer)) if isinstance(leaf, torch.Tensor)]
+        if any(tensor.device.type == self.device for tensor in tensors):
+            self.found.append((str(func), tuple(tuple(tensor.shape) for tensor in tensors)))
+        return answer
+
+
+def stepper(method, model, device):
+    settings = RunSettings(
+        method=method, model=model, batch_size=EXPECTED, bayesian=method != "sgd", pairs=16, learning_rate=0.01,
+        optimiser="adam" if method == "dp_sgd" else "sgd", prior_std=1.0,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        network = NETWORKS[model].make((1, 28, 28), 10).to(device)
+    parameters = flatten_parameters(network)
+    engine = PerExample(network, loss_per_example)
+    found = METHODS[method](engine, settings, examples=EXAMPLES, noise=None)
+    return found, found.init(parameters)
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp", "cnn", "resnet"])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_step_reads_nothing_and_is_the_same_operations_for_every_batch(name, model):
+    x = torch.empty(EXAMPLES, 1, 28, 28, device="meta")
+    y = torch.empty(EXAMPLES, dtype=torch.int64, device="meta")
+    method, state = stepper(name, model, "meta")
+    batches, sizes, told = Batches(x, y, np.random.default_rng(0)), [], []
+    for _ in range(4):
+        with Calls("meta") as calls:
+            batch = batches.draw(EXPECTED)
+            state, info = method.step(state, batch)
+        sizes.append(batch.size)
+        told.append(calls.found)
+    assert len(set(sizes)) > 1
+    assert len(told[0]) > 20
+    # The first step may take memory that the others use again.
+    assert told[1] == told[2] == told[3]
+    assert (info.distances is None) == (name == "sgd")
+
+
+def test_a_meta_tensor_cannot_be_read():
+    """What the test above relies on."""
+    for read in (torch.Tensor.item, torch.Tensor.tolist, bool, torch.nonzero, torch.Tensor.cpu):
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            read(torch.ones(1, device="meta"))
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_waited_for_once_in_ten_steps():
+    settings = RunSettings(
+        model="mlp", batch_size=256, steps=100, bayesian=True, evaluation_every=0, histogram_every=0, device="cuda",
+        learning_rate=1.0,
+    )  # fmt: skip
+    session = Session(settings, prepared("mlp", load("mnist-10k")), lambda event: None)
+    session.start()
+    for _ in range(SETTLE_EVERY):
+        session.advance()
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(2 * SETTLE_EVERY):
+                session.advance()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert sum("synchroniz" in str(warning.message) for warning in seen) <= 2
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_a_cuda_graph_of_the_clipped_sum_answers_for_new_batches(model):
+    data = load("mnist-10k")
+    network = build(model, data, seed=0).cuda()
+    engine = PerExample(network, loss_per_example)
+    x, y = data.train_x[:64].cuda(), data.train_y[:64].cuda()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            engine.clipped(x, y, max_grad_norm=0.1, pairs=8)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = engine.clipped(x, y, max_grad_norm=0.1, pairs=8)
+    for start in (64, 128):
+        x.copy_(data.train_x[start : start + 64])
+        y.copy_(data.train_y[start : start + 64])
+        graph.replay()
+        again = tuple(part.clone() for part in (found.total, found.norms, found.losses, found.distances))
+        wanted = engine.clipped(x.clone(), y.clone(), max_grad_norm=0.1, pairs=8)
+        torch.testing.assert_close(again, (wanted.total, wanted.norms, wanted.losses, wanted.distances))
