@@ -111,10 +111,15 @@ def _fill(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[
 
 
 def _name(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
-    """In the middle of the area: half of it lies to the left, and there half of it below."""
-    height = np.cumsum(high - low)
-    middle = int(np.searchsorted(height, 0.5 * height[-1]))
-    place = {"x": float(x[middle]), "y": float(0.5 * (low[middle] + high[middle]))}
+    """In the middle of the longest level stretch within the area, where most of the words fit."""
+    levels = np.linspace(0.06, 0.94, 45)
+    inside = (low < levels[:, None]) & (levels[:, None] < high)
+    long = inside.sum(axis=1)
+    widest = np.flatnonzero(long >= 0.98 * long.max())
+    level = int(widest[widest.size // 2])
+    across = x[inside[level]] if inside[level].any() else x[high > low]
+    y = levels[level] if inside[level].any() else 0.5 * float((low + high)[high > low].mean())
+    place = {"x": float(across.mean()), "y": float(y)}
     font = {"font": {"size": look.LABEL_SIZE}}
     return {"text": f"<b>{area.name}</b>", "showarrow": False, "xref": "paper", "yref": "paper"} | place | font
 

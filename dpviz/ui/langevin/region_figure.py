@@ -70,7 +70,7 @@ def _areas(found: Answer) -> list[Area]:
     ]
 
 
-def _y_range(found: Answer) -> tuple[float, float]:
+def _y_range(found: Answer) -> tuple[float, float] | None:
     """Around the present step size, the largest one for the claim, and where (1) meets (2)."""
     s = found.settings
     first, second = found.curves["first_condition"], found.curves["second_condition"]
@@ -78,7 +78,8 @@ def _y_range(found: Answer) -> tuple[float, float]:
         apex = float(first[np.abs(np.log(first / second)).argmin()])
     seen = [s.first, found.largest, float(np.interp(s.batch, found.x, first)), apex]
     near = [v for v in seen if 1e-6 * s.first < v < 1e6 * s.first]
-    return max(min(near) / 300.0, 1e-290), min(max(near) * 100.0, 1e290)
+    low, high = min(near) / 300.0, max(near) * 100.0
+    return (low, high) if low > 1e-290 and high < 1e290 else None
 
 
 def _ring(s: Settings, text: str, color: str) -> Ring:
