@@ -86,6 +86,7 @@ class LiveAccounts:
                 delta_mu=settings.delta_mu,
                 failure=settings.estimator_failure,
                 max_grad_norm=settings.max_grad_norm,
+                farthest=1.0 if settings.bayesian_distances == "norms" else 2.0,
             )
         self.charges = 0
         self.examples = examples

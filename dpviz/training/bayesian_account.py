@@ -1,8 +1,14 @@
-"""Bayesian differential privacy of a live run: one estimate a step, from pair distances of that step's batch.
+"""Bayesian differential privacy of a live run: one estimate a step, from gradient distances of that step's batch.
 
 T, the number of steps, is fixed ahead: each step's cost is ĉ(λ, T) of its own distances (Triastcyn & Faltings 2020,
 Eq. 14), and ε_μ = min over λ of (Σ ĉ_t(λ, T) − ln(δ_μ − γT))/λ: every planned step's estimate may fail with
 probability γ, and all are paid for from the start.
+
+Which distances: one example more or less changes the sum of clipped gradients by its own clipped gradient, so d is the
+norm; Theorem 3's (1 − q) N(0, σ²) + q N(d, σ²) against N(0, σ²) is exactly that. The authors take distances between two
+examples' gradients instead. That is usually more, √2 times for gradients at right angles, but it bounds neither
+adjacency: equal gradients have distance 0 whatever one of them adds, and to replace g by g′ can cost more than
+ψ(‖g − g′‖) where batches are sampled (σ = 2, q = 0.1, λ = 4: by 18 % for g′ = 0.3 g).
 
 The estimates speak of the distribution of the training examples as they were drawn; ε_μ protects the next example of
 that distribution, not any example whatever. The distances themselves are not private.
@@ -101,11 +107,14 @@ class BayesianAccount:
     Attributes:
         total_steps: T, which the costs were computed for.
         delta_mu, failure: δ_μ and γ.
+        farthest: No distance exceeds so many C: 2 between two clipped gradients, 1 for their norms.
         taken: steps charged so far.
     """
 
-    def __init__(self, *, total_steps: int, delta_mu: float, failure: float, max_grad_norm: float) -> None:
-        self.total_steps = total_steps
+    def __init__(
+        self, *, total_steps: int, delta_mu: float, failure: float, max_grad_norm: float, farthest: float = 2.0
+    ) -> None:
+        self.total_steps, self.farthest = total_steps, farthest
         self.delta_mu, self.failure, self.max_grad_norm = delta_mu, failure, max_grad_norm
         _validate.delta_beyond_failure(delta_mu, failure, total_steps)
         self.taken = 0
@@ -116,7 +125,7 @@ class BayesianAccount:
         self._unread: list[float] = []
 
     def charge(self, mechanism: SampledGaussian, distances: npt.ArrayLike) -> None:
-        """One step, with the distances of pairs of its clipped gradients; fewer than 2 charge the worst case, 2C.
+        """One step, with the distances its clipped gradients made; fewer than 2 charge the worst case.
 
         Raises:
             ValueError: past the plan: the costs so far hold for T steps only. Call `replan` first.
@@ -194,8 +203,8 @@ class BayesianAccount:
 
     def _estimated(self, mechanism: SampledGaussian, distances: Array) -> Array:
         """Costs of steps of one mechanism with distances (n, m): (n, 32)."""
-        # Two clipped gradients are at most 2C apart: no estimate, whose margin may be wide, needs to exceed that.
-        worst = np.tile(certain_cost(mechanism, 2.0), (len(distances), 1))
+        # No estimate, whose margin may be wide, needs to exceed the cost of the largest distance there can be.
+        worst = np.tile(certain_cost(mechanism, self.farthest), (len(distances), 1))
         usable = np.isfinite(distances).all(axis=1)
         if distances.shape[1] < 2 or not usable.any():
             return worst

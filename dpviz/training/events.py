@@ -9,11 +9,12 @@
               "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
               of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
               "seconds". "epsilon": {"moments", "renyi", "odometer" and, if asked for, "bayesian": a list each}.
-              "distances": pair distances of each step (with Bayesian accounting; [] where too few examples: the worst
-              case was charged), else None. "norms": {"step", "edges", "counts", "max_grad_norm"} of one step, or None:
-              `counts[i]` gradients are between `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise":
-              {"signal": ‖sum of clipped gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or
-              slow motion were asked for, else None.
+              "distances": pair distances, or norms, of clipped gradients of each step
+              (with Bayesian accounting; [] where too few examples: the worst case was charged), else None. "norms":
+              {"step", "edges", "counts", "max_grad_norm"} of one step, or None: `counts[i]` gradients are between
+              `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise": {"signal": ‖sum of clipped
+              gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or slow motion were asked
+              for, else None.
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
 "count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "mechanism":

@@ -23,6 +23,7 @@ POLICIES = ("fixed", "adaptive_noise", "adaptive_batch", "fine_tuning")
 OPTIMISERS = ("sgd", "adam")
 TARGET_MEASURES = ("test", "private")
 PAST_PLAN = ("stop", "replan")
+BAYESIAN_DISTANCES = ("pairs", "norms")
 DEVICES = ("auto", "cpu", "cuda")
 
 
@@ -52,8 +53,10 @@ class RunSettings:
         most_steps: Where a re-planned run ends; 0 for `steps`.
         delta: δ of moments, Rényi and odometer.
         delta_mu: δ_μ of the Bayesian accountant.
-        bayesian: Whether to measure pair distances and account for Bayesian DP.
-        pairs: Disjoint pairs a step for it.
+        bayesian: Whether to measure gradient distances and account for Bayesian DP.
+        bayesian_distances: "pairs": between two examples, as the paper's authors measure them; "norms": from nothing,
+            which is what one example more or less changes (see `bayesian_account`).
+        pairs: Disjoint pairs a step for it; of twice as many examples the norms.
         estimator_failure: γ, the probability that one such estimate is too low.
         filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter); None for no budget.
         target_accuracy: The run ends once this accuracy is measured; None to go on.
@@ -92,6 +95,7 @@ class RunSettings:
     delta: float = 1e-5
     delta_mu: float = 1e-10
     bayesian: bool = False
+    bayesian_distances: str = "pairs"
     pairs: int = 32
     estimator_failure: float = 1e-15
     filter_epsilon: float | None = None
@@ -181,6 +185,7 @@ def _check_names(settings: RunSettings) -> None:
         ("optimiser", OPTIMISERS),
         ("target_measure", TARGET_MEASURES),
         ("past_plan", PAST_PLAN),
+        ("bayesian_distances", BAYESIAN_DISTANCES),
         ("device", DEVICES),
     ):
         _validate.choice(name, getattr(settings, name), allowed)

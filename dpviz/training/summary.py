@@ -68,6 +68,6 @@ def _tail(share: float | None) -> str:
     if share is None or share <= 0.5:
         return ""
     return (
-        f" The Bayesian ε is dominated by its tail: one pair carries {share:.0%} of a step's estimate, which grows "
-        "with more pairs, so that the true cost may be larger than γ lets expect."
+        f" The Bayesian ε is dominated by its tail: one distance carries {share:.0%} of a step's estimate, which "
+        "grows with more of them, so that the true cost may be larger than γ lets expect."
     )

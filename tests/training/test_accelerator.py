@@ -39,6 +39,7 @@ def stepper(method, model, device):
     settings = RunSettings(
         method=method, model=model, batch_size=EXPECTED, bayesian=method != "sgd", pairs=16, learning_rate=0.01,
         optimiser="adam" if method == "dp_sgd" else "sgd", prior_std=1.0,
+        bayesian_distances="norms" if method == "dp_sghmc" else "pairs",
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         network = NETWORKS[model].make((1, 28, 28), 10).to(device)

@@ -7,6 +7,7 @@ from scipy.special import softmax
 from dpviz import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.renyi import Moments
 from dpviz.training.bayesian_account import ORDERS, BayesianAccount, certain_cost, estimated, psi
 
 BOUND = 0.5
@@ -68,6 +69,37 @@ def test_without_a_usable_estimate_the_largest_possible_distance_is_charged(dist
     np.testing.assert_allclose(
         certain_cost(step, 2.0), step_costs(np.array([(2.0 / 1.5) ** 2]), ORDERS, 0.1)[0], rtol=1e-11
     )
+
+
+def test_by_norms_the_worst_case_is_the_moments_accountant():
+    """One clipped gradient more or less: Triastcyn & Faltings 2020, §4.4.2."""
+    step, found, several = SampledGaussian(1.5, 0.1), account(farthest=1.0), account(farthest=1.0)
+    for _ in range(20):
+        found.charge(step, [])
+        several.charge(step, [0.1] * 30 + [0.2] * 30)
+    moments = 20 * Moments().step_divergence(1.5, 0.1) * ORDERS
+    assert found.epsilon() == pytest.approx(((moments - np.log(1e-8 - 20e-12)) / ORDERS).min(), rel=1e-12)
+    assert several.epsilon() < found.epsilon()
+
+
+def renyi_by_quadrature(first, second, sigma, rate, order):
+    """λ·R(λ + 1) of (1 − q) N(0, σ²) + q N(first, σ²) from the same with `second`."""
+    z = np.linspace(-40.0 * sigma, 40.0 * sigma, 200_001)
+    one, other = (
+        np.logaddexp(np.log1p(-rate) - z**2 / (2 * sigma**2), np.log(rate) - (z - to) ** 2 / (2 * sigma**2))
+        for to in (first, second)
+    )
+    density = (order + 1) * one - order * other - np.log(sigma * np.sqrt(2 * np.pi))
+    return float(np.log(np.exp(density).sum() * (z[1] - z[0])))
+
+
+def test_the_distance_of_two_gradients_does_not_bound_what_replacing_one_by_the_other_costs():
+    """Why norms are offered: add or remove is exact at the norm, replacing exceeds the pair's distance."""
+    for order in (1, 4, 8):
+        added = step_costs(np.array([0.25]), np.array([order]), 0.1024)[0, 0]
+        assert renyi_by_quadrature(1.0, 0.0, 2.0, 0.1024, order) == pytest.approx(added, rel=1e-6)
+        replaced = step_costs(np.array([(0.7 / 2.0) ** 2]), np.array([order]), 0.1024)[0, 0]
+        assert renyi_by_quadrature(1.0, 0.3, 2.0, 0.1024, order) > 1.1 * replaced
 
 
 def test_close_gradients_cost_less_and_noise_helps():

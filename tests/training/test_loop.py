@@ -65,6 +65,7 @@ CASES = {
         "target_accuracy": 0.7, "target_measure": "private", "count_every": 1, "count_noise": 30.0, "steps": 60,
     },
     "bayesian": {"bayesian": True, "pairs": 8},
+    "bayesian by norms": {"bayesian": True, "bayesian_distances": "norms", "pairs": 8},
     "bayesian re-planned": {"bayesian": True, "pairs": 8, "past_plan": "replan", "most_steps": 50},
     "bayesian, adaptive": {
         "bayesian": True, "pairs": 8, "policy": "adaptive_noise", "count_every": 1, "steps": 40,
@@ -101,9 +102,9 @@ def bayesian_by_hand(settings, events, step):
                 if done > step:
                     break
                 std = mechanism.noise_multiplier * settings.max_grad_norm
-                worst = step_costs(np.array([(2.0 / mechanism.noise_multiplier) ** 2]), orders, mechanism.sample_rate)[
-                    0
-                ]
+                farthest = 1.0 if settings.bayesian_distances == "norms" else 2.0
+                scaled = np.array([(farthest / mechanism.noise_multiplier) ** 2])
+                worst = step_costs(scaled, orders, mechanism.sample_rate)[0]
                 estimate = dpviz.bayesian_cost(
                     distances, noise_std=std, sample_rate=mechanism.sample_rate, total_steps=total, orders=orders,
                     estimator_failure=settings.estimator_failure,

@@ -192,6 +192,25 @@ def test_pairs_are_the_distances_of_clipped_gradients():
     assert info.distances is None
 
 
+def test_distances_by_norm_are_the_lengths_of_clipped_gradients():
+    method, state, network = make("dp_sgd", bayesian=True, bayesian_distances="norms", pairs=5)
+    batch = make_batch()
+    x = batch.x.clone()
+    x[1], x[2] = float("nan"), x[2] * 100.0
+    batch = batch._replace(x=x)
+    by_hand = []
+    for i in (0, 2, *range(3, 10)):
+        one = batch._replace(x=batch.x[i : i + 1], y=batch.y[i : i + 1])
+        by_hand.append(float(clipped_by_hand(network, one).norm()))
+    state, info = method.step(state, batch)
+    found = info.distances.tolist()
+    assert found.pop(1) == 0.0
+    np.testing.assert_allclose(found, by_hand, rtol=1e-4)
+    assert max(found) == BOUND
+    assert method.step(state, make_batch(size=3))[1].distances.shape == (3,)
+    assert method.step(state, make_batch(size=0))[1].distances is None
+
+
 @pytest.mark.parametrize("name", ["dp_sgd", "dp_sgld", "dp_sghmc"])
 def test_watching_tells_how_much_noise_came(name):
     method, state, network = make(name)

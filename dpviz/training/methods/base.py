@@ -79,12 +79,15 @@ class Method(ABC):
     Attributes:
         watch: Whether steps should measure `Info.signal` and `Info.noise` (slow motion).
         pairs: Disjoint pairs whose distances each step measures; 0 for none.
+        measured: Examples whose clipped norms each step reports as distances; 0 for none.
     """
 
     def __init__(self, engine: PerExample, settings: RunSettings, *, examples: int, noise: torch.Generator) -> None:
         self.engine, self.settings, self.examples, self.generator = engine, settings, examples, noise
         self.watch = False
-        self.pairs = settings.pairs if settings.bayesian else 0
+        by_norm = settings.bayesian_distances == "norms"
+        self.pairs = settings.pairs if settings.bayesian and not by_norm else 0
+        self.measured = 2 * settings.pairs if settings.bayesian and by_norm else 0
 
     def init(self, parameters: Tensor) -> State:
         """The state before the first step; `parameters` is kept and written into."""
@@ -101,7 +104,12 @@ class Method(ABC):
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
-        return Gradient(found.total, found.losses, found.norms, found.distances)
+        distances = found.distances
+        if self.measured and batch.size:
+            # What is not finite counts as nothing.
+            norms = found.norms[: min(self.measured, batch.size)].double()
+            distances = torch.where(torch.isfinite(norms), norms.clamp(max=self.settings.max_grad_norm), 0.0)
+        return Gradient(found.total, found.losses, found.norms, distances)
 
     def noise_like(self, vector: Tensor, std: float) -> Tensor:
         """N(0, std²) in every entry."""
