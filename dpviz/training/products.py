@@ -95,14 +95,16 @@ class Factored(Products):
             into = dot(self.inputs[:, 0], other.inputs[:, 0])
             out = dot(self.outputs[:, 0], other.outputs[:, 0])
             return out * (into * self.weight + self.bias)
-        into = torch.bmm(self.inputs, other.inputs.transpose(1, 2)) * self.weight + self.bias  # (b, t, t')
-        out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))
-        return dot(into.flatten(1), out.flatten(1))
+        out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))  # (b, t, t')
+        if not self.weight:
+            return out.sum((1, 2))
+        into = torch.bmm(self.inputs, other.inputs.transpose(1, 2))
+        return (into.add_(1.0) if self.bias else into).mul_(out).sum((1, 2))
 
     def combined(self, weights: Tensor) -> Self:
         # Two examples at t positions are one at 2t.
         pairs, inputs = weights.shape[0] // 2, self.inputs[: weights.shape[0]].double()
-        outputs = self.outputs[: weights.shape[0]].double() * weights.double()[:, None, None]
+        outputs = self.outputs[: weights.shape[0]] * weights.double()[:, None, None]
         return type(self)(
             inputs.reshape(pairs, -1, inputs.shape[2]), outputs.reshape(pairs, -1, outputs.shape[2]),
             weight=self.weight, bias=self.bias,
@@ -204,7 +206,7 @@ class Rows(Products):
 
     def combined(self, weights: Tensor) -> Self:
         pairs, indices = weights.shape[0] // 2, self.indices[: weights.shape[0]]
-        outputs = self.outputs[: weights.shape[0]].double() * weights.double()[:, None, None]
+        outputs = self.outputs[: weights.shape[0]] * weights.double()[:, None, None]
         return type(self)(indices.reshape(pairs, -1), outputs.reshape(pairs, -1, outputs.shape[2]), size=self.size)
 
     def entries(self) -> int:
