@@ -21,7 +21,7 @@ STATES: tuple[State, ...] = (*OPEN, *ENDED)
 FINAL_KINDS: dict[str, State] = {"done": "done", "stopped": "stopped", "failed": "failed"}
 CONTROL_KIND = "control"
 
-RESTARTED = "its worker died: it runs again from its first step"
+RESTARTED = "its worker died, so it runs again from its first step"
 
 
 @dataclass(frozen=True, slots=True)

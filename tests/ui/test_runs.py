@@ -14,7 +14,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json
 from dpviz.ui import state
 from dpviz.ui.runs import listing, page
-from dpviz.ui.runs.overlay import overlay, titles
+from dpviz.ui.runs.overlay import accuracies_shown, overlay, titles
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -141,3 +141,18 @@ def test_an_exported_run_comes_back(engine: Engine, three: list[Any], monkeypatc
     assert fresh.imported
     assert fresh.name == "wide"
     assert fresh.summary["epsilon"] == three[1].summary["epsilon"]
+
+
+def test_accuracies_are_drawn_where_they_differ(engine: Engine, three: list[Any]) -> None:
+    """All begin at guessing: drawn from there, eight runs that end alike would lie on one another."""
+    lines = overlay([engine.look(run.id) for run in three[:2]], "accuracy", "renyi")[1]
+    low, high = accuracies_shown(lines)
+    ends = [line.y[-1] for line in lines]
+    assert 0.0 <= low < min(ends)
+    assert high >= max(line.y.max() for line in lines)
+    assert high - low < 1.0
+
+
+def test_trouble_with_the_store_is_said(engine: Engine, three: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "problem", "The disk is full.")
+    assert said(open_app("runs"), "problem") == ["The disk is full."]

@@ -16,20 +16,22 @@ import dpviz
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.runs.engine import Engine
+from dpviz.runs.records import Event, Wish
+from dpviz.runs.store import StoreError
 from dpviz.training.catalogue import DATA as CATALOGUE
 from dpviz.training.networks import NETWORKS, parameters, suits
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
-from dpviz.ui.train import live, script
+from dpviz.ui.train import live, script, watch
 from dpviz.ui.train import settings as form
-from dpviz.ui.train.claim import Claim, claim, over_attempts
+from dpviz.ui.train.claim import Claim, claim, over_attempts, readings
 from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
 from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import Look, sentence
+from dpviz.ui.train.words import Look, remarks, sentence
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -170,6 +172,51 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
     assert at.session_state["value.t_sigma"] == 1.5
 
 
+def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may go well the next time; and the engine's own trouble is not said a second time beside it."""
+    trouble = "The disk is full."
+
+    def submit(*_: Any, **__: Any) -> None:
+        raise StoreError(trouble)
+
+    monkeypatch.setattr(engine, "submit", submit)
+    at = open_app("train", "t_model=logistic&t_by=sigma")
+    at.button(key="t.start").click().run()
+    assert said(at, "problem") == [trouble]
+    at.run()
+    assert said(at, "problem") == []
+    monkeypatch.setattr(Engine, "problem", trouble)
+    monkeypatch.setattr("dpviz.ui.engine.warmed", lambda engine: engine.problem)
+    at.button(key="t.start").click().run()
+    assert said(at, "problem") == [trouble]
+
+
+@pytest.mark.parametrize("group", ["Data", "Steps", "More"])
+def test_what_will_fail_is_said_whatever_controls_are_open(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, group: str
+) -> None:
+    monkeypatch.setattr("dpviz.ui.train.form.graphics_card", lambda: False)
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    at = open_app("train", "t_data=cifar10&t_model=logistic&t_by=sigma&t_dev=cuda")
+    at.session_state["t.group"] = group
+    at.session_state["t.folder"] = str(tmp_path)
+    at.run()
+    notes = said(at, "note")
+    assert sum("No GPU was found" in note for note in notes) == 1
+    assert sum("is not on this machine" in note for note in notes) == 1
+
+
+def test_a_run_that_re_plans_is_planned_to_its_cap() -> None:
+    """The target holds for all steps that it may take, not for those of its first plan."""
+    query = "t_data=abalone&t_model=logistic&t_batch=64&t_steps=20&t_eps=1&t_past=replan&t_most=50"
+    found = form.read(state.reader(query))
+    cost = tight_epsilon(SampledGaussian(found.settings.noise_multiplier, 64 / 3133), 50, 1e-5)
+    assert 0.98 < float(cost.upper) <= 1.0
+    ahead = plan(found.settings, 3133)
+    assert ahead.steps[-1] == 50
+    assert ahead.total == pytest.approx(float(cost.upper), rel=1e-3)
+
+
 def test_a_run_whose_start_was_cut_short_is_found_by_the_next_move(engine: Engine) -> None:
     at = open_app("train")
     ticket = at.session_state["t.ticket"]
@@ -289,6 +336,105 @@ def test_a_run_that_was_stopped_claims_no_less_than_the_odometer_or_its_whole_pl
     assert found is not None
     assert found.epsilon == min(look.plan.total, last["epsilon"]["odometer"])
     assert found.epsilon > last["epsilon"]["renyi"]
+
+
+def test_a_run_that_re_planned_claims_what_all_its_steps_would_cost(engine: Engine) -> None:
+    settings = TINY.with_(past_plan="replan", most_steps=9, steps=4)
+    run = record(engine, settings, events_of(settings))
+    look = take(engine, run.id)
+    assert look.record.steps == 9
+    assert look.claim is not None
+    at_cap = tight_epsilon(SampledGaussian(2.0, 64 / 3133), 9, 1e-5)
+    assert float(at_cap.lower) <= look.claim.epsilon <= look.view.final["epsilon"]["odometer"]
+    assert look.claim.epsilon == pytest.approx(float(at_cap.upper), rel=1e-3)
+    assert "9 steps that were set ahead" in remarks(look, "")[-1].text
+
+
+def test_private_counts_are_part_of_the_plan(engine: Engine) -> None:
+    """Batches, steps and counts as planned: the plan's ε is the one that the run records, to the last digit."""
+    settings = TINY.with_(
+        batch_size=1000, steps=8, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
+    )
+    events = events_of(settings)
+    counted = sum(event.kind == "count" for event in events)
+    assert counted == 2
+    ahead = plan(settings, 3133)
+    assert ahead.counts == counted
+    assert ahead.total == events[-1].data["epsilon"]["renyi"]
+    without = plan(settings.with_(target_accuracy=None, target_measure="test"), 3133)
+    assert ahead.total > without.total
+
+    # Right after a count, before the next step: what it cost is in what is said.
+    last = max(i for i, event in enumerate(events) if event.kind == "count")
+    part = record(engine, settings, events[: last + 1], state="lost", summary={})
+    view = engine.look(part.id)
+    assert view.steps["epsilon.renyi"][-1] < readings(view)["renyi"] == events[last].data["epsilon"]["renyi"]
+
+
+@pytest.mark.parametrize("reason", ["The data are not here.", "It is long: " + "very " * 60])
+def test_a_run_that_failed_before_it_began_says_why_and_draws_nothing(engine: Engine, reason: str) -> None:
+    events = [Event(1, 0, "failed", 0, 0.0, {"kind": "failed", "step": 0, "time": 0.0, "text": reason})]
+    run = record(engine, TINY, events, state="failed", reason=reason)
+    at = opened(run.id)
+    assert not at.exception
+    assert at.get("plotly_chart") == []
+    text = said(at, "sentence")[0]
+    assert "before its first step" in text
+    assert (reason in text) != (reason.strip() in "".join(said(at, "problem")))
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"), [("pause", "<b>Pausing</b>"), ("stop", "<b>Stopping</b>"), ("go", "Step <b>4")]
+)
+def test_what_was_asked_for_is_said_before_it_is_done(
+    engine: Engine, events: list[Any], wish: Wish, words: str
+) -> None:
+    part = [event for event in events if event.step <= 4]
+    view = engine.look(record(engine, TINY, part, state="lost", steps=4).id)
+    known = replace(view.record, state="running", wish=wish)
+    assert sentence(Look(replace(view, record=known), TINY, None, None, None)).startswith(words)
+
+
+def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(
+    engine: Engine, events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Again(Exception):
+        pass
+
+    class Page:
+        """As much of Streamlit as waiting uses."""
+
+        session_state = {watch.SEEN: ("running", "pause")}  # noqa: RUF012
+
+        @staticmethod
+        def rerun() -> None:
+            raise Again
+
+    part = [event for event in events if event.step <= 4]
+    known = replace(record(engine, TINY, part, state="lost"), state="running", wish="pause")
+    states = iter(["running", "running", "paused"])
+    monkeypatch.setattr(engine, "run", lambda _: replace(known, state=next(states)))
+    monkeypatch.setattr(watch, "st", Page)
+    monkeypatch.setattr(watch, "SOON", 60.0)
+    with pytest.raises(Again):
+        watch._await_change(engine, known.id)
+    assert next(states, None) is None
+    monkeypatch.setattr(engine, "run", lambda _: known)
+    monkeypatch.setattr(watch, "SOON", 0.1)
+    watch._await_change(engine, known.id)  # gives up: the browser's timer looks on
+
+
+def test_trouble_is_said_once_beside_a_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = "The disk is full. What runs waits."
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    monkeypatch.setattr(engine, "_settle", lambda: None)
+    monkeypatch.setattr(Engine, "problem", trouble)
+    monkeypatch.setattr("dpviz.ui.engine.warmed", lambda engine: engine.problem)
+    at = opened(run)
+    assert said(at, "problem") == [trouble]
+    at.session_state[watch.FAILED] = "The disk is full."  # what a click met
+    at.run()
+    assert said(at, "problem") == [trouble]
 
 
 def test_everything_charged_counts_included() -> None:

@@ -42,7 +42,7 @@ def places(records: Sequence[RunRecord]) -> dict[str, int]:
 def state_words(record: RunRecord, place: int | None) -> str:
     """The state as the table says it."""
     if place is not None:
-        return f"waiting, {place}. in the queue"
+        return f"waiting, no. {place}"
     words = STATE_WORDS[record.state].lower()
     if record.restarts and record.state != "restarted":
         words += f" (attempt {record.attempt})"

@@ -35,6 +35,14 @@ def _series(view: RunView, kind: str, accountant: str) -> tuple[Array, Array]:
     return frontier(view).get(NAME[accountant], (EMPTY, EMPTY))
 
 
+def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
+    """Where the runs end up, with room to see how they got there; not the whole way from guessing, which is alike."""
+    ends = [float(line.y[np.isfinite(line.y)][-1]) for line in lines]
+    top = max(float(np.nanmax(line.y)) for line in lines)
+    room = max(0.05, top - min(ends))
+    return max(0.0, min(ends) - 2 * room), min(1.0, top + 0.25 * room)
+
+
 def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart, list[Line]]:
     """The chart, and the lines on it.
 
@@ -62,6 +70,7 @@ def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart
         x_kind="steps" if steps else "plain",
         x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",
         second_reading="attack" if kind == "epsilon" else None,
+        y_range=None if kind == "epsilon" or not lines else accuracies_shown(lines),
         height=HEIGHT,
     )
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")

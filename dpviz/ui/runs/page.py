@@ -148,14 +148,15 @@ def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, run in enumerate(ids) if run in chosen]}},
         column_config=_columns(),
+        placeholder="–",
     )
 
 
 def _columns() -> dict[str, Any]:
     three = {name: st.column_config.NumberColumn(format="%.3g") for name in ("ε tight", "ε Rényi", "ε odometer")}
     return three | {
-        "state": st.column_config.TextColumn(width="small"),
-        "run": st.column_config.TextColumn(width="small"),
+        "state": st.column_config.TextColumn(width=110),
+        "run": st.column_config.TextColumn(width=120),
         "ε_μ Bayesian": st.column_config.NumberColumn(format="%.3g"),
         "accuracy": st.column_config.NumberColumn(format="percent"),
         "seconds": st.column_config.NumberColumn(format="%.1f"),

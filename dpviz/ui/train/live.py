@@ -138,7 +138,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
     # Of a run that ended before it began there is nothing to draw.
     empty = look.record.over and not look.view.started
     charts = () if empty else _useful(charts, look)
-    heights = (ONE,) if len(charts) == 1 else (FIRST, SECOND)
+    heights = {0: (), 1: (ONE,), 2: (FIRST, SECOND)}[len(charts)]
     drawings = tuple((key, draw(look, key, height)) for key, height in zip(charts, heights, strict=True))
     open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
     quiet = setting_line(look)

@@ -29,6 +29,13 @@ SOON = 0.5  # before its first step, and while a wish is under way
 GLANCE = 0.04  # while a page waits for what was just asked for
 SEEN = "t.state_seen"
 WHOLE = "t.whole_page"
+
+# While the browser has lost the app, the last numbers stay on the screen: they must not pass for the present ones.
+_GONE = ", ".join(
+    f'[data-testid="stApp"][data-test-connection-state="{state}"] .dpviz-sentence::before'
+    for state in ("PINGING_SERVER", "CONNECTING", "DISCONNECTED_FOREVER")
+)
+UNCONNECTED = f"<style>{_GONE} {{ content: 'No connection to the app; last known: '; color: #c23b3b; }}</style>"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
 
@@ -36,6 +43,7 @@ DETAILS = "t.details"
 def show(engine: Engine, run: str) -> None:
     """The page of one run."""
     page.notes()
+    st.html(UNCONNECTED)
     try:
         record = engine.run(run)
     except KeyError:

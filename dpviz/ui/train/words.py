@@ -171,7 +171,8 @@ def _tight_figure(look: Look) -> Figure:
     planned = not look.record.over or look.view.final.get("reason") == "plan"
     between = "the truth lies between" if planned else "had this end been planned"
     remark = between if at == look.record.steps else f"at step {numbers.steps(at)}"
-    return Figure("Tight interval of ε", look.tight.last, remark)
+    # In one piece (word joiners): a second line would push all below it down.
+    return Figure("Tight interval of ε", look.tight.last.replace(" – ", "\u2060–\u2060"), remark)
 
 
 def _accuracy_figure(look: Look) -> Figure:
