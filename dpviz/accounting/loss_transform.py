@@ -9,11 +9,17 @@ exp(λL) (Esscher), because a transform knows probabilities to about 1e-16 of th
 Every error is therefore at most M^T·exp(−λε)·w(λ) times its tilted probability. These are bounded:
 
 * wrap-around: the tilted mass outside the window, by Chernoff on both sides (the window is chosen from it);
-* rounding of the grid masses, relative ρ a step: (1 + ρ)^T − 1, as δ is multilinear in non-negative masses; mass
-  rounded to a neighbouring point changes (1 − exp(ε − loss))₊ by 1 − exp(−mesh) at most, and counts so much only;
+* rounding of the grid masses, ρ of the tilted mass a step: (1 + ρ)^T − 1, as δ is multilinear in non-negative masses;
+  mass rounded to a neighbouring point changes (1 − exp(ε − loss))₊ by 1 − exp(−mesh) at most, and counts so much only;
 * rounding of the transforms: each coefficient errs by at most γ·Σ|input|, γ = 8·log₂(N) units (each level of the
   fast transform adds a few units of the absolute sums below it; Higham 2002, §24.1), raised to the power T mode by
   mode; the sum with the weights is bounded by Cauchy and Schwarz.
+
+Where a step rarely shows anything (small q), one atom holds nearly all of its mass. It is not transformed: for a + ĝ,
+with the atom a and Σg = 1 − a, the power is exp(T·log1p(ĝ − Σg)), and the errors are γ·Σg instead of γ. So T·Σg, the
+expected number of steps that show something, decides, not T. For the same reason errors that are small beside every
+single mass, such as the atom's, are kept apart: they change δ by a factor, (1 ± ρ)^T, and not by an amount. Without
+this δ = 1e-12 after 10⁶ steps would drown, as no tilt helps where single large losses make δ.
 """
 
 from __future__ import annotations
@@ -32,7 +38,11 @@ from dpviz.accounting.privacy_loss import UNIT, GridLaw
 Array = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
-LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side
+LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side, unless asked for less
+MASS_WRAP = -44.0  # the same for bounds on single masses
+LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
+LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
+RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
 LARGEST_EXPONENT = 650.0
 
@@ -42,16 +52,21 @@ class ComposedLaw:
     """δ(ε) of a composed grid law at its grid points, with a bound on the numerical error.
 
     Attributes:
-        epsilon: grid points (n,), ascending.
+        epsilon: grid points (n,), ascending; a single one, meaningless, where the window would be too large.
         delta: computed δ(ε) (n,), exact at the grid points and linear in exp(ε) between them.
         error: bound on |computed − exact δ of the composed grid law| (n,); where it exceeds 1, δ is meaningless.
         infinite: probability of an infinite loss, to be added to an upper δ.
+        slack: bound on the rounding of `epsilon`.
     """
 
     epsilon: Array
     delta: Array
     error: Array
     infinite: float
+    slack: float = 0.0
+
+
+_NOTHING = ComposedLaw(np.zeros(1), np.ones(1), np.full(1, 2.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +76,8 @@ class _Tilted:
     law: GridLaw
     mass: Array
     log_moment: float  # ln E[exp(λ loss)]
-    rounding: float  # relative error of the tilted masses, added up
+    relative: float  # largest relative error of a mass, and of the moment
+    rounding: float  # error of the tilted masses beyond that, added up
     shift: float  # the same for mass put at a neighbour
     mean: float  # tilted mean index
     spread: float  # tilted standard deviation, in indices
@@ -85,24 +101,27 @@ def _tilt(law: GridLaw, tilt: float) -> _Tilted:
     mass = weights / total
     log_moment = top + math.log(total)
     weights = np.exp(np.minimum(exponent - log_moment, LARGEST_EXPONENT))
-    rounding = float(np.dot(law.rounding, weights))
+    beside = law.rounding <= RELATIVE * law.mass
+    rounding = float(np.dot(np.where(beside, 0.0, law.rounding), weights))
     shift = float(np.dot(law.shift, weights)) * math.exp(min(tilt * law.mesh, LARGEST_EXPONENT))
     # exp and its argument round as well: |argument| units
-    rounding += 4 * UNIT * (1.0 + float(np.dot(mass, np.abs(exponent))) + abs(log_moment))
+    relative = float((law.rounding[beside] / np.maximum(law.mass[beside], 1e-300)).max(initial=0.0))
+    relative += (4 * UNIT) * (1.0 + abs(log_moment)) + law.mass.size * UNIT
+    rounding += 4 * UNIT * float(np.dot(mass, np.abs(exponent)))
     index = law.index()
     mean = float(np.dot(mass, index))
     spread = math.sqrt(max(float(np.dot(mass, (index - mean) ** 2)), 1e-6))
-    return _Tilted(law, mass, log_moment, rounding, shift, mean, spread)
+    return _Tilted(law, mass, log_moment, relative, rounding, shift, mean, spread)
 
 
-def _reach(laws: Sequence[_Tilted], counts: Array, sign: float) -> float:
-    """Distance from the tilted mean, in indices, beyond which less than exp(LOG_WRAP) of the composed law lies."""
+def _reach(laws: Sequence[_Tilted], counts: Array, sign: float, log_wrap: float) -> float:
+    """Distance from the tilted mean, in indices, beyond which less than exp(log_wrap) of the composed law lies."""
     deviation = math.sqrt(sum(float(t) * law.spread**2 for law, t in zip(laws, counts, strict=True)))
-    shift = math.sqrt(-2.0 * LOG_WRAP) / deviation
+    shift = math.sqrt(-2.0 * log_wrap) / deviation
 
     def bound(s: float) -> float:
         moment = sum(float(t) * law.log_moment_at(sign * s) for law, t in zip(laws, counts, strict=True))
-        return (moment - LOG_WRAP) / s
+        return (moment - log_wrap) / s
 
     # The sum of supports bounds the reach as well; and no shift is tried that could overflow.
     edge = [(t.law.mass.size + t.law.start - 1 - t.mean) if sign > 0 else (t.mean - t.law.start) for t in laws]
@@ -124,17 +143,36 @@ def _reach(laws: Sequence[_Tilted], counts: Array, sign: float) -> float:
     return best
 
 
-def _modes(law: _Tilted, size: int) -> tuple[Complex, int]:
-    """Transform of a tilted law with its mean moved near 0, and the index that was moved there."""
-    origin = round(law.mean)
+def _modes(law: _Tilted, size: int) -> tuple[Complex, float, int]:
+    """Transform of a tilted law less its atom, the mass of the rest, and the index that was moved to 0.
+
+    What is moved there is the atom, and where there is none (rest = 1), the mean.
+    """
+    heaviest = int(law.mass.argmax())
+    mass, origin, rest = law.mass, round(law.mean), 1.0
+    if law.mass[heaviest] >= LEAST_ATOM:
+        mass, origin = law.mass.copy(), law.law.start + heaviest
+        mass[heaviest] = 0.0
+        rest = float(mass.sum())
     place = (law.law.start - origin) % size
-    n = law.mass.size
+    n = mass.size
     buffer: Array = np.zeros(size)
     if place + n <= size:
-        buffer[place : place + n] = law.mass
+        buffer[place : place + n] = mass
     else:
-        np.add.at(buffer, (place + np.arange(n)) % size, law.mass)
-    return rfft(buffer), origin
+        np.add.at(buffer, (place + np.arange(n)) % size, mass)
+    return rfft(buffer), rest, origin
+
+
+def _logarithm(transform: Complex, rest: float) -> Complex:
+    """ln of the law's coefficients, with small relative errors of what differs from 0."""
+    if rest == 1.0:
+        return np.asarray(np.log(transform), dtype=np.complex128)
+    away = transform - rest
+    real, imaginary = away.real, away.imag
+    return np.asarray(
+        0.5 * np.log1p(2.0 * real + np.square(real) + np.square(imaginary)) + 1j * np.arctan2(imaginary, 1.0 + real)
+    )
 
 
 def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Complex], Array, list[int]]:
@@ -146,15 +184,17 @@ def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Com
     origins = [0] * len(laws)
     # Widest first: most modes fall silent early, and the other laws need no logarithm there.
     for j in sorted(range(len(laws)), key=lambda k: -float(counts[:, k].max()) * laws[k].spread ** 2):
-        transform, origins[j] = _modes(laws[j], size)
+        transform, rest, origins[j] = _modes(laws[j], size)
         transform = transform[alive]
-        modulus = np.maximum(np.abs(transform), 1e-300)
+        modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
         strength = exponent.real + counts[:, j, None] * np.log(modulus)
         heard = (strength > LOG_SILENT).any(axis=0)
         alive, transform, modulus = alive[heard], transform[heard], modulus[heard]
-        logarithm = np.log(transform)
+        logarithm = _logarithm(transform, rest)
         exponent = exponent[:, heard] + counts[:, j, None] * logarithm
-        relative = relative[:, heard] + counts[:, j, None] * (gamma / modulus + 4 * UNIT * (np.abs(logarithm) + 1))
+        # 64 units of Σg: its summing (pairwise), ĝ − Σg, and what log1p makes of their errors, for Σg ≤ 0.4
+        each = (gamma + 64 * UNIT) * rest / modulus + 4 * UNIT * np.abs(logarithm)
+        relative = relative[:, heard] + counts[:, j, None] * each + 4 * UNIT
     value = np.exp(exponent)
     with np.errstate(over="ignore"):
         error = np.abs(value) * np.expm1(np.minimum(relative, LARGEST_EXPONENT))
@@ -186,23 +226,72 @@ def _norm_of_weights(tilt: float, mesh: float, size: int) -> float:
     return math.sqrt(min(size * largest, integral / mesh + largest))
 
 
-def compose(laws: Sequence[GridLaw], counts: Array, tilt: float) -> list[ComposedLaw]:
+def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float = LOG_WRAP) -> list[ComposedLaw]:
     """Composes grid laws of one mesh, tilted by exp(tilt·loss).
 
     Args:
         laws: one grid law for each mechanism.
         counts: how often each is used; shape (curves, laws). All curves share the transforms.
         tilt: λ ≥ 0; right near the saddle point of the ε that is looked for, sound anywhere.
+        log_wrap: ln of the tilted probability that may lie outside the window, each side.
     """
     tilted = [_tilt(law, tilt) for law in laws]
     longest = counts.max(axis=0)
-    above, below = _reach(tilted, longest, 1.0), _reach(tilted, longest, -1.0)
+    above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
+    if above + below > LARGEST_SIZE:
+        return [_NOTHING] * len(counts)
     size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
     modes, transform_error, origins = _powers(tilted, counts, size)
     return [
-        _read(tilted, row, tilt, irfft(spectrum, size), float(norm), origins, below)
+        _read(tilted, row, tilt, irfft(spectrum, size), float(norm), origins, below, log_wrap)
         for row, spectrum, norm in zip(counts, modes, transform_error, strict=True)
     ]
+
+
+def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float, Array, Array, float]:
+    """Bounds on each mass of `count` composed grid laws, the best of several tilts.
+
+    Returns:
+        The loss of the first mass, upper and lower bounds of the masses, and a bound on the probability of a loss
+        beyond the last one (an infinite one included). How much lies before the first one is not said.
+    """
+    found = []
+    for tilt in tilts:
+        one = _tilt(law, tilt)
+        above, below = (_reach([one], np.array([count]), sign, MASS_WRAP) for sign in (1.0, -1.0))
+        if above + below > LARGEST_SIZE:
+            continue
+        size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
+        (spectrum,), norm, (origin,) = _powers([one], np.array([[count]]), size)
+        start = math.floor(count * (one.mean - origin) - below) - 1
+        tilted = np.roll(irfft(spectrum, size), -(start % size))
+        loss = count * (law.anchor + origin * law.mesh) + (start + np.arange(size)) * law.mesh
+        scale = np.exp(np.minimum(count * one.log_moment - tilt * loss, LARGEST_EXPONENT))
+        moved = 2.0 * one.shift / -math.expm1(-law.mesh)
+        error = float(norm[0]) + 2.0 * math.exp(MASS_WRAP) + math.expm1(min(count * (one.rounding + moved), 600.0))
+        slack = 8 * UNIT * (count * (abs(law.anchor) + abs(origin) * law.mesh) + abs(float(loss[-1])))
+        part = math.expm1(min(count * one.relative + tilt * slack, 600.0))
+        upper = (np.maximum(tilted, 0.0) + error) * (1.0 + part) * scale
+        lower = np.maximum(tilted - error, 0.0) * max(1.0 - part, 0.0) * scale
+        beyond = math.exp(MASS_WRAP) * float(scale[-1]) if tilt > 0 else math.exp(MASS_WRAP)
+        at = start + origin * int(count)
+        if found and at > found[-1][0] + found[-1][1].size:  # a gap: nothing is known in between
+            break
+        found.append((at, upper, lower, beyond))
+        if beyond < 1e-40:
+            break
+    if not found:
+        return count * law.anchor, np.ones(1), np.zeros(1), 1.0
+    first = min(start for start, *_ in found)
+    last = max(start + upper.size for start, upper, *_ in found)
+    most, least = np.ones(last - first), np.zeros(last - first)
+    for start, upper, lower, _ in found:
+        here = slice(start - first, start - first + upper.size)
+        most[here], least[here] = np.minimum(most[here], upper), np.maximum(least[here], lower)
+    # The window that reaches furthest says how little lies beyond.
+    beyond = min(part for start, upper, _, part in found if start + upper.size == last)
+    infinite = -math.expm1(count * math.log1p(-law.infinite))
+    return count * law.anchor + first * law.mesh, most, least, beyond + infinite
 
 
 def _read(
@@ -213,6 +302,7 @@ def _read(
     transform_error: float,
     origins: list[int],
     below: float,
+    log_wrap: float,
 ) -> ComposedLaw:
     """δ at every grid point of the window from the composed tilted law."""
     mesh, size = laws[0].law.mesh, cyclic.size
@@ -222,9 +312,14 @@ def _read(
     loss = sum(t * (law.law.anchor + origin * mesh) for law, t, origin in uses) + (first + np.arange(size)) * mesh
     log_moment = sum(t * law.log_moment for law, t, _ in uses)
     rounding = sum(t * law.rounding for law, t, _ in uses)
+    added = sum(t * (abs(law.law.anchor) + abs(origin) * mesh) for law, t, origin in uses)
+    slack = 8 * UNIT * (added + (abs(first) + size) * mesh)
     infinite = -math.expm1(sum(t * math.log1p(-law.law.infinite) for law, t, _ in uses))
     shift = math.expm1(min(sum(t * law.shift for law, t, _ in uses), LARGEST_EXPONENT))
-    share = 2.0 * math.exp(LOG_WRAP) + math.expm1(min(rounding, LARGEST_EXPONENT)) + size * UNIT
+    relative = (
+        math.expm1(min(sum(t * law.relative for law, t, _ in uses), LARGEST_EXPONENT)) + 8 * size * UNIT + tilt * slack
+    )
+    share = 2.0 * math.exp(log_wrap) + math.expm1(min(rounding, LARGEST_EXPONENT))
     share = math.exp(float(log_weight(tilt))) * share + shift + _norm_of_weights(tilt, mesh, size) * transform_error
     # δ(ε_j) = (1 − e^−mesh) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two nested tail sums of positive terms, so nothing
     # cancels; both run from the right as recurrences in the local scale exp(−λε_j), so nothing overflows.
@@ -235,8 +330,9 @@ def _read(
     return ComposedLaw(
         epsilon=loss,
         delta=scale * weighted,
-        error=scale * share + 1e-100,
+        error=scale * (share + relative * (np.maximum(weighted, 0.0) + share)) + 1e-100,
         infinite=infinite,
+        slack=slack,
     )
 
 

@@ -157,31 +157,48 @@ def _anchor(mechanism: SampledGaussian, mesh: float, low: float) -> tuple[float,
 
 
 @lru_cache(maxsize=128)
-def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets:
+def discretise(
+    mechanism: SampledGaussian,
+    mesh: float,
+    tail: float,
+    least: float = -math.inf,
+    most: float = math.inf,
+    grid: float | None = None,
+) -> Brackets:
     """Grid laws above and below the loss of one step.
 
     Args:
         mechanism: the step; its sample rate is above 0.
         mesh: distance of grid points, in units of ε.
         tail: number of standard deviations after which outputs count as tail.
+        least, most: outputs outside are left out altogether (the laws add up to the less).
+        grid: a loss that is to be a grid point, and gets index 0; needed where outputs below `least` are left out.
     """
     sigma = mechanism.noise_multiplier
-    low = float(loss_of_output(mechanism, -tail * sigma))
-    high = float(loss_of_output(mechanism, 1.0 + tail * sigma))
-    anchor, first, atom = _anchor(mechanism, mesh, low)
+    low = float(loss_of_output(mechanism, max(-tail * sigma, least)))
+    high = float(loss_of_output(mechanism, min(1.0 + tail * sigma, most)))
+    first_index = 0
+    if grid is None:
+        anchor, first, atom = _anchor(mechanism, mesh, low)
+    else:  # one empty cell in front
+        first_index = math.floor((low - grid) / mesh) - 1
+        anchor, atom = grid + first_index * mesh, 0.0
+        first = anchor + mesh / 2
     cells = max(3, math.ceil((high - anchor) / mesh) + 1)
     node: Array = anchor + np.arange(-1.0, cells + 1.0) * mesh  # corner i is node[i + 1]
     middle = node[1:-1] + mesh / 2
     middle[0] = first
     edges = np.empty(2 * cells + 2)
     edges[0], edges[1::2], edges[2::2] = node[0], node[1:], middle
-    mass, gain, mass_error, gain_error = _moments(mechanism, output_of_loss(mechanism, edges))
+    z = np.clip(output_of_loss(mechanism, edges), least, most)
+    mass, gain, mass_error, gain_error = _moments(mechanism, z)
     excess = np.expm1(node)
-    above = _chords(mechanism, node, excess, mass, gain)
-    below = _hull_of_tangents(excess[1:], atom, mass[1:], gain[1:])
-    error, shift = _rounding(excess, mass_error, gain_error)
+    above, heavier = _chords(mechanism, node, excess, mass, gain, least, most)
+    below = lower_corners(excess[1:], atom, mass[1:], gain[1:])
+    error, shift = _rounding(excess, heavier, mass_error, gain_error)
     shift = shift * -math.expm1(-mesh)
     ratio = np.exp(node)
+    origin = anchor if grid is None else grid
     masses, minus_infinity, plus_infinity = above
 
     def law(mass: Array, first: int, infinite: float, removing: bool) -> GridLaw:
@@ -191,9 +208,10 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
             here[1:] = [3.0 * here[1], 3.0 * here[2]]
         if removing:
             mass, rounding, moved = (part * ratio[first:] for part in here)
-            return GridLaw(anchor, mesh, first - 1, mass, rounding, moved * math.exp(mesh), infinite)
+            moved = moved * math.exp(mesh)
+            return GridLaw(origin, mesh, first - 1 + first_index, mass, rounding, moved, infinite)
         mass, rounding, moved = (part[::-1].copy() for part in here)
-        return GridLaw(-anchor, mesh, -cells, mass, rounding, moved, infinite)
+        return GridLaw(-origin, mesh, -cells - first_index, mass, rounding, moved, infinite)
 
     return Brackets(
         remove_above=law(masses, 0, plus_infinity, True),
@@ -203,19 +221,32 @@ def discretise(mechanism: SampledGaussian, mesh: float, tail: float) -> Brackets
     )
 
 
-def _rounding(excess: Array, mass_error: Array, gain_error: Array) -> tuple[Array, Array]:
-    """Error bounds of each node's Q mass: in all, and of what is only put at the wrong end of the cell."""
+def _rounding(
+    excess: Array, heavier: npt.NDArray[np.bool_], mass_error: Array, gain_error: Array
+) -> tuple[Array, Array]:
+    """Error bounds of each node's Q mass: in all, and of what is only put at the wrong end of the cell.
+
+    A cell's error as a whole is put down to the end that holds most of its mass (the right one where `heavier`), to
+    which it is small; what the other end errs by has then moved there from it.
+    """
     node_of = np.concatenate([[0], np.repeat(np.arange(1, excess.size - 1), 2)])
     width = np.diff(excess)[node_of]
     split = (gain_error + np.abs(excess[node_of]) * mass_error) / width
-    total, moved = np.bincount(node_of, mass_error, excess.size), np.bincount(node_of, split, excess.size)
-    return total + np.concatenate([[0.0], total[:-1]]), moved + np.concatenate([[0.0], moved[:-1]])
+    cells = excess.size - 1
+    whole, moved = np.bincount(node_of, mass_error, cells), np.bincount(node_of, split, cells)
+    moved = moved + np.where(heavier, whole, 0.0)
+    total, shift = np.zeros(excess.size), np.zeros(excess.size)
+    total[:-1] += np.where(heavier, 0.0, whole)
+    total[1:] += np.where(heavier, whole, 0.0)
+    shift[:-1] += moved
+    shift[1:] += moved
+    return total, shift
 
 
 def _chords(
-    mechanism: SampledGaussian, node: Array, excess: Array, mass: Array, gain: Array
-) -> tuple[Array, float, float]:
-    """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞."""
+    mechanism: SampledGaussian, node: Array, excess: Array, mass: Array, gain: Array, least: float, most: float
+) -> tuple[tuple[Array, float, float], npt.NDArray[np.bool_]]:
+    """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞; where a cell's mass went to its right."""
     sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
     cell_mass = np.concatenate([mass[:1], mass[1::2] + mass[2::2]])
     cell_gain = np.concatenate([gain[:1], gain[1::2] + gain[2::2]])
@@ -224,16 +255,20 @@ def _chords(
     total[:-1] += cell_mass - right
     total[1:] += right
     z_low, z_high = output_of_loss(mechanism, node[[0, -1]])
-    low_q, high_q = float(ndtr(z_low / sigma)), float(ndtr(-z_high / sigma))
-    low_p = (1 - q) * low_q + q * float(ndtr((z_low - 1.0) / sigma))
-    high_p = (1 - q) * high_q + q * float(ndtr((1.0 - z_high) / sigma))
+    low_q = low_p = high_q = high_p = 0.0
+    if least == -math.inf:
+        low_q = float(ndtr(z_low / sigma))
+        low_p = (1 - q) * low_q + q * float(ndtr((z_low - 1.0) / sigma))
+    if most == math.inf:
+        high_q = float(ndtr(-z_high / sigma))
+        high_p = (1 - q) * high_q + q * float(ndtr((1.0 - z_high) / sigma))
     total[0] += low_p * math.exp(-node[0])
     total[-1] += high_q
     # Nothing is taken off the infinite atoms for what stayed on the grid: they are negligible by choice of `tail`.
-    return total, low_q, high_p
+    return (total, low_q, high_p), right > 0.5 * cell_mass
 
 
-def _hull_of_tangents(excess: Array, atom: float, mass: Array, gain: Array) -> Array:
+def lower_corners(excess: Array, atom: float, mass: Array, gain: Array) -> Array:
     """Q masses (cells + 1,) of the lower polygon at corners k_i = 1 + excess_i.
 
     `mass`, `gain` hold the half cells [k_0, x_0], [x_0, k_1], [k_1, x_1], …; `atom` is the Q mass at k_0.

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting import two_scales
 from dpviz.accounting.conversion import to_bound, to_delta
 from dpviz.accounting.log_moments import renyi_divergence
 from dpviz.accounting.loss_transform import ComposedLaw, compose
@@ -45,8 +46,11 @@ from dpviz.accounting.tight_plan import (
     Aim,
     aim_at_epsilon,
     aim_for_delta,
+    finer,
     promised,
+    rough_epsilon,
     tail_for,
+    wanted,
 )
 
 Array = npt.NDArray[np.float64]
@@ -55,7 +59,7 @@ Mechanisms = Sequence[SampledGaussian]
 LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
 LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
 LARGEST_EPSILON = 50.0  # the width is promised up to here
-ATTEMPTS = 4  # finer grids tried where the first one is not good enough
+ATTEMPTS = 6  # finer grids tried where the first one is not good enough
 FALLBACK_ORDERS = 1.0 + 2.0 ** np.arange(-6.0, 14.0, 0.25)
 
 
@@ -193,15 +197,15 @@ REMOVE, ADD = 0, 1
 def _removed(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[tuple[ComposedLaw, ComposedLaw]]:
     """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
     laws = [discretise(m, aim.mesh, tail) for m in mechanisms]
-    above = compose([law.remove_above for law in laws], counts, aim.tilt)
-    below = compose([law.remove_below for law in laws], counts, aim.tilt)
+    above = compose([law.remove_above for law in laws], counts, aim.tilt, aim.log_wrap)
+    below = compose([law.remove_below for law in laws], counts, aim.tilt, aim.log_wrap)
     return list(zip(above, below, strict=True))
 
 
 def _added(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> ComposedLaw:
     """Adding one example, from above."""
     laws = [discretise(m, aim.mesh, tail).add_above for m in mechanisms]
-    return compose(laws, counts[None], aim.tilt)[0]
+    return compose(laws, counts[None], aim.tilt, aim.log_wrap)[0]
 
 
 def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
@@ -214,6 +218,10 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
         if known is not None:
             answers[i] = known
             continue
+        if len(active) == 1 and two_scales.worth_it(active[0], float(counts[0])):
+            answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
+            if answers[i][1] - answers[i][0] <= promised(answers[i][0]):
+                continue
         aim = aim_for_delta(active, counts, REMOVE, delta)
         near = bool(groups) and row.sum() <= 2.0 * rows[groups[-1][1][0]].sum()
         if near and len(mechanisms) == 1 and _shared(groups[-1][0], aim):
@@ -226,7 +234,9 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
         tail = tail_for(float(counts.sum(axis=1).max()), delta)
         for i, row, laws in zip(members, counts, _removed(active, counts, aim, tail), strict=True):
             lower, upper = _remove_refined(active, row, delta, aim, laws, len(members) > 1)
-            answers[i] = lower, max(upper, _add_refined(active, row, delta, lower, upper))
+            upper = max(upper, _add_refined(active, row, delta, lower, upper))
+            low, high = answers.get(i, (0.0, math.inf))
+            answers[i] = max(low, lower), min(high, upper)
     return [answers[i] for i in range(len(rows))]
 
 
@@ -251,12 +261,48 @@ def _remove_refined(
         if shared and attempt == 0:  # the aim was another row's
             aim = aim_for_delta(mechanisms, counts, REMOVE, delta)
         elif math.isfinite(upper):
-            aim = aim_at_epsilon(mechanisms, counts, REMOVE, upper, delta, aim.mesh / 2)
+            blurred = _blurred(laws[0], upper, delta)
+            mesh = aim.mesh if blurred else finer(aim.mesh, lower, upper)
+            near = math.sqrt(max(lower, 0.1 * upper) * upper) if blurred else upper
+            last, aim = aim, aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, mesh)
+            if aim.mesh > 0.9 * last.mesh and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
+                break  # as fine as it gets
         else:
             break
-        ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
-        lower, upper = max(lower, _epsilon_below(below, delta)), min(upper, _epsilon_above(above, delta))
+        (laws,) = _removed(mechanisms, counts[None], aim, tail)
+        lower, upper = max(lower, _epsilon_below(laws[1], delta)), min(upper, _epsilon_above(laws[0], delta))
     return lower, upper
+
+
+def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
+    """Lower and upper ε, both directions, of many rarely sampled steps."""
+    split = two_scales.split_of(mechanism, steps)
+    left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)
+    tail, counts = tail_for(steps, delta), np.array([steps])
+    lower, upper = 0.0, math.inf
+    near = rough_epsilon(mechanism, steps, delta)
+    if near > 3.0 * LARGEST_EPSILON:
+        return lower, upper
+    for attempt in range(4):
+        scales = two_scales.scales_for(mechanism, split, steps, near, delta, wanted(near) / 2.0 ** (attempt + 1))
+        remove, add = (aim_at_epsilon([mechanism], counts, way, near, delta, scales.coarse) for way in (REMOVE, ADD))
+
+        def law(aim: Aim, side: str, small: float, scales: two_scales.Scales = scales) -> ComposedLaw:
+            return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
+
+        above, other = law(remove, "remove_above", steps), law(add, "add_above", steps)
+        lower = max(lower, _epsilon_below(law(remove, "remove_below", steps - left_out), delta + missed))
+        upper = min(upper, max(_epsilon_above(above, delta), _epsilon_above(other, delta)))
+        width = upper - lower
+        if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
+            break
+        near = math.sqrt(max(lower, 0.1 * min(upper, near)) * min(upper, near))
+    return lower, upper
+
+
+def _blurred(law: ComposedLaw, epsilon: float, delta: float) -> bool:
+    """Whether the numerical error, not the mesh, is what keeps the bound at ε from the truth."""
+    return float(law.error[min(int(np.searchsorted(law.epsilon, epsilon)), law.error.size - 1)]) > 0.03 * delta
 
 
 def _add_refined(mechanisms: Mechanisms, counts: Array, delta: float, lower: float, removed: float) -> float:
@@ -268,10 +314,12 @@ def _add_refined(mechanisms: Mechanisms, counts: Array, delta: float, lower: flo
     tail = tail_for(float(counts.sum()), delta)
     aim = aim_for_delta(mechanisms, counts, ADD, delta)
     for _ in range(ATTEMPTS):  # also the first look
-        upper = min(upper, _epsilon_above(_added(mechanisms, counts, aim, tail), delta))
+        law = _added(mechanisms, counts, aim, tail)
+        upper = min(upper, _epsilon_above(law, delta))
         if upper - lower <= max(removed - lower, 0.7 * promised(lower)):
             break
-        aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, removed), delta, aim.mesh / 2)
+        mesh = aim.mesh if _blurred(law, upper, delta) else finer(aim.mesh, lower, upper)
+        aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, removed), delta, mesh)
     return upper
 
 
@@ -322,7 +370,7 @@ def _epsilon_above(law: ComposedLaw, delta: float) -> float:
         part = (height[j - 1] - delta) / (height[j - 1] - height[j])
         mesh = right - float(law.epsilon[j - 1])
         right = float(law.epsilon[j - 1]) + math.log1p(float(part) * math.expm1(mesh))
-    return max(right, 0.0)
+    return max(right + law.slack, 0.0)
 
 
 def _epsilon_below(law: ComposedLaw, delta: float) -> float:
@@ -338,7 +386,7 @@ def _epsilon_below(law: ComposedLaw, delta: float) -> float:
         part = (height[j] - delta) / (height[j] - height[j + 1])
         mesh = float(law.epsilon[j + 1]) - left
         left += math.log1p(float(part) * math.expm1(mesh))
-    return max(left, 0.0)
+    return max(left - law.slack, 0.0)
 
 
 def _delta_at(law: ComposedLaw, epsilon: Array, sign: float) -> Array:

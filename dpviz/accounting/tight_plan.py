@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from dpviz.accounting.loss_transform import log_weight
+from dpviz.accounting.loss_transform import LEAST_ATOM, log_weight
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.privacy_loss import loss_of_output
 
@@ -26,7 +26,9 @@ LEAST_WIDTH = 1e-6  # nobody needs an ε that is known better than this
 COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
 SMALLEST_DELTA = 1e-12
 ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
-LOG_SPILL = 25.0  # −ln of the tilted probability that may lie outside the window
+FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
+LOG_SPILL = 28.0  # −ln of the tilted probability that may lie outside the window, where Chernoff's bound is near δ
+MOST_SPILL = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Aim:
 
     mesh: float
     tilt: float
+    log_wrap: float  # ln of the tilted probability that may lie outside the window
 
 
 @lru_cache(maxsize=1024)
@@ -59,8 +62,11 @@ def _tilt_for_delta(moments: Array, delta: float) -> tuple[int, float]:
     return best, max(float(bound[best]), 0.0)
 
 
-def _tilt_for_epsilon(moments: Array, epsilon: float) -> int:
-    return int(np.argmin(moments - ORDERS * epsilon + log_weight(ORDERS)))
+def _tilt_for_epsilon(moments: Array, epsilon: float, steps: float) -> int:
+    """Index of the tilt with the least numerical error: Chernoff's bound times the steps that then show something."""
+    rest = -np.expm1(-np.maximum(moments, 0.0) / steps)
+    shown = steps * np.where(rest > 1.0 - LEAST_ATOM, 1.0, rest)
+    return int(np.argmin(moments - ORDERS * epsilon + log_weight(ORDERS) + np.log1p(shown)))
 
 
 def _window(moments: Array, best: int) -> float:
@@ -103,12 +109,18 @@ def _composed_moments(mechanisms: Sequence[SampledGaussian], counts: Array, tail
     return total
 
 
-def _aim(steps: float, span: float, moments: Array, best: int, epsilon: float, largest_mesh: float = math.inf) -> Aim:
+def _aim(steps: float, span: float, moments: Array, best: int, epsilon: float, delta: float) -> Aim:
     """Aim at ε with the tilt ORDERS[best], or less where the mesh could not follow so steep a weight."""
     tilt = float(ORDERS[best])
     width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
-    mesh = max(min(_mesh(steps, tilt, epsilon, width), largest_mesh), width / LARGEST_SIZE)
-    return Aim(mesh, min(tilt, 0.5 / mesh))
+    mesh = max(_mesh(steps, tilt, epsilon, width), width / FIRST_SIZE)
+    return _with_mesh(mesh, moments, best, epsilon, delta)
+
+
+def _with_mesh(mesh: float, moments: Array, best: int, epsilon: float, delta: float) -> Aim:
+    # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
+    excess = float(moments[best] - ORDERS[best] * epsilon + log_weight(ORDERS[best])) - math.log(delta)
+    return Aim(mesh, min(float(ORDERS[best]), 0.5 / mesh), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
 
 
 def aim_for_delta(mechanisms: Sequence[SampledGaussian], counts: Array, direction: int, delta: float) -> Aim:
@@ -117,7 +129,13 @@ def aim_for_delta(mechanisms: Sequence[SampledGaussian], counts: Array, directio
     tail = tail_for(steps, delta)
     moments = _composed_moments(mechanisms, counts, tail, direction)
     best, rough = _tilt_for_delta(moments, delta)
-    return _aim(steps, _span(mechanisms, tail), moments, best, rough)
+    return _aim(steps, _span(mechanisms, tail), moments, best, rough, delta)
+
+
+def rough_epsilon(mechanism: SampledGaussian, steps: float, delta: float) -> float:
+    """Chernoff's estimate of ε after removal; not below the truth by much, and above it by up to a few times."""
+    moments = steps * _log_moments(mechanism, tail_for(steps, delta))[0]
+    return _tilt_for_delta(moments, delta)[1]
 
 
 def aim_at_epsilon(
@@ -126,15 +144,31 @@ def aim_at_epsilon(
     direction: int,
     epsilon: float,
     delta: float = SMALLEST_DELTA,
-    largest_mesh: float = math.inf,
+    mesh: float | None = None,
 ) -> Aim:
-    """Aim when ε is known, exactly or nearly; `largest_mesh` where a coarser one was tried in vain."""
+    """Aim when ε is known, exactly or nearly; `mesh` where it is known as well."""
     steps = float(counts.sum())
     tail = tail_for(steps, delta)
     moments = _composed_moments(mechanisms, counts, tail, direction)
-    return _aim(steps, _span(mechanisms, tail), moments, _tilt_for_epsilon(moments, epsilon), epsilon, largest_mesh)
+    best = _tilt_for_epsilon(moments, epsilon, steps)
+    span = _span(mechanisms, tail)
+    if mesh is None:
+        return _aim(steps, span, moments, best, epsilon, delta)
+    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
+    return _with_mesh(max(mesh, width / LARGEST_SIZE), moments, best, epsilon, delta)
+
+
+def finer(mesh: float, lower: float, upper: float) -> float:
+    """A mesh for the promised width, after `mesh` gave [lower, upper]: widths fall with the mesh or with its square."""
+    share = 0.3 * promised(lower) / max(upper - lower, 1e-300)
+    return mesh * min(max(share**0.75, 1 / 16), 0.5)
 
 
 def promised(epsilon: float) -> float:
     """Largest width that keeps the promise at ε."""
     return max(RELATIVE_WIDTH * epsilon, ABSOLUTE_WIDTH)
+
+
+def wanted(epsilon: float) -> float:
+    """Width that is tried for on two scales, where a narrower interval costs little: keeps small ε in sight too."""
+    return 0.5 * max(RELATIVE_WIDTH * epsilon, 0.4 * ABSOLUTE_WIDTH)

@@ -222,3 +222,55 @@ def test_profile_falls_from_total_variation_and_agrees_with_delta() -> None:
         other = tight_delta(mechanism, [200], float(profile.epsilon[j]))
         assert other.lower[0] <= profile.upper[j]
         assert profile.lower[j] <= other.upper[0]
+
+
+FORMERLY_WIDE = [  # (σ, q, δ): one grid was up to 100 times as wide as promised here
+    (0.648262, 1.09268e-06, 1.22532e-12),
+    (0.790233, 1.0401e-05, 8.83101e-11),
+    (0.812875, 0.000116703, 2.38839e-12),
+    (0.647578, 1.85192e-05, 7.2432e-07),
+    (0.554233, 0.000285011, 0.000512936),
+]
+
+
+@pytest.mark.parametrize(("sigma", "q", "delta"), FORMERLY_WIDE)
+def test_the_promised_width_with_rare_sampling_and_little_noise(sigma: float, q: float, delta: float) -> None:
+    steps = np.unique(np.geomspace(1, 1e6, 16).round())
+    found = tight_epsilon(step(sigma, q), steps, delta)
+    assert found.reason == ""
+    assert (found.lower <= found.upper).all()
+    assert (found.upper - found.lower <= np.maximum(0.01 * found.lower, 0.005)).all()
+    assert (found.lower[:-1] <= found.upper[1:]).all()
+
+
+def test_two_grids_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(11)
+    settings_ = []
+    for _ in range(12):
+        sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([2.5, 0.02, 1e-3]))).tolist()
+        settings_.append((step(sigma, q), float(round(10 ** generator.uniform(0.5, 4.0))), delta))
+    assert all(tight.two_scales.worth_it(mechanism, steps) for mechanism, steps, _ in settings_)
+    two = [tight._on_two_scales(mechanism, steps, delta) for mechanism, steps, delta in settings_]
+    monkeypatch.setattr(tight.two_scales, "worth_it", lambda *_: False)
+    for (mechanism, steps, delta), (lower, upper) in zip(settings_, two, strict=True):
+        one = tight_epsilon(mechanism, [steps], delta)
+        assert lower <= one.upper[0], (mechanism, steps, delta)
+        assert one.lower[0] <= upper, (mechanism, steps, delta)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta", "mesh"), [(0.7, 1e-3, 3000, 1e-7, 1e-4), (1.0, 2e-4, 20_000, 1e-6, 2e-5)]
+)
+def test_rare_sampling_agrees_with_dp_accounting(sigma: float, q: float, steps: int, delta: float, mesh: float) -> None:
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    low, high = (
+        pld.from_gaussian_mechanism(
+            sigma, sampling_prob=q, value_discretization_interval=mesh, pessimistic_estimate=pessimistic,
+            use_connect_dots=pessimistic,
+        ).self_compose(steps).get_epsilon_for_delta(delta)
+        for pessimistic in (False, True)
+    )  # fmt: skip
+    found = tight_epsilon(step(sigma, q), [steps], delta)
+    assert found.lower[0] <= high
+    assert low <= found.upper[0]
+    assert found.upper[0] - found.lower[0] <= 0.01 * found.lower[0] + 0.001

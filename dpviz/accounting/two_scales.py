@@ -1,0 +1,271 @@
+"""Many rarely sampled steps on two grids: a fine one for what happens every time, a coarse one for the rare large loss.
+
+At small q the loss of a step is about as large as q nearly always and some million times larger once in a while. One
+grid would need the mesh of the first and the reach of the second. So outputs are called large above a threshold:
+
+* above: (P, Q) is dominated by R ⊗ S, where R shows a large output or else only that it was not large, and S shows
+  a small output whether there was one or not (dropping it where R shows a large one gives (P, Q) back). T steps
+  are dominated by Rᵀ ⊗ Sᵀ.
+* below: with N of T outputs large, T − N small ones are shown. Where N ≤ m, Rᵀ ⊗ Sᵀ⁻ᵐ is got from them by leaving some
+  out, so δ(ε) is at least its δ(ε) less Pr[N > m].
+
+Sᵀ is composed on the fine grid with several tilts, each of which resolves its neighbourhood; bounds on each mass (its
+computed value plus or minus the error) are put on the coarse grid by chords and tangents, as `privacy_loss` does, and
+composed with Rᵀ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from dpviz.accounting.loss_transform import ComposedLaw, compose, masses_of
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.privacy_loss import UNIT, Brackets, GridLaw, discretise, loss_of_output, lower_corners
+from dpviz.accounting.tight_plan import Aim
+
+Array = npt.NDArray[np.float64]
+
+LARGE_SHARE = 3e-5  # of the steps, about, that count as large
+MOST_LARGE = 30.0  # expected number of large ones
+FEWEST_STEPS = 3
+MOST_NOISE = 2.5
+FURTHEST_BELOW = -25.0
+MOST_OFTEN = 0.02  # sample rate up to which there are two scales
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A step parted at an output: probabilities of a large one, and what "not large" says.
+
+    Attributes:
+        threshold: outputs above it are large.
+        large: probability of a large output under P.
+        quiet: ln of the likelihood ratio of "not large", ≤ 0.
+    """
+
+    threshold: float
+    large: float
+    quiet: float
+
+
+def worth_it(mechanism: SampledGaussian, steps: float) -> bool:
+    """Whether the losses of a step differ by so much that two grids are quicker than one (about e^(8/σ) times)."""
+    rare = mechanism.sample_rate <= MOST_OFTEN and mechanism.noise_multiplier <= MOST_NOISE
+    return rare and steps >= FEWEST_STEPS
+
+
+def split_of(mechanism: SampledGaussian, steps: float) -> Split:
+    sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
+    share = min(LARGE_SHARE, MOST_LARGE / steps)
+    z = float(-sigma * ndtri(share))
+    large_q = float(ndtr(-z / sigma))
+    gain = q * (float(ndtr((1.0 - z) / sigma)) - large_q)
+    return Split(z, large_q + gain, math.log1p(-gain / (1.0 - large_q)))
+
+
+def most_large(split: Split, steps: float, probability: float) -> tuple[float, float]:
+    """m and a bound on Pr[N > m] that is at most `probability`, by Chernoff."""
+    mean = steps * split.large
+
+    def log_tail(m: float) -> float:  # Pr[N ≥ m] for a binomial, by its Poisson bound
+        return m - mean - m * math.log(m / mean) if m > mean else 0.0
+
+    m = math.ceil(mean)
+    while log_tail(m + 1.0) > math.log(probability) and m < steps:
+        m += 1
+    return float(m), math.exp(log_tail(m + 1.0)) * (1 + 1e-9)
+
+
+def _settled(law: GridLaw, up: bool) -> GridLaw:
+    """The law with all mass that rounding may have put at a neighbour moved up (or down), so that none is in doubt."""
+    doubt = law.shift / -math.expm1(-law.mesh)
+    moved = np.minimum(doubt, law.mass)
+    if up:
+        mass = np.concatenate([law.mass - moved, [0.0]])
+        mass[1:] += doubt
+        rounding = np.concatenate([law.rounding, [0.0]])
+        return GridLaw(law.anchor, law.mesh, law.start, mass, rounding, np.zeros(mass.size), law.infinite)
+    mass = np.concatenate([[0.0], law.mass - moved])
+    mass[:-1] += moved
+    rounding = np.concatenate([[0.0], law.rounding])
+    return GridLaw(law.anchor, law.mesh, law.start - 1, mass, rounding, np.zeros(mass.size), law.infinite)
+
+
+def small_part(mechanism: SampledGaussian, split: Split, mesh: float, tail: float) -> Brackets:
+    """Grid laws above and below S."""
+    laws = discretise(mechanism, mesh, tail, -math.inf, split.threshold)
+    shift = split.quiet
+
+    def conditional(law: GridLaw, probability: float, sign: float, up: bool) -> GridLaw:
+        law = _settled(law, up)
+        mass = law.mass / probability
+        rounding = law.rounding / probability + 8 * UNIT * mass
+        return GridLaw(
+            law.anchor - sign * shift, mesh, law.start, mass, rounding, law.shift, law.infinite / probability
+        )
+
+    small_p = 1.0 - split.large
+    small_q = small_p * math.exp(-shift)
+    return Brackets(
+        conditional(laws.remove_above, small_p, 1.0, True),
+        conditional(laws.remove_below, small_p, 1.0, False),
+        conditional(laws.add_above, small_q, -1.0, True),
+        conditional(laws.add_below, small_q, -1.0, False),
+    )
+
+
+def large_part(mechanism: SampledGaussian, split: Split, mesh: float, tail: float) -> Brackets:
+    """Grid laws above and below R: "not large" is one atom, exactly on the grid."""
+    laws = discretise(mechanism, mesh, tail, split.threshold, math.inf, split.quiet)
+    small_p = 1.0 - split.large
+    small_q = small_p * math.exp(-split.quiet)
+
+    def with_atom(law: GridLaw, probability: float) -> GridLaw:
+        first = min(law.start, 0)
+        last = max(law.start + law.mass.size, 1)
+        here = slice(law.start - first, law.start - first + law.mass.size)
+        mass, rounding, shift = np.zeros((3, last - first))
+        mass[here], rounding[here], shift[here] = law.mass, law.rounding, law.shift
+        mass[-first] += probability
+        rounding[-first] += 8 * UNIT * probability
+        return GridLaw(law.anchor, law.mesh, first, mass, rounding, shift, law.infinite)
+
+    return Brackets(
+        with_atom(laws.remove_above, small_p),
+        with_atom(laws.remove_below, small_p),
+        with_atom(laws.add_above, small_q),
+        with_atom(laws.add_below, small_q),
+    )
+
+
+def coarsened_above(loss: float, mesh: float, mass: Array, infinite: float, ratio: int) -> GridLaw:
+    """The law with atoms `mass` at loss + i·mesh, put on every ratio-th point by chords."""
+    padded = np.zeros(-(-mass.size // ratio) * ratio)
+    padded[: mass.size] = mass
+    cells = padded.reshape(-1, ratio)
+    r = np.arange(ratio)
+    whole = np.zeros(cells.shape[0] + 1)  # all terms are positive, so that errors stay relative
+    whole[:-1] += cells @ (np.expm1((ratio - r) * mesh) / math.expm1(ratio * mesh))
+    whole[1:] += cells @ (np.exp((ratio - r) * mesh) * np.expm1(r * mesh) / math.expm1(ratio * mesh))
+    return GridLaw(loss, ratio * mesh, 0, whole, 2 * UNIT * (ratio + 16) * whole, np.zeros(whole.size), infinite)
+
+
+def coarsened_below(loss: float, mesh: float, mass: Array, ratio: int) -> GridLaw:
+    """The same from below, by tangents; `ratio` is even.
+
+    Losses far below 0, where 1 + excess has no digits, are left out.
+    """
+    dropped = min(max(math.ceil((FURTHEST_BELOW - loss) / mesh), 0), mass.size - 1)
+    loss, mass = loss + dropped * mesh, mass[dropped:]
+    if loss < FURTHEST_BELOW or loss + mass.size * mesh > -10.0 * FURTHEST_BELOW:
+        return GridLaw(loss, ratio * mesh, 0, np.zeros(1), np.zeros(1), np.zeros(1), 0.0)
+    count = -(-mass.size // ratio) + 2  # an empty cell at each end
+    padded = np.zeros(count * ratio)
+    padded[ratio : ratio + mass.size] = mass
+    first = loss - ratio * mesh
+    at = first + np.arange(padded.size) * mesh
+    other = padded * np.exp(-at)
+    half = (-1, ratio // 2)
+    masses, gains = other.reshape(half).sum(axis=1), (-padded * np.expm1(-at)).reshape(half).sum(axis=1)
+    node = first + np.arange(count + 1) * (ratio * mesh)
+    excess = np.expm1(node)
+    corners = lower_corners(excess, 0.0, masses, gains)
+    cell = masses[0::2] + masses[1::2]
+    moved = 32 * UNIT * (ratio + 4) * cell * (1.0 + np.abs(excess[:-1]) / np.diff(excess))
+    shift = np.zeros(node.size)
+    shift[:-1] += moved
+    shift[1:] += moved
+    shift = 3.0 * shift * -math.expm1(-ratio * mesh) * np.exp(node)
+    scaled = corners * np.exp(node)
+    return GridLaw(first, ratio * mesh, 0, scaled, 32 * UNIT * scaled, shift, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What to compose with: meshes (coarse = ratio·fine), tilts of the small part, whether it counts from below."""
+
+    fine: float
+    ratio: int
+    tilts: tuple[float, ...]
+    small_below: bool
+
+    @property
+    def coarse(self) -> float:
+        return self.fine * self.ratio
+
+
+@lru_cache(maxsize=256)
+def _coarse_small(
+    mechanism: SampledGaussian, split: Split, steps: float, scales: Scales, tail: float, side: str
+) -> GridLaw:
+    law = getattr(small_part(mechanism, split, scales.fine, tail), side)
+    loss, upper, lower, beyond = masses_of(law, steps, scales.tilts)
+    if side.endswith("below"):
+        return coarsened_below(loss, scales.fine, lower, scales.ratio)
+    upper[0] += max(1.0 - float(lower.sum()), 0.0)  # all that may lie elsewhere, but for what is beyond
+    return coarsened_above(loss, scales.fine, upper, min(beyond, 1.0), scales.ratio)
+
+
+def composed(
+    mechanism: SampledGaussian,
+    split: Split,
+    steps: float,
+    scales: Scales,
+    aim: Aim,
+    tail: float,
+    side: str,
+    small: float,
+) -> ComposedLaw:
+    """Rᵀ ⊗ Sˢᵐᵃˡˡ on the coarse grid; `side` names a law of `Brackets`."""
+    rare = getattr(large_part(mechanism, split, scales.coarse, tail), side)
+    if side.endswith("below") and (not scales.small_below or small < 1.0):
+        return compose([rare], np.array([[steps]]), aim.tilt, aim.log_wrap)[0]
+    often = _coarse_small(mechanism, split, small, scales, tail, side)
+    if not often.mass.any():  # nothing resolved from below
+        return compose([rare], np.array([[steps]]), aim.tilt, aim.log_wrap)[0]
+    return compose([rare, often], np.array([[steps, 1.0]]), aim.tilt, aim.log_wrap)[0]
+
+
+def reach_of_small(mechanism: SampledGaussian, split: Split, steps: float) -> tuple[float, float]:
+    """Standard deviation of Sᵀ and the largest loss of S; estimates."""
+    sigma = mechanism.noise_multiplier
+    z = np.linspace(-9.0 * sigma, split.threshold, 801)
+    loss = loss_of_output(mechanism, z)
+    weight = np.exp(-0.5 * (z / sigma) ** 2 + loss)
+    weight /= weight.sum()
+    mean = float(weight @ loss)
+    return math.sqrt(steps * float(weight @ (loss - mean) ** 2)), float(loss[-1])
+
+
+def _fine_mesh(mechanism: SampledGaussian, steps: float, slope: float, width: float) -> float:
+    """Mesh that costs about a tenth of `width` where δ falls like exp(−slope·ε).
+
+    Chords add mesh²/6 to the variance of a loss, and no more than mesh·E|X − 1| where it is mostly far below the mesh.
+    """
+    sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
+    budget = 0.2 * width / ((1.0 + slope) * steps)
+    return max(math.sqrt(6.0 * budget), budget / (2.0 * q * float(1.0 - 2.0 * ndtr(-0.5 / sigma))))
+
+
+def scales_for(
+    mechanism: SampledGaussian, split: Split, steps: float, epsilon: float, delta: float, width: float
+) -> Scales:
+    """Meshes for a width near ε; estimates."""
+    slope = -math.log(delta) / max(epsilon, 1e-6)
+    deviation, largest = reach_of_small(mechanism, split, steps)
+    window = 18.0 * deviation + 6.0 * largest
+    fine = min(max(_fine_mesh(mechanism, steps, slope, width), window / 2**18), window / 512)
+    budget = 0.2 * width / (1.0 + slope)
+    coarse = max(math.sqrt(6.0 * budget), budget / deviation)
+    if coarse > 0.5 * deviation and slope * deviation**2 > 0.2 * width:  # the small part is seen from below as well
+        coarse = 0.5 * deviation
+    coarse = min(coarse, math.sqrt(6.0 * budget / (steps * split.large)))
+    ratio = 2 * max(1, round(coarse / fine / 2))
+    tilts = tuple(min(part / deviation, 15.0 / largest) for part in (0.0, 2.5, 5.0, 7.5))
+    return Scales(fine, ratio, tuple(dict.fromkeys(tilts)), coarse <= 0.5 * deviation)
