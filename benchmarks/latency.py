@@ -1,11 +1,13 @@
 """How long a page takes from a slider's key to the redrawn chart, beside a bare Streamlit page with the same chart.
 
     python benchmarks/latency.py --page compose --slider "Noise multiplier"
+    python benchmarks/latency.py --page compose --controls Data --slider "Clipping quantile"
 
 The bare page holds one slider and the tested page's own figure, read from its drawn chart; the slider scales the
 figure, so that every key changes it. Keys alternate between the two pages in one Chromium, so that whatever else the
 machine does slows both alike. Times are taken inside the page: from the key's event to the first frame after Plotly
-has drawn changed data. Printed are medians, 95th percentiles and the ratio of the medians; ``--at-most 1.5`` makes a
+has drawn a changed chart: any trace, axis range, line or word of it.
+Printed are medians, 95th percentiles and the ratio of the medians; ``--at-most 1.5`` makes a
 larger ratio an error.
 """
 
@@ -58,13 +60,15 @@ traces = [{{key: value for key, value in trace.items() if key != "numeric"}} for
 st.plotly_chart(go.Figure(data=traces, layout=spec["layout"], skip_invalid=True), width="stretch", key="chart")
 """
 
-# Waits for the next key, then for the first frame after a drawing of changed data, and gives the milliseconds between.
+# Waits for the next key, then for the first frame after a drawing of a changed chart, and gives the milliseconds
+# between. All that the page sent is compared, less what Plotly writes into it by itself (names with "_", uid).
 # The chart's element is looked up anew each frame: the app may replace it.
 TIMER = """
 ([index, limit]) => {
   const plot = () => document.querySelectorAll('[data-testid="stMain"] .js-plotly-plot')[index];
-  const values = () => JSON.stringify((plot()?.data ?? []).map(trace => [trace.x, trace.y]),
-    (key, value) => ArrayBuffer.isView(value) ? Array.from(value) : value);
+  const sent = layout => [layout?.annotations, layout?.shapes, layout?.xaxis?.range, layout?.yaxis?.range];
+  const values = () => JSON.stringify([plot()?.data ?? [], sent(plot()?.layout)], (key, value) =>
+    key.startsWith('_') || key === 'uid' ? undefined : ArrayBuffer.isView(value) ? Array.from(value) : value);
   const before = values();
   window.__redrawn = new Promise((resolve, reject) => {
     window.addEventListener('keydown', () => {
@@ -135,6 +139,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> float:
         tested = chromium.new_context(base_url=app, viewport=size).new_page()
         open_page(tested, f"{arguments.page}?{arguments.query}")
         no_traceback(tested)
+        if arguments.controls:
+            main_area(tested).get_by_test_id("stButtonGroup").get_by_text(arguments.controls, exact=True).first.click()
+            wait_idle(tested)
         script = bare_page(folder, chart_data(tested, arguments.chart))
         with running_app(script, folder / "bare.log") as bare_app:
             bare = chromium.new_context(base_url=bare_app, viewport=size).new_page()
@@ -167,6 +174,7 @@ def main() -> None:
     parser.add_argument("--page", default="", help="the page's path, as in its address; default: the first page")
     parser.add_argument("--query", default="", help='query parameters, as in "sigma=2&steps=1000"')
     parser.add_argument("--slider", required=True, help="the slider's label, or a part of it")
+    parser.add_argument("--controls", default="", help="the group of controls that holds the slider, if not the first")
     parser.add_argument("--chart", type=int, default=0, help="which of the page's charts, counted from 0")
     parser.add_argument("--presses", type=int, default=40)
     parser.add_argument("--warm-up", type=int, default=3, help="first keys on each page that are not counted")

@@ -17,7 +17,7 @@ from dpviz.ui.noise.settings import Settings
 from dpviz.ui.sources import Sample
 
 MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
-TOLERANCE = 2e-4  # of σ and q: three digits are shown
+TOLERANCE = 4e-4  # of σ and q: three digits are shown
 _ORDERS_BESIDE = 12
 _BAYESIAN_NAME = {
     "noise_multiplier": "noise_std",

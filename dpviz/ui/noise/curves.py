@@ -19,7 +19,7 @@ from dpviz.ui.sources import Sample
 
 Array = npt.NDArray[np.float64]
 
-POINTS = 41
+POINTS = 33
 _WHOLE_ORDERS = tuple(float(order) for order in range(2, 34))  # of the moments accountant, λ = 1..32
 _HALVINGS = 4  # each by eight
 # Where the crossing is looked for around the guess, relative: a grid that keeps three digits honest.
