@@ -235,10 +235,12 @@ def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float
         tilt: λ ≥ 0; right near the saddle point of the ε that is looked for, sound anywhere.
         log_wrap: ln of the tilted probability that may lie outside the window, each side.
     """
+    if not all(law.mass.any() for law in laws):  # a lower law of which nothing is left
+        return [_NOTHING] * len(counts)
     tilted = [_tilt(law, tilt) for law in laws]
     longest = counts.max(axis=0)
     above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
-    if above + below > LARGEST_SIZE:
+    if not above + below <= LARGEST_SIZE:  # NaN too
         return [_NOTHING] * len(counts)
     size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
     modes, transform_error, origins = _powers(tilted, counts, size)
@@ -259,7 +261,7 @@ def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float
     for tilt in tilts:
         one = _tilt(law, tilt)
         above, below = (_reach([one], np.array([count]), sign, MASS_WRAP) for sign in (1.0, -1.0))
-        if above + below > LARGEST_SIZE:
+        if not above + below <= LARGEST_SIZE:  # NaN too
             continue
         size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
         (spectrum,), norm, (origin,) = _powers([one], np.array([[count]]), size)

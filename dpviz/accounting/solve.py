@@ -122,9 +122,14 @@ class _Problem:
     def __init__(self, method: Accountant, target: float, known: dict[str, float], tolerance: float) -> None:
         self.method, self.target, self.known, self.tolerance = method, target, known, tolerance
         self._guess: int | None = None
+        self._seen: dict[tuple[tuple[str, float], ...], Bound] = {}
 
     def bound(self, **unknown: float) -> Bound:
-        return self.method.evaluate(**{**self.known, **unknown})
+        """The accountant's bound there; asked once for each number, as the answer is looked at again in the end."""
+        key = tuple(unknown.items())
+        if key not in self._seen:
+            self._seen[key] = self.method.evaluate(**{**self.known, **unknown})
+        return self._seen[key]
 
     def fits(self, **unknown: float) -> bool:
         """Whether the accountant itself proves the target there: the last word on every answer."""

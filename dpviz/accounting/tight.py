@@ -237,7 +237,17 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
             upper = max(upper, _add_refined(active, row, delta, lower, upper))
             low, high = answers.get(i, (0.0, math.inf))
             answers[i] = max(low, lower), min(high, upper)
-    return [answers[i] for i in range(len(rows))]
+    return [_not_above_renyi(mechanisms, row, delta, *answers[i]) for i, row in enumerate(rows)]
+
+
+def _not_above_renyi(
+    mechanisms: Mechanisms, row: Array, delta: float, lower: float, upper: float
+) -> tuple[float, float]:
+    """The bounds, the upper one replaced by the Rényi bound where grids are of no use (T far above 10⁹)."""
+    if upper - lower <= promised(lower):
+        return lower, upper
+    bound = float(to_bound(_divergence(*_active(mechanisms, row)), FALLBACK_ORDERS, delta, "improved").epsilon)
+    return lower, min(upper, bound * (1 + 1e-9)) if bound >= lower else upper
 
 
 def _shared(aim: Aim, other: Aim) -> bool:

@@ -27,6 +27,7 @@ COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what
 SMALLEST_DELTA = 1e-12
 ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
 FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
+LARGEST_MESH = 64.0
 LOG_SPILL = 28.0  # −ln of the tilted probability that may lie outside the window, where Chernoff's bound is near δ
 MOST_SPILL = 60.0
 
@@ -118,6 +119,7 @@ def _aim(steps: float, span: float, moments: Array, best: int, epsilon: float, d
 
 
 def _with_mesh(mesh: float, moments: Array, best: int, epsilon: float, delta: float) -> Aim:
+    mesh = min(mesh, LARGEST_MESH)
     # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
     excess = float(moments[best] - ORDERS[best] * epsilon + log_weight(ORDERS[best])) - math.log(delta)
     return Aim(mesh, min(float(ORDERS[best]), 0.5 / mesh), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
