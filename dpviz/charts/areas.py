@@ -138,7 +138,7 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     words = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
-        here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::4]
+        here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8]
         places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in (-1.0, 1.0)]
         if not places:
             continue

@@ -36,3 +36,21 @@ def test_the_printed_claims_are_on_the_chart(page: Page) -> None:
     hovers = [note.get("hovertext", "") for note in chart_data(page)["layout"]["annotations"]]
     assert any("0.103" in text for text in hovers)
     assert any("1.54e-6" in text for text in hovers)
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
+def test_the_conditions_are_a_region_one_can_see(page: Page) -> None:
+    open_page(page, "langevin", lview="region")
+    no_traceback(page)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot .annotation')]"
+        ".some(word => word.textContent.includes('(3) holds'))"
+    )
+    shown = main_area(page).locator(".js-plotly-plot").first
+    for name in ("(1) holds below", "(2) holds above", "(3) holds below", "all three hold", "yours"):
+        words = shown.get_by_text(name, exact=True)
+        assert words.count() == 1
+        box = words.bounding_box()
+        assert box is not None
+        assert box["y"] > 0
+        assert box["y"] + box["height"] < page.viewport_size["height"]
