@@ -23,18 +23,18 @@ def training_app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
     try:
         with running_app(ROOT / "app.py", folder / "streamlit.log") as url:
             yield url
-            family = _children_of_the_app(folder)
+            family = children_of_the_app(folder)
             assert family, "the app has started no worker"
     finally:
         os.environ.pop("DPVIZ_HOME") if before is None else os.environ.__setitem__("DPVIZ_HOME", before)
     deadline = time.monotonic() + 10
-    while (left := [p for p in family if _lives(p)]) and time.monotonic() < deadline:
+    while (left := [p for p in family if lives(p)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not left, f"left behind: {left}"
 
 
-def _children_of_the_app(folder: Path) -> list[psutil.Process]:
-    """Processes that keep their runs in `folder`, this one aside."""
+def children_of_the_app(folder: Path, words: str = "-m dpviz") -> list[psutil.Process]:
+    """Processes that keep their runs in `folder` and hold `words` in their command line, this one aside."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -42,10 +42,10 @@ def _children_of_the_app(folder: Path) -> list[psutil.Process]:
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
             continue
-    return [process for process in found if "dpviz" in " ".join(process.cmdline())]
+    return [process for process in found if words in " ".join(process.cmdline())]
 
 
-def _lives(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 

@@ -37,8 +37,9 @@ def _series(view: RunView, kind: str, accountant: str) -> tuple[Array, Array]:
 
 def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
     """Where the runs end up, with room to see how they got there; not the whole way from guessing, which is alike."""
-    ends = [float(line.y[np.isfinite(line.y)][-1]) for line in lines]
-    top = max(float(np.nanmax(line.y)) for line in lines)
+    found = [np.asarray(line.y, dtype=np.float64) for line in lines]
+    ends = [float(values[np.isfinite(values)][-1]) for values in found]
+    top = max(float(np.nanmax(values)) for values in found)
     room = max(0.05, top - min(ends))
     return max(0.0, min(ends) - 2 * room), min(1.0, top + 0.25 * room)
 

@@ -16,7 +16,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
 from dpviz.ui import controls, frame, page, state
-from dpviz.ui.train import script
+from dpviz.ui.train import connection, script
 from dpviz.ui.train.claim import settings_of
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.live import Screen, screen, take
@@ -29,13 +29,6 @@ SOON = 0.5  # before its first step, and while a wish is under way
 GLANCE = 0.04  # while a page waits for what was just asked for
 SEEN = "t.state_seen"
 WHOLE = "t.whole_page"
-
-# While the browser has lost the app, the last numbers stay on the screen: they must not pass for the present ones.
-_GONE = ", ".join(
-    f'[data-testid="stApp"][data-test-connection-state="{state}"] .dpviz-sentence::before'
-    for state in ("PINGING_SERVER", "CONNECTING", "DISCONNECTED_FOREVER")
-)
-UNCONNECTED = f"<style>{_GONE} {{ content: 'No connection to the app; last known: '; color: #c23b3b; }}</style>"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
 
@@ -43,7 +36,7 @@ DETAILS = "t.details"
 def show(engine: Engine, run: str) -> None:
     """The page of one run."""
     page.notes()
-    st.html(UNCONNECTED)
+    connection.watch_it()
     try:
         record = engine.run(run)
     except KeyError:

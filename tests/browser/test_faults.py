@@ -1,0 +1,81 @@
+"""Worker, host and app are killed while somebody watches: the page says it, and what was recorded is there again."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, Page
+
+from dpviz.runs.sqlite_store import SqliteStore
+from tests.browser import driver
+from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app
+from tests.browser.test_train import children_of_the_app, lives, sentence, visitor
+
+# Half a second a step: there is time to see what happens between two.
+FORM = "/train?t_data=abalone&t_model=logistic&t_by=sigma&t_sigma=2&t_batch=64&t_steps=500&t_slow=0.5"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A store of its own; fails if a process that keeps runs in it is left."""
+    folder = tmp_path / "runs"
+    monkeypatch.setenv("DPVIZ_HOME", str(folder))
+    monkeypatch.setenv("DPVIZ_WORKERS", "1")
+    yield folder
+    _, left = psutil.wait_procs(children_of_the_app(folder), timeout=10)
+    assert not [process for process in left if lives(process)]
+
+
+def kill(home: Path, words: str) -> None:
+    """End the one process whose command line holds `words`, as a full memory would."""
+    found = children_of_the_app(home, words)
+    assert len(found) == 1, found
+    os.kill(found[0].pid, signal.SIGKILL)
+
+
+def started(page: Page) -> None:
+    page.goto(FORM)
+    main_area(page).get_by_role("button", name="Start training").click()
+    sentence(page, r"Step [1-9]")
+    page.wait_for_function("() => location.search.includes('run=')")
+
+
+def test_whatever_is_killed_the_page_says_so(
+    browser: Browser, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    monkeypatch.setattr(driver, "free_port", lambda: port)
+    with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
+        page = visitor(browser, url)
+        started(page)
+        kill(home, "dpviz.runs.worker")
+        sentence(page, "Restarted: its worker died")
+        sentence(page, "Restarted.* Step [1-9]")
+        kill(home, "dpviz.runs.host")
+        sentence(page, "Lost after .*: the process that hosts the workers has ended")
+        no_traceback(page)
+
+        started(page)  # the next run gets a new host
+        watched = page.url
+        kill(home, "streamlit run")
+        page.wait_for_function(
+            "() => getComputedStyle(document.querySelector('.dpviz-sentence'), '::before')"
+            ".content.includes('No connection')"
+        )
+    with running_app(ROOT / "app.py", tmp_path / "second.log"):
+        sentence(page, "Lost after .*: the app that ran it has ended")
+        assert page.url == watched
+        no_traceback(page)
+        page.context.close()
+    store = SqliteStore(home / "runs.sqlite")
+    try:
+        assert [record.state for record in store.runs()] == ["lost", "lost"]
+        for record in store.runs():
+            events = store.events(record.id)
+            assert [event.seq for event in events] == list(range(len(events)))
+            assert events[-1].step == record.steps >= 1
+    finally:
+        store.close()
