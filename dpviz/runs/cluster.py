@@ -149,6 +149,12 @@ def _readable(descriptor: int, seconds: float) -> bool:
     return bool(select.select([descriptor], [], [], seconds)[0])
 
 
+def _after_the_end(record: logging.LogRecord) -> bool:
+    """Whether a message is worth reading: not that of a client that hears of a run while its program ends."""
+    error = record.exc_info[1] if record.exc_info else None
+    return "after interpreter shutdown" not in str(error)
+
+
 def connect(cluster: Cluster) -> Any:
     """A Dask client of its own, not Dask's default one.
 
@@ -159,6 +165,7 @@ def connect(cluster: Cluster) -> Any:
 
     # A scheduler that went is said by the keeper, in words and once.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    logging.getLogger("tornado.application").addFilter(_after_the_end)
     make: Any = Client
     try:
         return make(cluster.address, set_as_default=False, timeout=CONNECT_LIMIT, name=f"dpviz-{threading.get_ident()}")

@@ -94,7 +94,13 @@ time.sleep({sleep})
 
 def start_app(folder: Path, sleep: float = 60.0, target: str = PLAIN) -> tuple[subprocess.Popen[str], str, str, int]:
     script = APP.format(here=str(HERE), folder=str(folder), settings=ENDLESS, target=target, sleep=sleep)
-    app = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1])
+    app = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=HERE.parents[1],
+    )
     assert app.stdout is not None
     run, queued, host = app.stdout.readline().split()
     return app, run, queued, int(host)
@@ -124,11 +130,12 @@ def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until:
 
 
 def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine], until: Any) -> None:
-    """It stops what runs and leaves nothing behind, without being asked to."""
+    """It stops what runs and leaves nothing behind, without being asked to and without a word of alarm."""
     app, run, queued, host = start_app(tmp_path, sleep=0.0)
     processes = family(host) if psutil.pid_exists(host) else []
-    assert app.wait(20.0) == 0
-    app.communicate()
+    _, told = app.communicate(timeout=20.0)
+    assert app.returncode == 0
+    assert "Traceback" not in told
     until(lambda: gone(processes), LOOK)
     engine = make_engine()
     assert engine.run(run).state == "stopped"

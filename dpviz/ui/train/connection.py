@@ -32,5 +32,4 @@ if (!window.__dpvizFound) {{
 
 def watch_it() -> None:
     """Say when the connection is lost, and show the same run once it is back."""
-    st.html(_STYLE)
-    st.html(_SCRIPT, unsafe_allow_javascript=True)
+    st.html(_STYLE + _SCRIPT, unsafe_allow_javascript=True)

@@ -36,7 +36,6 @@ DETAILS = "t.details"
 def show(engine: Engine, run: str) -> None:
     """The page of one run."""
     page.notes()
-    connection.watch_it()
     try:
         record = engine.run(run)
     except KeyError:
@@ -55,6 +54,7 @@ def show(engine: Engine, run: str) -> None:
         _controls(engine, record)
     with left:
         _details(engine, record)
+    connection.watch_it()
     page.follow_link(state.query(FIELDS))
     st.session_state[WHOLE] = False
     if _coming(now):
