@@ -39,7 +39,7 @@ Array = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
 
 LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side, unless asked for less
-MASS_WRAP = -44.0  # the same for bounds on single masses
+MASS_WRAP = -36.0  # the same for bounds on single masses
 LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
 LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative

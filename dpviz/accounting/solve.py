@@ -253,6 +253,10 @@ def _delta(problem: _Problem) -> float:
             found = math.exp(boundary(lambda x: problem.gap(delta=math.exp(x)), *start, problem.tolerance))
     if not found < 1.0:  # NaN too
         raise problem.no_answer("delta below 1", delta=0.5)
+    for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
+        if found * (1.0 + 1e-4 * 2.0**k) >= 1.0 or problem.method.name != "tight" or problem.fits(delta=found):
+            break
+        found *= 1.0 + 1e-4 * 2.0**k
     return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta=value))
 
 

@@ -289,7 +289,8 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
     split = two_scales.split_of(mechanism, steps)
     left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)
     tail, counts = tail_for(steps, delta), np.array([steps])
-    lower, upper = 0.0, math.inf
+    lower, upper, removed = 0.0, math.inf, math.inf
+    added = -steps * math.log1p(-mechanism.sample_rate) * (1 + 1e-12)  # no loss of addition exceeds it
     near = rough_epsilon(mechanism, steps, delta)
     if near > 3.0 * LARGEST_EPSILON:
         return lower, upper
@@ -300,9 +301,12 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
         def law(aim: Aim, side: str, small: float, scales: two_scales.Scales = scales) -> ComposedLaw:
             return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
 
-        above, other = law(remove, "remove_above", steps), law(add, "add_above", steps)
+        above = law(remove, "remove_above", steps)
         lower = max(lower, _epsilon_below(law(remove, "remove_below", steps - left_out), delta + missed))
-        upper = min(upper, max(_epsilon_above(above, delta), _epsilon_above(other, delta)))
+        removed = min(removed, _epsilon_above(above, delta))
+        if added > lower:  # else removal decides
+            added = min(added, _epsilon_above(law(add, "add_above", steps), delta))
+        upper = max(removed, added)
         width = upper - lower
         if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
             break

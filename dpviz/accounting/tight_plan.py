@@ -154,9 +154,9 @@ def aim_at_epsilon(
     moments = _composed_moments(mechanisms, counts, tail, direction)
     best = _tilt_for_epsilon(moments, epsilon, steps)
     span = _span(mechanisms, tail)
-    if mesh is None:
-        return _aim(steps, span, moments, best, epsilon, delta)
     width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
+    if mesh is None:
+        mesh = _mesh(steps, float(ORDERS[best]), epsilon, width)
     return _with_mesh(max(mesh, width / LARGEST_SIZE), moments, best, epsilon, delta)
 
 

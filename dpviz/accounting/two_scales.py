@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 LARGE_SHARE = 3e-5  # of the steps, about, that count as large
 MOST_LARGE = 30.0  # expected number of large ones
 FEWEST_STEPS = 3
-MOST_NOISE = 2.5
+MOST_NOISE = 1.1
 FURTHEST_BELOW = -25.0
 MOST_OFTEN = 0.02  # sample rate up to which there are two scales
 
@@ -267,5 +267,5 @@ def scales_for(
         coarse = 0.5 * deviation
     coarse = min(coarse, math.sqrt(6.0 * budget / (steps * split.large)))
     ratio = 2 * max(1, round(coarse / fine / 2))
-    tilts = tuple(min(part / deviation, 15.0 / largest) for part in (0.0, 2.5, 5.0, 7.5))
+    tilts = tuple(min(part / deviation, 15.0 / largest) for part in (0.0, 3.5, 7.0))
     return Scales(fine, ratio, tuple(dict.fromkeys(tilts)), coarse <= 0.5 * deviation)

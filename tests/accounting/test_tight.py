@@ -247,7 +247,7 @@ def test_two_grids_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(11)
     settings_ = []
     for _ in range(12):
-        sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([2.5, 0.02, 1e-3]))).tolist()
+        sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([1.1, 0.02, 1e-3]))).tolist()
         settings_.append((step(sigma, q), float(round(10 ** generator.uniform(0.5, 4.0))), delta))
     assert all(tight.two_scales.worth_it(mechanism, steps) for mechanism, steps, _ in settings_)
     two = [tight._on_two_scales(mechanism, steps, delta) for mechanism, steps, delta in settings_]
