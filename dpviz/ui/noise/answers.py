@@ -18,7 +18,7 @@ from dpviz.ui.sources import Sample
 
 MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
 TOLERANCE = 4e-4  # of σ and q: three digits are shown
-_ORDERS_BESIDE = 12
+_ORDERS_BESIDE = 14
 _BAYESIAN_NAME = {
     "noise_multiplier": "noise_std",
     "steps": "steps",
@@ -44,7 +44,8 @@ WAITING = Answer(None, waits=True)
 
 def dp_answer(key: str, settings: Settings) -> Answer:
     """The answer of one DP method, or of "tight", which takes a tenth of a second."""
-    return _dp_answer(key, settings.amplification, settings.unknown, settings.target, known_of(settings))
+    amplification = settings.amplification if key in ("basic", "strong") else ""
+    return _dp_answer(key, amplification, settings.unknown, settings.target, known_of(settings))
 
 
 def known_of(settings: Settings) -> tuple[tuple[str, float], ...]:
@@ -56,7 +57,7 @@ def known_of(settings: Settings) -> tuple[tuple[str, float], ...]:
         "delta": settings.delta,
     }
     del known[settings.unknown]
-    return tuple(known.items())
+    return tuple(known.items())  # in this order: answers are kept under it
 
 
 @lru_cache(maxsize=1024)
@@ -82,16 +83,17 @@ def _renyi_near(unknown: str, conversion: str, asked: dict[str, Any]) -> float |
     """Rényi's answer from the few orders that decide at the moments accountant's; None where others decide."""
     if unknown not in ("noise_multiplier", "sample_rate"):
         return None  # these take no search
-    try:
-        rough = asked | {unknown: solve(unknown, method="moments", **asked)}
-    except NoAnswer:  # its orders end at 33
-        return None
+    known = tuple((key, value) for key, value in asked.items() if key in _BAYESIAN_NAME)
+    rough = asked | {unknown: _dp_answer("moments", "", unknown, asked["target_epsilon"], known).value or 0.0}
     if not rough["noise_multiplier"] > 0.0 or not 0.0 < rough["sample_rate"] < 1.0:
-        return None
+        return None  # nothing to find, or moments, whose orders end at 33, find nothing
     search = OrderSearch(rough["noise_multiplier"], rough["sample_rate"])
     best = int(search.epsilon(rough["steps"], rough["delta"], conversion)[1][0])
     orders = search.orders[max(best - _ORDERS_BESIDE, 0) : best + _ORDERS_BESIDE + 1]
-    found = solve(unknown, method="renyi", conversion=conversion, orders=orders, **asked)
+    try:
+        found = solve(unknown, method="renyi", conversion=conversion, orders=orders, **asked)
+    except NoAnswer:  # of these few
+        return None
     settings = {key: value for key, value in (rough | {unknown: found}).items() if key in _BAYESIAN_NAME}
     decided = accountant("renyi", conversion=conversion, orders=orders).evaluate(**settings)
     return None if bool(decided.at_grid_end) else found
