@@ -16,17 +16,19 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.accounting import privacy_loss, tight_plan
+from dpviz.accounting import privacy_loss, tight_plan, two_scales
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_epsilon
 
 STEPS = np.unique(np.geomspace(1, 1e6, 16).round())
 SETTINGS = [(4.0, 0.01, 1e-5), (10.0, 1e-4, 1e-5), (1.0, 0.01, 1e-5), (0.5, 1e-4, 1e-12), (100.0, 0.5, 1e-12)]
+SETTINGS += [(0.65, 1e-6, 1e-12), (0.8, 1e-5, 1e-10), (0.57, 1e-4, 1e-6)]  # rare sampling, little noise
 
 
 def uncached() -> None:
     privacy_loss.discretise.cache_clear()
     tight_plan._log_moments.cache_clear()
+    two_scales._coarse_small.cache_clear()
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

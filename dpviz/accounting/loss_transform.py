@@ -257,7 +257,7 @@ def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float
         The loss of the first mass, upper and lower bounds of the masses, and a bound on the probability of a loss
         beyond the last one (an infinite one included). How much lies before the first one is not said.
     """
-    found = []
+    found: list[tuple[int, Array, Array, float]] = []
     for tilt in tilts:
         one = _tilt(law, tilt)
         above, below = (_reach([one], np.array([count]), sign, MASS_WRAP) for sign in (1.0, -1.0))

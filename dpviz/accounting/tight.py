@@ -30,6 +30,7 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting import two_scales
 from dpviz.accounting.conversion import to_bound, to_delta
+from dpviz.accounting.law_reading import blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.log_moments import renyi_divergence
 from dpviz.accounting.loss_transform import ComposedLaw, compose
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
@@ -263,7 +264,7 @@ def _remove_refined(
     mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, laws: tuple[ComposedLaw, ComposedLaw], shared: bool
 ) -> tuple[float, float]:
     """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
-    lower, upper = _epsilon_below(laws[1], delta), _epsilon_above(laws[0], delta)
+    lower, upper = epsilon_below(laws[1], delta), epsilon_above(laws[0], delta)
     tail = tail_for(float(counts.sum()), delta)
     for attempt in range(ATTEMPTS):
         if upper - lower <= 0.7 * promised(lower) or (lower > LARGEST_EPSILON and not shared):
@@ -271,16 +272,16 @@ def _remove_refined(
         if shared and attempt == 0:  # the aim was another row's
             aim = aim_for_delta(mechanisms, counts, REMOVE, delta)
         elif math.isfinite(upper):
-            blurred = _blurred(laws[0], upper, delta)
-            mesh = aim.mesh if blurred else finer(aim.mesh, lower, upper)
-            near = math.sqrt(max(lower, 0.1 * upper) * upper) if blurred else upper
+            numeric = blurred(laws[0], upper, delta)
+            mesh = aim.mesh if numeric else finer(aim.mesh, lower, upper)
+            near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
             last, aim = aim, aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, mesh)
             if aim.mesh > 0.9 * last.mesh and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
                 break  # as fine as it gets
         else:
             break
         (laws,) = _removed(mechanisms, counts[None], aim, tail)
-        lower, upper = max(lower, _epsilon_below(laws[1], delta)), min(upper, _epsilon_above(laws[0], delta))
+        lower, upper = max(lower, epsilon_below(laws[1], delta)), min(upper, epsilon_above(laws[0], delta))
     return lower, upper
 
 
@@ -302,21 +303,16 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
             return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
 
         above = law(remove, "remove_above", steps)
-        lower = max(lower, _epsilon_below(law(remove, "remove_below", steps - left_out), delta + missed))
-        removed = min(removed, _epsilon_above(above, delta))
+        lower = max(lower, epsilon_below(law(remove, "remove_below", steps - left_out), delta + missed))
+        removed = min(removed, epsilon_above(above, delta))
         if added > lower:  # else removal decides
-            added = min(added, _epsilon_above(law(add, "add_above", steps), delta))
+            added = min(added, epsilon_above(law(add, "add_above", steps), delta))
         upper = max(removed, added)
         width = upper - lower
         if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
             break
         near = math.sqrt(max(lower, 0.1 * min(upper, near)) * min(upper, near))
     return lower, upper
-
-
-def _blurred(law: ComposedLaw, epsilon: float, delta: float) -> bool:
-    """Whether the numerical error, not the mesh, is what keeps the bound at ε from the truth."""
-    return float(law.error[min(int(np.searchsorted(law.epsilon, epsilon)), law.error.size - 1)]) > 0.03 * delta
 
 
 def _add_refined(mechanisms: Mechanisms, counts: Array, delta: float, lower: float, removed: float) -> float:
@@ -329,10 +325,10 @@ def _add_refined(mechanisms: Mechanisms, counts: Array, delta: float, lower: flo
     aim = aim_for_delta(mechanisms, counts, ADD, delta)
     for _ in range(ATTEMPTS):  # also the first look
         law = _added(mechanisms, counts, aim, tail)
-        upper = min(upper, _epsilon_above(law, delta))
+        upper = min(upper, epsilon_above(law, delta))
         if upper - lower <= max(removed - lower, 0.7 * promised(lower)):
             break
-        mesh = aim.mesh if _blurred(law, upper, delta) else finer(aim.mesh, lower, upper)
+        mesh = aim.mesh if blurred(law, upper, delta) else finer(aim.mesh, lower, upper)
         aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, removed), delta, mesh)
     return upper
 
@@ -366,54 +362,7 @@ def _delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: A
     aim = aim_at_epsilon(mechanisms, counts, REMOVE, near)
     ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
     added = _added(mechanisms, counts, aim_at_epsilon(mechanisms, counts, ADD, near), tail)
-    return _delta_at(below, epsilon, -1.0), np.maximum(_delta_at(above, epsilon, 1.0), _delta_at(added, epsilon, 1.0))
-
-
-# Reading ε and δ off a composed law ----------------------------------------------------------------------------------
-
-
-def _epsilon_above(law: ComposedLaw, delta: float) -> float:
-    """An ε ≥ 0 with δ(ε) ≤ delta for certain; inf where the grid shows none."""
-    height = np.where(law.error < 1.0, law.delta + law.error + law.infinite, 1e9)
-    fits = height <= delta
-    if not fits.any():
-        return math.inf
-    j = int(np.argmax(fits))
-    right = float(law.epsilon[j])
-    if j:  # between grid points δ is linear in exp(ε), and the error lies below its chord
-        part = (height[j - 1] - delta) / (height[j - 1] - height[j])
-        mesh = right - float(law.epsilon[j - 1])
-        right = float(law.epsilon[j - 1]) + math.log1p(float(part) * math.expm1(mesh))
-    return max(right + law.slack, 0.0)
-
-
-def _epsilon_below(law: ComposedLaw, delta: float) -> float:
-    """An ε ≥ 0 with δ(ε) ≥ delta for certain; 0 where the grid shows none."""
-    resolved = law.error < 1.0
-    height = np.where(resolved, law.delta, 0.0) - np.minimum(law.error, 1.0)
-    exceeds = np.flatnonzero(height > delta)
-    if exceeds.size == 0:
-        return 0.0
-    j = int(exceeds[-1])
-    left = float(law.epsilon[j])
-    if j + 1 < height.size:
-        part = (height[j] - delta) / (height[j] - height[j + 1])
-        mesh = float(law.epsilon[j + 1]) - left
-        left += math.log1p(float(part) * math.expm1(mesh))
-    return max(left - law.slack, 0.0)
-
-
-def _delta_at(law: ComposedLaw, epsilon: Array, sign: float) -> Array:
-    """δ(ε) plus (sign 1) or minus (sign −1) its error; 1 or 0 left of the grid, the last value or 0 right of it."""
-    height = law.delta + sign * law.error + (law.infinite if sign > 0 else 0.0)
-    height = np.where(law.error < 1.0, height, 1.0 if sign > 0 else 0.0)
-    j = np.clip(np.searchsorted(law.epsilon, epsilon, side="right") - 1, 0, law.epsilon.size - 2)
-    mesh = law.epsilon[j + 1] - law.epsilon[j]
-    part = np.expm1(np.clip(epsilon - law.epsilon[j], 0.0, mesh)) / np.expm1(mesh)
-    value = height[j] + part * (height[j + 1] - height[j])
-    value = np.where(epsilon < law.epsilon[0], 1.0 if sign > 0 else 0.0, value)
-    value = np.where((epsilon > law.epsilon[-1]) & (sign < 0), 0.0, value)
-    return np.clip(value, 0.0, 1.0)
+    return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))
 
 
 def _reason(lower: Array, upper: Array, steps: Array, delta: float) -> str:

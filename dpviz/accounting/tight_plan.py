@@ -136,8 +136,9 @@ def aim_for_delta(mechanisms: Sequence[SampledGaussian], counts: Array, directio
 
 def rough_epsilon(mechanism: SampledGaussian, steps: float, delta: float) -> float:
     """Chernoff's estimate of ε after removal; not below the truth by much, and above it by up to a few times."""
-    moments = steps * _log_moments(mechanism, tail_for(steps, delta))[0]
-    return _tilt_for_delta(moments, delta)[1]
+    moments: Array = steps * _log_moments(mechanism, tail_for(steps, delta))[0]
+    _, epsilon = _tilt_for_delta(moments, delta)
+    return epsilon
 
 
 def aim_at_epsilon(
@@ -163,7 +164,7 @@ def aim_at_epsilon(
 def finer(mesh: float, lower: float, upper: float) -> float:
     """A mesh for the promised width, after `mesh` gave [lower, upper]: widths fall with the mesh or with its square."""
     share = 0.3 * promised(lower) / max(upper - lower, 1e-300)
-    return mesh * min(max(share**0.75, 1 / 16), 0.5)
+    return mesh * min(max(math.pow(share, 0.75), 1 / 16), 0.5)
 
 
 def promised(epsilon: float) -> float:

@@ -215,3 +215,17 @@ class TestArguments:
         arguments = {"for_": "noise_multiplier", "target_epsilon": 1.0, "method": "renyi", **known("noise_multiplier")}
         with pytest.raises(ValueError, match=message):
             dpviz.solve(**(arguments | changes))  # type: ignore[arg-type]
+
+
+def test_tight_beyond_what_grids_hold() -> None:
+    """At 10¹² steps rounding drowns the grids: the Rényi bound takes over, and the answer is no worse than its own."""
+    at = {"sample_rate": 0.01, "steps": 1e12, "delta": 1e-5}
+    sigma = dpviz.solve("noise_multiplier", target_epsilon=3.0, method="tight", **at)
+    assert sigma <= dpviz.solve("noise_multiplier", target_epsilon=3.0, method="renyi", **at) * 1.001
+    assert dpviz.epsilon("tight", noise_multiplier=sigma, **at) <= 3.0
+
+
+def test_tight_delta_is_put_back() -> None:
+    at = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 10_000}
+    delta = dpviz.solve("delta", target_epsilon=3.0, method="tight", **at)
+    assert dpviz.epsilon("tight", delta=delta, **at) <= 3.0 < dpviz.epsilon("tight", delta=0.9 * delta, **at)
