@@ -32,11 +32,11 @@ from dpviz.accounting.tight_plan import Aim
 Array = npt.NDArray[np.float64]
 
 LARGE_SHARE = 3e-5  # of the steps, about, that count as large
-MOST_LARGE = 30.0  # expected number of large ones
+MOST_LARGE = 2.0  # expected number of large ones
 FEWEST_STEPS = 3
 MOST_NOISE = 1.1
 FURTHEST_BELOW = -25.0
-MOST_OFTEN = 0.02  # sample rate up to which there are two scales
+MOST_OFTEN = 1e-3  # sample rate up to which there are two scales
 
 
 @dataclass(frozen=True, slots=True)

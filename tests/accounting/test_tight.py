@@ -226,6 +226,7 @@ def test_profile_falls_from_total_variation_and_agrees_with_delta() -> None:
 
 FORMERLY_WIDE = [  # (σ, q, δ): one grid was up to 100 times as wide as promised here
     (0.648262, 1.09268e-06, 1.22532e-12),
+    (0.65, 1e-6, 1e-12),
     (0.790233, 1.0401e-05, 8.83101e-11),
     (0.812875, 0.000116703, 2.38839e-12),
     (0.647578, 1.85192e-05, 7.2432e-07),
@@ -247,7 +248,7 @@ def test_two_grids_agree_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(11)
     settings_ = []
     for _ in range(12):
-        sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([1.1, 0.02, 1e-3]))).tolist()
+        sigma, q, delta = np.exp(generator.uniform(np.log([0.5, 1e-5, 1e-9]), np.log([1.1, 1e-3, 1e-3]))).tolist()
         settings_.append((step(sigma, q), float(round(10 ** generator.uniform(0.5, 4.0))), delta))
     assert all(tight.two_scales.worth_it(mechanism, steps) for mechanism, steps, _ in settings_)
     two = [tight._on_two_scales(mechanism, steps, delta) for mechanism, steps, delta in settings_]
