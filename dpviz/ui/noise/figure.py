@@ -158,12 +158,17 @@ def _answers(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
 
 
 def _sorted(result: Result) -> list[tuple[str, Answer]]:
-    """From the least to the most favourable; those without an answer first, one on its way last: it will be there."""
+    """From the least to the most favourable; without an answer first, tight on its way right after all DP methods."""
     favourable = 1.0 if result.unknown in ("steps", "sample_rate") else -1.0
 
-    def place(item: tuple[str, Answer]) -> float:
-        if item[1].value is None:
-            return np.inf if item[1].waits else -np.inf
-        return favourable * item[1].value
+    def place(item: tuple[str, Answer]) -> tuple[float, bool]:
+        answer = item[1]
+        if answer.waits:
+            return max((place(other)[0] for other in result.needs.items() if _proper(*other)), default=np.inf), True
+        return -np.inf if answer.value is None else favourable * answer.value, False
 
     return sorted(result.needs.items(), key=place)
+
+
+def _proper(key: str, answer: Answer) -> bool:
+    return not key.startswith("bayesian") and not answer.waits
