@@ -1,4 +1,7 @@
-"""What holds for all tests: one thread each, and tests marked ``gpu`` only where there is a GPU."""
+"""What holds for all tests: one thread each, the same random examples each time, ``gpu`` tests only where there is one.
+
+``DPVIZ_EXPLORE=1`` lets property tests look at new examples at every run.
+"""
 
 import os
 
@@ -7,6 +10,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("explore" if os.environ.get("DPVIZ_EXPLORE") else "steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
