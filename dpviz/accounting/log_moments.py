@@ -78,7 +78,27 @@ def log_moment(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orde
 
 
 def _log_excess_by_sum(sigma: Array, rate: Array, alpha: Array) -> Array:
-    """ln(A_α − 1) = ln Σ_{k=2..α} C(α,k) q^k (1−q)^{α−k} expm1((k² − k)/(2σ²)), whole α; all of one shape (n,)."""
+    """ln(A_α − 1) = ln Σ_{k=2..α} C(α,k) q^k (1−q)^{α−k} expm1((k² − k)/(2σ²)), whole α; all of one shape (n,).
+
+    Many settings at the same orders, as charts ask for, share binomials; many orders of one setting the other factors.
+    """
+    whole, of_order = np.unique(alpha.astype(np.int64), return_inverse=True)
+    settings, of_setting = np.unique(np.stack([sigma, rate]), axis=1, return_inverse=True)
+    if settings.shape[1] * whole.size > 2 * alpha.size:  # hardly any two share anything
+        return _sums_one_by_one(sigma, rate, alpha)
+    k, log_binomial, starts = _binomial_terms(whole.tobytes())
+    per_order = np.diff(np.append(starts, k.size))
+    place, left = k.astype(np.int64) - 2, np.repeat(whole, per_order) - k
+    up_to = np.arange(2.0, whole[-1] + 1.0)
+    table = np.empty((settings.shape[1], whole.size))
+    for row, (s, q) in zip(table, settings.T, strict=True):
+        with np.errstate(over="ignore"):
+            shared = _log_expm1(up_to * (up_to - 1.0) / (2.0 * s) / s) + up_to * math.log(q)
+        row[:] = _log_sum_exp_segments(log_binomial + shared[place] + left * math.log1p(-q), starts, per_order)
+    return np.asarray(table[of_setting.ravel(), of_order])
+
+
+def _sums_one_by_one(sigma: Array, rate: Array, alpha: Array) -> Array:
     k, log_binomial, starts = _binomial_terms(alpha.astype(np.int64).tobytes())
     per_order = np.diff(np.append(starts, k.size))
     s, q, a = (np.repeat(v, per_order) for v in (sigma, rate, alpha))
