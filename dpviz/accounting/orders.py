@@ -16,7 +16,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-
 # α − 1 from one value to the next, with the ratio of neighbours.
 _STRETCHES = ((1e-4, 0.1, 1.1), (0.1, 10.0, 1.04), (10.0, 1e4, 1.02), (1e4, 1e6, 1.04))
 

@@ -51,6 +51,7 @@ FAMILIES: dict[str, Style] = {
     # What one may stop at any time, or within a budget: solid to the eye, for none of them meets the solid blue,
     # orange or mauve of other pages, and yet a style of its own.
     "odometer": Style(BLUE, "4000px,1px", 2.75),
+    "odometer_run": Style(MAUVE, "4000px,2px", 2.5),  # beside the moments accountant, which is blue
     "odometer_other": Style(BLUE, "longdashdot", 2.0),
     "filter": Style(ORANGE, "4000px,1px", 2.5),
     "rogers": Style(MAUVE, "4000px,1px"),

@@ -16,7 +16,7 @@ from dpviz.charts.marks import Array, Band, Floor, Line
 # More points than these cannot be told apart, and every one of them travels to the browser once a second.
 MOST_POINTS = 140
 
-FAMILY = {"moments": "moments", "renyi": "renyi_improved", "odometer": "odometer", "bayesian": "bayesian"}
+FAMILY = {"moments": "moments", "renyi": "renyi_improved", "odometer": "odometer_run", "bayesian": "bayesian"}
 NAME = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian DP", "tight": "tight"}
 STEP_HOVER = "step %{x:,d}"
 COLORS = {
@@ -148,7 +148,7 @@ def _hue(name: str, place: int) -> str:
     key = next((key for key, called in NAME.items() if called == name and key in FAMILY), None)
     if key is None:
         return look.PALETTE[place % len(look.PALETTE)]
-    return look.style(FAMILY[key]).color if key != "odometer" else look.MAUVE
+    return look.style(FAMILY[key]).color
 
 
 def norm_chart(norms: Mapping[str, Any], *, height: int = 300) -> Chart:

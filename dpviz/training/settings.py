@@ -54,8 +54,8 @@ class RunSettings:
         delta: δ of moments, Rényi and odometer.
         delta_mu: δ_μ of the Bayesian accountant.
         bayesian: Whether to measure gradient distances and account for Bayesian DP.
-        bayesian_distances: "pairs": between two examples, as the paper's authors measure them; "norms": from nothing,
-            which is what one example more or less changes (see `bayesian_account`).
+        bayesian_distances: "norms": of clipped gradients, what one example more or less changes; "pairs": between two
+            examples, as the paper's authors measure them, no bound under sampling (see `bayesian_account`).
         pairs: Disjoint pairs a step for it; of twice as many examples the norms.
         estimator_failure: γ, the probability that one such estimate is too low.
         filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter); None for no budget.
@@ -95,7 +95,7 @@ class RunSettings:
     delta: float = 1e-5
     delta_mu: float = 1e-10
     bayesian: bool = False
-    bayesian_distances: str = "pairs"
+    bayesian_distances: str = "norms"
     pairs: int = 32
     estimator_failure: float = 1e-15
     filter_epsilon: float | None = None
@@ -136,7 +136,8 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
-        """From `to_json`, or its text. Missing keys take their default.
+        """From `to_json`, or its text. Missing keys take their default, but a Bayesian run that does not say which
+        distances it measured is from before there was a choice: pairs.
 
         Raises:
             ValueError: for a key that does not exist, named.
@@ -146,6 +147,8 @@ class RunSettings:
         unknown = sorted(set(values) - known)
         if unknown:
             raise ValueError(f"Expected settings of a run, found unknown {', '.join(unknown)}.")
+        if values.get("bayesian"):
+            values.setdefault("bayesian_distances", "pairs")
         return cls(**values)
 
     def sample_rate(self, examples: int, batch_size: int | None = None) -> float:

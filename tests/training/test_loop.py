@@ -65,7 +65,7 @@ CASES = {
         "target_accuracy": 0.7, "target_measure": "private", "count_every": 1, "count_noise": 30.0, "steps": 60,
     },
     "bayesian": {"bayesian": True, "pairs": 8},
-    "bayesian by norms": {"bayesian": True, "bayesian_distances": "norms", "pairs": 8},
+    "bayesian by pairs": {"bayesian": True, "bayesian_distances": "pairs", "pairs": 8},
     "bayesian re-planned": {"bayesian": True, "pairs": 8, "past_plan": "replan", "most_steps": 50},
     "bayesian, adaptive": {
         "bayesian": True, "pairs": 8, "policy": "adaptive_noise", "count_every": 1, "steps": 40,
@@ -160,7 +160,7 @@ def test_the_plan_s_epsilon_is_the_run_s():
 
 
 def test_events_say_what_they_should():
-    summary, events = recorded(SMALL.with_(bayesian=True, pairs=4))
+    summary, events = recorded(SMALL.with_(bayesian=True, bayesian_distances="pairs", pairs=4))
     assert {event["kind"] for event in events} <= set(KINDS)
     assert [event["step"] for event in events] == sorted(event["step"] for event in events)
     assert [event["time"] for event in events] == sorted(event["time"] for event in events)
@@ -171,7 +171,7 @@ def test_events_say_what_they_should():
     assert started["sample_rate"] == 256 / 3133
     assert started["noise_source"].startswith("seed 0")
     assert "not covered by ε" in started["unprotected"]
-    assert RunSettings.from_json(started["settings"]) == SMALL.with_(bayesian=True, pairs=4)
+    assert RunSettings.from_json(started["settings"]) == SMALL.with_(bayesian=True, bayesian_distances="pairs", pairs=4)
     assert {key: value for key, value in last.items() if key not in ("kind", "step", "time")} == summary
     steps = of_kind(events, "step")
     assert sum(event["count"] for event in steps) == 20

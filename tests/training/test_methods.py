@@ -177,7 +177,7 @@ def test_an_example_that_is_not_a_number_counts_as_nothing(name):
 
 
 def test_pairs_are_the_distances_of_clipped_gradients():
-    method, state, network = make("dp_sgd", bayesian=True, pairs=5)
+    method, state, network = make("dp_sgd", bayesian=True, bayesian_distances="pairs", pairs=5)
     batch = make_batch()
     by_hand = []
     for i in range(5):

@@ -5,7 +5,7 @@ from dpviz.training.accounting import LiveAccounts
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 
-SETTINGS = RunSettings(bayesian=True, steps=100)
+SETTINGS = RunSettings(bayesian=True, bayesian_distances="pairs", steps=100)
 
 
 def summary(distances, settings=SETTINGS):

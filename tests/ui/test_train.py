@@ -463,3 +463,13 @@ def test_a_run_started_again_with_other_noise_is_charged_for_all_attempts() -> N
     assert (found.epsilon, found.method) == (2.5, "Rényi, all attempts")
     assert over_attempts(said, settings.with_(policy="adaptive_noise"), 2.5) is None
     assert over_attempts(None, settings, 2.5) is None
+
+
+def test_a_target_is_met_with_the_private_counts_that_are_planned() -> None:
+    asked = form.read(state.reader("t_goal=1&t_acc=0.9&t_measure=private&t_cnoise=20&t_eps=3"))
+    found = plan(asked.settings, asked.examples)
+    assert found.counts > 0
+    assert found.total <= 3.0
+    assert found.total == pytest.approx(3.0, rel=1e-5)
+    with pytest.raises(ValueError, match="private counts with noise 1 cost"):
+        form.read(state.reader("t_goal=1&t_acc=0.9&t_measure=private&t_cnoise=1&t_eps=3"))

@@ -216,8 +216,16 @@ BAYESIAN = Flag(
     key="t_bdp",
     label="Bayesian DP beside it",
     default=False,
-    help="Measures distances between gradients of pairs of examples at each step and accounts for what data like "
-    "these cost. The distances themselves are not protected.",
+    help="Measures gradients of some examples at each step and accounts for what data like these cost. The "
+    "measurements themselves are not protected.",
+)
+DISTANCES = Choice(
+    key="t_bdist",
+    label="Distances",
+    default=DEFAULT.bayesian_distances,
+    options={"norms": "Norms", "pairs": "Pairs"},
+    help="Norms: from nothing to an example's clipped gradient, which is what one example more or less changes. Pairs: "
+    "between two examples' gradients, as Triastcyn and Faltings (2020) measure them.",
 )
 PAIRS = Number(
     key="t_pairs",
@@ -229,7 +237,7 @@ PAIRS = Number(
     ticks=_whole_ticks(4, 512, 8),
     ends=("rough", "precise"),
     example="32",
-    help="Disjoint pairs of examples of the batch whose distance is measured.",
+    help="Disjoint pairs of examples of the batch; norms are taken of both of each pair.",
 )
 DELTA_MU = Number(
     key="t_dmu",
@@ -390,6 +398,7 @@ FIELDS: tuple[Field[Any], ...] = (
     PRIOR,
     BURN_IN,
     BAYESIAN,
+    DISTANCES,
     PAIRS,
     DELTA_MU,
     POLICY,

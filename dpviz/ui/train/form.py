@@ -337,6 +337,10 @@ def _privacy(group: _Group) -> None:
     group.number(s.DELTA)
     group.number(s.CLIP)
     if group.flag(s.BAYESIAN):
+        if group.choice(s.DISTANCES) == "pairs":
+            page.remark(
+                "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do.", "note"
+            )
         group.number(s.PAIRS)
         group.number(s.DELTA_MU)
 

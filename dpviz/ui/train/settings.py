@@ -26,6 +26,7 @@ from dpviz.ui.train.fields import (
     DELTA,
     DELTA_MU,
     DEVICE,
+    DISTANCES,
     EVALUATE,
     EXPONENT,
     FRICTION,
@@ -51,6 +52,7 @@ from dpviz.ui.train.fields import (
     STEPS,
     TARGET,
 )
+from dpviz.ui.train.plan import planned_counts
 from dpviz.ui.train.solving import solved_noise
 
 
@@ -106,6 +108,7 @@ def read(get: Reader) -> Form:
         delta=get(DELTA),
         delta_mu=get(DELTA_MU),
         bayesian=get(BAYESIAN) and private,
+        bayesian_distances=get(DISTANCES),
         pairs=int(get(PAIRS)),
         filter_epsilon=get(BUDGET) if private and get(BUDGET_ON) else None,
         target_accuracy=get(GOAL) if get(GOAL_ON) or fine_tuning else None,
@@ -122,7 +125,16 @@ def read(get: Reader) -> Form:
     rate = settings.sample_rate(examples(settings.data))
     target = get(TARGET) if by_target else None
     if target is not None:
-        sigma = solved_noise(target, get(SOLVER), rate, settings.last_step, settings.delta)
+        counts = planned_counts(settings.with_(steps=settings.last_step), examples(settings.data))
+        sigma = solved_noise(
+            target,
+            get(SOLVER),
+            rate,
+            settings.last_step,
+            settings.delta,
+            counts=counts,
+            count_noise=settings.count_noise if counts else 0.0,
+        )
         settings = settings.with_(noise_multiplier=sigma)
     settings.check(examples(settings.data))
     return Form(settings, float(get(SLOW)), target)
@@ -148,6 +160,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (FRICTION, settings.friction),
         (BURN_IN, float(settings.burn_in)),
         (BAYESIAN, settings.bayesian),
+        (DISTANCES, settings.bayesian_distances),
         (PAIRS, float(settings.pairs)),
         (DELTA_MU, settings.delta_mu),
         (POLICY, settings.policy),

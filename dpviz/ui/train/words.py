@@ -216,6 +216,10 @@ def remarks(look: Look, problem: str) -> list[Remark]:
     holds = _holds(look)
     if holds and not holds.startswith("Everything was planned"):
         said.append(Remark(holds))
+    tail = view.final.get("tail_share")
+    if isinstance(tail, (int, float)) and tail > 0.5 and "dominated by its tail" not in holds:
+        text = f"One distance carries {share(float(tail))} of a step's Bayesian estimate: more distances may raise it."
+        said.append(Remark(text, "note"))
     return said
 
 
