@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from dpviz.charts import look
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array, Line, Numbers, short_floats
+from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane
 from dpviz.charts.traces import QUIET
 
-_WIDTH, _HEIGHT = 700.0, 330.0  # about what a plot measures: only to tell which places are far apart
 _EDGE = 0.12  # names keep off the edges by so much of the plot
 _AWAY = 7  # pixels between a line and its name
 _FINE = 400
@@ -43,31 +43,9 @@ class Area:
     name: str = ""
 
 
-class _Plane:
-    """A chart's axes: data to shares of the plot, 0 to 1 where it shows."""
-
-    def __init__(self, chart: Chart) -> None:
-        layout = chart.figure["layout"]
-        self.axes = {name: layout[f"{name}axis"] for name in "xy"}
-
-    def share(self, name: str, values: Numbers) -> Array:
-        axis = self.axes[name]
-        given = np.asarray(values, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            placed = np.log10(given) if axis["type"] == "log" else given
-        low, high = axis["range"]
-        return np.asarray((placed - low) / (high - low))
-
-    def data(self, name: str, shares: Array) -> Array:
-        axis = self.axes[name]
-        low, high = axis["range"]
-        placed = low + shares * (high - low)
-        return np.asarray(10.0**placed if axis["type"] == "log" else placed)
-
-
 def with_areas(chart: Chart, areas: Sequence[Area]) -> Chart:
     """The same chart with areas below everything else, clipped to what the axes show."""
-    plane = _Plane(chart)
+    plane = Plane(chart)
     fills, words = [], []
     for area in areas:
         x, low, high = _clipped(area, plane)
@@ -85,7 +63,7 @@ def with_areas(chart: Chart, areas: Sequence[Area]) -> Chart:
     return Chart(figure, chart.remarks)
 
 
-def _clipped(area: Area, plane: _Plane) -> tuple[Array, Array, Array]:
+def _clipped(area: Area, plane: Plane) -> tuple[Array, Array, Array]:
     """x, lower and upper as shares of the plot on a fine grid, lower = upper = 0 where there is nothing."""
     at, low, high = (plane.share(name, v) for name, v in (("x", area.x), ("y", area.lower), ("y", area.upper)))
     # Far outside any number will do, but an infinite one can not be interpolated.
@@ -96,7 +74,7 @@ def _clipped(area: Area, plane: _Plane) -> tuple[Array, Array, Array]:
     return x, np.where(empty, 0.0, low), np.where(empty, 0.0, high)
 
 
-def _fill(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
+def _fill(area: Area, plane: Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
     xs, bottom, top = plane.data("x", x), plane.data("y", low), plane.data("y", high)
     return {
         "type": "scatter",
@@ -110,7 +88,7 @@ def _fill(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[
     } | QUIET
 
 
-def _name(area: Area, plane: _Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
+def _name(area: Area, plane: Plane, x: Array, low: Array, high: Array) -> dict[str, Any]:
     """In the middle of the longest level stretch within the area, where most of the words fit."""
     levels = np.linspace(0.06, 0.94, 45)
     inside = (low < levels[:, None]) & (levels[:, None] < high)
@@ -129,12 +107,12 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
 
     `avoid`: points, in data units, that no name should cover.
     """
-    plane = _Plane(chart)
+    plane = Plane(chart)
     x = np.linspace(0.0, 1.0, _FINE)
     courses = [_course(line, plane, x) for line in lines]
     annotations = chart.figure["layout"]["annotations"]
     taken = [_box(n["x"], n["y"], n["text"], 0.0) for n in annotations if n.get("xref") == n.get("yref") == "paper"]
-    taken += [_Box(float(plane.share("x", [a])[0]), float(plane.share("y", [b])[0]), 90.0, 30.0) for a, b in avoid]
+    taken += [Box(float(plane.share("x", [a])[0]), float(plane.share("y", [b])[0]), 90.0, 30.0) for a, b in avoid]
     words = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
@@ -151,42 +129,27 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     return Chart(figure, chart.remarks)
 
 
-class _Box(NamedTuple):
-    """A name: its middle in shares of the plot, its size in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def apart(self, x: Array, y: Array) -> float:
-        """Pixels from the box to the nearest of some points given in shares."""
-        across = np.maximum(np.abs(x - self.x) * _WIDTH - 0.5 * self.width, 0.0)
-        along = np.maximum(np.abs(y - self.y) * _HEIGHT - 0.5 * self.height, 0.0)
-        return float(np.nanmin(np.hypot(across, along), initial=_WIDTH))
-
-
-def _box(x: float, y: float, text: str, side: float) -> _Box:
+def _box(x: float, y: float, text: str, side: float) -> Box:
     """Around a name that stands left (side −1) of a point and above it, right (+1) and below, or on it (0)."""
     width, height = text_width(text, look.LABEL_SIZE), 1.2 * look.LABEL_SIZE
-    return _Box(x + side * (0.5 * width + _AWAY) / _WIDTH, y - side * 0.5 * height / _HEIGHT, width, height)
+    return Box(x + side * (0.5 * width + _AWAY) / WIDTH, y - side * 0.5 * height / HEIGHT, width, height)
 
 
-def _room(x: Array, others: Sequence[Array], taken: Sequence[_Box], box: _Box) -> float:
+def _room(x: Array, others: Sequence[Array], taken: Sequence[Box], box: Box) -> float:
     """Pixels between a name and the nearest other line, name or edge."""
     gaps = [box.apart(x, other) for other in others]
     gaps += [
         math.hypot(
-            max(abs(box.x - other.x) * _WIDTH - 0.5 * (box.width + other.width), 0.0),
-            max(abs(box.y - other.y) * _HEIGHT - 0.5 * (box.height + other.height), 0.0),
+            max(abs(box.x - other.x) * WIDTH - 0.5 * (box.width + other.width), 0.0),
+            max(abs(box.y - other.y) * HEIGHT - 0.5 * (box.height + other.height), 0.0),
         )
         for other in taken
     ]
-    edge = min(box.x, 1.0 - box.x) * _WIDTH - 0.5 * box.width
+    edge = min(box.x, 1.0 - box.x) * WIDTH - 0.5 * box.width
     return min([*gaps, edge])
 
 
-def _course(line: Line, plane: _Plane, x: Array) -> Array:
+def _course(line: Line, plane: Plane, x: Array) -> Array:
     at, y = plane.share("x", line.x), plane.share("y", line.y)
     seen = np.isfinite(y)
     return np.interp(x, at[seen], y[seen], left=np.nan, right=np.nan) if seen.any() else np.full(x.size, np.nan)

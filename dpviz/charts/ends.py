@@ -111,7 +111,7 @@ def end_annotations(
             }
             | _lead(end, place, edge, inner, log_y)
         )
-    return built, int(max(widths, default=0)) + (LEAD + 10 if widths else 16)
+    return built, int(max(widths, default=0)) + (LEAD + 15 if widths else 16)
 
 
 def _lead(end: End, place: float, edge: bool, inner: float, log_y: bool) -> dict[str, Any]:

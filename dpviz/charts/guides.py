@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpviz.charts import captions, look
+from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
+from dpviz.charts.marks import Array
+from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane
+
+CLEAR = 8.0  # pixels between a name and a curve that are enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +33,15 @@ def with_guides(chart: Chart, *guides: Guide) -> Chart:
     shapes: list[dict[str, Any]] = list(layout["shapes"])
     words: list[dict[str, Any]] = list(layout["annotations"])
     remarks = list(chart.remarks)
+    across = np.linspace(0.0, 1.0, 200)
+    courses = Plane(chart).courses(across)
     for guide in guides:
         place = _place(layout[f"{guide.axis}axis"], guide.at)
         if place is None:
             remarks.append(f"{guide.name} lies outside the chart.")
             continue
         shapes.append(_line(guide.axis, place))
-        words.append(_name(guide, place))
+        words.append(_level_name(guide, place, across, courses) if guide.axis == "y" else _upright_name(guide, place))
     figure = chart.figure | {"layout": layout | {"shapes": shapes, "annotations": words}}
     return Chart(figure, tuple(remarks))
 
@@ -53,12 +63,36 @@ def _line(axis: str, place: float) -> dict[str, Any]:
     return {"type": "line", "layer": "below", "xref": "paper", "yref": "paper", "line": stroke} | ends
 
 
-def _name(guide: Guide, place: float) -> dict[str, Any]:
-    """Level guides are named at their left end, above; upright ones at their top, on the side with more room."""
-    if guide.axis == "y":
-        above = place < 0.9
-        where = {"x": 0, "xanchor": "left", "xshift": 6, "y": place, "yanchor": "bottom" if above else "top"}
-        return captions.small(guide.name, xref="paper", yref="paper", yshift=1 if above else -1, **where)
+def _level_name(guide: Guide, place: float, across: Array, courses: Sequence[Array]) -> dict[str, Any]:
+    """At the left end, above, or wherever else at the line's ends the curves leave more room."""
+    width, height = text_width(guide.name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
+    best: tuple[float, bool, bool] | None = None
+    for right in (False, True):
+        for below in (False, True):
+            middle = (0.5 * width + 6) / WIDTH
+            beside = (1 if below else -1) * (0.5 * height + 1) / HEIGHT
+            box = Box(1.0 - middle if right else middle, place - beside, width, height)
+            inside = box.y - 0.5 * height / HEIGHT > 0.0 and box.y + 0.5 * height / HEIGHT < 1.0
+            room = min([box.apart(across, course) for course in courses], default=CLEAR) if inside else -1.0
+            if best is None or min(room, CLEAR) > best[0]:
+                best = min(room, CLEAR), right, below
+    assert best is not None
+    _, right, below = best
+    return captions.small(
+        guide.name,
+        xref="paper",
+        yref="paper",
+        x=1 if right else 0,
+        xanchor="right" if right else "left",
+        xshift=-6 if right else 6,
+        y=place,
+        yanchor="top" if below else "bottom",
+        yshift=-1 if below else 1,
+    )
+
+
+def _upright_name(guide: Guide, place: float) -> dict[str, Any]:
+    """At the top, on the side with more room."""
     left = place > 0.7
     where = {"x": place, "xanchor": "right" if left else "left", "xshift": -5 if left else 5, "y": 1, "yanchor": "top"}
     return captions.small(guide.name, xref="paper", yref="paper", **where)

@@ -189,6 +189,12 @@ def _resident_figures(found: Found) -> list[Figure]:
 def remarks(found: Found) -> list[Remark]:
     """What must be said beside the chart."""
     s, built = found.settings, []
+    if s.view == "success" and s.prior == 0.5:
+        built.append(
+            Remark(
+                "Diamonds: printed by Triastcyn and Faltings (2020): blue DP, orange Bayesian DP (Table 1), green §3."
+            )
+        )
     if s.view == "roc":
         if found.problem:
             built.append(Remark(f"Tight region: {found.problem}", "note"))

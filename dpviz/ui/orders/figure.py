@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dpviz.charts import look, numbers
 from dpviz.charts.alt import alt_text
+from dpviz.charts.areas import with_names_on_lines
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Band, Line, Point, Region
 from dpviz.charts.rings import Ring, with_rings
@@ -53,7 +55,7 @@ def drawing(found: Orders, pinned: Sequence[Pinned[Orders]], points: Sequence[Po
     log_y = state.get(LOG_Y) if shows_epsilon else True
     span = _span(found, log_x)
     built = line_figure(
-        lines,
+        [replace(one, end="") for one in lines] if shows_epsilon else lines,
         x_title="λ = α − 1",
         y_title=TITLES[view],
         log_x=log_x,
@@ -68,7 +70,10 @@ def drawing(found: Orders, pinned: Sequence[Pinned[Orders]], points: Sequence[Po
         end_values=False,
         height=CHART_HEIGHT,
     )
-    built = with_rings(built, _rings(found))
+    rings = _rings(found)
+    if shows_epsilon:  # both arms of ε(α) leave through the top: names at their ends would stand beside nothing
+        built = with_names_on_lines(built, lines, avoid=[(ring.x, ring.y) for ring in rings])
+    built = with_rings(built, rings)
     alt = alt_text(lines, x_name="order λ", y_name=TITLES[view], lower="lowest at the largest order")
     # Why a bound has no curve is said among the page's remarks, with the condition that fails.
     known = {s.name for s in found.series}
