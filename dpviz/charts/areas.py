@@ -21,6 +21,8 @@ from dpviz.charts.traces import QUIET
 
 _EDGE = 0.12  # names keep off the edges by so much of the plot
 _AWAY = 7  # pixels between a line and its name
+_OFF = 4.0  # pixels that a name keeps off its own line, where it can
+_CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left and above it, and so on
 _FINE = 400
 
 
@@ -111,17 +113,17 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     x = np.linspace(0.0, 1.0, _FINE)
     courses = [_course(line, plane, x) for line in lines]
     annotations = chart.figure["layout"]["annotations"]
-    taken = [_box(n["x"], n["y"], n["text"], 0.0) for n in annotations if n.get("xref") == n.get("yref") == "paper"]
+    taken = [_box(n["x"], n["y"], n["text"], (0, 0)) for n in annotations if n.get("xref") == n.get("yref") == "paper"]
     taken += [Box(float(plane.share("x", [a])[0]), float(plane.share("y", [b])[0]), 90.0, 30.0) for a, b in avoid]
     words = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
         here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8]
-        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in (-1.0, 1.0)]
+        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in _CORNERS]
         if not places:
             continue
         others = [other for j, other in enumerate(courses) if j != i]
-        k, side, box = max(places, key=lambda place: _room(x, others, taken, place[2]))
+        k, side, box = max(places, key=lambda at: (min(at[2].apart(x, y), _OFF), _room(x, others, taken, at[2])))
         taken.append(box)
         words.append(_on_line(line, text, float(x[k]), float(y[k]), side))
     layout = chart.figure["layout"]
@@ -129,10 +131,10 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     return Chart(figure, chart.remarks)
 
 
-def _box(x: float, y: float, text: str, side: float) -> Box:
-    """Around a name that stands left (side −1) of a point and above it, right (+1) and below, or on it (0)."""
+def _box(x: float, y: float, text: str, side: tuple[int, int]) -> Box:
+    """Around a name that stands left (−1) or right (+1) of a point, and below (−1) or above it (+1); (0, 0): on it."""
     width, height = text_width(text, look.LABEL_SIZE), 1.2 * look.LABEL_SIZE
-    return Box(x + side * (0.5 * width + _AWAY) / WIDTH, y - side * 0.5 * height / HEIGHT, width, height)
+    return Box(x + side[0] * (0.5 * width + _AWAY) / WIDTH, y + side[1] * (0.5 * height + _OFF) / HEIGHT, width, height)
 
 
 def _room(x: Array, others: Sequence[Array], taken: Sequence[Box], box: Box) -> float:
@@ -155,7 +157,7 @@ def _course(line: Line, plane: Plane, x: Array) -> Array:
     return np.interp(x, at[seen], y[seen], left=np.nan, right=np.nan) if seen.any() else np.full(x.size, np.nan)
 
 
-def _on_line(line: Line, text: str, x: float, y: float, side: float) -> dict[str, Any]:
+def _on_line(line: Line, text: str, x: float, y: float, side: tuple[int, int]) -> dict[str, Any]:
     return {
         "text": f"<b>{text}</b>",
         "showarrow": False,
@@ -164,8 +166,9 @@ def _on_line(line: Line, text: str, x: float, y: float, side: float) -> dict[str
         "yref": "paper",
         "x": x,
         "y": y,
-        "xanchor": "right" if side < 0 else "left",
-        "yanchor": "bottom" if side < 0 else "top",
-        "xshift": side * _AWAY,
+        "xanchor": "right" if side[0] < 0 else "left",
+        "yanchor": "bottom" if side[1] > 0 else "top",
+        "xshift": side[0] * _AWAY,
+        "yshift": side[1] * _OFF,
         "opacity": 0.75 if line.faded else 1,
     }
