@@ -2,9 +2,9 @@
 
     >>> training = dict(sample_rate=0.01, steps=10_000, delta=1e-5)
     >>> round(solve("noise_multiplier", target_epsilon=1.0, method="renyi", **training), 4)
-    4.1254
+    4.1253
     >>> solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=4.0, sample_rate=0.01, delta=1e-5)
-    9377.0
+    9378.0
 
 ε itself is `dpviz.epsilon`. What is returned was put back into the accountant: epsilon(method, answer) ≤ target_epsilon
 holds for the very float.
