@@ -76,10 +76,14 @@ def follow_link(query: str | None = None) -> None:
 
     Written a moment late, because browsers refuse more than some hundred changes of the address in half a minute and
     a held slider key makes more.
+
+    An app that was started again knows nothing of the page, and Streamlit tells it the link that the page was opened
+    with, not the one in the address bar: a second session on one page opens that address again.
     """
     query = link() if query is None else query
     script = (
-        "clearTimeout(window.__dpvizLink); window.__dpvizLink = setTimeout(() => {"
+        f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
+        f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
         f"const q = {query!r}; const want = q ? '?' + q : '';"
         "if (location.search !== want) history.replaceState(history.state, '', location.pathname + want);"
         "}, 300);"

@@ -5,6 +5,7 @@ Widgets come and go with their page; the values here stay. Every session key of 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -21,6 +22,7 @@ class Keys:
     """Names of session keys."""
 
     LOADED = "loaded_from_url"
+    SESSION = "session"
     PINS = "pins"
     PRESET = "preset"
     NOTES = "notes_on_link"
@@ -67,6 +69,12 @@ class Keys:
     @staticmethod
     def extra(field: AnyField) -> str:
         return f"extra.{field.key}"
+
+
+def session() -> str:
+    """A name that no other session has."""
+    found: str = st.session_state.setdefault(Keys.SESSION, uuid.uuid4().hex)
+    return found
 
 
 def get(field: Field[V]) -> V:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from dpviz.runs.sqlite_store import SqliteStore
 from tests.browser import driver
-from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app
+from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app, wait_idle
 from tests.browser.test_train import children_of_the_app, lives, sentence, visitor
 
 # Half a second a step: there is time to see what happens between two.
@@ -79,3 +79,31 @@ def test_whatever_is_killed_the_page_says_so(
             assert events[-1].step == record.steps >= 1
     finally:
         store.close()
+
+
+def test_the_settings_of_a_page_outlive_the_app(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    monkeypatch.setattr(driver, "free_port", lambda: port)
+    with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
+        page = visitor(browser, url)
+        page.goto("/compose?steps=20000")
+        sentence(page, "After 20.000 steps")
+        field = main_area(page).get_by_role("textbox", name="Steps T")
+        field.fill("30000")
+        field.press("Enter")
+        sentence(page, "After 30.000 steps")
+        page.wait_for_function("() => location.search.includes('steps=30000')")
+        page.evaluate("() => { window.opened = 'before'; }")
+    page.wait_for_function(
+        "() => getComputedStyle(document.querySelector('.dpviz-sentence'), '::before')"
+        ".content.includes('No connection')"
+    )
+    with running_app(ROOT / "app.py", tmp_path / "second.log"):
+        page.wait_for_function("() => window.opened === undefined")
+        sentence(page, "After 30.000 steps")
+        wait_idle(page)
+        assert "steps=30000" in page.url
+        no_traceback(page)
+        page.context.close()

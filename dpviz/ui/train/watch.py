@@ -16,7 +16,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
 from dpviz.ui import controls, frame, page, state
-from dpviz.ui.train import connection, script
+from dpviz.ui.train import script
 from dpviz.ui.train.claim import settings_of
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.live import Screen, screen, take
@@ -54,7 +54,6 @@ def show(engine: Engine, run: str) -> None:
         _controls(engine, record)
     with left:
         _details(engine, record)
-    connection.watch_it()
     page.follow_link(state.query(FIELDS))
     st.session_state[WHOLE] = False
     if _coming(now):
