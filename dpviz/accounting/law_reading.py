@@ -50,6 +50,8 @@ def epsilon_below(law: ComposedLaw, delta: float) -> float:
 
 def delta_at(law: ComposedLaw, epsilon: Array, sign: float) -> Array:
     """δ(ε) plus (sign 1) or minus (sign −1) its error; 1 or 0 left of the grid, the last value or 0 right of it."""
+    if law.epsilon.size < 2:  # no grid at all
+        return np.full(np.shape(epsilon), 1.0 if sign > 0 else 0.0)
     height = law.delta + sign * law.error + (law.infinite if sign > 0 else 0.0)
     height = np.where(law.error < 1.0, height, 1.0 if sign > 0 else 0.0)
     j = np.clip(np.searchsorted(law.epsilon, epsilon, side="right") - 1, 0, law.epsilon.size - 2)

@@ -131,7 +131,7 @@ def tight_profile(mechanism: SampledGaussian, steps: int, points: int = 200) -> 
     if not math.isfinite(last):
         raise ValueError(f"Expected noise_multiplier={mechanism.noise_multiplier:g} large enough for a finite ε.")
     epsilon = np.linspace(0.0, max(last, 1e-6), points)
-    if count in (0.0, 1.0) or mechanism.sample_rate in (0.0, 1.0):
+    if count in (0.0, 1.0) or mechanism.sample_rate in (0.0, 1.0) or _too_large([mechanism]):
         sides = [_delta_of_row([mechanism], np.array([count]), float(e)) for e in epsilon]
         return TightProfile(epsilon, *(np.array(side) for side in zip(*sides, strict=True)))
     lower, upper = np.zeros(points), np.ones(points)

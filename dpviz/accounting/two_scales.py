@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 LARGE_SHARE = 3e-5  # of the steps, about, that count as large
 MOST_LARGE = 2.0  # expected number of large ones
 FEWEST_STEPS = 3
-MOST_NOISE = 1.1
+LEAST_NOISE, MOST_NOISE = 0.3, 1.1  # with less noise even a threshold says nothing: it lies where no loss is yet
 FURTHEST_BELOW = -25.0
 MOST_OFTEN = 1e-3  # sample rate up to which there are two scales
 
@@ -56,7 +56,7 @@ class Split:
 
 def worth_it(mechanism: SampledGaussian, steps: float) -> bool:
     """Whether the losses of a step differ by so much that two grids are quicker than one (about e^(8/σ) times)."""
-    rare = mechanism.sample_rate <= MOST_OFTEN and mechanism.noise_multiplier <= MOST_NOISE
+    rare = mechanism.sample_rate <= MOST_OFTEN and LEAST_NOISE <= mechanism.noise_multiplier <= MOST_NOISE
     return rare and steps >= FEWEST_STEPS
 
 
@@ -146,14 +146,14 @@ def large_part(mechanism: SampledGaussian, split: Split, mesh: float, tail: floa
 
 def coarsened_above(loss: float, mesh: float, mass: Array, infinite: float, ratio: int) -> GridLaw:
     """The law with atoms `mass` at loss + i·mesh, put on every ratio-th point by chords."""
-    padded = np.zeros(-(-mass.size // ratio) * ratio)
-    padded[: mass.size] = mass
-    cells = padded.reshape(-1, ratio)
-    r = np.arange(ratio)
-    whole = np.zeros(cells.shape[0] + 1)  # all terms are positive, so that errors stay relative
-    whole[:-1] += cells @ (np.expm1((ratio - r) * mesh) / math.expm1(ratio * mesh))
-    whole[1:] += cells @ (np.exp((ratio - r) * mesh) * np.expm1(r * mesh) / math.expm1(ratio * mesh))
-    return GridLaw(loss, ratio * mesh, 0, whole, 2 * UNIT * (ratio + 16) * whole, np.zeros(whole.size), infinite)
+    cell, r = np.divmod(np.arange(mass.size), ratio)
+    whole = np.zeros(-(-mass.size // ratio) + 1)  # all terms are positive, so that errors stay relative
+    left = np.expm1((ratio - r) * mesh) / math.expm1(ratio * mesh)
+    right = np.exp((ratio - r) * mesh) * np.expm1(r * mesh) / math.expm1(ratio * mesh)
+    whole[:-1] += np.bincount(cell, mass * left, minlength=whole.size - 1)
+    whole[1:] += np.bincount(cell, mass * right, minlength=whole.size - 1)
+    terms = min(ratio, mass.size)  # in one sum
+    return GridLaw(loss, ratio * mesh, 0, whole, 2 * UNIT * (terms + 16) * whole, np.zeros(whole.size), infinite)
 
 
 def coarsened_below(loss: float, mesh: float, mass: Array, ratio: int) -> GridLaw:
@@ -166,18 +166,18 @@ def coarsened_below(loss: float, mesh: float, mass: Array, ratio: int) -> GridLa
     if loss < FURTHEST_BELOW or loss + mass.size * mesh > -10.0 * FURTHEST_BELOW:
         return GridLaw(loss, ratio * mesh, 0, np.zeros(1), np.zeros(1), np.zeros(1), 0.0)
     count = -(-mass.size // ratio) + 2  # an empty cell at each end
-    padded = np.zeros(count * ratio)
-    padded[ratio : ratio + mass.size] = mass
     first = loss - ratio * mesh
-    at = first + np.arange(padded.size) * mesh
-    other = padded * np.exp(-at)
-    half = (-1, ratio // 2)
-    masses, gains = other.reshape(half).sum(axis=1), (-padded * np.expm1(-at)).reshape(half).sum(axis=1)
+    place = ratio + np.arange(mass.size)
+    at, half = first + place * mesh, place // (ratio // 2)
+    masses, gains = (
+        np.asarray(np.bincount(half, part, minlength=2 * count), dtype=np.float64)
+        for part in (mass * np.exp(-at), -mass * np.expm1(-at))
+    )
     node = first + np.arange(count + 1) * (ratio * mesh)
     excess = np.expm1(node)
     corners = lower_corners(excess, 0.0, masses, gains)
     cell = masses[0::2] + masses[1::2]
-    moved = 32 * UNIT * (ratio + 4) * cell * (1.0 + np.abs(excess[:-1]) / np.diff(excess))
+    moved = 32 * UNIT * (min(ratio, mass.size) + 4) * cell * (1.0 + np.abs(excess[:-1]) / np.diff(excess))
     shift = np.zeros(node.size)
     shift[:-1] += moved
     shift[1:] += moved

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpviz
 import dpviz.accounting.tight as tight
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_runs, tight_profile
@@ -275,3 +276,27 @@ def test_rare_sampling_agrees_with_dp_accounting(sigma: float, q: float, steps: 
     assert found.lower[0] <= high
     assert low <= found.upper[0]
     assert found.upper[0] - found.lower[0] <= 0.01 * found.lower[0] + 0.001
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta"),
+    [
+        (0.113, 1.6e-4, [10, 100, 1000], 1e-5),  # so little noise that no output is small and likely
+        (0.46, 2.2e-11, [1, 1477, 362_010_117], 7.4e-15),  # the losses of a step differ by a factor of 10^10
+        (0.378, 2e-10, [5, 1_816_399], 0.054),
+        (0.0263, 0.0338, [928, 1_585_154], 1e-6),
+    ],
+)
+def test_extreme_settings_have_ordered_bounds(sigma: float, q: float, steps: list[int], delta: float) -> None:
+    mechanism = SampledGaussian(sigma, q)
+    found = tight_epsilon(mechanism, steps, delta)
+    assert np.all(found.lower <= found.upper)
+    renyi = dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=q, steps=steps, delta=delta)
+    assert np.all(found.lower <= renyi)
+    profile = tight_profile(mechanism, steps[0], 20)
+    assert np.all(profile.lower <= profile.upper)
+
+
+def test_a_profile_beyond_every_grid_says_nothing_rather_than_fail() -> None:
+    profile = tight_profile(SampledGaussian(1.7, 0.01), 26_579_132, 20)
+    assert np.all(profile.lower <= profile.upper)
