@@ -11,6 +11,8 @@ from dpviz.training.settings import RunSettings
 # The tight reference composes every different mechanism on its own: some milliseconds each.
 _MOST_DIFFERENT = 64
 
+PLANNED = "Everything was planned ahead: each ε holds, and the smallest may be claimed."
+
 
 def closing(
     settings: RunSettings,
@@ -46,7 +48,14 @@ def _holds(settings: RunSettings, reason: str) -> str:
     if not settings.private:
         return "Nothing is claimed: this training was not private."
     if reason == "plan" and not adaptive(settings) and settings.past_plan == "stop":
-        return "Everything was planned ahead: each ε holds, and the smallest may be claimed."
+        return PLANNED
+    if settings.policy == "fixed" and settings.past_plan == "replan":
+        most = settings.last_step
+        budget = "" if settings.filter_epsilon is None else f"the filter's budget ε = {settings.filter_epsilon:.6g}, "
+        return (
+            f"It re-planned by itself, up to {most} steps that were set ahead: {budget}what all {most} would cost, and "
+            "the odometer's ε hold; the others read the run as if its end had been planned."
+        )
     if settings.filter_epsilon is not None:
         return (
             f"Steps or the end depended on what was seen: the filter's budget ε = {settings.filter_epsilon:.6g} holds, "

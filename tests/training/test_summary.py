@@ -33,3 +33,11 @@ def test_without_bayesian_accounting_there_is_no_tail():
     found = summary(None, RunSettings())
     assert found["tail_share"] is None
     assert "bayesian" not in found["epsilon"]
+
+
+def test_a_re_planned_run_may_claim_what_all_its_steps_would_cost():
+    settings = SETTINGS.with_(past_plan="replan", most_steps=250)
+    assert "what all 250 would cost" in summary(None, settings)["holds"]
+    assert "budget ε = 3" in summary(None, settings.with_(filter_epsilon=3.0))["holds"]
+    adaptive = summary(None, settings.with_(policy="adaptive_noise"))["holds"]  # what was seen decides about its steps
+    assert "would cost" not in adaptive

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dpviz.training.settings import RunSettings
+from dpviz.ui import mechanism, shared
 from dpviz.ui.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
 from dpviz.ui.train.facts import DATA as DATA_FACTS
 from dpviz.ui.train.facts import MODELS
@@ -67,29 +69,20 @@ SOLVER = Choice(
     options={"tight": "tight", "renyi": "Rényi", "moments": "moments"},
     help="The accountant that proves the target: the tight one needs the least noise; moments, the oldest, the most.",
 )
-SIGMA = Number(
+# σ, δ and δ_μ are those of the what-if pages, with values of their own: a plan is not the setting looked at there.
+SIGMA = replace(
+    mechanism.SIGMA,
     key="t_sigma",
-    label="Noise multiplier σ",
+    symbol="",
     default=DEFAULT.noise_multiplier,
-    low=0.0,
-    open_low=True,
-    high=1e6,
     ticks=log_ticks(0.2, 50.0, 24),
-    ends=("less noise", "more noise, more privacy"),
-    example="0.5 to 10",
     help="Standard deviation of the noise on the sum of clipped gradients, divided by C (no unit).",
 )
-DELTA = Number(
+DELTA = replace(
+    mechanism.DELTA,
     key="t_delta",
-    label="Failure probability δ",
+    symbol="",
     default=DEFAULT.delta,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    open_high=True,
-    ticks=log_ticks(1e-12, 0.1, 4),
-    ends=("stricter", "weaker promise"),
-    example="1e-5",
     help="Probability that the promise ε fails altogether: well below 1/N.",
 )
 CLIP = Number(
@@ -239,16 +232,12 @@ PAIRS = Number(
     example="32",
     help="Disjoint pairs of examples of the batch; norms are taken of both of each pair.",
 )
-DELTA_MU = Number(
+DELTA_MU = replace(
+    shared.DELTA_MU,
     key="t_dmu",
+    symbol="",
     label="δ_μ",
     default=DEFAULT.delta_mu,
-    low=0.0,
-    open_low=True,
-    high=1.0,
-    open_high=True,
-    ticks=log_ticks(1e-12, 0.1, 4),
-    ends=("stricter", "weaker promise"),
     example="1e-10",
     help="Failure probability of the Bayesian promise, over the noise and over data drawn like the sample.",
 )

@@ -19,6 +19,7 @@ from dpviz.ui import controls, frame, page, state
 from dpviz.ui.train import script
 from dpviz.ui.train.claim import settings_of
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
+from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.live import Screen, screen, take
 from dpviz.ui.train.settings import texts_of
 from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
@@ -208,7 +209,7 @@ def clone(record: RunRecord) -> None:
     if settings is not None:
         slow = record.options.get("slow", 0.0)
         state.assign(FORM_FIELDS, texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
-        st.session_state.pop("t.usual_for", None)
+        st.session_state.pop(USUAL_FOR, None)
 
 
 # --- details ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dpviz.charts import numbers
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.settings import RunSettings
+from dpviz.training.summary import PLANNED
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.tight_band import TightBand
 from dpviz.ui.train.claim import Claim, readings
@@ -213,27 +214,10 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(Remark(_one_step(look)))
     for step, text in view.notes[-2:]:
         said.append(Remark(f"Step {numbers.steps(step)}: {text}", "note"))
-    holds = _holds(look)
-    if holds and not holds.startswith("Everything was planned"):
+    holds = str(view.final.get("holds") or "")
+    if holds not in ("", PLANNED):
         said.append(Remark(holds))
-    tail = view.final.get("tail_share")
-    if isinstance(tail, (int, float)) and tail > 0.5 and "dominated by its tail" not in holds:
-        text = f"One distance carries {share(float(tail))} of a step's Bayesian estimate: more distances may raise it."
-        said.append(Remark(text, "note"))
     return said
-
-
-def _holds(look: Look) -> str:
-    """Which ε may be claimed of a run that has ended, as it said itself; more is known where it re-planned."""
-    told, s = str(look.view.final.get("holds") or ""), look.settings
-    if not told or s is None or not s.private or s.policy != "fixed" or s.past_plan != "replan":
-        return told
-    most = numbers.steps(s.last_step)
-    budget = "" if s.filter_epsilon is None else f"the filter's budget ε = {numbers.plain(s.filter_epsilon)}, "
-    return (
-        f"It re-planned by itself, up to {most} steps that were set ahead: {budget}what all {most} would cost, and the "
-        "odometer's ε hold; the others read the run as if its end had been planned."
-    )
 
 
 def _one_step(look: Look) -> str:
