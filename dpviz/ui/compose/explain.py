@@ -228,6 +228,9 @@ ASSUMPTIONS = """
 - **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
   probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. For pairs of gradients the
   distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
+- **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples bounds
+  neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms bound adding
+  and removing.
 """
 
 

@@ -219,7 +219,8 @@ ASSUMPTIONS = """
 - **σ** is the noise's standard deviation divided by the sensitivity: C for plain norms, 2C for pairs of gradients. DP
   and Bayesian DP get the same noise σ × sensitivity at every clipping quantile.
 - **Less noise for Bayesian DP** is a weaker promise: it holds for examples drawn like the sample, with probability
-  1 − δ_μ over noise *and* data. Outliers have what DP says at that σ.
+  1 − δ_μ over noise *and* data. Outliers have what DP says at that σ. Distances of pairs, which its authors measure,
+  bound neither adding nor always replacing one example where batches are sampled; norms bound adding and removing.
 - **Clip: DP only** leaves the gradients of Bayesian DP unclipped under the same noise (Triastcyn & Faltings 2020,
   Fig. 4): a heavy tail may then have an infinite true cost.
 - **tight** is the numerically exact accountant: what the mechanism itself needs. What lies between it and another
