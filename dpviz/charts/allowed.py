@@ -26,7 +26,6 @@ class Allowed:
         hover: what the hover says.
         color: "#rrggbb".
         note: small words below `text`; why it promises less than the others, say.
-        approximate: an "as if planned" reading, hatched: it does not hold as it stands.
     """
 
     name: str
@@ -35,7 +34,6 @@ class Allowed:
     hover: str
     color: str
     note: str = ""
-    approximate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,7 @@ def _span(bounds: list[float], reached: Sequence[Reached]) -> tuple[float, float
 
 
 def _bar(row: Allowed, at: int, width: float) -> dict[str, Any]:
-    pattern = {"pattern": {"shape": "/", "fgcolor": look.rgba(row.color, 0.6), "size": 7}} if row.approximate else {}
-    ground = look.rgba(row.color, 0.12 if row.approximate else 0.45)
+    ground = look.rgba(row.color, 0.45)
     return {
         "type": "bar",
         "orientation": "h",
@@ -112,7 +109,7 @@ def _bar(row: Allowed, at: int, width: float) -> dict[str, Any]:
         "x": [max(100 * (row.success - GUESSING), 0.0)],
         "y": [at],
         "width": [width],
-        "marker": {"color": ground, "line": {"color": row.color, "width": 1.5}} | pattern,
+        "marker": {"color": ground, "line": {"color": row.color, "width": 1.5}},
         "name": row.name,
         "hovertemplate": f"{row.hover}<extra></extra>",
     }

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dpviz.runs import jsontext
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.records import ENDED, STATES, Event, RunRecord, State
 from dpviz.runs.report import html_report
 from dpviz.runs.store import Store
@@ -192,5 +193,5 @@ def bundle(store: Store, run: str) -> bytes:
         archive.writestr("run.json", export_json(store, run))
         archive.writestr("steps.csv", steps_csv(view))
         archive.writestr("steps.parquet", steps_parquet(view))
-        archive.writestr("report.html", html_report(view))
+        archive.writestr("report.html", html_report(view, claim_of_view(view, store)))
     return out.getvalue()

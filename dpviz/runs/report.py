@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.claims import Claim, rounded_up
 from dpviz.runs.svg import line_chart
 from dpviz.runs.tables import Array, RunView
+from dpviz.training.claims import ASSUMPTIONS
 
 ACCOUNTANTS = {
     "moments": "moments accountant",
@@ -70,8 +72,33 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
     found = {
         key: value
         for key, value in view.final.items()
-        if key not in ("kind", "traceback", "text", "mechanisms", "epsilon")
+        if key not in ("kind", "traceback", "text", "mechanisms", "epsilon", "claim", "weights")
     }
+    if "test_accuracy" not in found and view.evaluations.get("test_accuracy", np.empty(0)).size:
+        found["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
+    return found
+
+
+def _claimed(claim: Claim) -> dict[str, Any]:
+    """The one ε that may be said, or why there is none."""
+    if not claim.holds:
+        return {"claim": f"no ε: {claim.reason}"}
+    rows: dict[str, Any] = {
+        "claim": f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
+        "proven by": claim.name,
+        "covers": claim.coverage,
+        "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
+        "assuming": "; ".join(ASSUMPTIONS),
+    }
+    if claim.lower is not None:
+        rows["not below"] = f"ε = {claim.lower:.4g}"
+    if claim.conditions:
+        rows["on condition that"] = "; ".join(claim.conditions)
+    return rows
+
+
+def _readings(view: RunView) -> dict[str, Any]:
+    """Every accountant's last ε, which takes the end for planned; the odometer's does not."""
     epsilon = view.final.get("epsilon")
     if not isinstance(epsilon, dict):
         epsilon = {
@@ -79,11 +106,7 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
             for name, values in view.steps.items()
             if name.startswith("epsilon.") and values.size
         }
-    for name, value in epsilon.items():
-        found[f"ε, {ACCOUNTANTS.get(name, name)}"] = value
-    if "test_accuracy" not in found and view.evaluations.get("test_accuracy", np.empty(0)).size:
-        found["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
-    return found
+    return {f"ε, {ACCOUNTANTS.get(name, name)}": value for name, value in epsilon.items()}
 
 
 def _charts(view: RunView) -> list[tuple[str, str]]:
@@ -113,8 +136,8 @@ def _charts(view: RunView) -> list[tuple[str, str]]:
     return [(title, chart) for title, chart in drawn if chart]
 
 
-def html_report(view: RunView) -> str:
-    """The page; every text in it is escaped, whatever a run was named."""
+def html_report(view: RunView, claim: Claim) -> str:
+    """The page; every text in it is escaped, whatever a run was named. `claim`: what may be said of the run."""
     record = view.record
     title = escape(record.title)
     charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
@@ -132,9 +155,14 @@ def html_report(view: RunView) -> str:
             f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
             f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_sentence(view))}</p>",
             f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
+            "<h2>Privacy</h2>",
+            _table(_claimed(claim)),
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),
             charts,
+            "<h2>How each accountant reads it</h2>",
+            "<p class='note'>As if the end had been planned: readings, not claims.</p>",
+            _table(_readings(view)),
             f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
             "<h2>Settings</h2>",
             _table(record.settings),

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.bound import Bound
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
-from dpviz.accounting.renyi import Renyi
 from dpviz.runs.records import Event
-from dpviz.runs.store import Store
 
 Array = npt.NDArray[np.float64]
 
@@ -70,16 +66,3 @@ def largest_difference(events: Sequence[Event]) -> dict[str, float]:
         gaps = np.where(equal, 0.0, np.abs(np.where(equal, 0.0, a) - np.where(equal, 0.0, b))) if same else np.inf
         differences[name] = float(np.max(gaps, initial=0.0)) if same else math.inf
     return differences
-
-
-def of_all_attempts(store: Store, run: str, delta: float, accountant: Accountant | None = None) -> Bound:
-    """ε of everything that all attempts of a run charged; Rényi if no accountant is named.
-
-    A run that was started again repeats its batches and noise exactly if they come from the seed in its settings:
-    then the latest attempt's ε holds for all. With a secret seed the attempts draw anew, and whoever saw both saw this
-    much. Steps that a killed worker took and did not tell about are missing here; nobody saw those either.
-    """
-    runs: list[Run] = []
-    for attempt in store.attempts(run):
-        runs += mechanisms(store.events(run, attempt["attempt"]))
-    return (accountant or Renyi()).of_runs(runs, delta)

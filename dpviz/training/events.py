@@ -1,7 +1,8 @@
 """The events of a run: dicts of JSON values. All have "kind", "step" (steps done) and "time" (seconds since the start).
 
 "started"     "settings", "examples" (N), "test_examples", "classes", "sample_rate" (q of the first step), "plan":
-              {"steps": T, "mechanisms": [[σ, q, count], …]}, "device", "threads", "parameters" (their number), "data"
+              {"steps": T, "mechanisms": [[σ, q, count], …]}, "claim": what may be claimed wherever it ends
+              (`dpviz.accounting.claims`), "device", "threads", "parameters" (their number), "data"
               and "model" (in words), "noise_source" (in words), "fallback_layers", "unprotected": what in these events
               is measured on the training data and not covered by ε.
 "step"        A stretch of steps: "first" (number of the first, from 1), "count", "mechanisms": [[σ, q, count], …],
@@ -27,9 +28,10 @@
 
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
 "not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
-(each accountant's, and "tight" where there are few different mechanisms), "holds": which of these may be claimed for
-how the run ended, "tail_share" (of a step's Bayesian estimate that its largest distance carries, or None),
-"test_accuracy", "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
+(how each accountant reads what was charged, as if its end had been planned; with "tight" where there are few different
+mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of a step's
+Bayesian estimate that its largest distance carries, or None), "test_accuracy", "test_loss", "posterior_accuracy",
+"train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.
 """

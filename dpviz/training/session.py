@@ -14,6 +14,7 @@ import torch
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.training.accounting import LiveAccounts, encoded_runs
 from dpviz.training.catalogue import TrainingData
+from dpviz.training.claims import planned_claim
 from dpviz.training.counting import Counting
 from dpviz.training.evaluation import Posterior, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
@@ -103,6 +104,7 @@ class Session:
             classes=self.data.classes,
             sample_rate=settings.sample_rate(self.examples),
             plan={"steps": settings.steps, "mechanisms": encoded_runs(planned_runs(settings, self.examples))},
+            claim=planned_claim(settings, self.examples).to_json(),
             device=_device_name(self.device),
             threads=torch.get_num_threads(),
             parameters=self.parameters.numel(),
@@ -254,6 +256,7 @@ class Session:
         summary = closing(
             self.settings,
             self.accounts,
+            examples=self.examples,
             state=state,
             reason=reason,
             steps=self.step,

@@ -1,23 +1,20 @@
-"""A run's last numbers: what was charged, what it comes to, and which of it may be claimed."""
+"""A run's last numbers: what was charged, how the accountants read it, and the one claim that holds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.training.accounting import LiveAccounts, adaptive, encoded_runs
+from dpviz.training.accounting import LiveAccounts, encoded_runs
+from dpviz.training.claims import MOST_DIFFERENT, claim_at
 from dpviz.training.settings import RunSettings
-
-# The tight reference composes every different mechanism on its own: some milliseconds each.
-_MOST_DIFFERENT = 64
-
-PLANNED = "Everything was planned ahead: each ε holds, and the smallest may be claimed."
 
 
 def closing(
     settings: RunSettings,
     accounts: LiveAccounts | None,
     *,
+    examples: int,
     state: str,
     reason: str,
     steps: int,
@@ -27,10 +24,12 @@ def closing(
     epsilon: dict[str, float] = {}
     tail = None if accounts is None or accounts.bayesian is None else accounts.bayesian.tail_share()
     mechanisms: list[list[float]] = []
+    charged = None if accounts is None else accounts.runs
     if accounts is not None:
         epsilon, mechanisms = accounts.epsilons(), encoded_runs(accounts.runs)
-        if accounts.runs and len(set(accounts.runs)) <= _MOST_DIFFERENT:
+        if accounts.runs and len(set(accounts.runs)) <= MOST_DIFFERENT:
             epsilon["tight"] = float(tight_epsilon_of_runs(accounts.runs, settings.delta).upper)
+    claim = claim_at(settings, examples, charged=charged, odometer=epsilon.get("odometer", 0.0), step=steps)
     return {
         "state": state,
         "reason": reason,
@@ -38,45 +37,6 @@ def closing(
         "seconds": seconds,
         "mechanisms": mechanisms,
         "epsilon": epsilon,
-        "holds": _holds(settings, reason) + _tail(tail),
+        "claim": claim.to_json(),
         "tail_share": tail,
     }
-
-
-def _holds(settings: RunSettings, reason: str) -> str:
-    """Which number may be claimed: mechanisms or an end that depend on what was seen need an adaptive bound."""
-    if not settings.private:
-        return "Nothing is claimed: this training was not private."
-    if reason == "plan" and not adaptive(settings) and settings.past_plan == "stop":
-        return PLANNED
-    if settings.policy == "fixed" and settings.past_plan == "replan":
-        most = settings.last_step
-        budget = "" if settings.filter_epsilon is None else f"the filter's budget ε = {settings.filter_epsilon:.6g}, "
-        return (
-            f"It re-planned by itself, up to {most} steps that were set ahead: {budget}what all {most} would cost, and "
-            "the odometer's ε hold; the others read the run as if its end had been planned."
-        )
-    if settings.filter_epsilon is not None:
-        return (
-            f"Steps or the end depended on what was seen: the filter's budget ε = {settings.filter_epsilon:.6g} holds, "
-            "and the odometer's ε; the others read the run as if it had been planned."
-        )
-    if not adaptive(settings) and settings.past_plan == "stop":
-        return (
-            f"The end depended on what was seen: the odometer's ε holds, or what all {settings.steps} planned steps "
-            "would have cost; the others read the run as if its end had been planned."
-        )
-    return (
-        "Steps or the end depended on what was seen: the odometer's ε holds; the others read the run as if it had been "
-        "planned."
-    )
-
-
-def _tail(share: float | None) -> str:
-    """What must be said where the Bayesian estimate rests on its largest distances (`Estimate.share`)."""
-    if share is None or share <= 0.5:
-        return ""
-    return (
-        f" The Bayesian ε is dominated by its tail: one distance carries {share:.0%} of a step's estimate, which "
-        "grows with more of them, so that the true cost may be larger than γ lets expect."
-    )

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dpviz.runs import exchange
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange import NotARun, bundle, export_json, import_json, read_run, steps_csv, steps_parquet
 from dpviz.runs.report import html_report
 from dpviz.runs.sqlite_store import SqliteStore
@@ -95,6 +96,11 @@ class TestThereAndBack:
         content = export_json(store, run).decode()
         assert "secret-host" not in content
         assert "10.0.0.1" not in content
+
+
+def report(store: SqliteStore, run: str) -> str:
+    found = view(store, run)
+    return html_report(found, claim_of_view(found, store))
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
@@ -195,7 +201,7 @@ class Page(HTMLParser):
 
 class TestReport:
     def test_needs_nothing_and_runs_nothing(self, store: SqliteStore) -> None:
-        text = html_report(view(store, example(store)))
+        text = report(store, example(store))
         page = Page(text)
         assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "a", "base", "form"}
         for _, attributes in page.tags:
@@ -206,7 +212,7 @@ class TestReport:
         assert "default-src 'none'" in text
 
     def test_says_what_happened(self, store: SqliteStore) -> None:
-        page = Page(html_report(view(store, example(store))))
+        page = Page(report(store, example(store)))
         for words in (NASTY, "It ran to its end after 9 steps: All done.", "started again 1 times", "ε, Rényi", "1.25",
                       "0.75", "Privacy loss", "Settings"):  # fmt: skip
             assert words in page.text, words
@@ -215,9 +221,9 @@ class TestReport:
 
     def test_of_a_failed_and_of_an_empty_run(self, store: SqliteStore) -> None:
         run = started(store)
-        assert "It is running after 0 steps." in html_report(view(store, run))
+        assert "It is running after 0 steps." in report(store, run)
         store.record([batch(run, {"kind": "failed", "text": "no", "traceback": "<Trace>"})])
-        page = Page(html_report(view(store, run)))
+        page = Page(report(store, run))
         assert "It failed after 0 steps: no" in page.text
         assert "<Trace>" in page.text
 

@@ -10,11 +10,13 @@ import torch
 
 import dpviz
 from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.training import loop
 from dpviz.training import session as session_module
 from dpviz.training.accounting import CHANGING_ORDERS, PAPER_ORDERS, budget_filter, decoded, recompute
 from dpviz.training.catalogue import load
+from dpviz.training.claims import planned_claim
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.session import stored_parameters
@@ -222,7 +224,8 @@ def test_a_cryptographic_seed_is_never_the_same_and_said():
 def test_plain_training_claims_nothing():
     summary, events = recorded(SMALL.with_(method="sgd"))
     assert (summary["epsilon"], summary["mechanisms"]) == ({}, [])
-    assert "not private" in summary["holds"]
+    assert summary["claim"]["epsilon"] is None
+    assert "without noise" in summary["claim"]["reason"]
     assert all(event["epsilon"] == {} and event["mechanisms"] == [] for event in of_kind(events, "step"))
     assert all(share is None for event in of_kind(events, "step") for share in event["clipped"])
     assert summary["test_accuracy"] > 0.65
@@ -248,7 +251,7 @@ def test_a_budget_ends_the_run_before_the_step_that_would_exceed_it():
     ((sigma, rate, count),) = summary["mechanisms"]
     more = dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=rate, steps=count + 1, delta=settings.delta)
     assert more > 0.75
-    assert "budget ε = 0.75" in summary["holds"]
+    assert summary["claim"]["epsilon"] <= 0.75
 
 
 @pytest.mark.parametrize(("changed", "reason", "words"), [
@@ -259,11 +262,13 @@ def test_a_budget_ends_the_run_before_the_step_that_would_exceed_it():
      "private count"),
 ])  # fmt: skip
 def test_a_target_ends_the_run_and_says_how_it_was_measured(changed, reason, words):
-    summary, events = recorded(SMALL.with_(steps=100, **changed))
+    settings = SMALL.with_(steps=100, **changed)
+    summary, events = recorded(settings)
     assert (summary["state"], summary["reason"]) == ("done", reason)
     assert words in summary["text"]
     assert summary["steps"] < 100
-    assert "odometer" in summary["holds"]
+    claim = Claim.from_json(summary["claim"])
+    assert claim.epsilon == min(planned_claim(settings, 3133).epsilon, summary["epsilon"]["odometer"])
     if reason == "goal":
         assert of_kind(events, "count")[-1]["accuracy"] >= 0.6
 
@@ -310,7 +315,7 @@ def test_stop_ends_the_run_with_its_record():
     assert 0 < summary["steps"] < 10_000
     assert summary["steps"] == sum(event["count"] for event in of_kind(events, "step"))
     assert events[-1]["test_accuracy"] == of_kind(events, "evaluation")[-1]["test_accuracy"]
-    assert "what all 10000 planned steps" in summary["holds"]
+    assert Claim.from_json(summary["claim"]).epsilon <= summary["epsilon"]["odometer"]
 
 
 def test_stop_before_the_first_step():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
 from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.runs import jsontext
@@ -200,52 +201,40 @@ class TestNumbers:
         random = np.random.default_rng(7)
         assert found.measured.attack == threshold_attack(sample.train_losses, sample.test_losses, random=random)
         assert found.subject.key == (run_id, 1)
-        for bound in found.subject.bounds:
-            assert bound.holds
-            assert bound.epsilon == summary["epsilon"][bound.key]
-            assert bound.success == dpviz.attack_success(bound.epsilon, delta=settings.delta)
-        tightest = found.subject.tightest
-        assert tightest is not None
-        assert tightest.key == "tight"
-        assert numbers.probability(tightest.success, up=True) in explain.sentence(found)
+        claim = Claim.from_json(summary["claim"])
+        assert found.subject.claim == claim
+        claimed = found.subject.claimed
+        assert claimed is not None
+        assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
+        assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=settings.delta)
+        assert numbers.probability(claimed.success, up=True) in explain.sentence(found)
 
-    def test_a_run_that_was_stopped(self, home: Engine, trained: dict[str, Any]) -> None:
-        """Only what holds at any time may be claimed; the rest is shown as if planned."""
-        recorded(home, trained["private"], state="stopped", kind="stopped", reason="stopped")
-        found = result(lkexamples="40")
-        assert {b.key for b in found.subject.bounds if b.holds} == {"odometer"}
-        assert found.subject.tightest is not None
-        assert found.subject.tightest.key == "odometer"
-
-    def test_tight_is_composed_where_the_record_lacks_it(self, home: Engine, trained: dict[str, Any]) -> None:
-        summary = trained["private"][1]
-        less = {name: value for name, value in summary["epsilon"].items() if name != "tight"}
-        recorded(home, trained["private"], epsilon=less)
-        found = result(lkexamples="40")
-        assert found.subject.bounds[0].key == "tight"
-        assert found.subject.bounds[0].epsilon == pytest.approx(summary["epsilon"]["tight"], rel=1e-12)
-
-    def test_infinite_and_missing_epsilon_bound_nothing(self, home: Engine, trained: dict[str, Any]) -> None:
-        recorded(home, trained["private"], epsilon={"renyi": float("inf"), "tight": None})
-        found = result(lkexamples="40")
-        assert [b.success for b in found.subject.bounds] == [1.0, 1.0]
-
-    def test_filter_and_bayesian(self, home: Engine, trained: dict[str, Any]) -> None:
+    def test_what_it_claims_is_what_is_drawn(self, home: Engine, trained: dict[str, Any]) -> None:
+        """A budget, and Bayesian DP beside it; what other accountants read is no bound on an attack."""
         path, summary, settings = trained["private"]
+        budget = Claim(epsilon=50.0, delta=1e-5, accountant="filter", covers="adaptive")
         asked = settings.with_(filter_epsilon=50.0, policy="adaptive_noise", delta_mu=1e-8)
-        recorded(home, (path, summary | {"reason": "budget", "epsilon": {"bayesian": 0.1, "odometer": 60.0}}, asked))
+        told = summary | {"reason": "budget", "claim": budget.to_json(), "epsilon": {"bayesian": 0.1, "odometer": 60.0}}
+        recorded(home, (path, told, asked))
         found = of_run(home.runs()[0])
-        assert [(b.key, b.epsilon, b.delta, b.holds) for b in found.bounds] == [
-            ("odometer", 60.0, 1e-5, True),
-            ("filter", 50.0, 1e-5, True),
-            ("bayesian", 0.1, 1e-8, False),
+        assert [(b.key, b.epsilon, b.delta) for b in found.bounds] == [
+            ("claim", 50.0, 1e-5),
+            ("bayesian", 0.1, 1e-8),
         ]
-        assert found.tightest is not None
-        assert found.tightest.key == "filter"
+        assert any("filter's budget" in remark.text for remark in explain.remarks(result()))
+
+    def test_nothing_claimed_bounds_nothing(self, home: Engine, trained: dict[str, Any]) -> None:
+        none = Claim.nothing("what was seen decides about its steps")
+        recorded(home, trained["private"], claim=none.to_json(), epsilon={"bayesian": float("inf")})
+        found = result(lkexamples="40")
+        assert found.subject.claimed is None
+        assert [b.success for b in found.subject.bounds] == [1.0]
+        assert "nothing bounds a better one, for what was seen decides" in explain.sentence(found)
 
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (0.0, 0.1), (30.0, 1e-5), (float("inf"), 1e-5)])
     def test_exchange_is_a_group_of_two(self, epsilon: float, delta: float) -> None:
-        bound = Bound("renyi", epsilon, delta, True)
+        success = float(dpviz.attack_success(epsilon, delta=delta))
+        bound = Bound("claim", "Rényi", "renyi_improved", epsilon, delta, success)
         assert 0.5 <= bound.success <= bound.swapped <= 1.0
         if epsilon < 10:
             assert bound.swapped == pytest.approx(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json
 from dpviz.ui import state
@@ -44,11 +44,12 @@ def test_an_empty_store_says_what_to_do(engine: Engine) -> None:
 
 
 def test_the_table_holds_the_final_numbers_rounded_up(engine: Engine, three: list[Any]) -> None:
-    table = listing.table(engine.runs(), {})
+    table = listing.table(engine.runs(), {}, listing.claims(engine.runs(), engine.store))
     assert table["state"].tolist() == ["failed: out of luck", "done", "done"]
-    exact = three[0].summary["epsilon"]["renyi"]
-    assert exact <= table["ε Rényi"].iloc[-1] <= exact * 1.01
-    assert math.isnan(table["ε tight"].iloc[0])
+    exact = three[0].summary["claim"]["epsilon"]
+    assert exact <= table["ε claimed"].iloc[-1] <= exact * 1.01
+    # What a run released before it failed is claimed as well.
+    assert exact <= table["ε claimed"].iloc[0] <= exact * 1.01
     assert not open_app("runs").exception
 
 
@@ -75,11 +76,12 @@ def test_runs_are_drawn_together(engine: Engine, three: list[Any], view: str) ->
     assert not at.exception
     assert len(at.get("plotly_chart")) == 1
     views = [engine.look(r.id) for r in three]
-    _, lines = overlay(views, view, "renyi")
+    claims = [claim_of_view(view, engine.store) for view in views]
+    _, lines = overlay(views, claims, view, "claim")
     assert len(lines) == 3
     if view == "frontier":
         assert lines[0].y[-1] == three[0].summary["test_accuracy"]
-        np.testing.assert_allclose(lines[0].x[-1], three[0].summary["epsilon"]["renyi"], rtol=1e-12)
+        np.testing.assert_allclose(lines[0].x[-1], three[0].summary["claim"]["epsilon"], rtol=1e-12)
 
 
 def test_equal_names_are_told_apart(engine: Engine, events: list[Any]) -> None:
@@ -145,7 +147,8 @@ def test_an_exported_run_comes_back(engine: Engine, three: list[Any], monkeypatc
 
 def test_accuracies_are_drawn_where_they_differ(engine: Engine, three: list[Any]) -> None:
     """All begin at guessing: drawn from there, eight runs that end alike would lie on one another."""
-    lines = overlay([engine.look(run.id) for run in three[:2]], "accuracy", "renyi")[1]
+    views = [engine.look(run.id) for run in three[:2]]
+    lines = overlay(views, [claim_of_view(view, engine.store) for view in views], "accuracy", "claim")[1]
     low, high = accuracies_shown(lines)
     ends = [line.y[-1] for line in lines]
     assert 0.0 <= low < min(ends)

@@ -13,18 +13,22 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_epsilon
+from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
 from dpviz.runs.records import Event, Wish
 from dpviz.runs.store import StoreError
 from dpviz.training.catalogue import DATA as CATALOGUE
+from dpviz.training.claims import planned_claim
+from dpviz.training.loop import FreeRun, Order
+from dpviz.training.loop import run as train
 from dpviz.training.networks import NETWORKS, parameters, suits
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import live, script, watch
 from dpviz.ui.train import settings as form
-from dpviz.ui.train.claim import Claim, claim, over_attempts, readings
 from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
 from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.live import take
@@ -214,7 +218,9 @@ def test_a_run_that_re_plans_is_planned_to_its_cap() -> None:
     assert 0.98 < float(cost.upper) <= 1.0
     ahead = plan(found.settings, 3133)
     assert ahead.steps[-1] == 50
-    assert ahead.total == pytest.approx(float(cost.upper), rel=1e-3)
+    assert ahead.claim.epsilon == float(cost.upper)
+    assert ahead.tight is not None
+    assert ahead.tight.upper[-1] == ahead.claim.epsilon
 
 
 def test_a_run_whose_start_was_cut_short_is_found_by_the_next_move(engine: Engine) -> None:
@@ -292,7 +298,7 @@ def test_a_restarted_run_says_how_far_it_has_come_again(
     part = [event for event in events if event.step <= 4]
     view = engine.look(record(engine, TINY, part, state="lost", steps=4).id)
     known = replace(view.record, state="restarted", reason="from its first step", attempt=attempt)
-    look = Look(replace(view, record=known), TINY, None, None, None)
+    look = Look(replace(view, record=known), TINY, None, None, Claim.nothing(""))
     assert re.search(words, sentence(look))
 
 
@@ -323,19 +329,21 @@ def test_same_settings_again_fill_the_form(engine: Engine, events: list[Any]) ->
     assert "6" in said(at, "sentence")[0]
 
 
-def test_a_run_that_was_stopped_claims_no_less_than_the_odometer_or_its_whole_plan(
-    engine: Engine, events: list[Any]
-) -> None:
-    last = {**events[-1].data, "reason": "stopped", "kind": "stopped"}
-    ended = [*events[:-1], events[-1]._replace(kind="stopped", data=last)]
-    run = record(engine, TINY.with_(steps=60), ended, state="stopped")
-    look = take(engine, run.id)
-    assert look.settings is not None
-    assert look.plan is not None
-    found = claim(look.view, look.settings, look.plan, None)
-    assert found is not None
-    assert found.epsilon == min(look.plan.total, last["epsilon"]["odometer"])
-    assert found.epsilon > last["epsilon"]["renyi"]
+def test_a_run_that_was_stopped_claims_no_less_than_the_odometer_or_its_whole_plan(engine: Engine) -> None:
+    class Stop(FreeRun):
+        def poll(self) -> Order:
+            return "stop" if told and told[-1].get("step", 0) >= 3 else "step"
+
+    told: list[dict[str, Any]] = []
+    settings = TINY.with_(noise_multiplier=0.4, steps=600)
+    last = train(settings, told.append, Stop())
+    events = [Event(1, seq, data["kind"], data["step"], data["time"], data) for seq, data in enumerate(told)]
+    look = take(engine, record(engine, settings, events, state="stopped").id)
+    assert look.record.steps < 10
+    assert look.claim.epsilon == min(planned_claim(settings, 3133).epsilon, last["epsilon"]["odometer"])
+    assert look.claim.covers == "any_end"
+    assert look.claim.epsilon > last["epsilon"]["renyi"]
+    assert "for whatever reason the run ended" in remarks(look, "")[-1].text
 
 
 def test_a_run_that_re_planned_claims_what_all_its_steps_would_cost(engine: Engine) -> None:
@@ -343,11 +351,10 @@ def test_a_run_that_re_planned_claims_what_all_its_steps_would_cost(engine: Engi
     run = record(engine, settings, events_of(settings))
     look = take(engine, run.id)
     assert look.record.steps == 9
-    assert look.claim is not None
     at_cap = tight_epsilon(SampledGaussian(2.0, 64 / 3133), 9, 1e-5)
     assert float(at_cap.lower) <= look.claim.epsilon <= look.view.final["epsilon"]["odometer"]
     assert look.claim.epsilon == pytest.approx(float(at_cap.upper), rel=1e-3)
-    assert "9 steps that were set ahead" in remarks(look, "")[-1].text
+    assert look.claim.steps == 9
 
 
 def test_private_counts_are_part_of_the_plan(engine: Engine) -> None:
@@ -359,16 +366,16 @@ def test_private_counts_are_part_of_the_plan(engine: Engine) -> None:
     counted = sum(event.kind == "count" for event in events)
     assert counted == 2
     ahead = plan(settings, 3133)
-    assert ahead.counts == counted
-    assert ahead.total == events[-1].data["epsilon"]["renyi"]
+    assert ahead.claim.counts == counted
+    assert ahead.claim.epsilon == events[-1].data["epsilon"]["tight"]
     without = plan(settings.with_(target_accuracy=None, target_measure="test"), 3133)
-    assert ahead.total > without.total
+    assert ahead.claim.epsilon > without.claim.epsilon
 
     # Right after a count, before the next step: what it cost is in what is said.
     last = max(i for i, event in enumerate(events) if event.kind == "count")
     part = record(engine, settings, events[: last + 1], state="lost", summary={})
     view = engine.look(part.id)
-    assert view.steps["epsilon.renyi"][-1] < readings(view)["renyi"] == events[last].data["epsilon"]["renyi"]
+    assert view.steps["epsilon.renyi"][-1] < last_reading(view, "renyi") == events[last].data["epsilon"]["renyi"]
 
 
 @pytest.mark.parametrize("reason", ["The data are not here.", "It is long: " + "very " * 60])
@@ -392,7 +399,7 @@ def test_what_was_asked_for_is_said_before_it_is_done(
     part = [event for event in events if event.step <= 4]
     view = engine.look(record(engine, TINY, part, state="lost", steps=4).id)
     known = replace(view.record, state="running", wish=wish)
-    assert sentence(Look(replace(view, record=known), TINY, None, None, None)).startswith(words)
+    assert sentence(Look(replace(view, record=known), TINY, None, None, Claim.nothing(""))).startswith(words)
 
 
 def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(
@@ -455,21 +462,10 @@ def test_scripts_find_the_recorded_epsilon(events: list[Any], capsys: pytest.Cap
     assert scope["settings"] == TINY
 
 
-def test_a_run_started_again_with_other_noise_is_charged_for_all_attempts() -> None:
-    settings = RunSettings(secure_noise=True)
-    said = Claim(1.0, "tight")
-    found = over_attempts(said, settings, 2.5)
-    assert found is not None
-    assert (found.epsilon, found.method) == (2.5, "Rényi, all attempts")
-    assert over_attempts(said, settings.with_(policy="adaptive_noise"), 2.5) is None
-    assert over_attempts(None, settings, 2.5) is None
-
-
 def test_a_target_is_met_with_the_private_counts_that_are_planned() -> None:
     asked = form.read(state.reader("t_goal=1&t_acc=0.9&t_measure=private&t_cnoise=20&t_eps=3"))
     found = plan(asked.settings, asked.examples)
-    assert found.counts > 0
-    assert found.total <= 3.0
-    assert found.total == pytest.approx(3.0, rel=1e-5)
+    assert found.claim.counts > 0
+    assert 2.5 < found.claim.epsilon <= 3.0
     with pytest.raises(ValueError, match="private counts with noise 1 cost"):
         form.read(state.reader("t_goal=1&t_acc=0.9&t_measure=private&t_cnoise=1&t_eps=3"))

@@ -54,9 +54,10 @@ def _with_sign(p: float) -> str:
 def _attack_said(found: Found, measured: Measured) -> str:
     attack = measured.attack
     right = f"A guess by loss is right <b>{numbers.probability(attack.accuracy)}</b> of the time"
-    bound = found.subject.tightest
+    bound = found.subject.claimed
     if bound is None:
-        return f"{right}; without noise, nothing bounds a better one."
+        why = "" if found.subject.claim is None else f", for {found.subject.claim.reason}"
+        return f"{right}; nothing bounds a better one{escape(why)}."
     return (
         f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
         f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)})."
@@ -65,9 +66,10 @@ def _attack_said(found: Found, measured: Measured) -> str:
 
 def figures(found: Found) -> list[Figure]:
     """The four figures below the chart."""
-    bound = found.subject.tightest
+    bound = found.subject.claimed
     if bound is None:
-        allowed = Figure("No bound", "100 %", "trained without noise")
+        why = "trained without noise" if found.subject.claim is None else found.subject.claim.reason
+        allowed = Figure("No bound", "100 %", why)
     else:
         said = f"{bound.name}, ε ≤ {numbers.epsilon(bound.epsilon, up=True)}"
         allowed = Figure("Bound on every attack", numbers.probability(bound.success, up=True), said)
@@ -108,17 +110,19 @@ def remarks(found: Found) -> list[Remark]:
     built.append(Remark(NOT_COVERED))
     if found.measured is not None:
         built += _about(found, found.measured)
-    if found.subject.bounds and (found.subject.settings or {}).get("start_from"):
+    claim = found.subject.claim
+    if claim is not None and claim.holds and (found.subject.settings or {}).get("start_from"):
         text = "This run started from other parameters: if they saw the same data, the bounds miss what that cost."
         built.append(Remark(text, "note"))
-    if found.subject.claim:
-        built.append(Remark(found.subject.claim))
+    if claim is not None and (claim.covers != "plan" or not claim.holds):
+        said = f"The claim ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}): " if claim.holds else ""
+        built.append(Remark(f"{said}{claim.coverage}."))
     return built
 
 
 def _about(found: Found, measured: Measured) -> list[Remark]:
     built = []
-    bound, attack, sample = found.subject.tightest, measured.attack, measured.sample
+    bound, attack, sample = found.subject.claimed, measured.attack, measured.sample
     if bound is not None and attack.low > bound.success:
         text = (
             f"The whole interval of the attack lies above the bound {numbers.probability(bound.success)}: by chance "
@@ -173,7 +177,7 @@ def formulas(found: Found) -> list[tuple[str, str]]:
                 rf"[{tex(attack.low)},\ {tex(attack.high)}]",
             )
         )
-    if (bound := found.subject.tightest) is not None:
+    if (bound := found.subject.claimed) is not None:
         built.append(
             (
                 f"Bound on every guess at even odds, {bound.name}",

@@ -52,7 +52,9 @@ def _distances(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
 def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
     rows = [_row(bound) for bound in found.subject.bounds]
     if not rows:
-        rows = [Allowed("no noise", 1.0, "no bound", "Trained without noise: nothing bounds an attack.", look.GREY)]
+        claim = found.subject.claim
+        why = "it was trained without noise" if claim is None else claim.reason
+        rows = [Allowed("nothing claimed", 1.0, "no bound", f"Nothing bounds an attack: {escape(why)}.", look.GREY)]
     reached = []
     if found.measured is not None:
         attack = found.measured.attack
@@ -62,7 +64,7 @@ def _attack(found: Found, pinned: Sequence[Pinned[Found]]) -> Drawing:
             attack, name = other.measured.attack, _pin_name(found, other, name)
             reached.append(Reached(name, attack.accuracy, attack.low, attack.high, look.MAUVE, faded=True))
     built = allowed_figure(rows, reached, x_title=RIGHT, height=CHART_HEIGHT)
-    tightest = found.subject.tightest
+    tightest = found.subject.claimed
     bound = "no bound" if tightest is None else f"at most {numbers.probability(tightest.success, up=True)} allowed"
     was = "not measured yet" if not reached else f"measured {numbers.probability(reached[0].success)}"
     alt = f"Accuracy of membership guesses: {was}, {bound}, 50 % is guessing."
@@ -76,8 +78,7 @@ def _pin_name(found: Found, other: Found, difference: str) -> str:
 
 def _row(bound: Bound) -> Allowed:
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
-    notes = [] if bound.holds else ["as if planned"]
-    notes += ["for data like these"] if bound.key == "bayesian" else []
+    notes = ["for data like these"] if bound.key == "bayesian" else []
     delta = f"{'δ_μ' if bound.key == 'bayesian' else 'δ'} = {numbers.delta(bound.delta)}"
     return Allowed(
         name=bound.name,
@@ -87,7 +88,6 @@ def _row(bound: Bound) -> Allowed:
         + "".join(f"<br>{note}" for note in notes),
         color=look.style(bound.family).color,
         note=", ".join(notes),
-        approximate=not bound.holds,
     )
 
 

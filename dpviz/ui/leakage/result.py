@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.accounting.tight import tight_epsilon_of_runs
 from dpviz.gradients.leakage import Attack, Comparison, compare_distances, threshold_attack
 from dpviz.ui.leakage.settings import Settings, read
-from dpviz.ui.leakage.subjects import ADAPTIVE, Bound, Subject, subject
+from dpviz.ui.leakage.subjects import Subject, subject
 from dpviz.ui.state import Reader
 
 if TYPE_CHECKING:
     from dpviz.training.leakage import Leakage
 
 _KEPT = 64
-_MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one, some milliseconds each
 _NICE = 10
 
 
@@ -112,8 +109,7 @@ def _joined(asked: Found, known: Found) -> Found:
     """What is asked now, with what was measured of the same network before."""
     if known.problem:
         return replace(asked, problem=known.problem)
-    subject = replace(asked.subject, bounds=known.subject.bounds, missing_tight=())
-    return replace(asked, subject=subject, measured=known.measured)
+    return replace(asked, measured=known.measured)
 
 
 def _quiet() -> None:
@@ -131,7 +127,7 @@ _pool = ThreadPoolExecutor(1, thread_name_prefix="leakage", initializer=_quiet)
 
 def _measure(found: Found) -> Found:
     try:
-        whole = replace(found, subject=_with_tight(found.subject), measured=_measured(found))
+        whole = replace(found, measured=_measured(found))
     except Exception as error:  # whatever a file or a data set does: the page says it and stays
         text = str(error) if isinstance(error, (ValueError, OSError)) else f"{type(error).__name__}: {error}"
         return replace(found, problem=f"Nothing could be measured: {text}")
@@ -158,17 +154,3 @@ def _measured(found: Found) -> Measured:
         comparison = compare_distances(sample.train_distances, sample.test_distances)
     random = np.random.default_rng(settings.seed)
     return Measured(sample, comparison, threshold_attack(sample.train_losses, sample.test_losses, random=random))
-
-
-def _with_tight(of: Subject) -> Subject:
-    """A run that was stopped early, or recorded elsewhere, may lack the tight ε: composed here from its mechanisms."""
-    steps = of.missing_tight
-    if not steps or len({(sigma, rate) for sigma, rate, _ in steps}) > _MOST_DIFFERENT or not of.bounds:
-        return of
-    delta = next((b.delta for b in of.bounds if b.key != "bayesian"), None)
-    if delta is None:
-        return of
-    runs = [(SampledGaussian(sigma, rate), count) for sigma, rate, count in steps]
-    upper = float(tight_epsilon_of_runs(runs, delta).upper)
-    planned = any(b.holds for b in of.bounds if b.key not in ADAPTIVE)
-    return replace(of, bounds=(Bound("tight", upper, delta, planned), *of.bounds), missing_tight=())

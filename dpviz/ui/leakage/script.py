@@ -5,6 +5,7 @@ from __future__ import annotations
 from pprint import pformat
 
 from dpviz.ui.leakage.result import Found
+from dpviz.ui.leakage.subjects import Bound, Subject
 
 
 def script(found: Found) -> str:
@@ -19,7 +20,10 @@ def script(found: Found) -> str:
     ]
     if of.settings is not None:
         parts += [
-            "from dpviz.training.leakage import leakage_of_run\n",
+            "from dpviz.training.claims import planned_claim",
+            "from dpviz.training.defaults import EXAMPLES",
+            "from dpviz.training.leakage import leakage_of_run",
+            "from dpviz.training.settings import RunSettings\n",
             f"settings = {pformat(dict(of.settings), sort_dicts=False)}",
             f"weights = {str(of.weights)!r}",
             f"sample = leakage_of_run(settings, weights=weights, examples={s.examples}, seed={s.seed})",
@@ -35,10 +39,7 @@ def script(found: Found) -> str:
         f"random = np.random.default_rng({s.seed})",
         "attack = threshold_attack(sample.train_losses, sample.test_losses, random=random)",
         "bounds = {",
-        *(
-            f"    {b.name!r}: dpviz.attack_success({_number(b.epsilon)}, delta={b.delta!r}),  # ε = {b.epsilon:.6g}"
-            for b in of.bounds
-        ),
+        *(f"    {b.name!r}: {_success(of, b)},  # ε = {b.epsilon:.6g}" for b in of.bounds),
         "}\n",
         'if __name__ == "__main__":',
         "    print(comparison, attack, bounds, sep='\\n')",
@@ -52,6 +53,13 @@ def script(found: Found) -> str:
         "    figure.show()\n",
     ]
     return "\n".join(parts)
+
+
+def _success(of: Subject, bound: Bound) -> str:
+    """From the whole privacy curve of what was planned where that is claimed, else from (ε, δ)."""
+    if bound.key == "claim" and of.claim is not None and of.claim.success is not None:
+        return "planned_claim(RunSettings.from_json(settings), EXAMPLES[settings['data']]).guess"
+    return f"dpviz.attack_success({_number(bound.epsilon)}, delta={bound.delta!r})"
 
 
 def _number(value: float) -> str:

@@ -9,52 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.accounting.attack import attack_success
+from dpviz.accounting.claims import Claim
+from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import engine
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import StoreError
 from dpviz.ui.leakage.settings import MOST_CNN_STEPS, NEWEST, SMALL, Settings
+from dpviz.ui.train.words import SHORT
 
-# Accountant of a run's record → (what it is called here, its family in the look).
-ACCOUNTANTS = {
-    "tight": ("tight, upper", "tight"),
-    "renyi": ("Rényi DP", "renyi_improved"),
-    "moments": ("moments", "moments"),
-    "odometer": ("odometer", "odometer"),
-    "filter": ("filter's budget", "filter"),
-    "bayesian": ("Bayesian DP", "bayesian"),
+# The colour of whoever proves a claim.
+FAMILIES = {
+    "tight": "tight",
+    "renyi": "renyi_improved",
+    "moments": "moments",
+    "odometer": "odometer",
+    "filter": "filter",
+    "": "basic",
 }
-# What holds for mechanisms or an end that depended on what was seen.
-ADAPTIVE = ("odometer", "filter")
 MODELS = {"logistic": "logistic regression", "mlp": "MLP 784-128-10", "cnn": "CNN, tanh"}
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One accountant's ε of a run.
+    """What limits an attack on a run.
 
     Attributes:
-        key: of `ACCOUNTANTS`.
+        key: "claim": for every example; "bayesian": for examples drawn like the data.
+        name, family: what it is called here, and whose colour it has.
         epsilon, delta: the promise; ε may be inf.
-        holds: False where it reads the run as if it had been planned.
+        success: the highest accuracy of any guess whether one example was added.
     """
 
     key: str
+    name: str
+    family: str
     epsilon: float
     delta: float
-    holds: bool
-
-    @property
-    def name(self) -> str:
-        return ACCOUNTANTS[self.key][0]
-
-    @property
-    def family(self) -> str:
-        return ACCOUNTANTS[self.key][1]
-
-    @property
-    def success(self) -> float:
-        """The highest accuracy of any guess whether one example was added."""
-        return float(attack_success(self.epsilon, delta=self.delta))
+    success: float
 
     @property
     def swapped(self) -> float:
@@ -70,35 +61,39 @@ class Subject:
     Attributes:
         key: what stands for it in caches: id and attempt of a run, or model and steps.
         title: what the page calls it.
-        bounds: every accountant's, () without noise.
-        claim: which of them may be claimed, in the run's own words.
-        missing_tight: mechanisms [[σ, q, count], …] whose tight ε the record does not hold; () if it does.
+        claim: what may be said of a run's ε; None for a small network without noise.
+        bayesian: its Bayesian ε_μ, None where it has none.
         settings, weights: of a run; None for a small network.
         stand_in: whether it is here only because there is no run.
     """
 
     key: tuple[object, ...]
     title: str
-    bounds: tuple[Bound, ...] = ()
-    claim: str = ""
-    missing_tight: tuple[tuple[float, float, int], ...] = ()
+    claim: Claim | None = None
+    bayesian: Bound | None = None
     settings: Mapping[str, Any] | None = field(default=None, hash=False, compare=False)
     weights: Path | None = None
     stand_in: bool = False
 
     @property
-    def tightest(self) -> Bound | None:
-        """The smallest ε that holds for every example; Bayesian DP promises less."""
-        proper = [b for b in self.bounds if b.holds and b.key != "bayesian"]
-        return min(proper, key=lambda b: (b.success, b.epsilon), default=None)
+    def claimed(self) -> Bound | None:
+        """The claim as a bound on attacks; None where nothing is claimed."""
+        claim = self.claim
+        if claim is None or not claim.holds:
+            return None
+        name = f"{claim.name}, {SHORT[claim.covers]}"
+        return Bound("claim", name, FAMILIES[claim.accountant], claim.epsilon, claim.delta, claim.guess)
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What is drawn: the claim, and Bayesian DP, which promises less."""
+        return tuple(bound for bound in (self.claimed, self.bayesian) if bound is not None)
 
 
 def finished_runs() -> list[RunRecord]:
     """Runs that ended and whose weights are here, newest first; none where the store can not be read."""
     try:
-        ended = engine().runs(states=("done", "stopped"))
-        # Started again with other noise, a run has released more than its record's ε says.
-        return [r for r in ended if weights_of(r) is not None and not (r.restarts and r.settings.get("secure_noise"))]
+        return [r for r in engine().runs(states=("done", "stopped")) if weights_of(r) is not None]
     except StoreError:
         return []
 
@@ -146,28 +141,20 @@ def _small(settings: Settings, *, stand_in: bool = False) -> Subject:
 
 
 def of_run(record: RunRecord) -> Subject:
-    """A run with all its accountants' ε as its record holds them."""
-    told = dict(record.settings)
-    summary = record.summary
-    # A record names only what differs from the defaults in none of its keys: these are always there.
-    delta, delta_mu = float(told.get("delta", 1e-5)), float(told.get("delta_mu", 1e-10))
-    planned = summary.get("reason") == "plan" and told.get("policy", "fixed") == "fixed"
-    planned = planned and told.get("past_plan", "stop") == "stop"
-    epsilons = {name: _number(value) for name, value in (summary.get("epsilon") or {}).items()}
-    if told.get("filter_epsilon") is not None:
-        epsilons["filter"] = float(told["filter_epsilon"])
-    bounds = tuple(
-        Bound(key, epsilons[key], delta_mu if key == "bayesian" else delta, planned or key in ADAPTIVE)
-        for key in ACCOUNTANTS
-        if key in epsilons
-    )
-    steps = tuple((float(s), float(q), int(n)) for s, q, n in summary.get("mechanisms") or ())
+    """A run with what may be claimed of it."""
+    told, epsilons = dict(record.settings), record.summary.get("epsilon")
+    bayesian = None
+    # Started again with other noise, a run has released more than its last attempt's reading says.
+    repeated = not record.restarts or not told.get("secure_noise")
+    if isinstance(epsilons, dict) and "bayesian" in epsilons and repeated:
+        epsilon, delta = _number(epsilons["bayesian"]), float(told.get("delta_mu", 1e-10))
+        success = float(attack_success(epsilon, delta=delta))
+        bayesian = Bound("bayesian", "Bayesian DP", "bayesian", epsilon, delta, success)
     return Subject(
         key=(record.id, record.attempt),
         title=record.title,
-        bounds=bounds,
-        claim=str(summary.get("holds", "")),
-        missing_tight=steps if "tight" not in epsilons else (),
+        claim=claim_of_record(record, engine().store),
+        bayesian=bayesian,
         settings=told,
         weights=weights_of(record),
     )

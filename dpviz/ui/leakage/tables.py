@@ -35,7 +35,7 @@ def table(found: Found) -> pd.DataFrame:
                 ),
             ]
     for bound in found.subject.bounds:
-        name = f"bound, {bound.name}" + ("" if bound.holds else " (as if planned)")
+        name = f"bound, {bound.name}"
         said = f"ε = {numbers.epsilon(bound.epsilon, digits=4, up=True)} at {numbers.delta(bound.delta)}"
         said += f"; if exchanged {numbers.probability(bound.swapped, up=True)}"
         rows.append(_row(name, numbers.probability(bound.success, up=True), said))

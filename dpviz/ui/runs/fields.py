@@ -62,8 +62,8 @@ VIEW = Choice(
 ACCOUNTANT = Choice(
     key="r_acc",
     label="ε read from",
-    default="renyi",
-    options={"renyi": "Rényi", "moments": "moments", "odometer": "odometer"},
-    help="The accountant whose ε is compared; the same for all runs.",
+    default="claim",
+    options={"claim": "the claim", "renyi": "Rényi", "moments": "moments", "odometer": "odometer"},
+    help="The claim is what could have been said had a run ended there; Rényi and moments read the end as planned.",
 )
 FIELDS = (CHOSEN, TEXT, STATE, DATA_FILTER, METHOD_FILTER, VIEW, ACCOUNTANT)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from decimal import ROUND_CEILING, Decimal
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from dpviz.accounting.claims import Claim, rounded_up
+from dpviz.runs.claims import claim_of_record
 from dpviz.runs.records import RunRecord
+from dpviz.runs.store import Store
 from dpviz.ui.runs import fields as f
 from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import DATA, MODELS
 from dpviz.ui.train.fields import METHOD_NAMES
-from dpviz.ui.train.words import STATE_WORDS
+from dpviz.ui.train.words import SHORT, STATE_WORDS
 
 
 def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
@@ -55,38 +57,41 @@ def _number(found: Any) -> float:
     return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else math.nan
 
 
-def final_epsilon(record: RunRecord, name: str) -> float:
-    """A final ε from the run's last event; NaN where there is none, or where an earlier attempt spent as well."""
+def bayesian_epsilon(record: RunRecord) -> float:
+    """The last ε_μ; NaN where there is none, or where an earlier attempt spent as well."""
     if record.restarts and record.settings.get("secure_noise"):
         return math.nan
     found = record.summary.get("epsilon")
-    return _number(found.get(name)) if isinstance(found, dict) else math.nan
-
-
-def rounded_up(value: float) -> float:
-    """Three significant digits, never below `value`: bounds stay bounds in a table that sorts."""
-    if not math.isfinite(value) or value <= 0:
-        return value
-    place = Decimal(value).adjusted() - 2
-    return float(Decimal(value).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING))
+    return _number(found.get("bayesian")) if isinstance(found, dict) else math.nan
 
 
 def _called(names: dict[str, str], key: Any) -> str:
     return names.get(str(key), str(key) if key is not None else "–")
 
 
-def table(records: Sequence[RunRecord], queue: dict[str, int]) -> pd.DataFrame:
+def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
+    """What may be claimed of each run that has ended, by id."""
+    return {record.id: claim_of_record(record, store) for record in records if record.over}
+
+
+def table(records: Sequence[RunRecord], queue: dict[str, int], claimed: Mapping[str, Claim]) -> pd.DataFrame:
     """One row a run, in the order given; NaN where a number did not come."""
     titles = {key: data.title for key, data in DATA.items()}
+
+    def claim(record: RunRecord) -> dict[str, Any]:
+        found = claimed.get(record.id)
+        if found is None or not found.holds:
+            return {"ε claimed": math.nan, "δ": math.nan, "by": "" if found is None else found.reason}
+        by = f"{found.name}, {SHORT[found.covers]}"
+        return {"ε claimed": rounded_up(found.epsilon), "δ": found.delta, "by": by}
+
     rows = [
         {
             "run": ("★ " if r.baseline else "") + r.title + (" (imported)" if r.imported else ""),
             "state": state_words(r, queue.get(r.id)),
             "accuracy": _number(r.summary.get("test_accuracy")),
-            "ε tight": rounded_up(final_epsilon(r, "tight")),
-            "ε Rényi": rounded_up(final_epsilon(r, "renyi")),
-            "ε odometer": rounded_up(final_epsilon(r, "odometer")),
-            "ε_μ Bayesian": rounded_up(final_epsilon(r, "bayesian")),
+            **claim(r),
+            "ε_μ Bayesian": rounded_up(bayesian_epsilon(r)),
             "steps": r.steps,
             "seconds": _number(r.summary.get("seconds")),
             "data": _called(titles, r.settings.get("data")),

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpviz.accounting.claims import Claim
 from dpviz.charts import look
 from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.training import NAME, STEP_HOVER, thinned
+from dpviz.runs.claims import claims_along
 from dpviz.runs.tables import RunView
-from dpviz.ui.train.live import frontier
+from dpviz.ui.train.live import CLAIMED, frontier
 from dpviz.ui.train.words import EMPTY
 
 DASHED_FROM = len(look.PALETTE)
@@ -27,12 +29,14 @@ def titles(views: Sequence[RunView]) -> list[str]:
     ]
 
 
-def _series(view: RunView, kind: str, accountant: str) -> tuple[Array, Array]:
+def _series(view: RunView, claim: Claim, kind: str, accountant: str) -> tuple[Array, Array]:
     if kind == "epsilon":
+        if accountant == "claim":
+            return view.steps.get("step", EMPTY), claims_along(view, claim)
         return view.steps.get("step", EMPTY), view.steps.get(f"epsilon.{accountant}", EMPTY)
     if kind == "accuracy":
         return view.evaluations.get("step", EMPTY), view.evaluations.get("test_accuracy", EMPTY)
-    return frontier(view).get(NAME[accountant], (EMPTY, EMPTY))
+    return frontier(view, claim).get(CLAIMED, (EMPTY, EMPTY))
 
 
 def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
@@ -44,17 +48,19 @@ def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
     return max(0.0, min(ends) - 2 * room), min(1.0, top + 0.25 * room)
 
 
-def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart, list[Line]]:
+def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accountant: str) -> tuple[Chart, list[Line]]:
     """The chart, and the lines on it.
 
     Args:
         views: the runs, at most eight; beyond six colours their lines are told apart by a long dash.
         kind: "epsilon", "accuracy" (both against the step) or "frontier" (accuracy against ε).
-        accountant: whose ε.
+        claims: what may be claimed of each.
+        accountant: whose ε is drawn along the steps, or "claim".
     """
+    epsilon = "ε claimed, had it ended there" if accountant == "claim" else f"ε, {NAME[accountant]}"
     lines, gone = [], []
-    for place, (view, name) in enumerate(zip(views, titles(views), strict=True)):
-        x, y = _series(view, kind, accountant)
+    for place, (view, claim, name) in enumerate(zip(views, claims, titles(views), strict=True)):
+        x, y = _series(view, claim, kind, accountant)
         if not (x.size and x.size == y.size and np.isfinite(y).any()):
             gone.append(name)
             continue
@@ -62,11 +68,11 @@ def overlay(views: Sequence[RunView], kind: str, accountant: str) -> tuple[Chart
         color = look.PALETTE[place % DASHED_FROM]
         family = "basic" if place < DASHED_FROM else "renyi_classic"
         lines.append(Line(view.record.id, name, x[keep], y[keep], family, color=color))
-    y_title = {"epsilon": f"ε, {NAME[accountant]}"}.get(kind, "test accuracy")
+    y_title = {"epsilon": epsilon}.get(kind, "test accuracy")
     steps = kind != "frontier"
     chart = line_figure(
         lines,
-        x_title="steps" if steps else f"ε, {NAME[accountant]}",
+        x_title="steps" if steps else "ε claimed, had it ended there",
         y_title=y_title,
         x_kind="steps" if steps else "plain",
         x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from html import escape
 from typing import Any
@@ -12,6 +11,7 @@ import streamlit as st
 
 from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
+from dpviz.runs.claims import claim_of_record, claim_of_view, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import NotARun, bundle, import_json
 from dpviz.runs.records import RunRecord
@@ -23,7 +23,6 @@ from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.train import watch
-from dpviz.ui.train.claim import settings_of
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
@@ -62,7 +61,7 @@ def _page(engine: Engine) -> None:
     left, right = st.columns([0.73, 0.27], gap="medium")
     with top:
         page.notes()
-        page.sentence(_sentence(records, chosen))
+        page.sentence(_sentence(records, chosen, engine))
         if engine.problem:
             page.remark(engine.problem, "problem")
     with right:
@@ -73,7 +72,7 @@ def _page(engine: Engine) -> None:
         _said()
         if chosen:
             _compared(engine, chosen)
-        _list(kept, records)
+        _list(engine, kept, records)
         if chosen:
             _edit(engine, chosen)
     page.follow_link(state.query(f.FIELDS))
@@ -92,7 +91,7 @@ def _watching(engine: Engine, before: tuple[tuple[str, str], ...]) -> None:
         st.rerun()
 
 
-def _sentence(records: list[RunRecord], chosen: list[RunRecord]) -> str:
+def _sentence(records: list[RunRecord], chosen: list[RunRecord], engine: Engine) -> str:
     if not records:
         return "No run was recorded yet: <b>start one</b> on the page Train, or import one."
     best = _best(chosen or records)
@@ -101,8 +100,10 @@ def _sentence(records: list[RunRecord], chosen: list[RunRecord]) -> str:
         said += f", <b>{len(chosen)}</b> compared"
     if best is None:
         return f"{said}."
-    accuracy, epsilon = best.summary["test_accuracy"], listing.final_epsilon(best, "renyi")
-    cost = "without privacy" if math.isnan(epsilon) else f"at ε ≤ {numbers.epsilon(epsilon, up=True)} (Rényi)"
+    accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
+    cost = f"and claims no ε: {escape(claim.reason)}"
+    if claim.holds:
+        cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name})"
     return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
 
 
@@ -128,7 +129,7 @@ def _searched(key: str) -> None:
     state.put(f.TEXT, f.TEXT.parse(st.session_state[key]))
 
 
-def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
+def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> None:
     if not kept:
         if records:
             page.remark("No run matches the filters: take one of them off.", "note")
@@ -139,7 +140,7 @@ def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
     key = f"{TABLE}.{hash((order, chosen))}"
     st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
     st.dataframe(
-        listing.table(kept, listing.places(records)),
+        listing.table(kept, listing.places(records), listing.claims(kept, engine.store)),
         width="stretch",
         height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
         hide_index=True,
@@ -153,8 +154,12 @@ def _list(kept: list[RunRecord], records: list[RunRecord]) -> None:
 
 
 def _columns() -> dict[str, Any]:
-    three = {name: st.column_config.NumberColumn(format="%.3g") for name in ("ε tight", "ε Rényi", "ε odometer")}
-    return three | {
+    return {
+        "ε claimed": st.column_config.NumberColumn(
+            format="%.3g", help="What may be said of the run: see the run's page."
+        ),
+        "δ": st.column_config.NumberColumn(format="%.0e"),
+        "by": st.column_config.TextColumn(width=150),
         "state": st.column_config.TextColumn(width=110),
         "run": st.column_config.TextColumn(width=120),
         "ε_μ Bayesian": st.column_config.NumberColumn(format="%.3g"),
@@ -179,9 +184,10 @@ def _picked(key: str, ids: list[str]) -> None:
 def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
     with st.container(horizontal=True):
         kind = controls.choice(f.VIEW)
-        accountant = controls.choice(f.ACCOUNTANT) if kind != "accuracy" else state.get(f.ACCOUNTANT)
+        accountant = controls.choice(f.ACCOUNTANT) if kind == "epsilon" else state.get(f.ACCOUNTANT)
     views = [engine.look(record.id) for record in chosen]
-    chart, lines = overlay(views, kind, accountant)
+    claims = [claim_of_view(view, engine.store) for view in views]
+    chart, lines = overlay(views, claims, kind, accountant)
     name = f.VIEW.options[kind]
     alt = f"{name} of {len(lines)} runs."
     if kind == "epsilon" and lines:

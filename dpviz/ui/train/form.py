@@ -7,7 +7,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers, training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
@@ -106,16 +105,20 @@ def _sentence(form: Form, found: Plan) -> str:
             f"<b>{numbers.steps(settings.last_step)}</b> steps of plain SGD, the baseline: <b>nothing</b> bounds what "
             "an attacker could learn from the model."
         )
-    chance = numbers.probability(float(attack_success(found.total, delta=settings.delta)), up=True)
-    started = "If the policy changes nothing, all" if settings.policy != "fixed" else "All"
+    claim = found.claim
+    if not claim.holds:
+        return f"No ε can be claimed of this plan: {claim.reason}."
+    chance = numbers.probability(claim.guess, up=True)
+    started = "Whatever the policy decides, at most" if settings.policy != "fixed" else "All"
     planned = f"<b>{steps}</b> planned steps"
     if settings.last_step != settings.steps:
         planned = f"<b>{numbers.steps(settings.last_step)}</b> steps that it may take, re-planned after every {steps},"
+    counts = ", private counts included" if claim.counts else ""
     sigma = "" if settings.langevin else f" with noise <b>σ = {numbers.plain(settings.noise_multiplier)}</b>"
     return (
         f"{started} {planned}{sigma} let an attacker guess right whether you took part at most "
-        f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(found.total, up=True)}</b> at "
-        f"δ = {numbers.delta(settings.delta)}, {found.total_method})."
+        f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at "
+        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts})."
     )
 
 

@@ -9,25 +9,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.accounting.claims import Claim
 from dpviz.charts import training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Band, Floor, Line
+from dpviz.runs.claims import claim_of_view, claims_along, settings_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.spending import of_all_attempts
 from dpviz.runs.tables import Array, RunView
 from dpviz.ui import frame
 from dpviz.ui.frame import Drawing, Remark
 from dpviz.ui.tight_band import band
 from dpviz.ui.train import tight
-from dpviz.ui.train.claim import claim, decided_ahead, over_attempts, settings_of
 from dpviz.ui.train.facts import examples
 from dpviz.ui.train.plan import Plan, plan
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import EMPTY, Look, figures, remarks, sentence, setting_line
+from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, remarks, sentence, setting_line
 
 ONE, FIRST, SECOND = 430, 262, 218
 KEPT = 64
+CLAIMED = "claimed, had it ended there"
 
 UNPROTECTED = {
     "accuracy": "accuracy on training data",
@@ -95,12 +96,7 @@ def take(engine: Engine, run: str) -> Look:
         before = engine.runs(states=("queued", "running", "paused", "restarted"))
         # It may have started since the view was read: it never goes before itself.
         ahead = sum(other.id != run and (other.active or other.number < view.record.number) for other in before)
-    said = None if settings is None else claim(view, settings, planned, band_so_far)
-    if settings is not None and settings.secure_noise and view.record.restarts:
-        # From the seed a second attempt repeats the first; from a secret one both were seen.
-        every = float(of_all_attempts(engine.store, run, settings.delta).epsilon)
-        said = over_attempts(said, settings, every)
-    return Look(view, settings, planned, band_so_far, said, ahead)
+    return Look(view, settings, planned, band_so_far, claim_of_view(view, engine.store), ahead)
 
 
 def _plan_of(view: RunView) -> Plan | None:
@@ -211,11 +207,9 @@ def _epsilon(look: Look, height: int) -> Chart:
 
 
 def _band(look: Look) -> Band | None:
-    """The tight interval: of the whole plan while that is still ahead, else of what was done."""
-    settings, planned = look.settings, look.plan
-    found = look.tight
-    if settings is not None and planned is not None and not look.record.over and decided_ahead(settings):
-        found = planned.tight
+    """The tight interval: of the plan while it is followed, else of what was done had that been planned."""
+    planned = look.plan
+    found = planned.tight if planned is not None and as_planned(look) else look.tight
     return band(found) if found is not None and found.x.size > 1 else None
 
 
@@ -281,23 +275,23 @@ def _series(
     )
 
 
-def frontier(view: RunView) -> dict[str, tuple[Array, Array]]:
-    """(ε, test accuracy) at each evaluation, by the accountant ε was read from; empty for plain training."""
+def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
+    """(ε, test accuracy) at each evaluation, ε being what could be claimed had the run ended there; empty for plain
+    training."""
     found, steps = view.evaluations, view.steps
-    if "test_accuracy" not in found or "step" not in steps:
+    if "test_accuracy" not in found or "step" not in steps or not epsilons(view):
         return {}
     at = np.searchsorted(steps["step"], found["step"], side="right")
-    curves = {}
-    for name, values in epsilons(view).items():
-        after = np.concatenate([[0.0], values])
-        curves[training.NAME[name]] = (after[np.minimum(at, values.size)], found["test_accuracy"])
-    return curves
+    along = np.concatenate([[0.0], claims_along(view, claim)])
+    return {CLAIMED: (along[np.minimum(at, along.size - 1)], found["test_accuracy"])}
 
 
 def _frontier(look: Look, height: int) -> Chart:
     target = look.settings.target_accuracy if look.settings is not None else None
     floors = () if target is None else (Floor(target, "target", "budget"),)
-    return training.frontier_chart(frontier(look.view), y_title="test accuracy", floors=floors, height=height)
+    return training.frontier_chart(
+        frontier(look.view, look.claim), y_title="test accuracy", floors=floors, height=height
+    )
 
 
 def _norms(look: Look, height: int) -> Chart:

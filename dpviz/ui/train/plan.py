@@ -12,22 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.accountant import AdditiveAccountant, Ledger
-from dpviz.accounting.bound import Bound
-from dpviz.accounting.mechanism import SampledGaussian, merge_runs
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.mechanism import Run
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
 from dpviz.training.accounting import renyi_accountant
-from dpviz.training.counting import make_policy
+from dpviz.training.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.plan import planned_runs
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.settings import RunSettings
 from dpviz.ui import tight_band
 from dpviz.ui.tight_band import TightBand
 
 Array = npt.NDArray[np.float64]
 
 POINTS = 120
-MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,33 +36,13 @@ class Plan:
     The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
 
     Attributes:
-        counts: private counts of correct predictions among what is planned; the curves leave them out.
-        with_counts: ε of all steps and these counts.
+        claim: what may be claimed of all of it, private counts included; the curves leave these out.
     """
 
     steps: Array
     epsilon: dict[str, Array]
+    claim: Claim
     tight: TightBand | None = None
-    counts: int = 0
-    with_counts: Bound | None = None
-
-    @property
-    def total(self) -> float:
-        """The least ε that all that is planned is proven to cost; infinite where nothing is."""
-        if self.with_counts is not None:
-            return float(self.with_counts.epsilon)
-        ends = [float(self.epsilon[name][-1]) for name in ("renyi", "moments") if name in self.epsilon]
-        if self.tight is not None:
-            ends.append(float(self.tight.upper[-1]))
-        return min(ends, default=float("inf"))
-
-    @property
-    def total_method(self) -> str:
-        if self.with_counts is not None:
-            return "Rényi, private counts included"
-        if self.tight is not None and self.total == float(self.tight.upper[-1]):
-            return "tight"
-        return "Rényi"
 
 
 def marked(steps: int, points: int = POINTS) -> Array:
@@ -76,33 +55,22 @@ def marked(steps: int, points: int = POINTS) -> Array:
 @lru_cache(maxsize=256)
 def plan(settings: RunSettings, examples: int) -> Plan:
     """The plan's curves; some 20 ms for equal steps, up to a second where every step has another noise."""
-    settings = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
-    found = _of_steps(settings, examples)
-    counts = planned_counts(settings, examples)
-    if not counts:
-        return found
-    runs = merge_runs((*planned_runs(settings, examples), (SampledGaussian(settings.count_noise, 1.0), counts)))
-    return replace(found, counts=counts, with_counts=renyi_accountant(settings).of_runs(runs, settings.delta))
+    claim = planned_claim(settings, examples)
+    whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
+    return _of_steps(whole, examples, claim)
 
 
-def planned_counts(settings: RunSettings, examples: int) -> int:
-    """Private counts that will have been taken after `settings.steps` steps, if no policy changes the batch size."""
-    every = make_policy(settings, examples).every if settings.private else 0
-    epochs = settings.steps // steps_per_epoch(examples, settings.batch_size)
-    return epochs // every if every else 0
-
-
-def _of_steps(settings: RunSettings, examples: int) -> Plan:
+def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> Plan:
     runs = planned_runs(settings, examples)
     if not runs:
-        return Plan(marked(settings.steps), {})
+        return Plan(marked(settings.steps), {}, claim)
     accountants: dict[str, AdditiveAccountant] = {
         "moments": Moments(),
         "renyi": renyi_accountant(settings),
         "odometer": OdometerAccountant(),
     }
     if len(runs) > 1:
-        return _of_different(settings, runs, accountants)
+        return _of_different(settings, runs, accountants, claim)
     (mechanism, total) = runs[0]
     at = marked(total)
     found = {
@@ -115,10 +83,21 @@ def _of_steps(settings: RunSettings, examples: int) -> Plan:
         for name, accountant in accountants.items()
     }
     tight = tight_band.along_steps(mechanism.noise_multiplier, mechanism.sample_rate, total, settings.delta, log=False)
-    return Plan(at, found, tight)
+    return Plan(at, found, claim, _ending_as_claimed(tight, claim))
 
 
-def _of_different(settings: RunSettings, runs: tuple, accountants: dict[str, AdditiveAccountant]) -> Plan:  # type: ignore[type-arg]
+def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
+    """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
+    if claim.accountant != "tight" or claim.counts or claim.lower is None:
+        return found
+    lower, upper = found.lower.copy(), found.upper.copy()
+    lower[-1], upper[-1] = claim.lower, claim.epsilon
+    return replace(found, lower=lower, upper=upper)
+
+
+def _of_different(
+    settings: RunSettings, runs: tuple[Run, ...], accountants: dict[str, AdditiveAccountant], claim: Claim
+) -> Plan:
     """Steps whose noise changes: a ledger each, read at the marks."""
     at = marked(settings.steps, 40)
     wanted = set(at.tolist())
@@ -134,6 +113,6 @@ def _of_different(settings: RunSettings, runs: tuple, accountants: dict[str, Add
                     found[name].append(float(ledger.bound(settings.delta).epsilon))
     tight = None
     if len(runs) <= MOST_DIFFERENT:
-        last = tight_epsilon_of_runs(runs, settings.delta)
+        last = tight_epsilon_of_runs(runs, settings.delta)  # without private counts, as the curves
         tight = TightBand(at[-1:], np.atleast_1d(last.lower), np.atleast_1d(last.upper), last.reason)
-    return Plan(at, {name: np.array(values) for name, values in found.items()}, tight)
+    return Plan(at, {name: np.array(values) for name, values in found.items()}, claim, tight)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from dpviz.training.claims import planned_counts
 from dpviz.training.defaults import recommended
 from dpviz.training.settings import RunSettings
 from dpviz.ui.fields import Field
@@ -52,7 +53,6 @@ from dpviz.ui.train.fields import (
     STEPS,
     TARGET,
 )
-from dpviz.ui.train.plan import planned_counts
 from dpviz.ui.train.solving import solved_noise
 
 
@@ -125,7 +125,7 @@ def read(get: Reader) -> Form:
     rate = settings.sample_rate(examples(settings.data))
     target = get(TARGET) if by_target else None
     if target is not None:
-        counts = planned_counts(settings.with_(steps=settings.last_step), examples(settings.data))
+        counts = planned_counts(settings, examples(settings.data))
         sigma = solved_noise(
             target,
             get(SOLVER),

@@ -10,14 +10,15 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
+from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
 from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
+from dpviz.training.claims import ASSUMPTIONS
 from dpviz.ui import controls, frame, page, state
 from dpviz.ui.train import script
-from dpviz.ui.train.claim import settings_of
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.live import Screen, screen, take
@@ -256,13 +257,15 @@ def _settings(engine: Engine, record: RunRecord) -> None:
 def _assumptions(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     st.markdown(
-        "Each ε is a bound for add/remove one example, Poisson batches and Gaussian noise on the sum of clipped "
-        "gradients. **Moments, Rényi and tight** hold when all steps and the end were planned; the **odometer** holds "
-        "whenever the run ends; the **filter** keeps its budget. **Bayesian DP** speaks of data like these only."
+        "One ε is claimed, with what it covers; the curves are readings. **Moments, Rényi and tight** read the run as "
+        "if its end had been planned; the **odometer** holds whenever the run ends; the **filter** keeps its budget. "
+        "**Bayesian DP** speaks of data like these only."
     )
-    for text in (view.started.get("unprotected"), view.final.get("holds")):
-        if text:
-            st.markdown(str(text))
+    claim = claim_of_view(view, engine.store)
+    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (claim.reason,):
+        page.remark(text)
+    if view.started.get("unprotected"):
+        page.remark(str(view.started["unprotected"]))
 
 
 def _python(engine: Engine, record: RunRecord) -> None:
@@ -285,6 +288,11 @@ def _files(engine: Engine, record: RunRecord) -> None:
     files(engine, record)
 
 
+def _report(engine: Engine, run: str) -> bytes:
+    view = engine.look(run)
+    return html_report(view, claim_of_view(view, engine.store)).encode()
+
+
 def files(engine: Engine, record: RunRecord) -> None:
     """Download buttons; a file is made when its button is pressed."""
     name = f"dpviz-run-{record.number}"
@@ -293,7 +301,7 @@ def files(engine: Engine, record: RunRecord) -> None:
             ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
             ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
-            ("Report", "html", "text/html", lambda: html_report(engine.look(record.id)).encode()),
+            ("Report", "html", "text/html", lambda: _report(engine, record.id)),
         ):
             st.download_button(
                 label,

@@ -7,15 +7,15 @@ from html import escape
 
 import numpy as np
 
-from dpviz.accounting.attack import attack_success
+from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
+from dpviz.runs.claims import last_reading
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
+from dpviz.training.claims import planned_claim
 from dpviz.training.settings import RunSettings
-from dpviz.training.summary import PLANNED
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.tight_band import TightBand
-from dpviz.ui.train.claim import Claim, readings
 from dpviz.ui.train.facts import DATA, MODELS
 from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.plan import Plan
@@ -34,6 +34,12 @@ STATE_WORDS = {
 COMING = {"pause": "<b>Pausing</b> at step", "stop": "<b>Stopping</b> at step", "kill": "<b>Stopping</b> at step"}
 EMPTY: Array = np.empty(0)
 LONG = 200  # characters of a reason that is no part of a sentence any more
+SHORT = {
+    "plan": "whole plan",
+    "any_end": "wherever it ends",
+    "adaptive": "whatever is decided",
+    "nothing": "",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +50,8 @@ class Look:
         view: what was recorded.
         settings: of the run; None where it is not one of ours.
         plan: what its plan costs.
-        tight: the tight interval so far.
-        claim: the ε that may be said.
+        tight: the tight interval so far, a reading as if its end were planned.
+        claim: the ε that may be said if it ends here, or of a run that has ended.
         ahead: how many runs go before it while it waits.
     """
 
@@ -53,7 +59,7 @@ class Look:
     settings: RunSettings | None
     plan: Plan | None
     tight: TightBand | None
-    claim: Claim | None
+    claim: Claim
     ahead: int = 0
 
     @property
@@ -127,15 +133,17 @@ def _accuracy(look: Look) -> str:
 def _attacker(look: Look) -> str:
     if look.settings is not None and not look.settings.private:
         return " Nothing bounds what an attacker learns: this training is not private."
-    if look.claim is None or look.settings is None:
+    if look.settings is None or not look.record.steps:
         return ""
-    delta = look.settings.delta
-    chance = numbers.probability(float(attack_success(look.claim.epsilon, delta=delta)), up=True)
+    claim = look.claim
+    if not claim.holds:
+        return f" No ε can be claimed: {escape(claim.reason)}."
+    chance = numbers.probability(claim.guess, up=True)
     so_far = " so far" if not look.record.over else ""
     return (
         f" An attacker guesses right whether you took part at most <b>{chance}</b> of the "
-        f"time{so_far} (<b>ε ≤ {numbers.epsilon(look.claim.epsilon, up=True)}</b> at δ = {numbers.delta(delta)}, "
-        f"{look.claim.method})."
+        f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
+        f"{claim.name})."
     )
 
 
@@ -154,26 +162,32 @@ def figures(look: Look) -> list[Figure]:
 
 
 def _bound_figure(look: Look) -> Figure:
-    if look.claim is None:
-        none = look.settings is not None and not look.settings.private
-        return Figure("Privacy loss", "∞" if none else "–", "not private" if none else "nothing was released yet")
-    found = readings(look.view)
-    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found['bayesian'], up=True)}" if "bayesian" in found else ""
-    remark = f"{look.claim.method}{', so far' if look.claim.as_planned else ''}{bayesian}"
-    return Figure("Tightest valid bound", f"ε ≤ {numbers.epsilon(look.claim.epsilon, up=True)}", remark)
+    claim = look.claim
+    if look.settings is not None and not look.settings.private:
+        return Figure("Privacy loss", "∞", "not private")
+    if not look.record.steps:
+        return Figure("Claim", "–", "nothing was released yet")
+    if not claim.holds:
+        return Figure("Claim", "none", "see below")
+    found = last_reading(look.view, "bayesian")
+    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found, up=True)}" if np.isfinite(found) else ""
+    return Figure(
+        "Claim", f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}", f"{claim.name}, {SHORT[claim.covers]}{bayesian}"
+    )
 
 
 def _tight_figure(look: Look) -> Figure:
-    if look.tight is None:
-        private = look.settings is not None and look.settings.private and look.record.steps > 0
-        waiting = private and not look.record.over
-        return Figure("Tight interval of ε", "…" if waiting else "–", "every few seconds" if waiting else "")
-    at = int(look.tight.x[-1])
-    planned = not look.record.over or look.view.final.get("reason") == "plan"
-    between = "the truth lies between" if planned else "had this end been planned"
-    remark = between if at == look.record.steps else f"at step {numbers.steps(at)}"
+    found, remark = look.tight, "had this end been planned"
+    if look.plan is not None and as_planned(look):
+        found, remark = look.plan.tight, "of the whole plan"
+        if found is not None and look.plan.claim.counts:
+            remark += ", without its counts"
+    elif found is not None and int(found.x[-1]) != look.record.steps:
+        remark = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
+    if found is None:
+        return Figure("Tight interval of ε", "–", "")
     # In one piece (word joiners): a second line would push all below it down.
-    return Figure("Tight interval of ε", look.tight.last.replace(" – ", "\u2060–\u2060"), remark)
+    return Figure("Tight interval of ε", found.last.replace(" – ", "\u2060–\u2060"), remark)
 
 
 def _accuracy_figure(look: Look) -> Figure:
@@ -214,10 +228,57 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(Remark(_one_step(look)))
     for step, text in view.notes[-2:]:
         said.append(Remark(f"Step {numbers.steps(step)}: {text}", "note"))
-    holds = str(view.final.get("holds") or "")
-    if holds not in ("", PLANNED):
-        said.append(Remark(holds))
+    said += [Remark(text) for text in (_claimed(look), _bayesian_beside(look)) if text]
     return said
+
+
+def as_planned(look: Look) -> bool:
+    """Whether the run keeps, or kept to its end, to mechanisms that were fixed ahead."""
+    settings = look.settings
+    if settings is None or settings.policy != "fixed" or settings.past_plan != "stop":
+        return False
+    return not look.record.over or look.view.final.get("reason") == "plan"
+
+
+def _claimed(look: Look) -> str:
+    """What the claim covers, where that is not simply the plan."""
+    claim = look.claim
+    if look.settings is None or not look.settings.private or not look.record.steps or not look.record.over:
+        return ""
+    if not claim.holds:
+        return f"No ε is claimed: {claim.reason}."
+    if claim.covers == "plan" and look.view.final.get("reason") == "plan":
+        return ""
+    return (
+        f"The claim ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}): {claim.coverage}. The curves read "
+        "the run as if its end had been planned."
+    )
+
+
+def _bayesian_beside(look: Look) -> str:
+    """Why Bayesian DP, the weaker promise, may read more than what is claimed; where its estimate rests on one pair."""
+    settings, found, said = look.settings, last_reading(look.view, "bayesian"), []
+    if settings is None or not settings.bayesian or not np.isfinite(found) or not look.claim.holds:
+        return ""
+    if found > look.claim.epsilon:
+        examples = int(look.view.started.get("examples") or 0)
+        ahead = planned_claim(settings.with_(delta=settings.delta_mu), examples) if examples else None
+        alike = (
+            f": at that δ this run's ε is {numbers.epsilon(ahead.epsilon, up=True)}" if ahead and ahead.holds else ""
+        )
+        said.append(
+            f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)}, more than the ε claimed, because it is asked "
+            f"for δ_μ = {numbers.delta(settings.delta_mu)} and not for {numbers.delta(settings.delta)}{alike}; beyond "
+            f"that, it pays for estimates that fail with probability {numbers.delta(settings.estimator_failure)} and "
+            "has moments up to λ = 32 only."
+        )
+    share = look.view.final.get("tail_share")
+    if isinstance(share, float) and share > 0.5:
+        said.append(
+            f"The Bayesian ε is dominated by its tail: one distance carries {share:.0%} of a step's estimate, which "
+            "grows with more of them, so that the true cost may be larger than γ lets expect."
+        )
+    return " ".join(said)
 
 
 def _one_step(look: Look) -> str:

@@ -1,0 +1,164 @@
+"""What may be said of a plan or a run: one ε at one δ, who proves it, what it covers, and on which conditions.
+
+Every place that shows an ε of a run reads a `Claim` and nothing else; what accountants read step by step are readings.
+
+>>> planned = Claim(epsilon=3.0, delta=1e-5, accountant="tight", covers="plan", lower=2.98, steps=150)
+>>> planned.if_it_ended(odometer=1.25, step=20).epsilon, planned.if_it_ended(odometer=5.0, step=150).epsilon
+(1.25, 3.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from decimal import ROUND_CEILING, Decimal
+from typing import Any, Literal, Self, get_args
+
+from dpviz.accounting.attack import attack_success
+
+Covers = Literal["plan", "any_end", "adaptive", "nothing"]
+
+NAMES = {
+    "tight": "tight",
+    "renyi": "Rényi",
+    "moments": "moments",
+    "odometer": "odometer",
+    "filter": "filter's budget",
+    "": "nothing",
+}
+_COVERAGE = {
+    "plan": "everything was fixed ahead: it holds wherever the run ends, up to step {steps}",
+    "any_end": "it holds whenever and for whatever reason the run ended",
+    "adaptive": "it holds whatever was decided on the way, and wherever the run ends",
+    "nothing": "nothing is claimed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """(ε, δ)-differential privacy of everything that a plan or a run releases by what ε covers.
+
+    Attributes:
+        epsilon: An upper bound; inf where nothing is claimed.
+        delta: δ in (0, 1).
+        accountant: Key of NAMES: who proves it.
+        covers: "plan": mechanisms and their largest number were fixed ahead, so any earlier end is covered as well;
+            "any_end": read off an odometer, whose reading is itself a result of the run and holds but for δ at every
+            end; "adaptive": a filter's budget, which holds whatever decided about mechanisms; "nothing".
+        lower: What the ε of the same releases is not below; None where that is not known.
+        steps: The most steps that are covered.
+        counts: The most private counts that are covered.
+        success: The highest share of right guesses of membership at even odds, from the whole privacy curve where it
+            is known; None where only (ε, δ) is.
+        conditions: What must be true of this run besides, in words.
+        reason: Why nothing is claimed; empty where something is.
+    """
+
+    epsilon: float
+    delta: float
+    accountant: str
+    covers: Covers
+    lower: float | None = None
+    steps: int = 0
+    counts: int = 0
+    success: float | None = None
+    conditions: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.accountant not in NAMES or self.covers not in get_args(Covers):
+            raise ValueError(f"Expected a known accountant and cover, found {self.accountant!r}, {self.covers!r}.")
+        if math.isnan(self.epsilon) or self.epsilon < 0.0:
+            raise ValueError(f"Expected epsilon={self.epsilon} >= 0.")
+        if not 0.0 < self.delta < 1.0:
+            raise ValueError(f"Expected delta={self.delta} in (0, 1).")
+
+    @classmethod
+    def nothing(cls, reason: str, delta: float = 0.5) -> Self:
+        """No claim, and why."""
+        return cls(epsilon=math.inf, delta=delta, accountant="", covers="nothing", reason=reason)
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is claimed."""
+        return math.isfinite(self.epsilon)
+
+    @property
+    def name(self) -> str:
+        """The accountant in words."""
+        return NAMES[self.accountant]
+
+    @property
+    def coverage(self) -> str:
+        """What it covers, in words that continue a sentence."""
+        return self.reason or _COVERAGE[self.covers].format(steps=f"{self.steps:,}")
+
+    @property
+    def guess(self) -> float:
+        """The highest share of right guesses at even odds whether one example took part, over all attacks."""
+        pair = float(attack_success(self.epsilon, delta=self.delta)) if self.holds else 1.0
+        return pair if self.success is None else min(pair, self.success)
+
+    def if_it_ended(self, *, odometer: float, step: int) -> Self:
+        """What may be claimed of a run that ends after `step`: the odometer's reading where it is less.
+
+        Never more than what was claimed ahead. The odometer covers every end, so nothing is asked about who ended it.
+        """
+        if not (math.isfinite(odometer) and odometer < self.epsilon):
+            return self
+        return replace(
+            self, epsilon=odometer, accountant="odometer", covers="any_end", lower=None, success=None, steps=step,
+            reason="",
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values, None where nothing is claimed; `from_json` gives the same claim back."""
+        epsilon = self.epsilon if self.holds else None
+        return asdict(self) | {"epsilon": epsilon, "conditions": list(self.conditions)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """From `to_json`.
+
+        Raises:
+            ValueError: for what is no claim.
+        """
+        known = {field.name for field in fields(cls)}
+        if set(stored) - known:
+            raise ValueError(f"Expected a claim with {', '.join(sorted(known))}.")
+        try:
+            values = {name: _KINDS[name](value) for name, value in stored.items()}
+            return cls(**values)
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"Expected a claim, found {error}.") from None
+
+
+def rounded_up(value: float, digits: int = 3) -> float:
+    """`digits` significant digits, never below `value`: bounds stay bounds where they are shown."""
+    if not math.isfinite(value) or value <= 0:
+        return value
+    place = Decimal(value).adjusted() - digits + 1
+    return float(Decimal(value).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING))
+
+
+def _number_or_none(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return tuple(str(text) for text in value)
+
+
+_KINDS: dict[str, Any] = {
+    "epsilon": lambda value: math.inf if value is None else float(value),
+    "delta": float,
+    "accountant": str,
+    "covers": str,
+    "lower": _number_or_none,
+    "steps": int,
+    "counts": int,
+    "success": _number_or_none,
+    "conditions": _words,
+    "reason": str,
+}

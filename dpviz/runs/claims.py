@@ -1,0 +1,178 @@
+"""The claim of a recorded run: what every page, table, file and report says of its ε."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.mechanism import Run, merge_runs
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.runs.records import Event, RunRecord
+from dpviz.runs.spending import mechanisms
+from dpviz.runs.store import Store
+from dpviz.runs.tables import Array, RunView
+from dpviz.training.accounting import adaptive, renyi_accountant
+from dpviz.training.claims import MOST_DIFFERENT, claim_at, everything_planned, planned_claim
+from dpviz.training.defaults import EXAMPLES
+from dpviz.training.settings import RunSettings
+
+UNKNOWN = "its settings are not those of this version"
+NOTHING_YET = "it has released nothing"
+# What a damaged or invented record may raise while it is read.
+_NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+_KEPT = 512
+
+_found: OrderedDict[Hashable, Claim] = OrderedDict()
+_lock = threading.Lock()
+
+
+def settings_of(record: RunRecord) -> RunSettings | None:
+    """The run's settings; None where it was made by something else than `dpviz.training`."""
+    try:
+        return RunSettings.from_json(record.settings)
+    except (ValueError, TypeError):
+        return None
+
+
+def claim_of_view(view: RunView, store: Store) -> Claim:
+    """What may be claimed of a run if it ends where it is now, and of a run that has ended."""
+    record, settings = view.record, settings_of(view.record)
+    if settings is None:
+        return Claim.nothing(UNKNOWN)
+    if record.over:
+        return claim_of_record(record, store)
+    if not view.started:
+        return Claim.nothing(NOTHING_YET, settings.delta)
+    claim = _ahead(record, settings, view.started)
+    claim = claim.if_it_ended(odometer=last_reading(view, "odometer"), step=record.steps)
+    return _with_earlier(claim, record, settings, view.started, store)
+
+
+def claim_of_record(record: RunRecord, store: Store) -> Claim:
+    """The same of a run that has ended, from its summary; kept, for lists ask for many.
+
+    What came from a file is not believed: its claim is made anew from the mechanisms in its events.
+    """
+    settings = settings_of(record)
+    if settings is None:
+        return Claim.nothing(UNKNOWN)
+    if not settings.private:
+        return planned_claim(settings, 1)
+    told = record.summary.get("claim")
+    if told is not None and not record.imported and not record.restarts:
+        return Claim.from_json(told)
+    return _kept((record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
+
+
+def _kept(key: Hashable, make: Callable[[], Claim]) -> Claim:
+    with _lock:
+        known = _found.get(key)
+    if known is None:
+        known = make()
+        with _lock:
+            _found[key] = known
+            while len(_found) > _KEPT:
+                _found.popitem(last=False)
+    return known
+
+
+def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Claim:
+    """From what the latest attempt charged, held against what its settings plan."""
+    try:
+        settings.check()
+        events = store.events(record.id)
+        started = next((event.data for event in events if event.kind == "started"), {})
+        if not started:
+            return Claim.nothing(NOTHING_YET, settings.delta)
+        charged = mechanisms(events)
+        odometer = float(OdometerAccountant().of_runs(charged, settings.delta).epsilon) if charged else 0.0
+        examples = _examples(settings, started)
+        claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events))
+        return _with_earlier(claim, record, settings, started, store)
+    except _NONSENSE as problem:
+        return Claim.nothing(f"its record cannot be followed ({problem})")
+
+
+def _last_step(events: Sequence[Event]) -> int:
+    return max((event.step for event in events), default=0)
+
+
+def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
+    return int(started.get("examples") or EXAMPLES[settings.data])
+
+
+def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
+    """What was claimed before the first step; runs of earlier versions did not write it down."""
+    told = None if record.imported else started.get("claim")
+    return planned_claim(settings, _examples(settings, started)) if told is None else Claim.from_json(told)
+
+
+def _with_earlier(
+    claim: Claim, record: RunRecord, settings: RunSettings, started: Mapping[str, Any], store: Store
+) -> Claim:
+    """What holds where a worker died and the run began again with other noise: every attempt was seen.
+
+    From a seed that is kept a second attempt repeats the first. A secret one draws anew: to what this attempt may
+    spend in all comes what the earlier ones told of. Steps that a killed worker did not tell about nobody saw.
+    """
+    if not (settings.private and settings.secure_noise and record.restarts):
+        return claim
+    key = (record.id, record.attempt, "all attempts")
+    return _kept(key, lambda: _of_all_attempts(claim, record, settings, started, store))
+
+
+def _of_all_attempts(
+    claim: Claim, record: RunRecord, settings: RunSettings, started: Mapping[str, Any], store: Store
+) -> Claim:
+    earlier: list[Run] = []
+    for attempt in store.attempts(record.id):
+        if attempt["attempt"] < record.attempt:
+            earlier += mechanisms(store.events(record.id, attempt["attempt"]))
+    if not earlier:
+        return claim
+    if adaptive(settings):
+        reason = "it was started again with other noise, and what it spent before is not in its budget"
+        return Claim.nothing(reason, settings.delta)
+    runs = merge_runs((*earlier, *everything_planned(settings, _examples(settings, started))))
+    whole = replace(claim, covers="plan", success=None, lower=None, steps=settings.last_step)
+    if len(runs) <= MOST_DIFFERENT:
+        interval = tight_epsilon_of_runs(runs, settings.delta)
+        return replace(whole, epsilon=float(interval.upper), lower=float(interval.lower), accountant="tight")
+    return replace(
+        whole, epsilon=float(renyi_accountant(settings).of_runs(runs, settings.delta).epsilon), accountant="renyi"
+    )
+
+
+def last_reading(view: RunView, accountant: str) -> float:
+    """The last ε that an accountant read, private counts included; inf where it read none."""
+    found = [
+        float(table[f"epsilon.{accountant}"][-1])
+        for table in (view.steps, view.counts)  # a count that came after the last step has added to it
+        if f"epsilon.{accountant}" in table and table[f"epsilon.{accountant}"].size
+    ]
+    return max(found, default=math.inf)
+
+
+def claims_along(view: RunView, claim: Claim) -> Array:
+    """What could have been claimed had the run ended after each step: never falls, ends at `claim`; (steps,)."""
+    steps = view.steps.get("step", np.empty(0))
+    odometer = view.steps.get("epsilon.odometer", np.full(steps.shape, math.inf))
+    return np.fmin(odometer, _ceiling(view, claim))
+
+
+def _ceiling(view: RunView, claim: Claim) -> float:
+    """What holds at every end of the run."""
+    settings = settings_of(view.record)
+    if settings is None or not claim.holds:
+        return math.inf
+    if claim.covers != "any_end":
+        return claim.epsilon
+    return _ahead(view.record, settings, view.started).epsilon if view.started else math.inf

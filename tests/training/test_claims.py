@@ -1,0 +1,100 @@
+"""The one claim of a run, against what the accountants say of the same mechanisms."""
+
+import math
+
+import pytest
+
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.methods import accountant
+from dpviz.accounting.tight import tight_delta, tight_epsilon
+from dpviz.training.accounting import LiveAccounts
+from dpviz.training.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
+from dpviz.training.plan import mechanism_at
+from dpviz.training.settings import RunSettings
+
+N = 10_000
+PLAIN = RunSettings(steps=100, noise_multiplier=2.0, batch_size=500)
+COUNTED = PLAIN.with_(target_accuracy=0.9, target_measure="private", count_every=1, count_noise=20.0)
+
+
+def test_a_fixed_plan_claims_what_the_tight_accountant_says_of_all_its_steps():
+    claim = planned_claim(PLAIN, N)
+    interval = tight_epsilon(SampledGaussian(2.0, 0.05), 100, 1e-5)
+    assert (claim.accountant, claim.covers, claim.steps) == ("tight", "plan", 100)
+    assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
+    assert claim.epsilon == float(
+        accountant("tight").evaluate(noise_multiplier=2.0, sample_rate=0.05, steps=100, delta=1e-5).epsilon
+    )
+    assert claim.guess == pytest.approx(
+        0.5 + 0.5 * float(tight_delta(SampledGaussian(2.0, 0.05), 100, 0.0).upper), abs=1e-12
+    )
+
+
+def test_private_counts_are_in_it():
+    assert planned_counts(COUNTED, N) == 5
+    assert dict(everything_planned(COUNTED, N)) == {SampledGaussian(2.0, 0.05): 100, SampledGaussian(20.0, 1.0): 5}
+    assert planned_claim(COUNTED, N).epsilon > planned_claim(PLAIN, N).epsilon
+    assert planned_claim(COUNTED, N).counts == 5
+
+
+def test_a_run_that_may_go_on_claims_its_last_possible_step():
+    longer = PLAIN.with_(past_plan="replan", most_steps=250)
+    assert planned_claim(longer, N).epsilon == planned_claim(PLAIN.with_(steps=250), N).epsilon
+
+
+def test_a_budget_below_the_plan_is_claimed():
+    small = planned_claim(PLAIN.with_(filter_epsilon=1.0), N)
+    assert (small.accountant, small.epsilon) == ("filter", 1.0)
+    assert planned_claim(PLAIN.with_(filter_epsilon=50.0), N).accountant == "tight"
+
+
+@pytest.mark.parametrize("method", ["dp_sgld", "dp_sghmc"])
+def test_langevin_steps_are_those_that_were_planned(method):
+    settings = RunSettings(method=method, steps=30, learning_rate=0.1, batch_size=100, max_grad_norm=1.0)
+    charged = [(mechanism_at(settings, step, N), 1) for step in range(1, 31)]
+    assert was_planned(charged, settings, N)
+    assert not was_planned([*charged, charged[0]], settings, N)
+    assert planned_claim(settings, N).holds
+
+
+def test_plain_training_claims_nothing_and_says_so():
+    claim = planned_claim(PLAIN.with_(method="sgd"), N)
+    assert not claim.holds
+    assert "without noise" in claim.reason
+
+
+def spent(settings, steps, mechanism=None):
+    accounts = LiveAccounts(settings, examples=N)
+    for _ in range(steps):
+        accounts.step(mechanism or mechanism_at(settings, 1, N), None)
+    return claim_at(settings, N, charged=accounts.runs, odometer=accounts.epsilons().get("odometer", 0.0), step=steps)
+
+
+def test_along_the_plan_it_rises_to_the_plan_and_no_further():
+    loud = PLAIN.with_(noise_multiplier=0.8)  # the odometer's least reading lies well below this plan
+    said = [spent(loud, steps) for steps in (0, 1, 5, 20, 50, 100)]
+    epsilons = [claim.epsilon for claim in said]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[0] == 0.0
+    assert epsilons[1] < epsilons[-1] == planned_claim(loud, N).epsilon
+    assert [claim.covers for claim in said[1:2] + said[-1:]] == ["any_end", "plan"]
+
+
+def test_what_was_not_planned_is_claimed_by_the_odometer_alone():
+    """Less noise, or one step more than the plan: the plan's ε says nothing of that."""
+    for more in (spent(PLAIN, 101), spent(PLAIN, 100, SampledGaussian(1.9, 0.05))):
+        assert more.covers == "any_end"
+        assert more.epsilon > planned_claim(PLAIN, N).epsilon
+
+
+def test_conditions_are_told():
+    assert "seed 0" in planned_claim(PLAIN, N).conditions[0]
+    assert planned_claim(PLAIN.with_(secure_noise=True), N).conditions == ()
+    assert "started from" in planned_claim(PLAIN.with_(secure_noise=True, start_from="x.pt"), N).conditions[0]
+
+
+def test_nothing_proven_is_nothing_claimed():
+    hopeless = PLAIN.with_(noise_multiplier=1e-200)
+    claim = planned_claim(hopeless, N)
+    assert math.isinf(claim.epsilon)
+    assert claim.reason

@@ -1,0 +1,195 @@
+"""Every place that shows the ε of a run shows the same: page, table, frontier, Leakage, report, file and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.tight import tight_epsilon
+from dpviz.charts import numbers
+from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along
+from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.report import html_report
+from dpviz.training.claims import planned_claim
+from dpviz.training.settings import RunSettings
+from dpviz.ui.leakage.subjects import of_run
+from dpviz.ui.runs import listing
+from dpviz.ui.train.live import frontier, take
+from dpviz.ui.train.words import figures, sentence
+from tests.ui.driver import open_app, said
+from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+
+N = 3133  # of Abalone
+LOUD = TINY.with_(noise_multiplier=0.5, secure_noise=True)
+KINDS: dict[str, RunSettings] = {
+    "as planned": LOUD,
+    "seeded": TINY,
+    "private counts": TINY.with_(
+        batch_size=1000, steps=8, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
+    ),
+    "budget": LOUD.with_(filter_epsilon=6.0, steps=40),
+    "re-planned": TINY.with_(past_plan="replan", most_steps=9, steps=4),
+    "langevin": RunSettings(
+        data="abalone", model="logistic", method="dp_sgld", batch_size=64, steps=6, learning_rate=0.1, threads=1
+    ),
+    "bayesian": TINY.with_(bayesian=True, pairs=8),
+}
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, list[Any]]:
+    return {kind: events_of(settings) for kind, settings in KINDS.items()}
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    yield from fresh_engine(tmp_path, monkeypatch)
+
+
+def stopped_early(events: list[Any]) -> list[Any]:
+    last = {**events[-1].data, "reason": "stopped", "kind": "stopped"}
+    return [*events[:-1], events[-1]._replace(kind="stopped", data=last)]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "stopped early"])
+def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kind: str) -> None:
+    settings = KINDS.get(kind, LOUD)
+    events = told[kind] if kind in told else stopped_early(told["as planned"])
+    run = record(engine, settings, events, state=events[-1].kind)
+    claim = Claim.from_json(run.summary["claim"])
+    assert claim.holds
+    shown = f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}"
+
+    look = take(engine, run.id)
+    assert look.claim == claim
+    assert shown in sentence(look)
+    assert figures(look)[0].value == shown
+
+    row = listing.table([run], {}, listing.claims([run], engine.store)).iloc[0]
+    assert numbers.epsilon(row["ε claimed"]) == numbers.epsilon(claim.epsilon, up=True)
+    assert row["by"].startswith(claim.name)
+
+    view = engine.look(run.id)
+    assert claims_along(view, claim)[-1] == claim.epsilon or claim.counts
+    (curve,) = frontier(view, claim).values()
+    assert curve[0][-1] == claims_along(view, claim)[-1]
+
+    assert of_run(run).claim == claim
+    text = html_report(view, claim_of_view(view, engine.store))
+    told_epsilon = float(re.search(r"ε ≤ ([\d.]+) at δ", text).group(1))  # type: ignore[union-attr]
+    assert claim.epsilon <= told_epsilon <= claim.epsilon * (1 + 1e-5)
+
+    exported = export_json(engine.store, run.id)
+    assert Claim.from_json(json.loads(exported)["run"]["summary"]["claim"]) == claim
+    back = claim_of_record(import_json(engine.store, exported), engine.store)
+    assert back.epsilon == pytest.approx(claim.epsilon, rel=1e-9)
+    assert (back.accountant, back.covers) == (claim.accountant, claim.covers)
+
+
+def test_the_pages_say_it(engine: Engine, told: dict[str, list[Any]]) -> None:
+    run = record(engine, LOUD, told["as planned"])
+    shown = f"ε ≤ {numbers.epsilon(Claim.from_json(run.summary['claim']).epsilon, up=True)}"
+    assert shown in said(open_app("train", f"run={run.id}"), "sentence")[0]
+    assert shown in said(open_app("runs"), "sentence")[0]
+
+
+def test_it_never_rises_above_the_plan_on_the_way(engine: Engine, told: dict[str, list[Any]]) -> None:
+    """What the page would have said after each step of a run that is followed live."""
+    ahead = planned_claim(LOUD, N)
+    events = told["as planned"]
+    run = record(engine, LOUD, events[:-1], state="lost", summary={})
+    view = engine.look(run.id)
+    said_so_far = []
+    for step in range(1, 7):
+        at = {name: values[:step] for name, values in view.steps.items()}
+        now = replace(view, steps=at, record=replace(view.record, state="running", steps=step))
+        said_so_far.append(claim_of_view(now, engine.store).epsilon)
+    assert said_so_far == sorted(said_so_far)
+    assert said_so_far[-1] <= ahead.epsilon
+    assert claims_along(view, ahead).tolist() == said_so_far
+
+
+def test_an_imported_claim_is_not_believed(engine: Engine, told: dict[str, list[Any]]) -> None:
+    run = record(engine, LOUD, told["as planned"])
+    honest = Claim.from_json(run.summary["claim"])
+    content = json.loads(export_json(engine.store, run.id))
+    lie = replace(honest, epsilon=0.01).to_json()
+    content["run"]["summary"]["claim"] = lie
+    for event in content["events"]:
+        if "claim" in event["data"]:
+            event["data"]["claim"] = lie
+    copy = import_json(engine.store, json.dumps(content).encode())
+    for found in (claim_of_record(copy, engine.store), take(engine, copy.id).claim, of_run(copy).claim):
+        assert found is not None
+        assert found.epsilon == pytest.approx(honest.epsilon, rel=1e-9)
+    assert claims_along(engine.look(copy.id), honest).min() > 0.01
+
+
+def test_a_run_with_less_noise_than_it_says_is_not_claimed_as_planned(
+    engine: Engine, told: dict[str, list[Any]]
+) -> None:
+    run = record(engine, LOUD, told["as planned"])
+    honest = Claim.from_json(run.summary["claim"])
+    content = json.loads(export_json(engine.store, run.id))
+    for event in content["events"]:
+        if event["kind"] == "step":
+            event["data"]["mechanisms"] = [[0.3, q, n] for _, q, n in event["data"]["mechanisms"]]
+    copy = import_json(engine.store, json.dumps(content).encode())
+    found = claim_of_record(copy, engine.store)
+    assert found.covers == "any_end"
+    assert found.epsilon > honest.epsilon
+
+
+def test_a_run_of_an_earlier_version_has_its_claim_made(engine: Engine, told: dict[str, list[Any]]) -> None:
+    events = told["as planned"]
+    run = record(engine, LOUD, events)
+    old = [e._replace(data={k: v for k, v in e.data.items() if k != "claim"}) for e in events]
+    earlier = record(engine, LOUD, old)
+    assert claim_of_record(earlier, engine.store).epsilon == Claim.from_json(run.summary["claim"]).epsilon
+
+
+def test_all_attempts_with_secret_noise_are_charged(engine: Engine, told: dict[str, list[Any]]) -> None:
+    events = told["as planned"]
+    first = [e for e in events if e.kind in ("started", "step")]
+    again = [e._replace(attempt=2) for e in events]
+    once = record(engine, LOUD, events)
+    attempts = [
+        {"attempt": n, "execution": f"x{n}", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": "done"}
+        for n in (1, 2)
+    ]
+    twice = engine.store.insert(replace(once, attempt=2), attempts, [*first, *again])
+    found, alone = claim_of_record(twice, engine.store), claim_of_record(once, engine.store)
+    assert found.epsilon > alone.epsilon
+    both = tight_epsilon(SampledGaussian(0.5, 64 / N), 12, 1e-5)
+    assert found.epsilon == pytest.approx(float(both.upper), rel=1e-9)
+    assert of_run(twice).claim == found
+    assert take(engine, twice.id).claim == found
+    # From a seed that is kept the second attempt repeats the first, and nobody learns more.
+    seeded = replace(once, settings=TINY.to_json(), attempt=2)
+    same = engine.store.insert(seeded, attempts, [*first, *again])
+    assert claim_of_record(same, engine.store).covers == "any_end"  # σ 0.5 was charged where 2.0 was planned
+
+
+def test_an_adaptive_run_that_began_again_claims_nothing(engine: Engine, told: dict[str, list[Any]]) -> None:
+    settings = LOUD.with_(policy="adaptive_noise", filter_epsilon=6.0)
+    events = told["as planned"]
+    attempts = [
+        {"attempt": n, "execution": f"y{n}", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": "done"}
+        for n in (1, 2)
+    ]
+    once = record(engine, settings, events)
+    both = [e for e in events if e.kind in ("started", "step")] + [e._replace(attempt=2) for e in events]
+    twice = engine.store.insert(replace(once, attempt=2), attempts, both)
+    found = claim_of_record(twice, engine.store)
+    assert not found.holds
+    assert "started again" in found.reason
+    assert "No ε can be claimed" in sentence(take(engine, twice.id))
