@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench format clean
+.PHONY: help run test bench evidence format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ bench: ## Measure speed beside other libraries in the same run
 	@for script in benchmarks/compare_*.py; do \
 		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \
 	done
+
+evidence: ## Try the promises again and write docs/evidence.md (about ten minutes)
+	@$(INSTALL) dev
+	@$(ONE_THREAD) $(PY) -m benchmarks.evidence
 
 format: ## Put every file into the house's format
 	@$(INSTALL) dev

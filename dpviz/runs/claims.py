@@ -7,14 +7,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.mechanism import Run, merge_runs
+from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_runs
 from dpviz.runs.records import Event, RunRecord
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store import Store
@@ -176,3 +177,31 @@ def _ceiling(view: RunView, claim: Claim) -> float:
     if claim.covers != "any_end":
         return claim.epsilon
     return _ahead(view.record, settings, view.started).epsilon if view.started else math.inf
+
+
+def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
+    """What a run that had been planned to end at each of these steps might claim; at its own end, `claim`; (n,).
+
+    Of a run whose steps depended on what was seen there is no shorter plan: what it could claim had it ended there.
+    """
+    steps = view.steps.get("step", np.empty(0))
+    settings = settings_of(view.record)
+    if settings is None or not steps.size or not view.started:
+        return np.full(at.shape, math.inf)
+    place = np.searchsorted(steps, at, side="right")
+    if adaptive(settings) or settings.past_plan != "stop" or not claim.holds:
+        return np.concatenate([[0.0], claims_along(view, claim)])[place]
+    renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
+    found = np.concatenate([[0.0], renyi])[place]
+    planned = everything_planned(settings, _examples(settings, view.started))
+    if len(planned) == 1:
+        found = np.fmin(found, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
+    found = np.minimum(found, claim.epsilon)
+    if claim.covers == "plan":
+        found = np.where(at >= claim.steps, claim.epsilon, found)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _tight_of(mechanism: SampledGaussian, steps: tuple[float, ...], delta: float) -> Array:
+    return tight_epsilon(mechanism, np.array(steps), delta).upper

@@ -16,7 +16,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_delta, tight_epsilon_of_runs
-from dpviz.training.accounting import adaptive, renyi_accountant
+from dpviz.training.accounting import adaptive, budget_filter, renyi_accountant
 from dpviz.training.counting import make_policy
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings, steps_per_epoch
@@ -48,7 +48,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         return _promised(settings)
     runs = everything_planned(settings, examples)
     counts = planned_counts(settings, examples)
-    steps = settings.last_step
+    steps = sum(count for _, count in runs) - counts
     found: list[Claim] = []
 
     def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
@@ -112,12 +112,18 @@ def planned_counts(settings: RunSettings, examples: int) -> int:
 
 
 def everything_planned(settings: RunSettings, examples: int) -> tuple[Run, ...]:
-    """Steps and private counts up to the last step that may come, equal ones together."""
+    """Steps and private counts up to the last step that may come, equal ones together.
+
+    Where all steps are equal a budget ends them at a step that is known ahead, too.
+    """
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     runs = planned_runs(whole, examples)
     counts = planned_counts(settings, examples)
     if counts:
-        runs = merge_runs((*runs, (SampledGaussian(settings.count_noise, 1.0), counts)))
+        return merge_runs((*runs, (SampledGaussian(settings.count_noise, 1.0), counts)))
+    if settings.filter_epsilon is not None and len(runs) == 1:
+        ((mechanism, steps),) = runs
+        return ((mechanism, int(min(steps, budget_filter(settings).remaining_steps(mechanism)))),)
     return runs
 
 

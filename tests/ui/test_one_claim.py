@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import numbers
-from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along
+from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.report import html_report
@@ -81,7 +82,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     view = engine.look(run.id)
     assert claims_along(view, claim)[-1] == claim.epsilon or claim.counts
     (curve,) = frontier(view, claim).values()
-    assert curve[0][-1] == claims_along(view, claim)[-1]
+    assert curve[0][-1] == claim.epsilon or claim.counts
 
     assert of_run(run).claim == claim
     text = html_report(view, claim_of_view(view, engine.store))
@@ -116,6 +117,17 @@ def test_it_never_rises_above_the_plan_on_the_way(engine: Engine, told: dict[str
     assert said_so_far == sorted(said_so_far)
     assert said_so_far[-1] <= ahead.epsilon
     assert claims_along(view, ahead).tolist() == said_so_far
+
+
+def test_the_frontier_is_of_shorter_plans(engine: Engine, told: dict[str, list[Any]]) -> None:
+    run = record(engine, LOUD, told["as planned"])
+    claim = Claim.from_json(run.summary["claim"])
+    at = np.array([0.0, 2.0, 4.0, 6.0])
+    found = claims_of_shorter_plans(engine.look(run.id), claim, at)
+    for step, epsilon in zip(at[1:], found[1:], strict=True):
+        assert epsilon == pytest.approx(planned_claim(LOUD.with_(steps=int(step)), N).epsilon, rel=0.01)
+    assert found[0] == 0.0
+    assert found[-1] == claim.epsilon
 
 
 def test_an_imported_claim_is_not_believed(engine: Engine, told: dict[str, list[Any]]) -> None:

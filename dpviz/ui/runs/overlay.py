@@ -72,7 +72,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
     steps = kind != "frontier"
     chart = line_figure(
         lines,
-        x_title="steps" if steps else "ε claimed, had it ended there",
+        x_title="steps" if steps else f"ε {CLAIMED}",
         y_title=y_title,
         x_kind="steps" if steps else "plain",
         x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",

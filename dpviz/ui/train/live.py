@@ -14,7 +14,7 @@ from dpviz.charts import training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Band, Floor, Line
-from dpviz.runs.claims import claim_of_view, claims_along, settings_of
+from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.tables import Array, RunView
 from dpviz.ui import frame
@@ -28,7 +28,8 @@ from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, remarks, sent
 
 ONE, FIRST, SECOND = 430, 262, 218
 KEPT = 64
-CLAIMED = "claimed, had it ended there"
+CLAIMED = "claimed by a plan that ends there"
+_FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
 
 UNPROTECTED = {
     "accuracy": "accuracy on training data",
@@ -276,14 +277,14 @@ def _series(
 
 
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
-    """(ε, test accuracy) at each evaluation, ε being what could be claimed had the run ended there; empty for plain
-    training."""
+    """(ε, test accuracy) at some evaluations, the last among them: ε is what a plan that ends there may claim; empty
+    for plain training."""
     found, steps = view.evaluations, view.steps
     if "test_accuracy" not in found or "step" not in steps or not epsilons(view):
         return {}
-    at = np.searchsorted(steps["step"], found["step"], side="right")
-    along = np.concatenate([[0.0], claims_along(view, claim)])
-    return {CLAIMED: (along[np.minimum(at, along.size - 1)], found["test_accuracy"])}
+    kept = training.thinned(found["step"].size, _FRONTIER)
+    at = found["step"][kept]
+    return {CLAIMED: (claims_of_shorter_plans(view, claim, at), found["test_accuracy"][kept])}
 
 
 def _frontier(look: Look, height: int) -> Chart:

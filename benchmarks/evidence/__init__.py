@@ -1,0 +1,1 @@
+"""Tables for docs/evidence.md: one module a promise, each with `table() -> str`."""
