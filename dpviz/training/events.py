@@ -1,9 +1,10 @@
 """The events of a run: dicts of JSON values. All have "kind", "step" (steps done) and "time" (seconds since the start).
 
 "started"     "settings", "examples" (N), "test_examples", "classes", "sample_rate" (q of the first step), "plan":
-              {"steps": T, "mechanisms": [[σ, q, count], …]}, "device", "threads", "parameters" (their number), "data"
-              and "model" (in words), "noise_source" (in words), "fallback_layers", "unprotected": what in these events
-              is measured on the training data and not covered by ε.
+              {"steps": T, "mechanisms": [[σ, q, count], …]}, "promise": {"epsilon", "delta", "order"} of an adaptive
+              run: the budget that its filter enforces at one Rényi order, else None, "device", "threads", "parameters"
+              (their number), "data" and "model" (in words), "noise_source" (in words), "fallback_layers",
+              "unprotected": what in these events is measured on the training data and not covered by ε.
 "step"        A stretch of steps: "first" (number of the first, from 1), "count", "mechanisms": [[σ, q, count], …],
               one a step, equal neighbours merged ([] for plain training); lists with one entry a step: "batch_size",
               "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
@@ -17,8 +18,10 @@
               for, else None.
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
-"count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "mechanism":
-              [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and "batch_size".
+"count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "blocked" (the
+              policy would have lowered the budget of the coming steps, but the margin forbade it; "text" says so, else
+              ""), "mechanism": [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and
+              "batch_size".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.
 "done"        The summary, with "text" in words.
@@ -46,4 +49,10 @@ UNPROTECTED = (
     "Loss, share clipped, gradient norms, pair distances, real batch sizes, counts of non-finite examples and accuracy "
     "on training data are shown as they are: they are not covered by ε. Noise is drawn in floating point, whose "
     "granularity no ε here accounts for."
+)
+
+PUBLIC_SIZE = (
+    "N, the number of training examples, is treated as public: q = batch ÷ N, epochs and the division of sums by the "
+    "expected batch are set from it, while adding or removing an example changes it by one. No ε here covers what N "
+    "itself gives away."
 )

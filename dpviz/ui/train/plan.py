@@ -18,9 +18,9 @@ from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
 from dpviz.training.accounting import renyi_accountant
-from dpviz.training.counting import make_policy
+from dpviz.training.counting import planned_counts
 from dpviz.training.plan import planned_runs
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.settings import RunSettings
 from dpviz.ui import tight_band
 from dpviz.ui.tight_band import TightBand
 
@@ -83,13 +83,6 @@ def plan(settings: RunSettings, examples: int) -> Plan:
         return found
     runs = merge_runs((*planned_runs(settings, examples), (SampledGaussian(settings.count_noise, 1.0), counts)))
     return replace(found, counts=counts, with_counts=renyi_accountant(settings).of_runs(runs, settings.delta))
-
-
-def planned_counts(settings: RunSettings, examples: int) -> int:
-    """Private counts that will have been taken after `settings.steps` steps, if no policy changes the batch size."""
-    every = make_policy(settings, examples).every if settings.private else 0
-    epochs = settings.steps // steps_per_epoch(examples, settings.batch_size)
-    return epochs // every if every else 0
 
 
 def _of_steps(settings: RunSettings, examples: int) -> Plan:
