@@ -52,7 +52,7 @@ UNPROTECTED = (
 )
 
 PUBLIC_SIZE = (
-    "N, the number of training examples, is treated as public: q = batch ÷ N, epochs and the division of sums by the "
-    "expected batch are set from it, while adding or removing an example changes it by one. No ε here covers what N "
-    "itself gives away."
+    "N, the number of training examples, is treated as public: q = batch ÷ N, the division of sums by the expected "
+    "batch, the length of an epoch and the noise of the Langevin methods are set from it, while adding or removing an "
+    "example changes it by one. No ε here covers what N itself gives away."
 )

@@ -198,7 +198,7 @@ STUDY: Study[Result] = Study(
     data=lambda result: result.data(),
     formulas=lambda result: result.formulas(),
     script=lambda result: result.script(),
-    assumptions=ASSUMPTIONS,
+    assumptions=ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     below=_ledger,
     slow=(
         Slow(

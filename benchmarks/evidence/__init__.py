@@ -1,0 +1,1 @@
+"""What the docs claim, measured: each module makes one table."""
