@@ -51,6 +51,7 @@ class Claim:
         counts: The most private counts that are covered.
         success: The highest share of right guesses of membership at even odds, from the whole privacy curve where it
             is known; None where only (ε, δ) is.
+        order: The one Rényi order, fixed ahead, at which a filter enforces it.
         conditions: What must be true of this run besides, in words.
         reason: Why nothing is claimed; empty where something is.
     """
@@ -63,6 +64,7 @@ class Claim:
     steps: int = 0
     counts: int = 0
     success: float | None = None
+    order: float | None = None
     conditions: tuple[str, ...] = ()
     reason: str = ""
 
@@ -108,7 +110,8 @@ class Claim:
         if not (math.isfinite(odometer) and odometer < self.epsilon):
             return self
         return replace(
-            self, epsilon=odometer, accountant="odometer", covers="any_end", lower=None, success=None, steps=step,
+            self, epsilon=odometer, accountant="odometer", covers="any_end", lower=None,
+            order=None, success=None, steps=step,
             reason="",
         )  # fmt: skip
 
@@ -159,6 +162,7 @@ _KINDS: dict[str, Any] = {
     "steps": int,
     "counts": int,
     "success": _number_or_none,
+    "order": _number_or_none,
     "conditions": _words,
     "reason": str,
 }

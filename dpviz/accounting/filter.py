@@ -8,8 +8,9 @@ A refused step leaves no trace: `spend` raises `BudgetExceeded`, which tells how
 
 Theorem 1 is for one order. Over a set of orders (Corollary 1) the order that is left at the end is the same in every
 outcome when only the number of steps depends on what was seen; where the mechanisms depend on it too, another outcome
-may end with another order, and the corollary's proof does not say which one bounds both. `union=True` covers that
-case: it asks each order to promise (ε, δ/|Λ|), so that they all promise it together.
+may end with another order, and the corollary's proof does not say which one bounds both. A single order, fixed ahead,
+covers that case at no price (`one_order`); where nothing says which, `union=True` asks each order to promise
+(ε, δ/|Λ|), so that they all promise it together.
 
 >>> step = SampledGaussian(noise_multiplier=1.0, sample_rate=0.01024)
 >>> budget = Filter(target_epsilon=3.0, delta=1e-6, orders=[2, 3, 4, 5, 6, 8, 12])
@@ -45,10 +46,11 @@ class BudgetExceeded(RuntimeError):
         mechanism: what was asked for.
         count: how many steps of it.
         fits: how many steps of it the budget still allows.
+        target_epsilon: the budget.
     """
 
     def __init__(self, mechanism: SampledGaussian, count: int, fits: int, target_epsilon: float) -> None:
-        self.mechanism, self.count, self.fits = mechanism, count, fits
+        self.mechanism, self.count, self.fits, self.target_epsilon = mechanism, count, fits, target_epsilon
         super().__init__(
             f"Refused: {count} steps of {mechanism} would exceed the budget ε = {target_epsilon:.12g}; "
             f"{fits} of them still fit. Nothing was spent: lower the count, add noise or lower the sampling rate."

@@ -1,14 +1,19 @@
 """Policies that change noise or batch while training, from private counts alone (Lécuyer 2021, §5).
 
 A policy is a frozen value: its `setting` is what the coming steps use, and `observe(count)` is the policy after a
-private count of correct training predictions. It sees nothing else, so whatever it decides costs no more than the
-counts do: each is a Gaussian mechanism, `count_mechanism`, to be charged to the same budget as the steps.
+private count of correct training predictions. It sees nothing else, and a count is a `Released`, which nobody can make
+without charging for it: whatever a policy decides costs no more than the counts do.
 
+>>> import numpy as np
+>>> from dpviz.accounting.filter import Filter
+>>> from dpviz.accounting.released import Spending, release
 >>> policy = AdaptiveNoise(Setting(noise_multiplier=1.0, batch_size=512))
->>> policy = policy.observe(21_000.0)                       # risen by far more than 3 · 100
+>>> paid = dict(mechanism=policy.count_mechanism, account=Spending(Filter(target_epsilon=1.0, delta=1e-5)))
+>>> random = np.random.default_rng(0)
+>>> policy = policy.observe(release(lambda: 21_000, **paid, random=random))   # risen by far more than 3 · 100
 >>> policy.setting
 Setting(noise_multiplier=1.1, batch_size=512)
->>> policy.observe(21_100.0).setting                        # not risen significantly: back to the baseline
+>>> policy.observe(release(lambda: 21_100, **paid, random=random)).setting    # not risen significantly: back
 Setting(noise_multiplier=1.0, batch_size=512)
 """
 
@@ -20,6 +25,7 @@ from typing import NamedTuple, Self
 
 from dpviz import _validate
 from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.released import Released
 
 _SIGNIFICANT = 3.0  # standard deviations of the count's noise
 
@@ -41,13 +47,13 @@ class _Counting:
     Attributes:
         every: epochs between counts; 0 for none.
         count_noise: standard deviation of the count's Gaussian noise; the count's sensitivity is 1.
-        reference: the last count, 0 before the first one.
+        reference: the last count, None before the first one: it is measured from 0.
         stopped: whether the policy wants to stop.
     """
 
     every: int = 10
     count_noise: float = 100.0
-    reference: float = 0.0
+    reference: Released | None = None
     stopped: bool = False
 
     @property
@@ -55,9 +61,10 @@ class _Counting:
         """What one count costs: one example more or less changes it by at most 1."""
         return SampledGaussian(noise_multiplier=self.count_noise, sample_rate=1.0)
 
-    def rose(self, count: float) -> bool:
+    def rose(self, count: Released) -> bool:
         """Whether the count rose by at least three standard deviations of its noise since the last one."""
-        return count - self.reference >= _SIGNIFICANT * self.count_noise
+        before = 0.0 if self.reference is None else self.reference.value
+        return count.value - before >= _SIGNIFICANT * self.count_noise
 
 
 @dataclass(frozen=True)
@@ -76,21 +83,37 @@ class Policy(_Counting, ABC):
         _validate.positive("count_noise", self.count_noise)
         object.__setattr__(self, "setting", self.start)
 
-    def observe(self, count: float, *, may_lower: bool = True) -> Self:
+    def observe(self, count: Released, *, may_lower: bool = True) -> Self:
         """The policy after a private count.
 
         Args:
-            count: correct training predictions plus Gaussian noise.
+            count: correct training predictions, released by `count_mechanism`.
             may_lower: whether the budget of the coming steps may be lowered; the paper asks that the filter would
                 let pass more than 50 epochs at the present setting.
+
+        Raises:
+            TypeError: for a plain number, which nothing was charged for.
+            ValueError: for a count with other noise than this policy's.
         """
+        if not isinstance(count, Released):
+            raise TypeError(f"Expected a Released count, found {type(count).__name__}: take it with release().")
+        if count.mechanism != self.count_mechanism:
+            raise ValueError(
+                f"Expected a count released by {self.count_mechanism}, found {count.mechanism}: its noise decides "
+                "what a significant rise is."
+            )
         setting = self._next(self.rose(count), may_lower)
         return replace(self, setting=setting, reference=count, stopped=self.stopped or self._wants_to_stop(count))
+
+    def blocked(self, count: Released, *, may_lower: bool) -> bool:
+        """Whether the policy would have lowered the budget of the coming steps after this count, had it been let."""
+        rose = self.rose(count)
+        return not may_lower and self._next(rose, False) != self._next(rose, True)
 
     @abstractmethod
     def _next(self, rose: bool, may_lower: bool) -> Setting: ...
 
-    def _wants_to_stop(self, count: float) -> bool:
+    def _wants_to_stop(self, count: Released) -> bool:
         return False
 
 
@@ -152,5 +175,5 @@ class FineTuning(Policy):
         least = min(self.least_noise, self.start.noise_multiplier)
         return self.setting._replace(noise_multiplier=max(round(self.setting.noise_multiplier - self.step, 9), least))
 
-    def _wants_to_stop(self, count: float) -> bool:
-        return self.goal > 0.0 and count >= self.goal
+    def _wants_to_stop(self, count: Released) -> bool:
+        return self.goal > 0.0 and count.value >= self.goal

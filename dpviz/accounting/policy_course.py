@@ -18,15 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting.accountant import Ledger
 from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.mechanism import Run, SampledGaussian
 from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.one_order import one_order_filter
 from dpviz.accounting.policies import Policy, Setting
+from dpviz.accounting.released import Spending, release
 
 Array = npt.NDArray[np.float64]
 
 _REFERENCE_BATCH = 512.0  # of the paper's non-adaptive runs, with σ = 1
-MARGIN_EPOCHS = 50  # the budget of a step is lowered only while the filter would let pass more epochs than this
+MARGIN_EPOCHS = 50  # the paper's: a step's budget is lowered only while the filter would let pass more epochs
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Course:
         noise_multiplier, batch_size: what the epoch's steps used (index 0: the first setting).
         accuracy: assumed.
         count: the private count after the epoch, NaN where none was taken.
-        planned: ε at δ of all steps and counts so far, read as if planned: how full a filter is.
+        blocked: 1 where a count rose and the margin kept the setting all the same.
+        planned: ε at δ of all steps and counts so far, read as if planned: how full the filter is.
         odometer: ε at δ that holds whenever one stops.
         ended: "budget" (the filter refused), "goal" (the policy stopped), or "epochs" (as many as were asked for).
         runs: what was spent, neighbouring equal steps merged.
@@ -78,6 +82,7 @@ class Course:
     batch_size: Array
     accuracy: Array
     count: Array
+    blocked: Array
     planned: Array
     odometer: Array
     ended: str
@@ -103,7 +108,8 @@ def policy_course(
     target_epsilon: float | None = None,
     most_epochs: int = 100,
     variant: str = "paper",
-    union: bool = False,
+    one_order: bool = True,
+    margin_epochs: int = MARGIN_EPOCHS,
 ) -> Course:
     """Follow `policy` epoch by epoch until the budget, the goal or `most_epochs` ends it.
 
@@ -113,48 +119,55 @@ def policy_course(
         delta: δ of filter and odometer.
         target_epsilon: the filter's budget; None lets everything pass.
         most_epochs: ≥ 1.
-        variant: the odometer's, whose orders the filter uses too.
-        union: the filter's, see `Filter`.
+        variant: the odometer's, whose orders the filter uses too where it has several.
+        one_order: whether the filter keeps to one order, at which the budget holds the most epochs of the first
+            setting with their counts (`one_order`: proved for whatever the policy does); else it tracks all of the
+            odometer's by the classic conversion, as in the paper.
+        margin_epochs: the budget of a step is lowered only while the filter would let pass more epochs than this.
     """
     most = int(_validate.scalar("most_epochs", _validate.steps(most_epochs, "most_epochs", minimum=1)))
+    margin = int(_validate.scalar("margin_epochs", _validate.steps(margin_epochs, "margin_epochs")))
     odometer = OdometerAccountant(variant)
-    target = 1e300 if target_epsilon is None else target_epsilon
-    budget = Filter(target_epsilon=target, delta=delta, orders=odometer.orders, union=union)
+    budget = _budget(policy, scenario, delta, target_epsilon, one_order=one_order, orders=odometer.orders)
+    spending, ledger = Spending(budget), Ledger(odometer)
     random = np.random.default_rng(scenario.seed)
     accuracy, ended = scenario.first, "epochs"
-    rows, spent = [(*policy.setting, accuracy, math.nan)], [budget.spent]
+    rows = [(*policy.setting, accuracy, math.nan, 0.0, 0.0, 0.0)]
     for epoch in range(1, most + 1):
         setting = policy.setting
         steps = _epoch(setting, scenario.size)
-        if not _spent(budget, *steps):
+        try:
+            budget.spend(*steps)
+        except BudgetExceeded:
             ended = "budget"
             break
+        ledger.spend(*steps)
         accuracy = _trained(accuracy, setting, scenario, random)
-        count = math.nan
-        if policy.every and epoch % policy.every == 0 and _spent(budget, policy.count_mechanism, 1):
-            count = scenario.size * accuracy + policy.count_noise * random.standard_normal()
+        count, blocked = math.nan, False
+        if policy.every and epoch % policy.every == 0 and budget.allows(policy.count_mechanism):
+            right = scenario.size * accuracy
+            seen = release(lambda: right, mechanism=policy.count_mechanism, account=spending, random=random)  # noqa: B023
+            ledger.spend(seen.mechanism)
             # Without a budget there is always room.
-            room = target_epsilon is None or budget.remaining_steps(steps[0]) > MARGIN_EPOCHS * steps[1]
-            policy = policy.observe(count, may_lower=room)
-        rows.append((*setting, accuracy, count))
-        spent.append(budget.spent)
+            room = target_epsilon is None or budget.remaining_steps(steps[0]) > margin * steps[1]
+            count, blocked = seen.value, policy.blocked(seen, may_lower=room)
+            policy = policy.observe(seen, may_lower=room)
+        rows.append((*setting, accuracy, count, float(blocked), budget.epsilon(), float(ledger.bound(delta).epsilon)))
         if policy.stopped:
             ended = "goal"
             break
-    sigma, batch, reached, counts = np.array(rows).T
-    # The filter tracks the odometer's orders, so one ledger serves both readings.
-    total = np.array(spent)
-    planned, running = (each.bound(total, delta).epsilon for each in (budget.accountant, odometer))
-    return Course(sigma, batch, reached, counts, planned, running, ended, budget.runs)
+    sigma, batch, reached, counts, held, planned, running = np.array(rows).T
+    return Course(sigma, batch, reached, counts, held, planned, running, ended, budget.runs)
 
 
-def _spent(budget: Filter, mechanism: SampledGaussian, count: int) -> bool:
-    """Spend and say whether the filter let it pass."""
-    try:
-        budget.spend(mechanism, count)
-    except BudgetExceeded:
-        return False
-    return True
+def _budget(
+    policy: Policy, scenario: Scenario, delta: float, target_epsilon: float | None, *, one_order: bool, orders: Array
+) -> Filter:
+    if target_epsilon is None or not one_order:  # without a budget nothing is promised, only read
+        return Filter(target_epsilon=1e300 if target_epsilon is None else target_epsilon, delta=delta, orders=orders)
+    steps, count = _epoch(policy.setting, scenario.size)
+    baseline = [(steps, count * max(policy.every, 1)), (policy.count_mechanism, min(policy.every, 1))]
+    return one_order_filter(baseline, target_epsilon=target_epsilon, delta=delta)
 
 
 def _trained(accuracy: float, setting: Setting, scenario: Scenario, random: np.random.Generator) -> float:

@@ -95,6 +95,10 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
             return Claim.nothing(NOTHING_YET, settings.delta)
         charged = mechanisms(events)
         odometer = float(OdometerAccountant().of_runs(charged, settings.delta).epsilon) if charged else 0.0
+        if adaptive(settings) and settings.filter_epsilon is None and not started.get("claim"):
+            # Of a version that held such runs to no budget.
+            claim = Claim.nothing("no budget held it", settings.delta)
+            return claim.if_it_ended(odometer=odometer, step=_last_step(events))
         examples = _examples(settings, started)
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events))
         return _with_earlier(claim, record, settings, started, store)

@@ -88,7 +88,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
         "proven by": claim.name,
         "covers": claim.coverage,
         "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
-        "assuming": "; ".join(ASSUMPTIONS),
+        "assuming": " ".join(ASSUMPTIONS),
     }
     if claim.lower is not None:
         rows["not below"] = f"ε = {claim.lower:.4g}"

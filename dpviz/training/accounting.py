@@ -9,17 +9,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy.typing as npt
 
 from dpviz.accounting.filter import Filter
 from dpviz.accounting.mechanism import Run, SampledGaussian
-from dpviz.accounting.odometer import PAPER_ORDERS, OdometerAccountant
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.one_order import one_order_filter, planned_epsilon
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.training.bayesian_account import BayesianAccount
+from dpviz.training.counting import baseline
 from dpviz.training.course import Course
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
@@ -38,16 +42,41 @@ def adaptive(settings: RunSettings) -> bool:
     return settings.policy != "fixed"
 
 
-def budget_filter(settings: RunSettings) -> Filter:
-    """The filter of `filter_epsilon`.
+@lru_cache(maxsize=256)
+def promised(settings: RunSettings, examples: int) -> float | None:
+    """The ε at `settings.delta` that an adaptive run promises, whatever its policy does; None where the plan is fixed.
 
-    Where the mechanisms depend on what was seen, δ is shared out over few orders (`Filter`, union); else the filter is
-    as fine as the Rényi accountant, and never refuses before that reads the budget.
+    It is `filter_epsilon`, or what the baseline costs: T steps as they start, with their private counts. The run's
+    filter enforces it, so it may be claimed from the first step on. Only a run whose event "started" says "promise"
+    ran under it: earlier ones without `filter_epsilon` had no budget.
+
+    Raises:
+        ValueError: for noise so small that no budget is finite.
     """
+    if not adaptive(settings):
+        return None
+    if settings.filter_epsilon is not None:
+        return settings.filter_epsilon
+    found = planned_epsilon(baseline(settings, examples), settings.delta)
+    if not math.isfinite(found):
+        raise ValueError(
+            f"Expected noise_multiplier={settings.noise_multiplier:.12g} to leave a finite ε, which an adaptive run "
+            "promises: raise it."
+        )
+    return found
+
+
+def budget_filter(settings: RunSettings, examples: int) -> Filter:
+    """The filter of an adaptive run's promise, or of `filter_epsilon`.
+
+    Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
+    number does, it is as fine as the Rényi accountant, and never refuses before that reads the budget.
+    """
+    promise = promised(settings, examples)
+    if promise is not None:
+        return one_order_filter(baseline(settings, examples), target_epsilon=promise, delta=settings.delta)
     if settings.filter_epsilon is None:
         raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
-    if adaptive(settings):
-        return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, orders=PAPER_ORDERS, union=True)
     return Filter(
         target_epsilon=settings.filter_epsilon,
         delta=settings.delta,
@@ -66,7 +95,7 @@ class LiveAccounts:
     """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
 
     Attributes:
-        budget: The filter, None without a budget.
+        budget: The filter; None without a budget, which an adaptive run always has (`promised`).
         bayesian: The Bayesian account, None if it was not asked for.
         charges: Number of mechanisms charged, counts included.
     """
@@ -78,7 +107,8 @@ class LiveAccounts:
             "renyi": Course(renyi_accountant(settings), settings.delta),
             "odometer": Course(OdometerAccountant(), settings.delta),
         }
-        self.budget = None if settings.filter_epsilon is None else budget_filter(settings)
+        limited = adaptive(settings) or settings.filter_epsilon is not None
+        self.budget = budget_filter(settings, examples) if limited else None
         self.bayesian = None
         if settings.bayesian:
             self.bayesian = BayesianAccount(

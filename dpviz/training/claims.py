@@ -13,20 +13,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
+from dpviz.accounting.filter import BudgetExceeded
+from dpviz.accounting.mechanism import Run, merge_runs
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_delta, tight_epsilon_of_runs
 from dpviz.training.accounting import adaptive, budget_filter, renyi_accountant
-from dpviz.training.counting import make_policy
-from dpviz.training.plan import planned_runs
-from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.counting import baseline, planned_counts
+from dpviz.training.events import PUBLIC_SIZE
+from dpviz.training.settings import RunSettings
 
 MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
 WITHOUT_NOISE = "it was trained without noise"
 ASSUMPTIONS = (
-    "one example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients",
-    "the number of training examples is public: the sampling rate and the divisor of the sum come from it",
+    "One example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients.",
+    PUBLIC_SIZE,
 )
 
 
@@ -45,9 +46,9 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     if not settings.private:
         return Claim.nothing(WITHOUT_NOISE, settings.delta)
     if adaptive(settings):
-        return _promised(settings)
+        return _promised(settings, examples)
     runs = everything_planned(settings, examples)
-    counts = planned_counts(settings, examples)
+    counts = planned_counts(settings.with_(steps=settings.last_step), examples)
     steps = sum(count for _, count in runs) - counts
     found: list[Claim] = []
 
@@ -73,15 +74,19 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     return min(found, key=lambda claim: claim.epsilon)
 
 
-def _promised(settings: RunSettings) -> Claim:
-    if settings.filter_epsilon is None:
-        return Claim.nothing("what was seen decides about its steps and there is no budget", settings.delta)
+def _promised(settings: RunSettings, examples: int) -> Claim:
+    try:
+        budget = budget_filter(settings, examples)
+    except ValueError as problem:
+        return Claim.nothing(str(problem), settings.delta)
+    (order,) = budget.accountant.orders.tolist()
     return Claim(
-        epsilon=settings.filter_epsilon,
+        epsilon=budget.target_epsilon,
         delta=settings.delta,
         accountant="filter",
         covers="adaptive",
         steps=settings.last_step,
+        order=order,
         conditions=conditions(settings),
     )
 
@@ -104,31 +109,29 @@ def conditions(settings: RunSettings) -> tuple[str, ...]:
     return tuple(found)
 
 
-def planned_counts(settings: RunSettings, examples: int) -> int:
-    """The most private counts that are taken by the last step, if no policy changes the batch size."""
-    every = make_policy(settings, examples).every if settings.private else 0
-    epochs = settings.last_step // steps_per_epoch(examples, settings.batch_size)
-    return epochs // every if every else 0
-
-
 def everything_planned(settings: RunSettings, examples: int) -> tuple[Run, ...]:
     """Steps and private counts up to the last step that may come, equal ones together.
 
     Where all steps are equal a budget ends them at a step that is known ahead, too.
     """
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
-    runs = planned_runs(whole, examples)
-    counts = planned_counts(settings, examples)
-    if counts:
-        return merge_runs((*runs, (SampledGaussian(settings.count_noise, 1.0), counts)))
-    if settings.filter_epsilon is not None and len(runs) == 1:
+    runs = baseline(whole, examples)
+    if settings.filter_epsilon is not None and len(runs) == 1 and not planned_counts(whole, examples):
         ((mechanism, steps),) = runs
-        return ((mechanism, int(min(steps, budget_filter(settings).remaining_steps(mechanism)))),)
+        return ((mechanism, int(min(steps, budget_filter(settings, examples).remaining_steps(mechanism)))),)
     return runs
 
 
 def was_planned(charged: Sequence[Run], settings: RunSettings, examples: int) -> bool:
-    """Whether nothing was charged that the plan does not hold."""
+    """Whether nothing was charged that the plan does not hold, or that does not fit an adaptive run's budget."""
+    if adaptive(settings):
+        budget = budget_filter(settings, examples)
+        try:
+            for mechanism, count in merge_runs(charged):
+                budget.spend(mechanism, count)
+        except BudgetExceeded:
+            return False
+        return True
     planned = dict(everything_planned(settings, examples))
     return all(count <= planned.get(mechanism, 0) for mechanism, count in merge_runs(charged))
 
@@ -147,6 +150,6 @@ def claim_at(
     ahead = planned_claim(settings, examples)
     if not settings.private:
         return ahead
-    if charged is not None and not adaptive(settings) and not was_planned(charged, settings, examples):
+    if charged is not None and ahead.holds and not was_planned(charged, settings, examples):
         ahead = Claim.nothing("what was charged is not what was planned", settings.delta)
     return ahead.if_it_ended(odometer=odometer, step=step)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dpviz.accounting.filter import Filter
-from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.released import Released
+from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
-# The paper lowers the budget of a step only while the filter would let pass more epochs than this.
-_MARGIN_EPOCHS = 50
 _COUNT_EVERY = 10
 
 
@@ -32,8 +30,23 @@ def make_policy(settings: RunSettings, examples: int) -> Policy:
     return Fixed(start, every=(every or _COUNT_EVERY) if goal else 0, count_noise=noise)
 
 
+def planned_counts(settings: RunSettings, examples: int) -> int:
+    """Private counts that will have been taken after `settings.steps` steps, if no policy changes the batch size."""
+    every = make_policy(settings, examples).every if settings.private else 0
+    epochs = settings.steps // steps_per_epoch(examples, settings.batch_size)
+    return epochs // every if every else 0
+
+
+def baseline(settings: RunSettings, examples: int) -> tuple[Run, ...]:
+    """All T steps and their private counts, if no policy changes anything."""
+    counts = planned_counts(settings, examples)
+    return merge_runs(
+        (*planned_runs(settings, examples), *([(SampledGaussian(settings.count_noise), counts)] if counts else []))
+    )
+
+
 class Counting:
-    """Follows epochs, takes noisy counts and keeps the policy.
+    """Follows epochs and keeps the policy, which sees released counts and nothing else.
 
     Attributes:
         setting: σ and expected batch size of the coming step.
@@ -41,9 +54,9 @@ class Counting:
         stopped: Whether the goal was reached.
     """
 
-    def __init__(self, settings: RunSettings, examples: int, random: np.random.Generator) -> None:
+    def __init__(self, settings: RunSettings, examples: int) -> None:
         self._policy = make_policy(settings, examples)
-        self._examples, self._random = examples, random
+        self._examples, self._margin = examples, settings.margin_epochs
         self._goal = settings.target_accuracy if settings.target_measure == "private" else None
         self._epoch = self._steps = 0
         self.stopped = False
@@ -64,27 +77,35 @@ class Counting:
         self._steps, self._epoch = 0, self._epoch + 1
         return self._policy.every > 0 and self._epoch % self._policy.every == 0
 
-    def observe(self, correct: int, budget: Filter | None) -> dict[str, Any]:
-        """A noisy count of `correct` predictions, and the policy's answer to it, as an event's content."""
-        noise = self._policy.count_noise * float(self._random.standard_normal())
-        count = correct + noise
-        before, rose = self._policy, self._policy.rose(count)
-        self._policy = before.observe(count, may_lower=self._may_lower(budget))
-        accuracy = count / self._examples
+    def observe(self, count: Released, budget: Filter | None) -> dict[str, Any]:
+        """The policy's answer to a count, as an event's content; `budget` is what is left for the coming steps."""
+        before, may_lower = self._policy, self._may_lower(budget)
+        self._policy = before.observe(count, may_lower=may_lower)
+        accuracy = count.value / self._examples
         self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
         sigma, batch_size = self._policy.setting
+        blocked = before.blocked(count, may_lower=may_lower)
         return {
-            "count": count,
+            "count": count.value,
             "accuracy": accuracy,
-            "rose": rose,
-            "mechanism": [self.mechanism.noise_multiplier, self.mechanism.sample_rate, 1],
+            "rose": before.rose(count),
+            "blocked": blocked,
+            "text": self._blocked_text() if blocked else "",
+            "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
             "noise_multiplier": sigma,
             "batch_size": batch_size,
         }
 
     def _may_lower(self, budget: Filter | None) -> bool:
+        """The paper's rule: only while the filter would let pass more than so many epochs at the present setting."""
         if budget is None:
             return True
         sigma, batch_size = self.setting
         epoch = steps_per_epoch(self._examples, batch_size)
-        return budget.allows(SampledGaussian(sigma, batch_size / self._examples), _MARGIN_EPOCHS * epoch + 1)
+        return budget.allows(SampledGaussian(sigma, batch_size / self._examples), self._margin * epoch + 1)
+
+    def _blocked_text(self) -> str:
+        return (
+            "The count rose, but the policy changes nothing: what is left of the budget lasts for no more than "
+            f"{self._margin} epochs, the margin that was set."
+        )

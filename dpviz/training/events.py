@@ -18,8 +18,10 @@
               for, else None.
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
-"count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "mechanism":
-              [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and "batch_size".
+"count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "blocked" (the
+              policy would have lowered the budget of the coming steps, but the margin forbade it; "text" says so, else
+              ""), "mechanism": [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and
+              "batch_size".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.
 "done"        The summary, with "text" in words.
@@ -48,4 +50,10 @@ UNPROTECTED = (
     "Loss, share clipped, gradient norms, pair distances, real batch sizes, counts of non-finite examples and accuracy "
     "on training data are shown as they are: they are not covered by ε. Noise is drawn in floating point, whose "
     "granularity no ε here accounts for."
+)
+
+PUBLIC_SIZE = (
+    "N, the number of training examples, is treated as public: q = batch ÷ N, the division of sums by the expected "
+    "batch, the length of an epoch and the noise of the Langevin methods are set from it, while adding or removing an "
+    "example changes it by one. No ε here covers what N itself gives away."
 )

@@ -11,7 +11,9 @@ from typing import Any
 
 import torch
 
+from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.released import release
 from dpviz.training.accounting import LiveAccounts, encoded_runs
 from dpviz.training.catalogue import TrainingData
 from dpviz.training.claims import planned_claim
@@ -81,7 +83,8 @@ class Session:
         self.state = self.method.init(self.parameters)
         self.batches = Batches(self._x, self._y, random.batches)
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
-        self._counting = Counting(settings, self.examples, random.batches) if settings.private else None
+        self._counting = Counting(settings, self.examples) if settings.private else None
+        self._random = random.batches
         self._stretch = Stretch(
             self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
         )
@@ -126,17 +129,14 @@ class Session:
         if self.step >= self.settings.last_step:
             raise Ended("done", "plan", f"All {self.step} planned steps are done.")
         self._past_plan()
-        batch_size, sigma = self.settings.batch_size, self.settings.noise_multiplier
-        if self._counting is not None:
-            sigma, batch_size = self._counting.setting
-            self.state = self.state._replace(noise_multiplier=sigma)
-        self._check_budget(SampledGaussian(sigma, batch_size / self.examples))
+        batch_size, mechanism = self._coming()
+        self._reserve(mechanism)
         self.method.watch = watch
         self.state, info = self.method.step(self.state, self.batches.draw(batch_size))
         self.step += 1
-        if self.accounts is not None and info.mechanism is not None:
-            self.accounts.reserve(info.mechanism)
-        self._stretch.add(self.step, info)
+        self._stretch.add(self.step, info)  # charged with what it released, also where that is not what was reserved
+        if info.mechanism != mechanism:
+            raise RuntimeError(f"Step {self.step} released {info.mechanism} where {mechanism} was reserved.")
         if self.device.type == "cpu" or watch or self._stretch.waiting >= SETTLE_EVERY:
             self._settle()
         self._after_step(batch_size)
@@ -157,15 +157,25 @@ class Session:
             )
         self.emit("replanned", total_steps=total, text=text)
 
-    def _check_budget(self, mechanism: SampledGaussian) -> None:
-        if self.accounts is None or self.accounts.budget is None:
-            return
+    def _coming(self) -> tuple[int, SampledGaussian | None]:
+        """Expected batch size of the coming step and what it will release, by the policy's present setting."""
+        if self._counting is None:
+            return self.settings.batch_size, None
+        sigma, batch_size = self._counting.setting
+        self.state = self.state._replace(noise_multiplier=sigma)
         if self.settings.langevin:
-            mechanism = mechanism_at(self.settings, self.step + 1, self.examples)
-        if not self.accounts.allows(mechanism):
-            raise Ended(
-                "done", "budget", f"The budget ε = {self.settings.filter_epsilon:.6g} has no room for another step."
-            )
+            return batch_size, mechanism_at(self.settings, self.step + 1, self.examples)
+        return batch_size, SampledGaussian(sigma, batch_size / self.examples)
+
+    def _reserve(self, mechanism: SampledGaussian | None) -> None:
+        """Take the coming step from the budget, before it happens; without room the run ends."""
+        if self.accounts is None or mechanism is None:
+            return
+        try:
+            self.accounts.reserve(mechanism)
+        except BudgetExceeded as refused:
+            budget = refused.target_epsilon
+            raise Ended("done", "budget", f"The budget ε = {budget:.6g} has no room for another step.") from None
 
     def _settle(self) -> None:
         now = time.monotonic()
@@ -213,14 +223,18 @@ class Session:
         """A private count, charged, and what the policy makes of it."""
         assert self._counting is not None
         assert self.accounts is not None
-        mechanism = self._counting.mechanism
         self.flush()
-        if not self.accounts.allows(mechanism):
+        try:
+            count = release(
+                lambda: correct_predictions(self.network, self._x, self._y),
+                mechanism=self._counting.mechanism,
+                account=self.accounts,
+                random=self._random,
+            )
+        except BudgetExceeded:
             self.emit("note", text="No count of correct predictions: the budget has no room for it.")
             return
-        self.accounts.reserve(mechanism)
-        self.accounts.count(mechanism)
-        seen = self._counting.observe(correct_predictions(self.network, self._x, self._y), self.accounts.budget)
+        seen = self._counting.observe(count, self.accounts.budget)
         self.emit("count", **seen, epsilon=self.accounts.epsilons())
         self._settled = time.monotonic()
         if self._counting.stopped:

@@ -58,11 +58,14 @@ class RunSettings:
             examples, as the paper's authors measure them, no bound under sampling (see `bayesian_account`).
         pairs: Disjoint pairs a step for it; of twice as many examples the norms.
         estimator_failure: γ, the probability that one such estimate is too low.
-        filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter); None for no budget.
+        filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter). None for no budget, or
+            under an adaptive policy for the ε of its baseline (`dpviz.training.accounting.promised`).
         target_accuracy: The run ends once this accuracy is measured; None to go on.
         target_measure: "test": on public test data; "private": by a private count on the training data, charged.
-        count_every: Epochs between private counts; 0 takes the policy's own number.
+        count_every: Epochs between private counts; 0 takes the paper's: 10, and 1 for fine-tuning.
         count_noise: Standard deviation of a count's noise; its sensitivity is 1.
+        margin_epochs: Adaptive noise and batch lower a step's budget only while the filter would let pass more epochs
+            than this; the paper takes 50.
         burn_in: Steps before posterior samples are averaged (dp_sgld, dp_sghmc).
         sample_every: Steps between two posterior samples.
         evaluation_every: Steps between evaluations on test data; 0 for the end only.
@@ -101,8 +104,9 @@ class RunSettings:
     filter_epsilon: float | None = None
     target_accuracy: float | None = None
     target_measure: str = "test"
-    count_every: int = 0
+    count_every: int = 1
     count_noise: float = 100.0
+    margin_epochs: int = 2
     burn_in: int = 0
     sample_every: int = 10
     evaluation_every: int = 10
@@ -137,7 +141,8 @@ class RunSettings:
     @classmethod
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
         """From `to_json`, or its text. Missing keys take their default, but a Bayesian run that does not say which
-        distances it measured is from before there was a choice: pairs.
+        distances it measured is from before there was a choice: pairs; and so is an adaptive one that names no margin:
+        50 epochs.
 
         Raises:
             ValueError: for a key that does not exist, named.
@@ -149,6 +154,8 @@ class RunSettings:
             raise ValueError(f"Expected settings of a run, found unknown {', '.join(unknown)}.")
         if values.get("bayesian"):
             values.setdefault("bayesian_distances", "pairs")
+        if values.get("policy", "fixed") != "fixed":
+            values.setdefault("margin_epochs", 50)
         return cls(**values)
 
     def sample_rate(self, examples: int, batch_size: int | None = None) -> float:
@@ -208,6 +215,7 @@ def _check_numbers(settings: RunSettings) -> None:
         ("most_steps", 0),
         ("pairs", 2),
         ("count_every", 0),
+        ("margin_epochs", 0),
         ("burn_in", 0),
         ("sample_every", 1),
         ("evaluation_every", 0),
@@ -268,14 +276,14 @@ def _check_together(settings: RunSettings) -> None:
 
 
 def _check_budget(settings: RunSettings, examples: int) -> None:
-    from dpviz.training.accounting import budget_filter, first_mechanism
+    from dpviz.training.accounting import adaptive, budget_filter, first_mechanism
 
-    if settings.filter_epsilon is None or not settings.private:
+    if not settings.private or (settings.filter_epsilon is None and not adaptive(settings)):
         return
-    mechanism = first_mechanism(settings, examples)
-    if not budget_filter(settings).allows(mechanism):
+    mechanism, budget = first_mechanism(settings, examples), budget_filter(settings, examples)
+    if not budget.allows(mechanism):
         raise ValueError(
-            f"Expected filter_epsilon={settings.filter_epsilon:.12g} to allow one step: noise multiplier "
+            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: noise multiplier "
             f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "
             f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
         )

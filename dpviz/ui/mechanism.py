@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.charts import numbers
+from dpviz.training import events
 from dpviz.ui import controls, state
 from dpviz.ui.fields import Number, log_ticks
 from dpviz.ui.state import Keys
@@ -86,6 +87,9 @@ _BATCH = Number(
 )
 
 FIELDS = (SIGMA, RATE, SIZE, STEPS, DELTA)
+
+# For the assumptions of every page where q may be given as batch ÷ N.
+PUBLIC_SIZE = f"- {events.PUBLIC_SIZE}\n"
 
 
 def controls_group(*, with_steps: bool = True) -> None:

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.filter import BudgetExceeded, Filter
+from dpviz.accounting.log_moments import renyi_divergence
 from dpviz.accounting.odometer import PAPER_ORDERS
 from dpviz.accounting.tight import tight_epsilon_of_runs
 
 STEP = dpviz.SampledGaussian(noise_multiplier=1.0, sample_rate=0.01024)
+TWO_TO_32 = np.array([2.0, 8.0, 32.0])
 TENTHS = [*(i / 10 for i in range(11, 110)), *range(12, 64)]
 
 steps_of = st.builds(
@@ -117,6 +119,19 @@ class TestBoundary:
 
 
 class TestSound:
+    @given(st.lists(st.tuples(steps_of, st.integers(1, 50)), min_size=2, max_size=12))
+    @settings(max_examples=25, deadline=None)
+    def test_nothing_that_was_spent_is_forgotten(self, asked: list[tuple[dpviz.SampledGaussian, int]]) -> None:
+        """The sum of every mechanism's own divergences, whatever came between equal ones."""
+        budget = Filter(target_epsilon=1e9, delta=1e-6, orders=[2.0, 8.0, 32.0])
+        for step, count in (*asked, *asked[::-1]):
+            budget.spend(step, count)
+        total = sum(
+            2 * count * renyi_divergence(np.array(step.noise_multiplier), np.array(step.sample_rate), TWO_TO_32)
+            for step, count in asked
+        )
+        np.testing.assert_allclose(budget.spent, total, rtol=1e-12)
+
     @pytest.mark.parametrize("conversion", ["classic", "improved"])
     def test_a_full_budget_holds_by_the_tight_accountant(self, conversion: str) -> None:
         budget = Filter(target_epsilon=1.0, delta=1e-6, conversion=conversion)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.training.accounting import LiveAccounts, budget_filter, decoded, encoded, recompute
+from dpviz.training.accounting import LiveAccounts, budget_filter, decoded, encoded, promised, recompute
+from dpviz.training.counting import baseline
 from dpviz.training.settings import RunSettings
 
 STEP = SampledGaussian(2.0, 0.1)
@@ -53,16 +54,46 @@ def test_without_a_budget_everything_is_allowed():
     assert accounts.allows(SampledGaussian(0.01, 1.0), 1000)
     accounts.reserve(SampledGaussian(0.01, 1.0))
     with pytest.raises(ValueError, match="filter_epsilon"):
-        budget_filter(RunSettings())
+        budget_filter(RunSettings(), 10_000)
 
 
-def test_a_budget_under_adaptive_mechanisms_is_smaller():
-    """δ shared out over the orders leaves room for fewer steps."""
+@pytest.mark.parametrize("policy", ["adaptive_noise", "adaptive_batch", "fine_tuning"])
+def test_an_adaptive_run_promises_its_baseline_which_just_fits(policy):
+    settings = RunSettings(policy=policy, count_every=1)
+    promise = promised(settings, 10_000)
+    plan = baseline(settings, 10_000)
+    assert promise == pytest.approx(float(dpviz.accountant("renyi").of_runs(plan, 1e-5).epsilon), rel=1e-6)
+    budget = LiveAccounts(settings, examples=10_000).budget
+    assert budget.target_epsilon == promise
+    (step, steps), (count, counts) = plan
+    assert (steps, counts) == (150, 15)
+    for _ in range(15):  # as a run takes them
+        for _ in range(10):
+            budget.spend(step)
+        budget.spend(count)
+    assert not budget.allows(step)
+
+
+def test_a_budget_that_was_set_is_the_promise():
+    settings = RunSettings(policy="adaptive_noise", filter_epsilon=2.5)
+    assert promised(settings, 10_000) == 2.5
+    assert LiveAccounts(settings, examples=10_000).budget.target_epsilon == 2.5
+    assert promised(settings.with_(policy="fixed"), 10_000) is None
+    assert promised(RunSettings(method="sgd"), 10_000) is None
+    assert LiveAccounts(RunSettings(), examples=10_000).budget is None
+
+
+def test_noise_that_no_budget_holds_is_refused_by_name():
+    with pytest.raises(ValueError, match="Expected noise_multiplier=1e-200"):
+        RunSettings(policy="adaptive_noise", noise_multiplier=1e-200).check(10_000)
+
+
+def test_only_an_adaptive_budget_keeps_to_one_order():
     settings = RunSettings(filter_epsilon=3.0)
-    fixed, adaptive = (budget_filter(settings.with_(policy=policy)) for policy in ("fixed", "adaptive_noise"))
-    assert adaptive.union
-    assert not fixed.union
-    assert 0 < adaptive.remaining_steps(STEP) < fixed.remaining_steps(STEP)
+    fixed, adaptive = (budget_filter(settings.with_(policy=name), 10_000) for name in ("fixed", "adaptive_noise"))
+    assert adaptive.accountant.orders.size == 1
+    assert fixed.accountant.orders.size > 100
+    assert 0 < adaptive.remaining_steps(STEP) <= fixed.remaining_steps(STEP)
 
 
 @given(st.lists(st.tuples(st.sampled_from([1.0, 1.1, 2.5]), st.sampled_from([0.1, 0.2, 1.0])), max_size=30))

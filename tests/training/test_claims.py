@@ -45,7 +45,7 @@ def test_a_run_that_may_go_on_claims_its_last_possible_step():
 def test_a_budget_below_the_plan_is_claimed():
     """Equal steps end at a step that is known ahead: it is those that are claimed."""
     small = planned_claim(PLAIN.with_(filter_epsilon=1.0), N)
-    steps = budget_filter(PLAIN.with_(filter_epsilon=1.0)).remaining_steps(SampledGaussian(2.0, 0.05))
+    steps = budget_filter(PLAIN.with_(filter_epsilon=1.0), N).remaining_steps(SampledGaussian(2.0, 0.05))
     assert small.steps == steps < 100
     assert small.epsilon == planned_claim(PLAIN.with_(steps=steps), N).epsilon < 1.0
     assert planned_claim(PLAIN.with_(filter_epsilon=50.0), N).epsilon == planned_claim(PLAIN, N).epsilon

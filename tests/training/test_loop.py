@@ -14,7 +14,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.training import loop
 from dpviz.training import session as session_module
-from dpviz.training.accounting import CHANGING_ORDERS, PAPER_ORDERS, budget_filter, decoded, recompute
+from dpviz.training.accounting import CHANGING_ORDERS, decoded, recompute
 from dpviz.training.catalogue import load
 from dpviz.training.claims import planned_claim
 from dpviz.training.events import KINDS
@@ -464,10 +464,3 @@ def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
     assert summary["weights"] is None
     assert "No space left" in summary["text"]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_adaptive_budget_uses_few_orders():
-    """Sharing δ out over hundreds of orders would cost more than finer orders gain."""
-    assert budget_filter(SMALL.with_(policy="adaptive_noise", filter_epsilon=2.0)).accountant.orders.size == len(
-        PAPER_ORDERS
-    )

@@ -17,6 +17,8 @@ def test_settings_survive_json():
 def test_missing_keys_take_their_default_and_unknown_ones_are_named():
     assert RunSettings.from_json({"steps": 7}) == RunSettings(steps=7)
     assert RunSettings.from_json({"bayesian": True}).bayesian_distances == "pairs"
+    assert RunSettings.from_json({"policy": "adaptive_noise"}).margin_epochs == 50
+    assert RunSettings.from_json({"policy": "adaptive_noise", "margin_epochs": 3}).margin_epochs == 3
     with pytest.raises(ValueError, match="unknown nosie, zeal"):
         RunSettings.from_json({"zeal": 1, "nosie": 2})
 
@@ -53,6 +55,7 @@ def test_settings_cannot_be_changed_but_copied():
         ({"batch_size": 2.5}, "batch_size=2.5"),
         ({"steps": 0}, "steps=0"),
         ({"pairs": 1}, "pairs=1"),
+        ({"margin_epochs": -1}, "margin_epochs=-1"),
         ({"delta": 0.0}, r"delta=0 in \(0, 1\)"),
         ({"delta_mu": 1.0}, r"delta_mu=1 in \(0, 1\)"),
         ({"momentum": 1.0}, r"momentum=1 in \[0, 1\)"),

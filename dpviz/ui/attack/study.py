@@ -61,6 +61,6 @@ STUDY: Study[Found] = Study(
     data=tables.data,
     formulas=explain.formulas,
     script=script,
-    assumptions=explain.ASSUMPTIONS,
+    assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     slow=(Slow(tight_key, tight_part, with_tight),),
 )

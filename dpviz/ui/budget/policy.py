@@ -38,7 +38,8 @@ class PolicySettings:
     delta: float
     target: float | None
     variant: str
-    union: bool
+    one_order: bool
+    margin: int
     policies: tuple[str, ...]
     shown: str
     epochs: int
@@ -187,11 +188,19 @@ class Policies(Result):
             )
         ]
         adaptive = [key for key in self.courses if key != "fixed"]
-        if s.target is not None and adaptive and not s.union:
+        if s.target is not None and adaptive and not s.one_order:
             built.append(
                 Remark(
-                    "The filter tracks all orders at once, as in the paper. Where results choose the noise, a proof "
-                    "for every outcome shares δ out over the orders: switch on “Union over orders” to pay for it."
+                    "The filter tracks all orders at once, as in the paper. Where results choose the noise, that is "
+                    "not proved for every outcome: “One order, fixed ahead” is."
+                )
+            )
+        held = [NAMES[key] for key in adaptive if self.courses[key].blocked.any()]
+        if held:
+            built.append(
+                Remark(
+                    f"After some counts {' and '.join(held)} would have saved budget, but what was left lasted for no "
+                    f"more than {numbers.steps(s.margin)} epochs, the margin under Show."
                 )
             )
         return built
@@ -262,7 +271,7 @@ class Policies(Result):
                 "}",
                 f"scenario = Scenario(size={c.size}, top={c.top!r}, pace={c.pace!r}, seed={c.seed})",
                 f"settings = dict(delta={s.delta!r}, target_epsilon={s.target!r}, most_epochs={s.epochs}, "
-                f'variant="{s.variant}", union={s.union})',
+                f'variant="{s.variant}", one_order={s.one_order}, margin_epochs={s.margin})',
                 "courses = {name: policy_course(policy, scenario, **settings) for name, policy in policies.items()}",
                 f"curves = {{name: course.{wanted} for name, course in courses.items()}}",
                 footer("list(range(y.size))", "epochs"),
@@ -287,7 +296,8 @@ def compute(get: Reader) -> Policies:
             delta=get(mechanism.DELTA),
             target=get(fields.TARGET) if get(fields.ACCOUNT) == "filter" else None,
             variant=get(fields.VARIANT),
-            union=get(fields.UNION),
+            one_order=get(fields.ONE_ORDER),
+            margin=int(get(fields.MARGIN)),
             policies=get(fields.POLICIES),
             shown=get(fields.SHOWN),
             epochs=int(get(fields.EPOCHS)),
@@ -310,7 +320,8 @@ def _compute(s: PolicySettings) -> Policies:
             target_epsilon=s.target,
             most_epochs=s.epochs,
             variant=s.variant,
-            union=s.union,
+            one_order=s.one_order,
+            margin_epochs=s.margin,
         )
         for key in s.policies
     }

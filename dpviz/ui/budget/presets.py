@@ -17,7 +17,14 @@ PRESETS = (
     Preset(
         key="fo1b",
         name="Filters, Fig. 1(b): budgets",
-        values={**_BASE, "bview": "policy", "beps": "8.22", "bpol": "fixed.noise.batch", "bepochs": "400"},
+        values={
+            **_BASE,
+            "bview": "policy",
+            "beps": "8.22",
+            "bunion": "0",
+            "bpol": "fixed.noise.batch",
+            "bepochs": "400",
+        },
         note=f"{_PAPER}, §5.1: σ = 1, batch 512 of 50 000, δ = 1e-6; {_ADAPTIVE}{_ASSUMED}",
     ),
     Preset(
@@ -27,6 +34,7 @@ PRESETS = (
             **_BASE,
             "bview": "policy",
             "beps": "8.22",
+            "bunion": "0",
             "bpol": "fixed.noise",
             "bshow": "noise",
             "bepochs": "400",
@@ -40,6 +48,7 @@ PRESETS = (
             **_BASE,
             "bview": "policy",
             "beps": "8.22",
+            "bunion": "0",
             "bpol": "fixed.batch",
             "bshow": "batch",
             "bepochs": "400",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.accounting.policy_course import MARGIN_EPOCHS
 from dpviz.ui.budget.blocks import Blocks
 from dpviz.ui.fields import Choice, Field, Flag, Number, Several, even_ticks, log_ticks
 
@@ -88,11 +89,23 @@ ACCOUNT = Choice(
     help="Filter: training ends when the budget refuses; the curve is how full it is. Odometer: no budget; the curve "
     "is what was spent whenever one stops.",
 )
-UNION = Flag(
+ONE_ORDER = Flag(
     key="bunion",
-    label="Union over orders",
-    default=False,
-    help="Share δ out over all orders of the filter, which covers mechanisms chosen by results in every case.",
+    label="One order, fixed ahead",
+    default=True,
+    help="The filter keeps to the Rényi order at which the budget holds the most epochs of the fixed policy, with the "
+    "improved conversion: proved whatever the results choose, and what training here does. Off: all orders of the "
+    "odometer at once, as in the paper's plots, which is not proved where results choose noise or batch.",
+)
+MARGIN = Number(
+    key="bmargin",
+    label="Epochs that must be left",
+    default=float(MARGIN_EPOCHS),
+    low=0.0,
+    high=1e6,
+    whole=True,
+    example="50",
+    help="A policy saves budget only while the filter would still let pass more epochs than this (the paper: 50).",
 )
 EPOCHS = Number(
     key="bepochs",
@@ -178,7 +191,8 @@ FIELDS: tuple[Field[Any], ...] = (
     POLICIES,
     SHOWN,
     ACCOUNT,
-    UNION,
+    ONE_ORDER,
+    MARGIN,
     EPOCHS,
     NOISE_STEP,
     BATCH_STEP,

@@ -65,6 +65,6 @@ STUDY: Study[Answer] = Study(
     data=tables.data,
     formulas=explain.formulas,
     script=script,
-    assumptions=explain.ASSUMPTIONS,
+    assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     slow=(Slow(boundary_key, boundary_part, with_boundary), Slow(tight_key, tight_part, with_tight)),
 )

@@ -57,6 +57,6 @@ STUDY: Study[Result] = Study(
     data=tables.data,
     formulas=explain.formulas,
     script=script,
-    assumptions=explain.ASSUMPTIONS,
+    assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     slow=(Slow(tight_key, tight_part, with_tight),),
 )

@@ -53,7 +53,7 @@ STUDY: Study[Orders] = Study(
     data=tables.data,
     formulas=explain.formulas,
     script=script,
-    assumptions=explain.ASSUMPTIONS,
+    assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     more={"Known bounds": _known_bounds},
     slow=(Slow(tight_key, tight_part, with_tight),),
 )

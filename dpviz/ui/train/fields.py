@@ -264,15 +264,30 @@ COUNT_NOISE = Number(
 COUNT_EVERY = Number(
     key="t_cevery",
     label="Epochs between counts",
-    default=0.0,
+    default=float(DEFAULT.count_every),
     low=0.0,
     high=1e6,
     whole=True,
     example="1",
     help="0: as in the paper, every 10 epochs (fine-tuning: every epoch).",
 )
+MARGIN = Number(
+    key="t_margin",
+    label="Epochs that must be left",
+    default=float(DEFAULT.margin_epochs),
+    low=0.0,
+    high=1e6,
+    whole=True,
+    example="2",
+    help="Adaptive noise and batch save budget only while what is left lasts for more epochs than this (the paper: "
+    "50, of some 100 that it lasts for).",
+)
 BUDGET_ON = Flag(
-    key="t_bud", label="Stop at a budget", default=False, help="A privacy filter refuses the step that would exceed it."
+    key="t_bud",
+    label="Stop at a budget",
+    default=False,
+    help="A privacy filter refuses the step that would exceed it. Adaptive policies always run under one: off, its "
+    "budget is the target ε, or what the plan costs if the policy changes nothing.",
 )
 BUDGET = Number(
     key="t_budget",
@@ -393,6 +408,7 @@ FIELDS: tuple[Field[Any], ...] = (
     POLICY,
     COUNT_NOISE,
     COUNT_EVERY,
+    MARGIN,
     BUDGET_ON,
     BUDGET,
     GOAL_ON,
@@ -433,6 +449,7 @@ CONTROL_OF: dict[str, Field[Any]] = {
     "target_measure": MEASURE,
     "count_every": COUNT_EVERY,
     "count_noise": COUNT_NOISE,
+    "margin_epochs": MARGIN,
     "burn_in": BURN_IN,
     "evaluation_every": EVALUATE,
     "seed": SEED,

@@ -371,6 +371,8 @@ def _training(group: _Group) -> None:
 def _stop(group: _Group) -> None:
     method = state.get(s.METHOD)
     policy = group.choice(s.POLICY, horizontal=False) if method == "dp_sgd" else "fixed"
+    if policy != "fixed":
+        page.remark("A filter holds the run to its promise, whatever the policy does.")
     if method != "sgd" and group.flag(s.BUDGET_ON):
         group.number(s.BUDGET)
     if policy == "fine_tuning" or group.flag(s.GOAL_ON):
@@ -381,6 +383,8 @@ def _stop(group: _Group) -> None:
     if method != "sgd" and (policy != "fixed" or private_count):
         group.number(s.COUNT_NOISE)
         group.typed(s.COUNT_EVERY)
+    if policy in ("adaptive_noise", "adaptive_batch"):
+        group.typed(s.MARGIN)
     if group.choice(s.PAST) == "replan":
         group.typed(s.MOST)
 
@@ -401,6 +405,6 @@ _FIELDS_OF: dict[str, tuple[Field[Any], ...]] = {
     "Data": (s.DATA, s.MODEL, s.METHOD),
     "Noise": (s.TARGET, s.SIGMA, s.DELTA, s.CLIP, s.PAIRS, s.DELTA_MU),
     "Steps": (s.BATCH, s.STEPS, s.RATE, s.DECAY, s.MOMENTUM, s.FRICTION, s.PRIOR, s.BURN_IN),
-    "Stop": (s.POLICY, s.BUDGET, s.GOAL, s.MEASURE, s.COUNT_NOISE, s.COUNT_EVERY, s.MOST),
+    "Stop": (s.POLICY, s.BUDGET, s.GOAL, s.MEASURE, s.COUNT_NOISE, s.COUNT_EVERY, s.MARGIN, s.MOST),
     "More": (s.SEED, s.DEVICE, s.EVALUATE),
 }

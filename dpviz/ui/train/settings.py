@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dpviz.training.claims import planned_counts
+from dpviz.training.accounting import adaptive
+from dpviz.training.counting import planned_counts
 from dpviz.training.defaults import recommended
 from dpviz.training.settings import RunSettings
 from dpviz.ui.fields import Field
@@ -33,6 +34,7 @@ from dpviz.ui.train.fields import (
     FRICTION,
     GOAL,
     GOAL_ON,
+    MARGIN,
     MEASURE,
     METHOD,
     MODEL,
@@ -115,6 +117,7 @@ def read(get: Reader) -> Form:
         target_measure=measure,
         count_every=int(get(COUNT_EVERY)),
         count_noise=get(COUNT_NOISE),
+        margin_epochs=int(get(MARGIN)),
         burn_in=int(get(BURN_IN)) if langevin else 0,
         evaluation_every=int(get(EVALUATE)),
         seed=int(get(SEED)),
@@ -125,19 +128,32 @@ def read(get: Reader) -> Form:
     rate = settings.sample_rate(examples(settings.data))
     target = get(TARGET) if by_target else None
     if target is not None:
-        counts = planned_counts(settings, examples(settings.data))
-        sigma = solved_noise(
-            target,
-            get(SOLVER),
-            rate,
-            settings.last_step,
-            settings.delta,
-            counts=counts,
-            count_noise=settings.count_noise if counts else 0.0,
-        )
-        settings = settings.with_(noise_multiplier=sigma)
+        settings = _solved(settings, target, get(SOLVER), rate)
     settings.check(examples(settings.data))
     return Form(settings, float(get(SLOW)), target)
+
+
+def _solved(settings: RunSettings, target: float, solver: str, rate: float) -> RunSettings:
+    """With the least noise for `target`; under an adaptive policy the target is also what the run promises.
+
+    Such a run may go on past its T steps with what it saved; a fixed plan that does pays for all it may take.
+    """
+    steps = settings.steps if adaptive(settings) else settings.last_step
+    counts = planned_counts(settings.with_(steps=steps), examples(settings.data))
+    sigma = solved_noise(
+        target,
+        solver,
+        rate,
+        steps,
+        settings.delta,
+        counts=counts,
+        count_noise=settings.count_noise if counts else 0.0,
+        adaptive=adaptive(settings),
+    )
+    settings = settings.with_(noise_multiplier=sigma)
+    if adaptive(settings) and settings.filter_epsilon is None:
+        settings = settings.with_(filter_epsilon=target)
+    return settings
 
 
 def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
@@ -166,6 +182,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (POLICY, settings.policy),
         (COUNT_NOISE, settings.count_noise),
         (COUNT_EVERY, float(settings.count_every)),
+        (MARGIN, float(settings.margin_epochs)),
         (BUDGET_ON, settings.filter_epsilon is not None),
         (GOAL_ON, settings.target_accuracy is not None),
         (MEASURE, settings.target_measure),

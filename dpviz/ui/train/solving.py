@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.mechanism import Run, SampledGaussian
+from dpviz.accounting.one_order import planned_epsilon
 from dpviz.accounting.renyi import Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
 
@@ -15,7 +17,15 @@ _MOST_LOG = 100.0
 
 @lru_cache(maxsize=512)
 def solved_noise(
-    target: float, method: str, rate: float, steps: int, delta: float, *, counts: int = 0, count_noise: float = 0.0
+    target: float,
+    method: str,
+    rate: float,
+    steps: int,
+    delta: float,
+    *,
+    counts: int = 0,
+    count_noise: float = 0.0,
+    adaptive: bool = False,
 ) -> float:
     """σ, the least with which `steps` steps and `counts` private counts cost at most `target`.
 
@@ -24,13 +34,16 @@ def solved_noise(
         method: "renyi" or "tight"; with counts it is Rényi, as the plan that the page shows.
         rate, steps, delta: q, T and δ.
         counts, count_noise: releases beside the steps, and their noise multiplier.
+        adaptive: whether a filter with the budget `target` will hold the run: then its accounting decides, so that it
+            lets the whole plan pass.
 
     Raises:
         ValueError: where no noise does, naming target_epsilon.
     """
     try:
-        if counts:
-            return _beside_counts(target, rate, steps, delta, (SampledGaussian(count_noise, 1.0), counts))
+        if counts or adaptive:
+            beside = ((SampledGaussian(count_noise), counts),) if counts else ()
+            return _proved(target, rate, steps, delta, beside, planned_epsilon if adaptive else _planned)
         return solve(
             "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
         )
@@ -38,21 +51,31 @@ def solved_noise(
         raise ValueError(f"Expected target_epsilon={target:.12g} to be reachable: {problem}") from None
 
 
-def _beside_counts(target: float, rate: float, steps: int, delta: float, counts: Run) -> float:
-    accountant = Renyi()
-    alone = float(accountant.of_runs([counts], delta).epsilon)
+def _planned(runs: Sequence[Run], delta: float) -> float:
+    return float(Renyi().of_runs(runs, delta).epsilon)
+
+
+def _proved(
+    target: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    beside: tuple[Run, ...],
+    cost: Callable[[Sequence[Run], float], float],
+) -> float:
+    alone = cost(beside, delta) if beside else 0.0
     if alone >= target:
+        ((mechanism, count),) = beside
         raise ValueError(
-            f"{counts[1]} private counts with noise {counts[0].noise_multiplier:g} cost {alone:.4g} by themselves. "
+            f"{count} private counts with noise {mechanism.noise_multiplier:g} cost {alone:.4g} by themselves. "
             "Give the counts more noise, or take them less often."
         )
 
     def gap(log_sigma: float) -> float:
-        mechanism = SampledGaussian(math.exp(log_sigma), rate)
-        spent = float(accountant.of_runs([(mechanism, steps), counts], delta).epsilon)
+        spent = cost([(SampledGaussian(math.exp(log_sigma), rate), steps), *beside], delta)
         return math.log(spent / target) if math.isfinite(spent) and spent > 0.0 else spent - target
 
     found = bracket(gap, 0.0, 1.0, _MOST_LOG)
     if found is None:
-        raise ValueError("no noise is enough beside the private counts.")
+        raise ValueError("no noise is enough" + (" beside the private counts." if beside else "."))
     return math.exp(boundary(gap, *found, TOLERANCE))

@@ -1,0 +1,1 @@
+"""Speed beside other libraries, and evidence for what the docs claim."""

@@ -1,0 +1,287 @@
+"""Faults planted one at a time into a copy of the code: the test that must fail is run, and does or does not.
+
+python -m benchmarks.evidence.planted_faults
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Fault(NamedTuple):
+    """One edit that makes a private step, or its account, wrong.
+
+    Attributes:
+        name: What is wrong then.
+        file: Where, from the root.
+        old, new: The text, which occurs once, and what it becomes.
+        test: The test that must fail, as pytest names it.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+_RELEASED = "tests/accounting/test_released.py"
+_RUNS = "tests/training/test_released_only.py"
+_FILTER = "tests/accounting/test_filter.py"
+_STEPS = "tests/training/test_methods.py"
+
+FAULTS = (
+    Fault(
+        "a policy and a goal get the true count",
+        "dpviz/accounting/released.py",
+        "Released(look() + noise, mechanism, _MAKER)",
+        "Released(look(), mechanism, _MAKER)",
+        f"{_RELEASED}::test_the_noise_is_the_mechanism_s",
+    ),
+    Fault(
+        "a goal looks at the true count beside the released one",
+        "dpviz/training/session.py",
+        "        if self._counting.stopped:\n",
+        "        if correct_predictions(self.network, self._x, self._y) >= self.examples * (\n"
+        "            self.settings.target_accuracy or 2.0\n"
+        "        ):\n",
+        f"{_RUNS}::test_a_goal_hears_the_noise_and_not_the_count",
+    ),
+    Fault(
+        "a policy takes any number",
+        "dpviz/accounting/policies.py",
+        "if not isinstance(count, Released):",
+        "if False:",
+        f"{_RELEASED}::test_policies_take_nothing_else",
+    ),
+    Fault(
+        "anybody can make a released number",
+        "dpviz/accounting/released.py",
+        "if maker is not _MAKER:",
+        "if False:",
+        f"{_RELEASED}::test_nobody_else_makes_one",
+    ),
+    Fault(
+        "a count is looked at although it was refused",
+        "dpviz/accounting/released.py",
+        "    account.reserve(mechanism)\n    noise = mechanism",
+        "    look()\n    account.reserve(mechanism)\n    noise = mechanism",
+        f"{_RELEASED}::test_what_is_refused_is_not_looked_at",
+    ),
+    Fault(
+        "a count is not taken from the filter's budget",
+        "dpviz/accounting/released.py",
+        "    account.reserve(mechanism)\n",
+        "",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "a count is not charged",
+        "dpviz/accounting/released.py",
+        "    account.count(mechanism)\n",
+        "",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "a step is reserved at the start's noise, not the policy's",
+        "dpviz/training/session.py",
+        "return batch_size, SampledGaussian(sigma, batch_size / self.examples)",
+        "return batch_size, SampledGaussian(self.settings.noise_multiplier, batch_size / self.examples)",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "a step is not reserved at all",
+        "dpviz/training/session.py",
+        "            self.accounts.reserve(mechanism)\n        except",
+        "            pass\n        except",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "the margin is asked at the start's noise",
+        "dpviz/training/counting.py",
+        "        sigma, batch_size = self.setting\n        epoch",
+        "        sigma, batch_size = self._policy.start\n        epoch",
+        "tests/training/test_counting.py::test_the_margin_is_asked_at_the_policy_s_own_noise",
+    ),
+    Fault(
+        "a filter forgets what came before the last kind of step",
+        "dpviz/accounting/filter.py",
+        "            self._closed = self._spent\n",
+        "            self._closed = np.zeros_like(self._spent)\n",
+        f"{_FILTER}::TestSound::test_nothing_that_was_spent_is_forgotten",
+    ),
+    Fault(
+        "a filter lets a new kind of step start from nothing",
+        "dpviz/accounting/filter.py",
+        "            before = self._spent\n",
+        "            before = np.zeros_like(self._spent)\n",
+        f"{_FILTER}::TestSound::test_nothing_that_was_spent_is_forgotten",
+    ),
+    Fault(
+        "an adaptive run has no budget",
+        "dpviz/training/accounting.py",
+        "limited = adaptive(settings) or settings.filter_epsilon is not None",
+        "limited = settings.filter_epsilon is not None",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "an adaptive run's filter reads whichever order is best at the end",
+        "dpviz/accounting/one_order.py",
+        "orders=[order], conversion=_CONVERSION)",
+        "orders=_ALL.orders, conversion=_CONVERSION)",
+        "tests/training/test_accounting.py::test_only_an_adaptive_budget_keeps_to_one_order",
+    ),
+    Fault(
+        "a re-plan keeps old Bayesian costs",
+        "dpviz/training/session.py",
+        "self.accounts.bayesian.replan(total)",
+        "self.accounts.bayesian.total_steps = total",
+        f"{_RUNS}::test_a_new_plan_costs_what_it_would_have_cost_from_the_start",
+    ),
+    Fault(
+        "half the noise in DP-SGD's step",
+        "dpviz/training/methods/dp_sgd.py",
+        "state.noise_multiplier * self.settings.max_grad_norm)",
+        "0.5 * state.noise_multiplier * self.settings.max_grad_norm)",
+        f"{_STEPS}::test_two_steps_of_dp_sgd_by_hand",
+    ),
+    Fault(
+        "no noise for an empty batch",
+        "dpviz/training/methods/dp_sgd.py",
+        "state.noise_multiplier * self.settings.max_grad_norm)",
+        "state.noise_multiplier * self.settings.max_grad_norm * min(batch.size, 1))",
+        f"{_STEPS}::test_an_empty_batch_is_a_real_step",
+    ),
+    Fault(
+        "sums divided by the real batch",
+        "dpviz/training/methods/dp_sgd.py",
+        "div_(batch.expected)",
+        "div_(max(batch.size, 1))",
+        f"{_STEPS}::test_two_steps_of_dp_sgd_by_hand",
+    ),
+    Fault(
+        "a step's charge is forgotten",
+        "dpviz/training/stretch.py",
+        "            if self._accounts is not None and info.mechanism is not None:\n",
+        "            if self._accounts is not None and info.mechanism is not None and step != 2:\n",
+        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
+    ),
+    Fault(
+        "batches twice as likely as what is charged",
+        "dpviz/training/sampling.py",
+        "chosen = poisson_indices(self._random, examples, rate)",
+        "chosen = poisson_indices(self._random, examples, min(2.0 * rate, 1.0))",
+        "tests/training/test_sampling.py",
+    ),
+    Fault(
+        "ln(1/δ) halved in the classic conversion",
+        "dpviz/accounting/conversion.py",
+        "return total - log_delta / s",
+        "return total - 0.5 * log_delta / s",
+        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
+    ),
+    Fault(
+        "ln(1/δ) halved in the improved conversion",
+        "dpviz/accounting/conversion.py",
+        "np.log1p(-1.0 / orders) - (log_delta + np.log(orders)) / s",
+        "np.log1p(-1.0 / orders) - (0.5 * log_delta + np.log(orders)) / s",
+        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
+    ),
+    Fault(
+        "amplification by q squared",
+        "dpviz/accounting/log_moments.py",
+        "    rate = _validate.sample_rate(sample_rate)\n",
+        "    rate = _validate.sample_rate(sample_rate) ** 2\n",
+        "tests/accounting/test_renyi.py",
+    ),
+    Fault(
+        "an odometer that pays for no filter but the first",
+        "dpviz/accounting/odometer.py",
+        "filled + (log_odds + 2.0 * np.log(f)) / s",
+        "filled + log_odds / s",
+        "tests/accounting/test_odometer.py::TestNumbers::test_against_the_definition",
+    ),
+    Fault(
+        "a ledger that forgets all but the last kind of step",
+        "dpviz/accounting/accountant.py",
+        "            self._closed = self._total()\n",
+        "            self._closed = np.zeros(self.accountant.orders.size)\n",
+        "tests/accounting/test_ledger.py::test_divergences_simply_add_up",
+    ),
+)
+
+
+def copied(to: Path) -> None:
+    """The files that git tracks, as they are now."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, to / name)
+
+
+def passes(copy: Path, *tests: str) -> bool:
+    """Whether pytest passes these tests there; bytecode is not kept, for edits follow one another within a second."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = {**os.environ, **one_thread, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:benchmark", "-p", "no:cacheprovider", *tests],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode not in (0, 1):  # neither passed nor failed: no such test, or the copy is broken
+        raise RuntimeError(f"pytest {' '.join(tests)} could not run:\n{found.stdout[-2000:]}{found.stderr[-2000:]}")
+    return found.returncode == 0
+
+
+def caught() -> list[bool]:
+    """For each of FAULTS, whether its test fails once it is planted; all pass before."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        copied(copy)
+        if not passes(copy, *dict.fromkeys(fault.test for fault in FAULTS)):
+            raise RuntimeError("Expected every test to pass before a fault is planted.")
+        for fault in FAULTS:
+            path = copy / fault.file
+            sound = path.read_text(encoding="utf-8")
+            path.write_text(sound.replace(fault.old, fault.new), encoding="utf-8")
+            found.append(not passes(copy, fault.test))
+            path.write_text(sound, encoding="utf-8")
+    return found
+
+
+def table() -> str:
+    """A Markdown section."""
+    results = caught()
+    rows = [
+        f"| {fault.name} | `{fault.file}` | `{fault.test.split('::')[-1]}` | {'caught' if hit else '**missed**'} |"
+        for fault, hit in zip(FAULTS, results, strict=True)
+    ]
+    return "\n".join(
+        [
+            "## Planted faults",
+            "",
+            f"{sum(results)} of {len(results)} were caught: each was planted alone into a copy of the code, and the "
+            "test named beside it, which passes without it, was run.",
+            "",
+            "| fault | file | test | |",
+            "|---|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(table())

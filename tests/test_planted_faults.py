@@ -1,0 +1,32 @@
+"""The list of planted faults cannot rot: each still has its place in the code, and its test."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from benchmarks.evidence.planted_faults import FAULTS, ROOT, Fault
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_can_still_be_planted(fault: Fault) -> None:
+    source = (ROOT / fault.file).read_text(encoding="utf-8")
+    assert source.count(fault.old) == 1
+    assert fault.new != fault.old
+    ast.parse(source.replace(fault.old, fault.new))
+    path, *names = fault.test.split("::")
+    defined = {
+        node.name
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
+    assert set(names) <= defined
+
+
+def test_every_fault_has_a_name_of_its_own() -> None:
+    assert (
+        len({fault.name for fault in FAULTS})
+        == len({(fault.file, fault.old, fault.new) for fault in FAULTS})
+        == len(FAULTS)
+    )

@@ -1,0 +1,183 @@
+"""Whole runs on Abalone: what decides was released, what was released was reserved, and the promise is kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.conversion import epsilon_per_order
+from dpviz.accounting.log_moments import renyi_divergence
+from dpviz.accounting.mechanism import SampledGaussian, merge_runs
+from dpviz.training import session as session_module
+from dpviz.training.accounting import promised
+from dpviz.training.bayesian_account import BayesianAccount
+from dpviz.training.catalogue import load
+from dpviz.training.counting import Counting
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.session import Ended, Session
+from dpviz.training.settings import RunSettings
+from tests.accounting.released_counts import released
+
+SMALL = RunSettings(
+    data="abalone", model="logistic", batch_size=256, steps=39, learning_rate=2.0, evaluation_every=0, histogram_every=0
+)
+ADAPTIVE = {
+    "noise": SMALL.with_(policy="adaptive_noise", count_noise=30.0),
+    "noise, going on": SMALL.with_(policy="adaptive_noise", count_noise=30.0, past_plan="replan", most_steps=200),
+    "batch": SMALL.with_(policy="adaptive_batch", batch_size=512, count_noise=30.0),
+    "tuning": SMALL.with_(policy="fine_tuning", count_noise=200.0, steps=120),
+    "tuning with a goal": SMALL.with_(
+        policy="fine_tuning", count_noise=60.0, steps=120, target_accuracy=0.72, target_measure="private"
+    ),
+    "a small budget": SMALL.with_(policy="adaptive_noise", count_noise=5.0, filter_epsilon=1.2, margin_epochs=0),
+}
+
+
+def followed(settings):
+    """A session to its end: itself, its events, and why it ended."""
+    events = []
+    session = Session(settings, load(settings.data), events.append)
+    session.start()
+    try:
+        while True:
+            session.advance()
+    except Ended as ended:
+        session.finish(ended.state, ended.reason, str(ended))
+        return session, events, ended.reason
+
+
+def spent_at(runs, order, delta):
+    """ε at one order from nothing but the divergences."""
+    orders = np.array([order])
+    total = sum(
+        n * renyi_divergence(np.array(one.noise_multiplier), np.array(one.sample_rate), orders) for one, n in runs
+    )
+    return float(epsilon_per_order(total, orders, np.array(delta), "improved")[0])
+
+
+@pytest.mark.parametrize("case", ADAPTIVE)
+def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
+    settings = ADAPTIVE[case]
+    session, events, reason = followed(settings)
+    promise = Claim.from_json(events[0]["claim"])
+    assert promise.covers == "adaptive"
+    assert promise.epsilon == session.accounts.budget.target_epsilon == promised(settings, session.examples)
+    assert merge_runs(session.accounts.runs) == merge_runs(session.accounts.budget.runs)
+    charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
+    assert sum(n for _, n in charged) == session.step + sum(event["kind"] == "count" for event in events)
+    assert spent_at(charged, promise.order, promise.delta) <= promise.epsilon
+    if reason == "budget":
+        assert not session.accounts.allows(session._coming()[1])
+    else:
+        assert reason in ("plan", "goal")
+    assert (case in ("tuning", "noise, going on", "a small budget")) == (reason == "budget")
+
+
+@pytest.mark.parametrize("case", ADAPTIVE)
+def test_what_a_policy_does_follows_from_the_released_counts(case):
+    """Replayed from the events alone; the noise is large enough for the true counts to say something else."""
+    settings = ADAPTIVE[case]
+    session, events, reason = followed(settings)
+    replayed = Counting(settings, session.examples)
+    now, goal = replayed.setting, None
+    for event in events:
+        if event["kind"] == "step":
+            assert {sigma for sigma, _, _ in event["mechanisms"]} == {now.noise_multiplier}
+            assert set(event["expected_batch_size"]) == {now.batch_size}
+        if event["kind"] == "count":
+            answer = replayed.observe(released(event["count"], noise=settings.count_noise), _Said(event["blocked"]))
+            now, goal = replayed.setting, replayed.stopped
+            assert {key: answer[key] for key in ("rose", "noise_multiplier", "batch_size")} == {
+                key: event[key] for key in ("rose", "noise_multiplier", "batch_size")
+            }
+    assert (reason == "goal") == bool(goal)
+
+
+class _Said:
+    """A budget that answers about the margin as the run said it did."""
+
+    def __init__(self, blocked):
+        self.allows = lambda mechanism, count: not blocked
+
+
+@pytest.mark.parametrize("true", [0, 3133])
+def test_a_goal_hears_the_noise_and_not_the_count(monkeypatch, true):
+    """The true count always misses the goal, or always meets it; the released ones do as their noise will."""
+    looked = []
+
+    def correct(network, x, y):
+        looked.append(len(x))
+        return true
+
+    monkeypatch.setattr(session_module, "correct_predictions", correct)
+    settings = SMALL.with_(
+        steps=520, noise_multiplier=20.0, count_noise=2000.0, target_accuracy=0.5, target_measure="private"
+    )
+    _, events, reason = followed(settings)
+    counts = [event for event in events if event["kind"] == "count"]
+    assert len(looked) == len(counts)
+    assert all(event["accuracy"] < 0.5 for event in counts[:-1])
+    assert reason == "goal"
+    assert counts[-1]["accuracy"] >= 0.5
+    if true:
+        seeds = [followed(settings.with_(seed=seed))[1] for seed in range(1, 6)]
+        firsts = [next(event for event in events if event["kind"] == "count")["accuracy"] for events in seeds]
+        assert min(firsts) < 0.5 < max(firsts), "noise alone decides the first time"
+
+
+def test_a_count_without_room_is_not_taken_and_said(monkeypatch):
+    looked = []
+    monkeypatch.setattr(session_module, "correct_predictions", lambda *args: looked.append(1) or 0)
+    settings = SMALL.with_(policy="adaptive_noise", count_noise=0.5, filter_epsilon=3.0)
+    session, events, _ = followed(settings)
+    assert looked == []
+    assert not session.accounts.budget.allows(SampledGaussian(0.5))
+    notes = [event["text"] for event in events if event["kind"] == "note"]
+    assert notes
+    assert all("No count" in text for text in notes)
+    assert all(mechanism[1] < 1.0 for mechanism in events[-1]["mechanisms"])
+
+
+def test_a_step_that_is_not_the_one_reserved_fails_the_run_and_is_charged(monkeypatch):
+    monkeypatch.setattr(
+        Session, "_coming", lambda self: (self.settings.batch_size, SampledGaussian(50.0, 256 / self.examples))
+    )
+    events = []
+    with pytest.raises(RuntimeError, match="released .* where .* was reserved"):
+        run(SMALL, events.append, FreeRun())
+    assert events[-1]["mechanisms"] == [[SMALL.noise_multiplier, 256 / 3133, 1]]
+
+
+def test_only_adaptive_runs_have_a_promise():
+    events = []
+    run(SMALL.with_(steps=1), lambda event: events.append(json.loads(json.dumps(event))), FreeRun())
+    assert events[0]["claim"]["covers"] == "plan"
+
+
+def test_a_new_plan_costs_what_it_would_have_cost_from_the_start():
+    """The Bayesian costs of the first steps hold for T in all: the re-planned run is the one planned for all."""
+    settings = SMALL.with_(
+        steps=10, past_plan="replan", most_steps=40, bayesian=True, pairs=128, estimator_failure=1e-6, delta_mu=1e-3,
+        noise_multiplier=6.0, max_grad_norm=1.0,
+    )  # fmt: skip
+    session, events, _ = followed(settings)
+    steps = [event for event in events if event["kind"] == "step"]
+    known = [
+        (SampledGaussian(sigma, rate), distances)
+        for event in steps
+        for (sigma, rate, count), distances in zip(
+            [[s, q, 1] for s, q, n in event["mechanisms"] for _ in range(n)], event["distances"], strict=True
+        )
+    ]
+
+    def planned_for(total, taken):
+        account = BayesianAccount(total_steps=total, delta_mu=1e-3, failure=1e-6, max_grad_norm=1.0, farthest=1.0)
+        for mechanism, distances in taken:
+            account.charge(mechanism, distances)
+        return account
+
+    assert len(known) == 40
+    assert session.accounts.bayesian.epsilon() == pytest.approx(planned_for(40, known).epsilon(), rel=1e-9)
+    # What the planned number of steps is, must make a difference to the first ones, else this shows nothing.
+    assert planned_for(20, known[:10]).epsilon() > planned_for(10, known[:10]).epsilon() * 1.0001
