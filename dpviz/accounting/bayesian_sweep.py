@@ -20,7 +20,8 @@ import numpy.typing as npt
 from scipy.stats import t as student
 
 from dpviz import _validate
-from dpviz.accounting.bayesian import ORDERS, BayesianBound
+from dpviz.accounting.bayesian import ORDERS, BayesianBound, largest_of
+from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.bayesian_table import Bins, Estimator, LogMeans, make_bins
 
@@ -42,6 +43,7 @@ class BayesianSweep(Estimator):
         sample_rate: q in [0, 1].
         estimator_failure: γ.
         orders: λ, whole numbers ≥ 1.
+        largest_distance: d_max, for the bound that holds at every m; None for the asymptotic estimate.
 
     Raises:
         ValueError: for an argument out of its range.
@@ -55,20 +57,26 @@ class BayesianSweep(Estimator):
         sample_rate: Any,
         estimator_failure: Any = 1e-15,
         orders: Any = ORDERS,
+        largest_distance: Any = None,
     ) -> None:
         found = _validate.distances(distances)
         self.failure = _validate.estimator_failure(estimator_failure)
+        self.certified, masses = largest_distance is not None, None
         self.noise = np.atleast_1d(_validate.noise_multiplier(noise_std, "noise_std"))
         rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
         whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
+        if self.certified:
+            found, masses = envelope(found, largest_of(found, largest_distance), self.failure)
+            tau = 0.0
+        else:
+            tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
         top = float(found.max())
         relative = (found / top) ** 2 if top > 0.0 and rate > 0.0 else np.zeros_like(found)
-        tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
-        super().__init__(relative, whole, rate, max(tau, 0.0), "left")
+        super().__init__(relative, whole, rate, max(tau, 0.0), "left", masses)
         # u = (d/σ)² = relative · scale, with bins that fit every σ
         with np.errstate(over="ignore"):
             self._scale = (top / self.noise) ** 2
-        self._groups: Bins = make_bins(self.ordered, None if found.size <= 2 * _BINS else _BINS)
+        self._groups: Bins = make_bins(self.ordered, None if found.size <= 2 * _BINS else _BINS, masses)
         self._costs: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
 
     def bound(self, *, steps: Any, delta_mu: Any) -> BayesianBound:
@@ -95,15 +103,33 @@ class BayesianSweep(Estimator):
         facts = np.array([means[row, column] for row, column in zip(rows.tolist(), best.tolist(), strict=True)])
         finite = np.isfinite(facts[:, 0])
         share = np.where(finite, facts[:, 1], np.nan)
+        epsilon, worst = value[rows, best], np.zeros(rows.size, dtype=np.bool_)
+        size = np.where(finite, facts[:, 2], np.nan)
+        if self.certified:
+            certain = self._worst(rows, best, total, delta)
+            worst, size = certain <= epsilon, np.full(rows.size, np.nan)
+            epsilon, share = np.minimum(epsilon, certain), np.where(worst, 1.0, share)
         return BayesianBound(
-            epsilon=np.maximum(value[rows, best], 0.0),
+            epsilon=np.maximum(epsilon, 0.0),
             order=np.asarray(self.orders[best] + 1.0, dtype=np.float64),
             at_grid_end=(best == 0) | (best == last),
             floor=np.full(rows.size, max(slack / float(self.orders[-1]), 0.0)),
             largest_share=share,
-            effective_size=np.where(finite, facts[:, 2], np.nan),
+            effective_size=size,
             tail_dominated=share > 0.5,
+            certified=self.certified,
+            worst_case=worst,
         )
+
+    def _worst(self, rows: Index, best: Index, total: float, delta: float) -> Array:
+        """ε of d = d_max throughout at each row's best order: it needs no sample, and pays no γ."""
+        found = np.empty(rows.size)
+        for column in np.unique(best).tolist():
+            chosen = np.flatnonzero(best == column)
+            top = np.array([high[-1] for _, _, high in self._psi(rows[chosen], column)])
+            found[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
+        found[self._scale > _TOO_LARGE] = np.inf
+        return found
 
     def _search(self, rows: Index, value: Array, look: Callable[[Index, Index], None]) -> Index:
         """Each row's best order: some rows search from afar, the others start where their neighbour ended."""
