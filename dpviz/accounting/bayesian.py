@@ -42,7 +42,7 @@ Array = npt.NDArray[np.float64]
 
 ORDERS = range(1, 33)
 _TOLERANCE = 1e-4  # of λε; a tenth of what is promised, which costs a few milliseconds
-_TOO_LARGE = 1e270  # (d/σ)² beyond this overflows in T·ψ; the bound is then infinite for every purpose
+TOO_LARGE = 1e270  # (d/σ)² beyond this overflows in T·ψ; the bound is then infinite for every purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _moments(estimator: Estimator, total_steps: Array, slack: Array, *, only_bes
     """
     shape = (total_steps.size, estimator.orders.size)
     found = _Moments(*(np.full(shape, fill) for fill in (0.0, np.inf, np.nan, np.nan)))
-    if estimator.ordered[-1] > _TOO_LARGE:
+    if estimator.ordered[-1] > TOO_LARGE:
         found.lower[:] = np.inf
         return found
     wanted = np.ones(shape, dtype=np.bool_)
@@ -220,9 +220,9 @@ def bayesian_cost(
 
 def _worst_cost(estimator: Estimator) -> Array:
     """ψ(λ, d_max), shape (orders,): what no step can exceed."""
-    if estimator.ordered[-1] > _TOO_LARGE:
+    if estimator.ordered[-1] > TOO_LARGE:
         return np.full(estimator.orders.size, np.inf)
-    return step_costs(estimator.ordered[-1:], estimator.orders, estimator.rate, estimator.divergence)[0]
+    return np.asarray(step_costs(estimator.ordered[-1:], estimator.orders, estimator.rate, estimator.divergence)[0])
 
 
 def bayesian_bound(

@@ -56,7 +56,7 @@ def _ranks_below_top(size: int) -> tuple[int, ...]:
 def _clopper_pearson(k: Array, size: int, failure: float) -> Array:
     """The `failure`-quantile of Beta(m − k, k + 1), rounded down until it is one."""
     first, second = size - k, k + 1.0
-    found = np.asarray(betaincinv(first, second, failure))
+    found = np.asarray(betaincinv(first, second, failure), dtype=np.float64)
     for _ in range(60):
         wrong = ~(betainc(first, second, found) <= failure)
         if not wrong.any():

@@ -77,7 +77,7 @@ def bayesian_samples(
         return math.inf
     low, high = 1.0, _MOST
     while high > low + 1.0 and high > low * (1.0 + 1e-4):
-        middle = math.floor(math.sqrt(low * high)) if high > 2.0 * low else math.floor((low + high) / 2.0)
-        middle = max(middle, low + 1.0)
+        middle = math.sqrt(low * high) if high > 2.0 * low else (low + high) / 2.0
+        middle = max(float(math.floor(middle)), low + 1.0)
         low, high = (low, middle) if middle >= 2.0 and fits(middle) else (middle, high)
     return float(max(high, 2.0))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.stats import t as student
 
 from dpviz import _validate
-from dpviz.accounting.bayesian import ORDERS, BayesianBound, largest_of
+from dpviz.accounting.bayesian import ORDERS, TOO_LARGE, BayesianBound, largest_of
 from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.bayesian_table import Bins, Estimator, LogMeans, make_bins
@@ -31,7 +31,6 @@ Index = npt.NDArray[np.intp]
 _BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
 _STRIDES = (8, 2, 1)
 _LED = 7  # rows that share one search from afar
-_TOO_LARGE = 1e270
 
 
 class BayesianSweep(Estimator):
@@ -128,7 +127,7 @@ class BayesianSweep(Estimator):
             chosen = np.flatnonzero(best == column)
             top = np.array([high[-1] for _, _, high in self._psi(rows[chosen], column)])
             found[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
-        found[self._scale > _TOO_LARGE] = np.inf
+        found[self._scale > TOO_LARGE] = np.inf
         return found
 
     def _search(self, rows: Index, value: Array, look: Callable[[Index, Index], None]) -> Index:
@@ -164,7 +163,7 @@ class BayesianSweep(Estimator):
         low, mean, high = (np.stack(part) for part in zip(*self._psi(rows, column), strict=True))
         top = high[:, -1:]
         result = LogMeans(*(np.full(rows.size, fill) for fill in (np.inf, np.inf, np.nan, np.nan)))
-        small, sane = steps * top[:, 0] <= 1.0, self._scale[rows] <= _TOO_LARGE
+        small, sane = steps * top[:, 0] <= 1.0, self._scale[rows] <= TOO_LARGE
         for regime, base in ((small & sane, 1.0), (~small & sane, 0.0)):
             chosen = np.flatnonzero(regime)
             if chosen.size:
@@ -184,7 +183,7 @@ class BayesianSweep(Estimator):
             ends = (
                 [self._groups.high] if self._groups.exact else [self._groups.low, self._groups.mean, self._groups.high]
             )
-            scale = np.minimum(self._scale[fresh], _TOO_LARGE)
+            scale = np.minimum(self._scale[fresh], TOO_LARGE)
             u = scale[:, None, None] * np.stack(ends)
             psi = step_costs(u.ravel(), self.orders[[column]], self.rate, "left").reshape(u.shape)
             for row, cost in zip(fresh, psi, strict=True):

@@ -28,7 +28,7 @@
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
 "not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
 (each accountant's, and "tight" where there are few different mechanisms), "holds": which of these may be claimed for
-how the run ended, "tail_share" (of a step's Bayesian estimate that its largest distance carries, or None),
+how the run ended, "tail_share" (of the Bayesian bound: `BayesianAccount.tail_share`, or None),
 "test_accuracy", "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.

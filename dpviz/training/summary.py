@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpviz.accounting.tight import tight_epsilon_of_runs
@@ -38,7 +39,7 @@ def closing(
         "seconds": seconds,
         "mechanisms": mechanisms,
         "epsilon": epsilon,
-        "holds": _holds(settings, reason) + _tail(tail),
+        "holds": _holds(settings, reason) + _unseen(accounts, tail),
         "tail_share": tail,
     }
 
@@ -72,11 +73,21 @@ def _holds(settings: RunSettings, reason: str) -> str:
     )
 
 
-def _tail(share: float | None) -> str:
-    """What must be said where the Bayesian estimate rests on its largest distances (`Estimate.share`)."""
-    if share is None or share <= 0.5:
+def _unseen(accounts: LiveAccounts | None, share: float | None) -> str:
+    """What must be said where the Bayesian bound stands mostly for distances nobody saw (`tail_share`)."""
+    if accounts is None or accounts.bayesian is None or share is None or share <= 0.5:
         return ""
+    half = accounts.bayesian.worst_epsilon() / 2.0
+    times = accounts.bayesian.times_needed(half)
+    if times <= 1.0:
+        return ""
+    more = (
+        f"some {times:.2g} times as many distances would halve it"
+        if math.isfinite(times)
+        else "no number of distances like these would halve it"
+    )
     return (
-        f" The Bayesian ε is dominated by its tail: one distance carries {share:.0%} of a step's estimate, which "
-        "grows with more of them, so that the true cost may be larger than γ lets expect."
+        f" The Bayesian ε is a bound that holds at γ, and {share:.0%} of its mean stands for large distances that "
+        f"those measured cannot exclude: it stays near what the largest distance throughout costs, ε = {2 * half:.3g}; "
+        f"{more}."
     )
