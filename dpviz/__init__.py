@@ -19,6 +19,7 @@ from dpviz.accounting.attack import (
 )
 from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
+from dpviz.accounting.bayesian_samples import bayesian_samples
 from dpviz.accounting.bayesian_solve import solve_bayesian
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
@@ -53,6 +54,7 @@ __all__ = [
     "bayesian_epsilon",
     "bayesian_group",
     "bayesian_percentile",
+    "bayesian_samples",
     "binary_estimator",
     "closed_form_divergence",
     "delta",

@@ -43,6 +43,7 @@ def solve_bayesian(
     divergence: str = "left",
     estimates: Any = 1,
     tolerance: float = TOLERANCE,
+    largest_distance: Any = None,
 ) -> float:
     """The missing one of (noise_std, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
 
@@ -55,6 +56,8 @@ def solve_bayesian(
         sample_rate, steps, delta_mu, estimator_failure, orders, divergence, estimates: as in `bayesian_epsilon`, read
             as a plan.
         tolerance: relative, of noise_std and sample_rate.
+        largest_distance: d_max, for the bound that holds at every m, whatever the search looked at; None for the
+            asymptotic estimate.
 
     Returns:
         noise_std and delta_mu rounded up, sample_rate down, steps whole (at most 2^53; 0.0 where one step costs more).
@@ -75,6 +78,7 @@ def solve_bayesian(
     target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
     found = _validate.distances(distances)
     fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
+    fixed["largest_distance"] = largest_distance
     whole = np.unique(_validate.whole_orders(orders))
     problem = _Problem(found, target, known, fixed, whole, tolerance)
     return _SOLVERS[for_](problem)
@@ -89,6 +93,11 @@ class _Problem:
         self.distances, self.target, self.known, self.fixed = distances, target, known, fixed
         self.orders, self.tolerance = orders, width
         self._best: int | None = None
+
+    @property
+    def nothing_moves(self) -> bool:
+        """Whether all distances are 0, and none larger is held possible."""
+        return self.fixed["largest_distance"] is None and not self.distances.any()
 
     def _epsilon(self, orders: Array, unknown: dict[str, float]) -> tuple[float, float]:
         at = {**self.known, **unknown, **self.fixed}
@@ -134,13 +143,15 @@ class _Problem:
 
 def _noise_std(problem: _Problem) -> float:
     problem.check_floor()
-    if problem.known["sample_rate"] == 0.0 or not problem.distances.any():
+    if problem.known["sample_rate"] == 0.0 or problem.nothing_moves:
         return 0.0
 
     def gap(x: float) -> float:
         return problem.gap(noise_std=math.exp(x))
 
-    found = bracket(gap, math.log(float(problem.distances.max())), towards=1.0, limit=_MOST_LOG)
+    largest = problem.fixed["largest_distance"]
+    scale = float(problem.distances.max()) if largest is None else float(largest)
+    found = bracket(gap, math.log(scale), towards=1.0, limit=_MOST_LOG)
     if found is None:
         raise problem.no_answer("noise_std")
     if math.isinf(found[1]):
@@ -167,7 +178,7 @@ def _sample_rate(problem: _Problem) -> float:
 
 def _steps(problem: _Problem) -> float:
     problem.check_floor()
-    if problem.known["sample_rate"] == 0.0 or not problem.distances.any():
+    if problem.known["sample_rate"] == 0.0 or problem.nothing_moves:
         return math.inf
     found = last_whole(lambda t: problem.gap(steps=t), 1000.0, LARGEST_STEPS)
     while found > 0.0 and not problem.fits(steps=found):  # a table refined elsewhere may read a unit higher
@@ -186,6 +197,7 @@ def _delta_mu(problem: _Problem) -> float:
         orders=problem.orders,
         estimator_failure=fixed["estimator_failure"],
         divergence=fixed["divergence"],
+        largest_distance=fixed["largest_distance"],
     )
     exponent = float((cost * float(known["steps"]) - problem.orders * problem.target).min())
     doubt = float(fixed["estimator_failure"]) * float(fixed["estimates"])

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from scipy.stats import t as student
 
 from dpviz import _validate
-from dpviz.accounting.bayesian import ORDERS, BayesianBound
+from dpviz.accounting.bayesian import ORDERS, TOO_LARGE, BayesianBound, largest_of
+from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.bayesian_table import Bins, Estimator, LogMeans, make_bins
 
@@ -30,7 +31,6 @@ Index = npt.NDArray[np.intp]
 _BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
 _STRIDES = (8, 2, 1)
 _LED = 7  # rows that share one search from afar
-_TOO_LARGE = 1e270
 
 
 class BayesianSweep(Estimator):
@@ -42,6 +42,7 @@ class BayesianSweep(Estimator):
         sample_rate: q in [0, 1].
         estimator_failure: γ.
         orders: λ, whole numbers ≥ 1.
+        largest_distance: d_max, for the bound that holds at every m; None for the asymptotic estimate.
 
     Raises:
         ValueError: for an argument out of its range.
@@ -55,20 +56,26 @@ class BayesianSweep(Estimator):
         sample_rate: Any,
         estimator_failure: Any = 1e-15,
         orders: Any = ORDERS,
+        largest_distance: Any = None,
     ) -> None:
         found = _validate.distances(distances)
         self.failure = _validate.estimator_failure(estimator_failure)
+        self.certified, masses = largest_distance is not None, None
         self.noise = np.atleast_1d(_validate.noise_multiplier(noise_std, "noise_std"))
         rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
         whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
+        if self.certified:
+            found, masses = envelope(found, largest_of(found, largest_distance), self.failure)
+            tau = 0.0
+        else:
+            tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
         top = float(found.max())
         relative = (found / top) ** 2 if top > 0.0 and rate > 0.0 else np.zeros_like(found)
-        tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
-        super().__init__(relative, whole, rate, max(tau, 0.0), "left")
+        super().__init__(relative, whole, rate, max(tau, 0.0), "left", masses)
         # u = (d/σ)² = relative · scale, with bins that fit every σ
         with np.errstate(over="ignore"):
             self._scale = (top / self.noise) ** 2
-        self._groups: Bins = make_bins(self.ordered, None if found.size <= 2 * _BINS else _BINS)
+        self._groups: Bins = make_bins(self.ordered, None if found.size <= 2 * _BINS else _BINS, masses)
         self._costs: dict[tuple[int, int], tuple[Array, Array, Array]] = {}
 
     def bound(self, *, steps: Any, delta_mu: Any) -> BayesianBound:
@@ -95,15 +102,33 @@ class BayesianSweep(Estimator):
         facts = np.array([means[row, column] for row, column in zip(rows.tolist(), best.tolist(), strict=True)])
         finite = np.isfinite(facts[:, 0])
         share = np.where(finite, facts[:, 1], np.nan)
+        epsilon, worst = value[rows, best], np.zeros(rows.size, dtype=np.bool_)
+        size = np.where(finite, facts[:, 2], np.nan)
+        if self.certified:
+            certain = self._worst(rows, best, total, delta)
+            worst, size = certain <= epsilon, np.full(rows.size, np.nan)
+            epsilon, share = np.minimum(epsilon, certain), np.where(worst, 1.0, share)
         return BayesianBound(
-            epsilon=np.maximum(value[rows, best], 0.0),
+            epsilon=np.maximum(epsilon, 0.0),
             order=np.asarray(self.orders[best] + 1.0, dtype=np.float64),
             at_grid_end=(best == 0) | (best == last),
             floor=np.full(rows.size, max(slack / float(self.orders[-1]), 0.0)),
             largest_share=share,
-            effective_size=np.where(finite, facts[:, 2], np.nan),
+            effective_size=size,
             tail_dominated=share > 0.5,
+            certified=self.certified,
+            worst_case=worst,
         )
+
+    def _worst(self, rows: Index, best: Index, total: float, delta: float) -> Array:
+        """ε of d = d_max throughout at each row's best order: it needs no sample, and pays no γ."""
+        found = np.empty(rows.size)
+        for column in np.unique(best).tolist():
+            chosen = np.flatnonzero(best == column)
+            top = np.array([high[-1] for _, _, high in self._psi(rows[chosen], column)])
+            found[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
+        found[self._scale > TOO_LARGE] = np.inf
+        return found
 
     def _search(self, rows: Index, value: Array, look: Callable[[Index, Index], None]) -> Index:
         """Each row's best order: some rows search from afar, the others start where their neighbour ended."""
@@ -138,7 +163,7 @@ class BayesianSweep(Estimator):
         low, mean, high = (np.stack(part) for part in zip(*self._psi(rows, column), strict=True))
         top = high[:, -1:]
         result = LogMeans(*(np.full(rows.size, fill) for fill in (np.inf, np.inf, np.nan, np.nan)))
-        small, sane = steps * top[:, 0] <= 1.0, self._scale[rows] <= _TOO_LARGE
+        small, sane = steps * top[:, 0] <= 1.0, self._scale[rows] <= TOO_LARGE
         for regime, base in ((small & sane, 1.0), (~small & sane, 0.0)):
             chosen = np.flatnonzero(regime)
             if chosen.size:
@@ -158,7 +183,7 @@ class BayesianSweep(Estimator):
             ends = (
                 [self._groups.high] if self._groups.exact else [self._groups.low, self._groups.mean, self._groups.high]
             )
-            scale = np.minimum(self._scale[fresh], _TOO_LARGE)
+            scale = np.minimum(self._scale[fresh], TOO_LARGE)
             u = scale[:, None, None] * np.stack(ends)
             psi = step_costs(u.ravel(), self.orders[[column]], self.rate, "left").reshape(u.shape)
             for row, cost in zip(fresh, psi, strict=True):

@@ -62,8 +62,11 @@ def _starts(ordered: Array, count: int) -> npt.NDArray[np.intp]:
     return np.unique(np.searchsorted(ordered, ordered[found], side="left"))
 
 
-def make_bins(ordered: Array, count: int | None) -> Bins:
-    """Bins of the sorted u; `count` None for one bin per distinct value (the direct evaluation)."""
+def make_bins(ordered: Array, count: int | None, masses: Array | None = None) -> Bins:
+    """Bins of the sorted u; `count` None for one bin per distinct value (the direct evaluation).
+
+    `masses`: of each u, adding to 1; None where all have the same.
+    """
     size = ordered.size
     if count is None or count >= size or ordered[0] == ordered[-1]:
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -71,13 +74,17 @@ def make_bins(ordered: Array, count: int | None) -> Bins:
         starts = _starts(ordered, count)
     number = np.diff(np.append(starts, size))
     low, high = ordered[starts], ordered[starts + number - 1]
+    if masses is None:
+        share, mean = number / size, np.add.reduceat(ordered, starts) / number
+    else:
+        share = np.add.reduceat(masses, starts)
+        mean = np.divide(np.add.reduceat(masses * ordered, starts), share, out=high.copy(), where=share > 0)
     # the mean's rounding is at most n units in the last place: lean to the upper side
-    mean = np.add.reduceat(ordered, starts) / number * (1.0 + number * 2.0**-52)
-    mean = np.clip(mean, low, high)
+    mean = np.clip(mean * (1.0 + number * 2.0**-52), low, high)
     width = high - low
     wide = width > 0
     fraction = np.divide(mean - low, width, out=np.zeros_like(width), where=wide)
-    return Bins(low, high, mean, fraction, number / size, exact=not wide.any())
+    return Bins(low, high, mean, fraction, share, exact=not wide.any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,8 @@ class LogMeans:
 
     Attributes:
         lower, upper: the bounds.
-        largest_share: the part of Σx that is the largest sample's.
-        effective_size: (Σx)²/Σx², in samples.
+        largest_share: the part of the mean that is the largest sample's, or that the mass at d_max carries.
+        effective_size: (Σx)²/Σx², in samples; of a sample whose masses are given it means nothing.
     """
 
     lower: Array
@@ -100,10 +107,22 @@ class Estimator:
     """mean + τ·std of exp(Tψ) over one sample of distances, at growing precision.
 
     Level 0 is the coarsest table, level `last` the direct evaluation. Tables are kept between calls.
+
+    With `masses` (adding to 1, of ascending `scaled`) the mean is weighted; only τ = 0 makes sense then.
     """
 
-    def __init__(self, scaled: Array, orders: Orders, rate: float, tau: float, divergence: str) -> None:
-        self.ordered = np.sort(scaled)
+    def __init__(
+        self,
+        scaled: Array,
+        orders: Orders,
+        rate: float,
+        tau: float,
+        divergence: str,
+        masses: Array | None = None,
+    ) -> None:
+        self.ordered = np.sort(scaled) if masses is None else scaled
+        self.masses = masses
+        self._last_mass = 1.0 / scaled.size if masses is None else float(masses[-1])
         self.orders = orders
         self.rate = rate
         self.tau = tau
@@ -117,7 +136,7 @@ class Estimator:
 
     def _bins(self, level: int) -> Bins:
         if level not in self._tables:
-            self._tables[level] = make_bins(self.ordered, self.counts[level])
+            self._tables[level] = make_bins(self.ordered, self.counts[level], self.masses)
         return self._tables[level]
 
     def log_means(self, total_steps: Array, columns: npt.NDArray[np.intp], level: int) -> list[LogMeans]:
@@ -174,6 +193,6 @@ class Estimator:
         return LogMeans(
             lower=log(below + self.tau * spread_below),
             upper=log(centre + self.tau * spread),
-            largest_share=(base + y_high[:, -1]) / (self.ordered.size * average),
+            largest_share=self._last_mass * (base + y_high[:, -1]) / average,
             effective_size=self.ordered.size / (1.0 + (spread / average) ** 2),
         )

@@ -2,6 +2,7 @@
 
 from dpviz.gradients.families import FAMILIES, draw_norms, population_cost, tail_is_infinite
 from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances, pairs_from_products
+from dpviz.gradients.truth import Truth, true_norms_epsilon, true_vectors_epsilon
 from dpviz.gradients.upload import columns, read_distances
 from dpviz.gradients.weibull import PAIRINGS, weibull_vectors
 
@@ -10,6 +11,7 @@ __all__ = [
     "PAIRINGS",
     "GradientSample",
     "Pairs",
+    "Truth",
     "columns",
     "draw_norms",
     "pairs_from_distances",
@@ -17,5 +19,7 @@ __all__ = [
     "population_cost",
     "read_distances",
     "tail_is_infinite",
+    "true_norms_epsilon",
+    "true_vectors_epsilon",
     "weibull_vectors",
 ]

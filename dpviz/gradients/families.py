@@ -106,17 +106,17 @@ def population_cost(
     rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
     steps = _validate.scalar("total_steps", _validate.steps(total_steps, "total_steps", minimum=1))
     whole = _validate.whole_orders([order], "order").astype(np.int64)
-    law = _law(family, form, size)
+    known = law(family, form, size)
 
     small = np.geomspace(1e-14, 0.5, 100)
     edges = limit * np.unique(np.concatenate([small, 1.0 - small]))
     nodes, weights = np.polynomial.legendre.leggauss(24)
     half = np.diff(edges) / 2.0
     points = (edges[:-1, None] + half[:, None] * (1.0 + nodes)).ravel()
-    log_mass = law.logpdf(points) + np.log((half[:, None] * weights).ravel())
+    log_mass = known.logpdf(points) + np.log((half[:, None] * weights).ravel())
     # what lies below the first panel counts as at its edge, what lies above the last as at the threshold
     where = np.concatenate([[edges[0]], points, [limit]])
-    log_mass = np.concatenate([[law.logcdf(edges[0])], log_mass, [law.logsf(edges[-1])]])
+    log_mass = np.concatenate([[known.logcdf(edges[0])], log_mass, [known.logsf(edges[-1])]])
     grown = steps * step_costs((where / std) ** 2, whole, rate)[:, 0]
     # ln E x = ln(1 + E(x − 1)): E(x − 1) keeps its digits where all costs are small
     small_costs = grown[-1] < 1.0
@@ -125,12 +125,14 @@ def population_cost(
     return float(np.logaddexp.reduce(log_mass + grown) / steps)
 
 
-def _law(family: str, shape: float, scale: float) -> Any:
+def law(family: str, shape: Any, scale: Any) -> Any:
+    """The family's distribution, frozen, as scipy has it; arguments as for `draw_norms`."""
+    form, size = _parameters(family, shape, scale)
     if family == "weibull":
-        return stats.weibull_min(shape, scale=scale)
+        return stats.weibull_min(form, scale=size)
     if family == "lognormal":
-        return stats.lognorm(shape, scale=scale)
-    return stats.halfnorm(scale=scale)
+        return stats.lognorm(form, scale=size)
+    return stats.halfnorm(scale=size)
 
 
 def _parameters(family: str, shape: Any, scale: Any) -> tuple[float, float]:

@@ -1,8 +1,11 @@
-"""Bayesian differential privacy of a live run: one estimate a step, from gradient distances of that step's batch.
+"""Bayesian differential privacy of a live run, from gradient distances that every step measures in its batch.
 
-T, the number of steps, is fixed ahead: each step's cost is ĉ(λ, T) of its own distances (Triastcyn & Faltings 2020,
-Eq. 14), and ε_μ = min over λ of (Σ ĉ_t(λ, T) − ln(δ_μ − γT))/λ: every planned step's estimate may fail with
-probability γ, and all are paid for from the start.
+T, the number of steps, is fixed ahead: a step costs c_t(λ, T) = (1/T) ln E_t exp(Tψ(λ, d)) (Triastcyn & Faltings 2020,
+Eq. 10), and ε_μ = min over λ of (Σ c_t(λ, T) − ln(δ_μ − γ))/λ. The authors estimate each c_t from the step's own few
+distances (Eq. 14), which holds only as their number grows. Here the sum is bounded at once by all distances of all
+steps of one mechanism (`bayesian_pool`): with probability 1 − γ no ε_μ of the run is too low, at whichever step it is
+read or ended, however the distributions change. γ counts once for the run: its j-th mechanism takes γ/(j(j + 1)).
+As the evidence grows ε_μ may fall from one step to the next. It never exceeds what d_max throughout would cost.
 
 Which distances: one example more or less changes the sum of clipped gradients by its own clipped gradient, so d is the
 norm; Theorem 3's (1 − q) N(0, σ²) + q N(d, σ²) against N(0, σ²) is exactly that. The authors take distances between two
@@ -10,89 +13,32 @@ examples' gradients instead. That is usually more, √2 times for gradients at r
 adjacency: equal gradients have distance 0 whatever one of them adds, and to replace g by g′ can cost more than
 ψ(‖g − g′‖) where batches are sampled (σ = 2, q = 0.1, λ = 4: by 18 % for g′ = 0.3 g).
 
-The estimates speak of the distribution of the training examples as they were drawn; ε_μ protects the next example of
-that distribution, not any example whatever. The distances themselves are not private.
+What is assumed: given the network, a batch's examples are random ones of those that ε_μ speaks of. That is so for an
+example drawn from the training data, and for the next one of their distribution as far as a network treats both alike.
+It is no promise to any example whatever. The distances themselves are not private.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from dpviz import _validate
-from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.bayesian_pool import Pool
+from dpviz.accounting.bayesian_psi import FIRST_ORDERS as ORDERS
+from dpviz.accounting.bayesian_psi import psi
 from dpviz.accounting.mechanism import SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
-ORDERS = np.arange(1, 33)
-_SLOPES = np.arange(2, 34) * np.arange(1, 33) / 2.0
-_LARGEST_EXPONENT = 600.0
-
-# A release, with the distances of pairs of a step; None where its sensitivity is known for certain.
+# A release, with the distances of a step; None where its sensitivity is known for certain.
 Charge = tuple[SampledGaussian, Array | None]
 _TOGETHER = 64
-
-
-@functools.lru_cache(maxsize=16)
-def _probabilities(rate: float) -> Array | None:
-    """P(k) of Bin(λ + 1, q) for k = 2 … 33 (rows λ); None where one is too small for a float to keep."""
-    if not 0.0 < rate < 1.0:
-        return None
-    table = np.zeros((ORDERS.size, _SLOPES.size))
-    for row, order in enumerate(ORDERS.tolist()):
-        trials = order + 1
-        logs = [
-            math.log(math.comb(trials, k)) + k * math.log(rate) + (trials - k) * math.log1p(-rate)
-            for k in range(2, trials + 1)
-        ]
-        if min(logs) < -_LARGEST_EXPONENT:
-            return None
-        table[row, : len(logs)] = np.exp(logs)
-    return table
-
-
-def psi(scaled: Array, rate: float) -> Array:
-    """ψ_L at u = (d/σ)², shape (n,), and λ = 1 … 32: (n, 32). As `step_costs`, one product instead of 32 sums."""
-    probabilities = _probabilities(rate)
-    if probabilities is None or scaled.size == 0 or float(scaled.max()) * _SLOPES[-1] > _LARGEST_EXPONENT:
-        return step_costs(scaled, ORDERS, rate)
-    found: Array = np.log1p(np.expm1(scaled[:, None] * _SLOPES) @ probabilities.T)
-    return found
-
-
-class Estimate(NamedTuple):
-    """Costs for λ = 1 … 32 from m distances a step.
-
-    Attributes:
-        cost: ĉ(λ, T), (…, 32).
-        share: Of the mean that the largest distance carries, in [1/m, 1], (…, 32): above a half the estimate rests on
-            one pair, and no margin that follows from m such samples can be trusted to reach γ.
-    """
-
-    cost: Array
-    share: Array
-
-
-def estimated(distances: Array, *, noise_std: float, rate: float, total_steps: int, failure: float) -> Estimate:
-    """From m ≥ 2 distances for each of … steps, (…, m); the cost is that of `dpviz.bayesian_cost`."""
-    m = distances.shape[-1]
-    costs = total_steps * psi((distances.ravel() / noise_std) ** 2, rate).reshape(*distances.shape, ORDERS.size)
-    tau = max(-float(stdtrit(m - 1, failure)), 0.0) / math.sqrt(m - 1)
-    top = costs.max(axis=-2, keepdims=True)
-    # x near 1 loses its digits in exp, large x overflows there: as x − 1, and as x/x_max.
-    small, scaled = top <= 1.0, np.exp(costs - top)
-    x = np.where(small, np.expm1(np.minimum(costs, 1.0)), scaled)
-    mean = x.mean(axis=-2, keepdims=True)
-    upper = mean + tau * np.sqrt(((x - mean) ** 2).mean(axis=-2, keepdims=True))
-    found = np.where(small, np.log1p(upper), top + np.log(np.maximum(upper, 1e-300))) / total_steps
-    return Estimate(np.asarray(found[..., 0, :]), np.asarray(1.0 / scaled.sum(axis=-2)))
+_NEAR = 0.02  # relative: noise levels this near are one mechanism, at the lowest of them
+_MOST_TIMES = 1e9
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -116,16 +62,21 @@ class BayesianAccount:
     ) -> None:
         self.total_steps, self.farthest = total_steps, farthest
         self.delta_mu, self.failure, self.max_grad_norm = delta_mu, failure, max_grad_norm
-        _validate.delta_beyond_failure(delta_mu, failure, total_steps)
+        _validate.delta_beyond_failure(delta_mu, failure, 1)
         self.taken = 0
         self._charges: list[Charge] = []
-        self._known = 0  # so many charges are in the costs
-        self._costs = np.zeros(ORDERS.size)
-        self._shares = np.zeros(ORDERS.size)
         self._unread: list[float] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        """No charge is in the costs."""
+        self._known = 0
+        self._pools: dict[tuple[float, int], Pool] = {}
+        self._costs: dict[tuple[float, int] | None, Array] = {None: np.zeros(ORDERS.size)}  # None: private counts
+        self._worst = np.zeros(ORDERS.size)
 
     def charge(self, mechanism: SampledGaussian, distances: npt.ArrayLike) -> None:
-        """One step, with the distances its clipped gradients made; fewer than 2 charge the worst case.
+        """One step, with the distances its clipped gradients made, in any number; none charge the worst case.
 
         Raises:
             ValueError: past the plan: the costs so far hold for T steps only. Call `replan` first.
@@ -146,24 +97,48 @@ class BayesianAccount:
         """All costs anew for another T, not less than the steps taken."""
         if total_steps < self.taken:
             raise ValueError(f"Expected total_steps={total_steps} >= {self.taken}, the steps already taken.")
-        _validate.delta_beyond_failure(self.delta_mu, self.failure, total_steps)
         self._add_up()
+        unread, self._unread = self._unread, []  # of the plan of then
         self.total_steps = total_steps
-        self._shares = np.zeros(ORDERS.size)
-        self._costs = self._costs_of(self._charges).sum(axis=0)
+        self._forget()
+        self._add_up()
+        self._unread = unread
 
     def epsilon(self) -> float:
         """ε_μ of everything charged so far at δ_μ; 0 before anything was."""
         self._add_up()
-        return float(self._epsilons(self._costs)) if self._charges else 0.0
+        return self._epsilon(self._total(), self._worst) if self._charges else 0.0
+
+    def worst_epsilon(self) -> float:
+        """What the same would come to if every distance were d_max: it needs no sample and pays no γ."""
+        self._add_up()
+        return self._epsilon(self._worst, self._worst) if self._charges else 0.0
 
     def tail_share(self) -> float:
-        """How much of a step's estimate its largest distance carries, at the order that decides, averaged over steps.
+        """How much of the bound stands for distances that nobody saw and that so few cannot exclude, in [0, 1].
 
-        Steps that were charged the worst case, which needs no estimate, count as 0.
+        At the order that decides, a mean over the steps; those without distances, charged the worst case, count as 0.
         """
         self._add_up()
-        return float(self._shares[self._per_order(self._costs).argmin()]) / max(self.taken, 1)
+        best = int(self._per_order(self._total()).argmin())
+        shares = (pool.counted * float(pool.unseen()[best]) for pool in self._pools.values())
+        return sum(shares) / max(self.taken, 1)
+
+    def times_needed(self, target_epsilon: float) -> float:
+        """How many times as many distances, alike, would bring ε_μ to the target; inf where no number would."""
+        self._add_up()
+
+        def fits(times: float) -> bool:
+            costs = sum((pool.cost(times) for pool in self._pools.values()), self._costs[None])
+            return self._epsilon(costs, self._worst) <= target_epsilon
+
+        if not fits(_MOST_TIMES):
+            return math.inf
+        low, high = 0.0, math.log(_MOST_TIMES)
+        while high - low > 1e-3:
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if fits(math.exp(middle)) else (middle, high)
+        return math.exp(high)
 
     def readings(self) -> list[float]:
         """ε_μ after each step since the last time this was asked, with the plan of then."""
@@ -173,53 +148,48 @@ class BayesianAccount:
 
     def _add_up(self) -> None:
         """Costs are worked out for many steps together, when somebody looks."""
-        new = self._charges[self._known :]
-        if not new:
-            return
-        course = np.cumsum(np.concatenate((self._costs[None], self._costs_of(new))), axis=0)[1:]
-        epsilons = self._epsilons(course).tolist()
-        self._unread.extend(value for value, (_, distances) in zip(epsilons, new, strict=True) if distances is not None)
-        self._costs, self._known = course[-1], len(self._charges)
+        new, self._known = self._charges[self._known :], len(self._charges)
+        for key, alike in itertools.groupby(new, self._key):
+            charges = list(alike)
+            for start in range(0, len(charges), _TOGETHER):
+                self._add(key, charges[start : start + _TOGETHER])
 
-    def _epsilons(self, costs: Array) -> Array:
-        """(…, 32) gives (…)."""
-        return np.asarray(np.maximum(self._per_order(costs).min(axis=-1), 0.0))
+    def _key(self, charge: Charge) -> tuple[float, float, int] | None:
+        mechanism, distances = charge
+        if distances is None:
+            return None
+        sigma = mechanism.noise_multiplier
+        return sigma, mechanism.sample_rate, math.floor(math.log(sigma) / _NEAR) if sigma > 0.0 else 0
+
+    def _add(self, key: tuple[float, float, int] | None, charges: list[Charge]) -> None:
+        if key is None:
+            for mechanism, _ in charges:
+                self._costs[None] = self._costs[None] + certain_cost(mechanism, 1.0)
+                self._worst = self._worst + certain_cost(mechanism, 1.0)
+            return
+        pooled = key[1:]
+        if pooled not in self._pools:
+            number = len(self._pools) + 1
+            failure = self.failure / (number * (number + 1.0))
+            self._pools[pooled] = Pool(rate=key[1], total_steps=self.total_steps, failure=failure)
+        scale = (self.farthest / key[0]) ** 2
+        most = self.farthest * self.max_grad_norm
+        # What is not a number is as far as can be.
+        parts = [np.nan_to_num(np.minimum(found, most) / most, nan=1.0) for _, found in charges if found is not None]
+        others = sum((cost for other, cost in self._costs.items() if other != pooled), np.zeros(ORDERS.size))
+        courses, worst = self._pools[pooled].add(scale, parts), certain_cost(charges[0][0], self.farthest)
+        for course in courses:
+            self._worst = self._worst + worst
+            self._unread.append(self._epsilon(others + course, self._worst))
+        self._costs[pooled] = courses[-1]
+
+    def _total(self) -> Array:
+        return np.asarray(sum(self._costs.values(), np.zeros(ORDERS.size)))
+
+    def _epsilon(self, costs: Array, worst: Array) -> float:
+        """The least of what the distances prove and of what needs none, which does not pay γ."""
+        certain = (worst - math.log(self.delta_mu)) / ORDERS
+        return max(min(float(self._per_order(costs).min()), float(certain.min())), 0.0)
 
     def _per_order(self, costs: Array) -> Array:
-        slack = -math.log(self.delta_mu - self.failure * self.total_steps)
-        return np.asarray((costs + slack) / ORDERS)
-
-    def _costs_of(self, charges: list[Charge]) -> Array:
-        """Costs of charges one by one, (n, 32); equal mechanisms with as many distances go together."""
-        found = [np.zeros((0, ORDERS.size))]
-        for (mechanism, _), same in itertools.groupby(charges, _alike):
-            distances = [given for _, given in same]
-            known = [given for given in distances if given is not None]
-            if not known:
-                found.append(np.tile(certain_cost(mechanism, 1.0), (len(distances), 1)))
-            parts = (known[start : start + _TOGETHER] for start in range(0, len(known), _TOGETHER))
-            found.extend(self._estimated(mechanism, np.stack(part)) for part in parts)
-        return np.concatenate(found)
-
-    def _estimated(self, mechanism: SampledGaussian, distances: Array) -> Array:
-        """Costs of steps of one mechanism with distances (n, m): (n, 32)."""
-        # No estimate, whose margin may be wide, needs to exceed the cost of the largest distance there can be.
-        worst = np.tile(certain_cost(mechanism, self.farthest), (len(distances), 1))
-        usable = np.isfinite(distances).all(axis=1)
-        if distances.shape[1] < 2 or not usable.any():
-            return worst
-        estimate = estimated(
-            distances[usable],
-            noise_std=mechanism.noise_multiplier * self.max_grad_norm,
-            rate=mechanism.sample_rate,
-            total_steps=self.total_steps,
-            failure=self.failure,
-        )
-        self._shares = self._shares + np.where(estimate.cost < worst[usable], estimate.share, 0.0).sum(axis=0)
-        worst[usable] = np.minimum(estimate.cost, worst[usable])
-        return worst
-
-
-def _alike(charge: Charge) -> tuple[SampledGaussian, int | None]:
-    mechanism, distances = charge
-    return mechanism, None if distances is None else distances.size
+        return np.asarray((costs - math.log(self.delta_mu - self.failure)) / ORDERS)

@@ -31,9 +31,9 @@
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
 "not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
 (how each accountant reads what was charged, as if its end had been planned; with "tight" where there are few different
-mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of a step's
-Bayesian estimate that its largest distance carries, or None), "test_accuracy", "test_loss", "posterior_accuracy",
-"train_accuracy", "weights" (path or None).
+mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of the Bayesian
+bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what must be said of that bound, "test_accuracy",
+"test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.
 """

@@ -57,7 +57,7 @@ class RunSettings:
         bayesian_distances: "norms": of clipped gradients, what one example more or less changes; "pairs": between two
             examples, as the paper's authors measure them, no bound under sampling (see `bayesian_account`).
         pairs: Disjoint pairs a step for it; of twice as many examples the norms.
-        estimator_failure: γ, the probability that one such estimate is too low.
+        estimator_failure: γ, the probability that any Bayesian ε of the run is too low.
         filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter). None for no budget, or
             under an adaptive policy for the ε of its baseline (`dpviz.training.accounting.promised`).
         target_accuracy: The run ends once this accuracy is measured; None to go on.
@@ -272,7 +272,7 @@ def _check_together(settings: RunSettings) -> None:
             "Expected target_measure='private' with policy='fine_tuning': it stops by its own private count."
         )
     if settings.bayesian:
-        _validate.delta_beyond_failure(settings.delta_mu, settings.estimator_failure, settings.last_step)
+        _validate.delta_beyond_failure(settings.delta_mu, settings.estimator_failure, 1)
 
 
 def _check_budget(settings: RunSettings, examples: int) -> None:

@@ -20,6 +20,7 @@ NAMES = {
     "renyi_improved": "Rényi improved",
     "closed_form": "closed form",
     "bayesian": "Bayesian DP",
+    "bayesian_printed": "asymptotic, as printed",
     "tight": "tight",
 }
 

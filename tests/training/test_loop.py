@@ -22,6 +22,7 @@ from dpviz.training.loop import FreeRun, run
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
 from dpviz.training.sources import DataUnavailable
+from tests.accounting.slow_pool import slow_pool_cost
 
 SMALL = RunSettings(data="abalone", model="logistic", batch_size=256, steps=20, learning_rate=2.0, evaluation_every=10)
 LANGEVIN = {"learning_rate": 0.3, "max_grad_norm": 1.0, "prior_std": 1.0, "burn_in": 5}
@@ -88,32 +89,34 @@ def charged_until(events, step):
 
 
 def bayesian_by_hand(settings, events, step):
-    """ε_μ from the recorded distances with the library's public cost function."""
+    """ε_μ from the recorded distances, every mechanism's steps together, written out."""
     total = settings.steps
     for event in of_kind(events, "replanned"):
         if event["step"] < step:
             total = event["total_steps"]
-    orders = np.arange(1, 33)
-    costs, done = np.zeros(32), 0
+    farthest = 1.0 if settings.bayesian_distances == "norms" else 2.0
+    orders, pools, done = np.arange(1, 33), {}, 0
+    costs, worst = np.zeros(32), np.zeros(32)
     for event in events:
         if event["kind"] == "count" and event["step"] < step:
             costs += orders * (orders + 1) / (2.0 * event["mechanism"][0] ** 2)
+            worst += orders * (orders + 1) / (2.0 * event["mechanism"][0] ** 2)
         if event["kind"] == "step":
             for mechanism, distances in zip(decoded(event["mechanisms"]), event["distances"], strict=True):
                 done += 1
                 if done > step:
                     break
-                std = mechanism.noise_multiplier * settings.max_grad_norm
-                farthest = 1.0 if settings.bayesian_distances == "norms" else 2.0
-                scaled = np.array([(farthest / mechanism.noise_multiplier) ** 2])
-                worst = step_costs(scaled, orders, mechanism.sample_rate)[0]
-                estimate = dpviz.bayesian_cost(
-                    distances, noise_std=std, sample_rate=mechanism.sample_rate, total_steps=total, orders=orders,
-                    estimator_failure=settings.estimator_failure,
-                )  # fmt: skip
-                costs += np.minimum(worst, estimate)
-    slack = -math.log(settings.delta_mu - total * settings.estimator_failure)
-    return float(((costs + slack) / orders).min())
+                sigma = mechanism.noise_multiplier
+                near = (mechanism.sample_rate, math.floor(math.log(sigma) / 0.02))
+                lowest, steps = pools.get(near, (sigma, []))
+                part = np.minimum(np.array(distances) / (farthest * settings.max_grad_norm), 1.0)
+                pools[near] = min(lowest, sigma), [*steps, part]
+                worst += step_costs(np.array([(farthest / sigma) ** 2]), orders, mechanism.sample_rate)[0]
+    for place, ((rate, _), (sigma, steps)) in enumerate(pools.items(), 1):
+        failure = settings.estimator_failure / (place * (place + 1))
+        costs += slow_pool_cost(steps, (farthest / sigma) ** 2, rate, total, failure)
+    slack = -math.log(settings.delta_mu - settings.estimator_failure)
+    return min(((costs + slack) / orders).min(), ((worst - math.log(settings.delta_mu)) / orders).min())
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -72,7 +72,7 @@ def test_settings_cannot_be_changed_but_copied():
         ({"method": "sgd", "target_measure": "private"}, "target_measure='private' with a private method"),
         ({"policy": "fine_tuning", "target_accuracy": 0.9}, "target_measure='private' with policy='fine_tuning'"),
         ({"model": "bayesian-logistic"}, "prior_std > 0"),
-        ({"bayesian": True, "delta_mu": 1e-14}, "delta_mu=1e-14 > 1.5e-13"),
+        ({"bayesian": True, "delta_mu": 1e-15}, "delta_mu=1e-15 > 1e-15"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_by_name(changed, words):

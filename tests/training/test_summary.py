@@ -18,13 +18,21 @@ def summary(distances, settings=SETTINGS):
     return closing(settings, accounts, examples=N, state="done", reason="plan", steps=3, seconds=0.1)
 
 
-def test_a_bayesian_epsilon_that_rests_on_one_pair_says_so():
-    assert 0.5 < summary([0.01] * 31 + [0.15])["tail_share"] <= 1.0
+def test_a_bayesian_epsilon_that_stands_for_what_nobody_saw_says_so():
+    found = summary([0.01] * 32)
+    assert 0.5 < found["tail_share"] <= 1.0
+    assert f"{found['tail_share']:.0%} of its mean" in found["bayesian_text"]
+    assert "no number of distances like these would halve it" in found["bayesian_text"]  # δ_μ alone costs over half
+    once = SETTINGS.with_(steps=3, delta_mu=0.01)
+    found = summary([0.01] * 32, once)
+    assert "times as many distances would halve it" in found["bayesian_text"]
 
 
-@pytest.mark.parametrize("distances", [[0.1] * 32, []], ids=["on many", "on none"])
-def test_one_on_many_pairs_or_on_the_worst_case_says_nothing(distances):
-    assert summary(distances)["tail_share"] < 0.1
+@pytest.mark.parametrize("distances", [[2.0] * 32, []], ids=["all large", "on none"])
+def test_one_on_large_distances_or_on_the_worst_case_says_nothing(distances):
+    found = summary(distances)
+    assert found["tail_share"] < 0.1
+    assert found["bayesian_text"] == ""
 
 
 def test_without_bayesian_accounting_there_is_no_tail():

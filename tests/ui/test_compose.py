@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.charts import numbers
 from dpviz.ui import frame
-from dpviz.ui.compose import explain, script, tables
+from dpviz.ui.compose import explain, figure, script, tables
+from dpviz.ui.compose.beside import beside_key, beside_part, with_beside
 from dpviz.ui.compose.curves import read_and_compute
 from dpviz.ui.compose.presets import PRESETS
 from dpviz.ui.compose.study import STUDY
@@ -42,8 +44,9 @@ def test_the_script_gives_the_charts_numbers(name, tmp_path):
     found = runpy.run_path(str(path))
     np.testing.assert_array_equal(found["steps"], curves.steps)
     expected = {NAMES[key]: bound.epsilon for key, bound in curves.bounds.items()}
-    if curves.bayesian is not None:
-        expected[NAMES["bayesian"]] = curves.bayesian.epsilon
+    for bayesian in (curves.bayesian, curves.printed):
+        if bayesian is not None:
+            expected[NAMES["bayesian" if bayesian.certified else "bayesian_printed"]] = bayesian.epsilon
     for label, epsilon in expected.items():
         np.testing.assert_allclose(found["curves"][label], epsilon, rtol=1e-12)
     assert expected
@@ -146,3 +149,87 @@ def test_where_bayesian_dp_has_no_number_the_rest_stands(query, reason):
 def test_equal_settings_give_the_same_object():
     """What is computed beside the page is kept under it: else a page without a sample would redraw without end."""
     assert curves_of("vectors=100000&dims=1000000") is curves_of("vectors=100000&dims=1000000")
+
+
+def whole(query):
+    """With what is worked out beside the page."""
+    curves = curves_of(query)
+    assert beside_key(curves) is not None
+    return with_beside(curves, beside_part(curves))
+
+
+def drawn(curves):
+    """Name → dash of every named line."""
+    return {line.name: line.dash for line in figure.lines(curves)}
+
+
+def test_clipped_the_bound_is_solid_and_claimed_the_estimate_dashed():
+    curves = curves_of("curves=bayesian")
+    assert curves.bayesian.certified
+    assert not curves.printed.certified
+    assert (curves.bayesian.epsilon >= curves.printed.epsilon).all()
+    assert drawn(curves) == {"Bayesian DP": "solid", "asymptotic, as printed": "dash"}
+    assert "Bayesian DP, certified" in explain.sentence(curves)
+    assert f"≤ {numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True)}" in explain.sentence(curves)
+    shown = explain.figures(curves)[-1]
+    assert shown.name == "Bayesian ε, certified"
+    assert "as printed: ≈" in shown.remark
+    columns = tables.data(curves).columns
+    assert {"epsilon_bayesian", "epsilon_bayesian_printed"} <= set(columns)
+
+
+@pytest.mark.parametrize(
+    ("query", "said_too"),
+    [
+        ("curves=bayesian&clip=dp&source=halfnormal&count=500", "no distance is the largest"),
+        ("curves=bayesian&vectors=20&dims=50&pairs=all", "Disjoint pairs give a bound"),
+    ],
+)
+def test_where_there_is_no_bound_the_estimate_is_called_one(query, said_too):
+    curves = curves_of(query)
+    assert not curves.bayesian.certified
+    assert curves.printed is None
+    assert drawn(curves) == {"asymptotic, as printed": "dash"}
+    assert "an asymptotic estimate and no bound" in explain.sentence(curves)
+    assert "ε<sub>μ</sub> ≈" in explain.sentence(curves)
+    assert explain.figures(curves)[-1].name == "Bayesian ε, no bound"
+    assert any(said_too in remark.text for remark in explain.remarks(curves))
+    assert "epsilon_bayesian" not in tables.data(curves).columns
+
+
+def test_an_infinite_truth_is_said():
+    curves = whole("curves=bayesian&clip=dp&source=weibull&shape=0.5&count=500")
+    assert curves.beside.truth is None
+    assert any("true cost of this distribution is infinite" in remark.text for remark in explain.remarks(curves))
+
+
+FEW = "curves=bayesian&sigma=1&q=0.05&steps=200&source=weibull&shape=0.5&count=50&quantile=1&seed=3"
+
+
+@pytest.mark.parametrize("query", [FEW, FEW + "&gamma=0.01&dmu=0.1", "curves=bayesian&vectors=40&dims=20&steps=300"])
+def test_the_bound_lies_above_the_truth(query):
+    curves = whole(query)
+    at = np.searchsorted(curves.steps, curves.beside.steps)
+    assert (curves.bayesian.epsilon[at] >= curves.beside.truth.lower * (1 - 1e-9)).all()
+    drawing = STUDY.draw(curves, [])
+    assert any("true cost" in (trace.get("name") or "") for trace in drawing.figure["data"])
+    assert tables.data(curves)["epsilon_true_upper"].notna().sum() == curves.beside.steps.size
+
+
+def test_an_estimate_below_the_truth_is_named_and_so_is_what_few_samples_cost():
+    """Fifty clipped heavy-tailed norms of which few were large."""
+    query = FEW.replace("quantile=1", "quantile=0.98").replace("seed=3", "seed=29&gamma=0.01&dmu=0.5")
+    curves = whole(query)
+    assert curves.printed.epsilon[-1] < curves.beside.truth.lower[-1] <= curves.bayesian.epsilon[-1]
+    texts = [remark.text for remark in explain.remarks(curves)]
+    assert any("is below the true cost of this distribution from t = " in text and "(at T" in text for text in texts)
+    assert explain.below_the_truth(curves_of(query)) == ""  # before the truth is there
+    texts = [remark.text for remark in explain.remarks(whole(FEW))]
+    assert any("stands for large distances that 50 samples cannot exclude" in text for text in texts)
+
+
+def test_gradients_that_nobody_drew_have_no_true_cost():
+    curves = whole("curves=bayesian&source=measured&model=logistic&trained=10&examples=200")
+    assert curves.beside.truth is None
+    assert not curves.beside.infinite
+    assert not np.isfinite(curves.beside.samples) or curves.beside.samples > 100

@@ -15,7 +15,7 @@ import dpviz
 from dpviz.ui.frame import Pinned
 from dpviz.ui.noise import explain, figure, tables, words
 from dpviz.ui.noise.answers import Answer, known_of
-from dpviz.ui.noise.curves import name_of, scene, sigma_grid
+from dpviz.ui.noise.curves import largest_distance, name_of, scene, sigma_grid
 from dpviz.ui.noise.presets import PRESETS
 from dpviz.ui.noise.result import Result, read_and_compute, tight_part, with_tight
 from dpviz.ui.noise.script import script
@@ -253,6 +253,8 @@ class TestQuickAnswers:
             unit = sensitivity if unknown == "noise_multiplier" else 1.0
             asked = {"noise_std": s.sigma * sensitivity, "steps": float(s.steps), "sample_rate": s.rate}
             asked["delta_mu"] = s.bayesian.delta_mu
+            asked["largest_distance"] = largest_distance(found.sample, quantile, s.bayesian.clip)
+            assert (asked["largest_distance"] is not None) is found.certified
             missing = {"noise_multiplier": "noise_std", "delta": "delta_mu"}.get(unknown, unknown)
             del asked[missing]
             check(
@@ -308,3 +310,43 @@ class TestScript:
         assert set(ran["needs"]) == {name_of(key) for key in found.needs}
         for key, answer in found.needs.items():
             assert ran["needs"][name_of(key)] == pytest.approx(answer.value, rel=1e-3), key
+
+
+class TestWhichIsABound:
+    def test_clipped_the_certified_curve_is_solid_and_claimed(self) -> None:
+        found = result(noisecurves="moments.bayesian", noiseq="q50")
+        assert found.certified
+        bound, printed = found.curves["bayesian.q50"], found.curves["printed.q50"]
+        assert bound.bayesian is not None
+        assert bound.bayesian.certified
+        assert (bound.epsilon >= printed.epsilon * (1 - 1e-12)).all()
+        assert bound.epsilon[0] < found.curves["moments"].epsilon[0]
+        lines = {line.key: line for line in (figure._line(found, c) for c in found.curves.values())}
+        assert lines["bayesian.q50"].dash == "solid"
+        assert lines["bayesian.q50"].dotted_until is None
+        assert (lines["printed.q50"].dash, lines["printed.q50"].end) == ("dash", "")
+        assert lines["printed.q50"].hue == lines["bayesian.q50"].hue
+        assert "printed.q50" not in found.needs
+        assert ", certified" in explain.sentence(found)
+        assert explain.figures(found)[1].remark == "C at 0.50, certified"
+        said = " ".join(text for text, _ in explain.remarks(found))
+        assert "dashed the asymptotic estimate as printed" in said
+        assert "epsilon_printed.q50" in tables.data(found).columns
+
+    @pytest.mark.parametrize("view", ["curves", "solve"])
+    @pytest.mark.parametrize(
+        ("query", "why"), [({"clip": "dp"}, "unclipped"), ({"vectors": "20", "dims": "50", "pairs": "all"}, "share")]
+    )
+    def test_else_the_estimate_is_called_one(self, view: str, query: dict[str, str], why: str) -> None:
+        found = result(noiseview=view, noisecurves="moments.bayesian", noiseq="q99", noiseto="500", **query)
+        assert not found.certified
+        assert not any(key.startswith("printed.") for key in found.curves)
+        for curve in found.curves.values():
+            assert figure._line(found, curve).dash == ("dash" if curve.bayesian else "solid")
+        said = " ".join(text for text, _ in explain.remarks(found))
+        assert why in said
+        assert "estimate as printed" in said
+        assert "Bayesian 0.99 (no bound)" in tables.table(found)["method"].tolist()
+        if found.best(bayesian=True):
+            assert "an asymptotic estimate that is no bound" in explain.sentence(found)
+            assert "estimate, no bound" in explain.figures(found)[1].remark

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
 from dpviz.accounting.bound import Bound
+from dpviz.gradients.truth import Truth
 from dpviz.ui import sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
 from dpviz.ui.methods import method, step_grid
@@ -29,26 +30,59 @@ class Scene:
         threshold: C, in the gradients' units.
         sensitivity: the most that clipped gradients can differ: 2C for pairs of gradients, C for plain norms.
         noise_std: σ · sensitivity, the same for DP and Bayesian DP.
+        largest: d_max, where no distance can exceed it and they are independent: what a bound needs; else None.
+        worst: ε_μ at T if every distance were d_max; None without one.
     """
 
     distances: Array
     threshold: float
     sensitivity: float
     noise_std: float
+    largest: float | None = None
+    worst: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What takes longer than a slider move (`beside`).
+
+    Attributes:
+        steps: where the truth is known, shape (n,).
+        truth: the true cost of the sample's distribution there; None for gradients that nobody drew from a law.
+        infinite: the true cost is infinite at T, whatever the order.
+        samples: distances at which the bound would be half of the worst case; inf where no number would do, NaN where
+            none are asked for.
+    """
+
+    steps: Array
+    truth: Truth | None
+    infinite: bool
+    samples: float
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """ε at `steps` (shape (n,), whole, increasing) under each chosen method."""
+    """ε at `steps` (shape (n,), whole, increasing) under each chosen method.
+
+    `bayesian` is what the page speaks of: the certified bound where there is one, else the estimate as printed.
+    `printed` is the estimate beside a certified bound.
+    """
 
     settings: Settings
     steps: Array
     bounds: dict[str, Bound]
     bayesian: BayesianBound | None = None
+    printed: BayesianBound | None = None
     scene: Scene | None = None
     sample: Sample | None = None
     bayesian_problem: str = ""
     tight: tight_band.TightBand | None = None
+    beside: Beside | None = None
+
+    @property
+    def estimate(self) -> BayesianBound | None:
+        """The asymptotic estimate as printed, wherever it stands."""
+        return self.printed if self.bayesian is None or self.bayesian.certified else self.bayesian
 
     def tightest(self) -> str | None:
         """The valid DP method with the smallest ε at the last step; None when none has one."""
@@ -99,10 +133,14 @@ def compute(settings: Settings, sample: Sample | None, problem: str = "") -> Cur
         return Curves(settings, steps, bounds, bayesian_problem=problem)
     try:
         scene = make_scene(settings.sigma, settings.bayesian, sample)
-        found = _bayesian(settings.rate, settings.bayesian, scene, steps)
+        printed = _bayesian(settings.rate, settings.bayesian, scene, steps, None)
+        if scene.largest is None:
+            return Curves(settings, steps, bounds, printed, None, scene, sample)
+        found = _bayesian(settings.rate, settings.bayesian, scene, steps, scene.largest)
+        scene = replace(scene, worst=_worst(settings.rate, settings.bayesian, scene, steps))
     except ValueError as unusable:
         return Curves(settings, steps, bounds, bayesian_problem=str(unusable))
-    return Curves(settings, steps, bounds, found, scene, sample)
+    return Curves(settings, steps, bounds, found, printed, scene, sample)
 
 
 def _bound(key: str, settings: Settings, steps: Array) -> Bound:
@@ -120,11 +158,20 @@ def make_scene(sigma: float, bayesian: Bayesian, sample: Sample) -> Scene:
     gradients = sample.gradients
     threshold = gradients.threshold(bayesian.quantile)
     sensitivity = gradients.sensitivity(threshold)
-    distances = gradients.distances(threshold if bayesian.clip == "both" else None)
-    return Scene(distances, threshold, sensitivity, sigma * sensitivity)
+    clipped = bayesian.clip == "both"
+    distances = gradients.distances(threshold if clipped else None)
+    largest = sensitivity if clipped and gradients.independent else None
+    return Scene(distances, threshold, sensitivity, sigma * sensitivity, largest)
 
 
-def _bayesian(rate: float, bayesian: Bayesian, scene: Scene, steps: Array) -> BayesianBound:
+def _worst(rate: float, bayesian: Bayesian, scene: Scene, steps: Array) -> float:
+    """ε_μ at T where every distance is d_max: no sample does better."""
+    assert scene.largest is not None
+    everywhere = replace(scene, distances=np.full(2, scene.largest))
+    return float(_bayesian(rate, bayesian, everywhere, steps[-1:], scene.largest).epsilon[0])
+
+
+def _bayesian(rate: float, bayesian: Bayesian, scene: Scene, steps: Array, largest: float | None) -> BayesianBound:
     return bayesian_bound(
         scene.distances,
         noise_std=scene.noise_std,
@@ -134,4 +181,5 @@ def _bayesian(rate: float, bayesian: Bayesian, scene: Scene, steps: Array) -> Ba
         estimator_failure=bayesian.failure,
         orders=bayesian.orders,
         reading=bayesian.reading,
+        largest_distance=largest,
     )

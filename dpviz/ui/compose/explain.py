@@ -41,11 +41,14 @@ def _bayesian_sentence(curves: Curves) -> str:
         return " For data like the sample, Bayesian DP proves nothing here."
     delta_mu = curves.settings.bayesian.delta_mu
     chance = numbers.probability(float(attack_success(epsilon, delta=delta_mu)), up=True)
-    doubt = ", though one sample decides this number" if bool(found.tail_dominated[-1]) else ""
+    relation, kind = "≤", "Bayesian DP, certified"
+    if not found.certified:
+        relation, kind = "≈", "Bayesian DP, an asymptotic estimate and no bound"
+        if bool(found.tail_dominated[-1]):
+            kind += ", which one sample decides"
     return (
-        f" For data like the sample: <b>{chance}</b> "
-        f"(<b>ε<sub>μ</sub> ≤ {numbers.epsilon(epsilon, up=True)}</b> at δ<sub>μ</sub> = {numbers.delta(delta_mu)}, "
-        f"Bayesian DP{doubt})."
+        f" For data like the sample: <b>{chance}</b> (<b>ε<sub>μ</sub> {relation} "
+        f"{numbers.epsilon(epsilon, up=True)}</b> at δ<sub>μ</sub> = {numbers.delta(delta_mu)}, {kind})."
     )
 
 
@@ -77,12 +80,13 @@ def _tight_figure(curves: Curves) -> Figure:
 def _bayesian_figure(curves: Curves) -> Figure:
     if curves.bayesian is None:
         return Figure("Bayesian ε", "–", "switched off" if not curves.bayesian_problem else "not defined here")
-    size = float(curves.bayesian.effective_size[-1])
-    return Figure(
-        "Bayesian ε",
-        f"≤ {numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True)}",
-        f"λ = {curves.bayesian.order[-1] - 1:.0f}; rests on {numbers.plain(size)} of {curves_size(curves)} distances",
-    )
+    found, value = curves.bayesian, numbers.epsilon(float(curves.bayesian.epsilon[-1]), up=True)
+    if not found.certified:
+        size = numbers.plain(float(found.effective_size[-1]))
+        rests = f"asymptotic, as printed; rests on {size} of {curves_size(curves)} distances"
+        return Figure("Bayesian ε, no bound", f"≈ {value}", rests)
+    printed = "" if curves.printed is None else numbers.epsilon(float(curves.printed.epsilon[-1]), up=True)
+    return Figure("Bayesian ε, certified", f"≤ {value}", f"asymptotic, as printed: ≈ {printed}")
 
 
 def curves_size(curves: Curves) -> str:
@@ -111,10 +115,7 @@ def remarks(curves: Curves) -> list[Remark]:
         built.append(
             Remark("Bayesian DP: the largest distance alone makes the cost overflow: ε is infinite here. Clip both.")
         )
-    if curves.bayesian is not None and curves.sample is not None and not curves.sample.gradients.independent:
-        built.append(
-            Remark("Bayesian DP: all pairs share gradients, so its distances are not independent and γ is not kept.")
-        )
+    built += _bayesian_remarks(curves)
     if curves.tight is not None and curves.tight.reason:
         built.append(Remark(f"Tight interval: {curves.tight.reason}"))
     if curves.bayesian is not None and _floor_binds(curves.bayesian):
@@ -128,6 +129,63 @@ def remarks(curves: Curves) -> list[Remark]:
     return [*built, Remark(warning, "note")] if warning else built
 
 
+def _bayesian_remarks(curves: Curves) -> list[Remark]:
+    """Which of its numbers is a bound, what it stands for, and where the estimate is below the truth."""
+    found, settings, scene = curves.bayesian, curves.settings.bayesian, curves.scene
+    if found is None or settings is None or scene is None or curves.sample is None:
+        return []
+    built = []
+    if not curves.sample.gradients.independent:
+        built.append(
+            Remark(
+                "Bayesian DP: all pairs share gradients, so its distances are not independent: γ is not kept, and only "
+                "the estimate as printed is drawn. Disjoint pairs give a bound."
+            )
+        )
+    elif settings.clip != "both":
+        text = "Bayesian DP, unclipped: no distance is the largest, so there is no bound, only the estimate as printed."
+        if curves.beside is not None and curves.beside.infinite:
+            text += " The true cost of this distribution is infinite."
+        built.append(Remark(text))
+    if found.certified and bool(found.tail_dominated[-1]):
+        built.append(Remark(_few(curves, float(found.largest_share[-1]), settings.failure, scene.worst or 0.0)))
+    if text := below_the_truth(curves):
+        built.append(Remark(text, "note"))
+    return built
+
+
+def _few(curves: Curves, share: float, failure: float, worst: float) -> str:
+    """Why a certified bound lies near DP's own, and how many samples would help."""
+    text = (
+        f"Bayesian DP, certified: {numbers.plain(100 * share)} % of it stands for large distances that "
+        f"{curves_size(curves)} samples cannot exclude at γ = {numbers.delta(failure)}. It lies near "
+        f"{numbers.epsilon(worst, up=True)}, what the largest distance throughout costs"
+    )
+    samples = math.nan if curves.beside is None else curves.beside.samples
+    if math.isinf(samples):
+        return text + "; no number of samples like these would halve that."
+    return text + ("." if math.isnan(samples) else f"; some {numbers.plain(samples, digits=2)} samples would halve it.")
+
+
+def below_the_truth(curves: Curves) -> str:
+    """Amber text where the estimate lies below the true cost of the distribution; else empty."""
+    estimate, beside = curves.estimate, curves.beside
+    if estimate is None or beside is None or beside.truth is None:
+        return ""
+    at = estimate.epsilon[np.searchsorted(curves.steps, beside.steps)]
+    below = at < beside.truth.lower
+    if not below.any():
+        return ""
+    first = numbers.steps(float(beside.steps[int(np.argmax(below))]))
+    text = f"The estimate as printed is below the true cost of this distribution from t = {first}"
+    if bool(below[-1]):
+        text += (
+            f" (at T {numbers.epsilon(float(at[-1]), up=True)}, the truth is "
+            f"{numbers.epsilon(float(beside.truth.lower[-1]))} or more)"
+        )
+    return f"{text}: it is no bound."
+
+
 def _floor_binds(found: BayesianBound) -> bool:
     """Whether the orders' end, not the data, makes up most of ε_μ at T."""
     return bool(found.at_grid_end[-1]) and float(found.floor[-1]) > 0.5 * float(found.epsilon[-1])
@@ -135,13 +193,15 @@ def _floor_binds(found: BayesianBound) -> bool:
 
 def tail_warning(curves: Curves) -> str:
     """Amber text when one sample carries more than half of the estimate somewhere on the curve; else empty."""
-    found = curves.bayesian
+    found = curves.estimate
     if found is None or not bool(found.tail_dominated.any()):
         return ""
     first = curves.steps[int(np.argmax(found.tail_dominated))]
     share = float(found.largest_share[-1])
     size = float(found.effective_size[-1])
-    text = f"From t = {numbers.steps(first)} on, one distance carries more than half of the Bayesian estimate. "
+    text = (
+        f"From t = {numbers.steps(first)} on, one distance carries more than half of the Bayesian estimate (dashed). "
+    )
     if math.isfinite(share):
         text += (
             f"At T it carries {100 * share:.0f} %, and the estimate rests on {numbers.plain(size)} of "
@@ -200,7 +260,7 @@ def formulas(curves: Curves) -> list[tuple[str, str]]:
             slack = -math.log(settings.bayesian.delta_mu - settings.bayesian.failure)
             built.append(
                 (
-                    NAMES["bayesian"],
+                    NAMES["bayesian" if curves.bayesian.certified else "bayesian_printed"],
                     r"\varepsilon_\mu = \frac1\lambda\left(T\,\hat c(\lambda, T) - \ln(\delta_\mu-\gamma)\right) = "
                     rf"\frac{{1}}{{{order:.0f}}}\left({_tex(order * value - slack)} + {_tex(slack)}\right) "
                     rf"= {_tex(value)}",
@@ -226,7 +286,10 @@ ASSUMPTIONS = """
 - **P(A)** is the best possible accuracy of a membership guess with even prior odds: (e^ε + δ)/(1 + e^ε); the
   chart's right axis shows 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
 - **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
-  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. For pairs of gradients the
+  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. *Certified* (solid) is a bound
+  that fails with probability γ at most, for every distribution whose distances clipping keeps below d_max and at every
+  sample size: independent draws, C as if fixed ahead. *Asymptotic, as printed* (dashed) is the authors' estimate, Eq.
+  14, which keeps γ only as the sample grows. For pairs of gradients the
   distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
 - **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples bounds
   neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms bound adding

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpviz.accounting.bayesian import BayesianBound
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
-from dpviz.charts.marks import Column, Floor, Line, Point
+from dpviz.charts.marks import Band, Column, Floor, Line, Point
 from dpviz.ui import state, tight_band
 from dpviz.ui.compose.curves import Curves
 from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
@@ -24,7 +25,9 @@ def lines(curves: Curves, *, faded: bool = False, tag: str = "") -> list[Line]:
         shown = [best] if best else []
     built = [_dp_line(curves, key, faded, tag) for key in shown]
     if curves.bayesian is not None:
-        built.append(_bayesian_line(curves, faded, tag))
+        built.append(_bayesian_line(curves, curves.bayesian, faded, tag))
+    if curves.printed is not None and not faded:
+        built.append(_bayesian_line(curves, curves.printed, faded, tag))
     return built
 
 
@@ -47,22 +50,29 @@ def _dp_line(curves: Curves, key: str, faded: bool, tag: str) -> Line:
     )
 
 
-def _bayesian_line(curves: Curves, faded: bool, tag: str) -> Line:
-    found = curves.bayesian
-    assert found is not None
-    planned = curves.settings.bayesian is not None and curves.settings.bayesian.reading == "planned"
-    dominated = found.tail_dominated
+def _bayesian_line(curves: Curves, found: BayesianBound, faded: bool, tag: str) -> Line:
+    """A bound that holds is solid; the estimate, as the paper prints it, dashed, and dotted where its tail decides."""
+    key = "bayesian" if found.certified else "bayesian_printed"
+    dominated = found.tail_dominated & (not found.certified)
     return Line(
-        key=f"{tag}.bayesian",
-        name=_name("bayesian", tag),
+        key=f"{tag}.{key}",
+        name=_name(key, tag),
         x=curves.steps,
         y=found.epsilon,
         family="bayesian",
         faded=faded,
-        approximate=planned,
+        approximate=not found.certified,
         dotted_from=float(curves.steps[int(np.argmax(dominated))]) if dominated.any() else None,
         hover=(Column("α", found.order),),
     )
+
+
+def _truth(curves: Curves) -> list[Band]:
+    """The true cost of the distribution that the sample was drawn from, grey as the tight interval is."""
+    beside = curves.beside
+    if beside is None or beside.truth is None:
+        return []
+    return [Band("distribution's true cost", beside.steps, beside.truth.lower, beside.truth.upper)]
 
 
 def drawing(curves: Curves, pinned: Sequence[Pinned[Curves]], points: Sequence[Point]) -> Drawing:
@@ -86,7 +96,7 @@ def drawing(curves: Curves, pinned: Sequence[Pinned[Curves]], points: Sequence[P
         x_hover="%{x:,d} steps",
         points=[p for p in points if p.x <= 1.2 * curves.settings.steps],
         floors=floors,
-        bands=[tight_band.band(curves.tight)] if curves.tight else [],
+        bands=([tight_band.band(curves.tight)] if curves.tight else []) + _truth(curves),
         second_reading="attack",
         height=CHART_HEIGHT,
     )

@@ -54,16 +54,26 @@ def _call(key: str, amplification: str) -> str:
 
 
 def _bayesian(curves: Curves, sample: Sample) -> list[str]:
-    chosen = curves.settings.bayesian
+    chosen, scene = curves.settings.bayesian, curves.scene
     assert chosen is not None
+    assert scene is not None
     clip = "threshold" if chosen.clip == "both" else "None"
-    return [
+    known = (
+        f"bayesian = dict(noise_std=noise_std, sample_rate=mechanism['sample_rate'], steps=steps, "
+        f"delta_mu={chosen.delta_mu!r}, estimator_failure={chosen.failure!r}, orders={chosen.orders!r}, "
+        f"reading={chosen.reading!r})"
+    )
+    parts = [
         f"\nsample = {source_call(sample)}",
         f"threshold = sample.threshold({chosen.quantile!r})",
         "noise_std = mechanism['noise_multiplier'] * sample.sensitivity(threshold)",
-        f"curves[{NAMES['bayesian']!r}] = dpviz.bayesian_epsilon(",
-        f"    sample.distances({clip}), noise_std=noise_std, sample_rate=mechanism['sample_rate'], steps=steps,",
-        f"    delta_mu={chosen.delta_mu!r}, estimator_failure={chosen.failure!r}, orders={chosen.orders!r}, "
-        f"reading={chosen.reading!r},",
-        ")",
+        f"distances = sample.distances({clip})",
+        known,
     ]
+    if scene.largest is not None:
+        parts += [
+            f"curves[{NAMES['bayesian']!r}] = dpviz.bayesian_epsilon(",
+            "    distances, largest_distance=sample.sensitivity(threshold), **bayesian",
+            ")",
+        ]
+    return [*parts, f"curves[{NAMES['bayesian_printed']!r}] = dpviz.bayesian_epsilon(distances, **bayesian)"]

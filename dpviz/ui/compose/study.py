@@ -11,6 +11,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.histogram import Mark, distance_histogram
 from dpviz.ui import controls, mechanism, page, shared, sources
 from dpviz.ui.compose import explain, figure, settings, tables
+from dpviz.ui.compose.beside import beside_key, beside_part, with_beside
 from dpviz.ui.compose.curves import Curves, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.compose.script import script
 from dpviz.ui.frame import Drawing, Pinned, Remark, Slow, Study, plot
@@ -74,6 +75,8 @@ def _distances(curves: Curves) -> None:
         page.remark("Bayesian DP is switched off or has no gradients: there are no distances to show.")
         return
     page.remark(explain.sources_note(curves, curves.sample.gradients.description))
+    if not curves.bayesian.certified:
+        page.remark("The shares below rest on the asymptotic estimate, which is no bound at this sample size.", "note")
     if not explain.tail_warning(curves):
         _histogram(curves)
     st.dataframe(tables.claims(curves), hide_index=True, width="content")
@@ -99,5 +102,5 @@ STUDY: Study[Curves] = Study(
     assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
     more={"Distances": _distances},
     below=_histogram_with_warning,
-    slow=(Slow(tight_key, tight_part, with_tight),),
+    slow=(Slow(tight_key, tight_part, with_tight), Slow(beside_key, beside_part, with_beside)),
 )

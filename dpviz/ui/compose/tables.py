@@ -26,9 +26,14 @@ def table(curves: Curves) -> pd.DataFrame:
             columns[f"α {name}"] = [numbers.plain(a, digits=4) for a in bound.order[rows]]
     if curves.bayesian is not None and curves.settings.bayesian is not None:
         epsilon = curves.bayesian.epsilon[rows]
-        columns["ε Bayesian DP"] = [numbers.epsilon(e, digits=4, up=True) for e in epsilon]
+        kind = "" if curves.bayesian.certified else f" ({NAMES['bayesian_printed']})"
+        columns[f"ε Bayesian DP{kind}"] = [numbers.epsilon(e, digits=4, up=True) for e in epsilon]
         columns["P(A) Bayesian DP"] = [_chance(e, curves.settings.bayesian.delta_mu) for e in epsilon]
         columns["λ Bayesian DP"] = [f"{a - 1:.0f}" for a in curves.bayesian.order[rows]]
+    if curves.printed is not None:
+        columns[f"ε {NAMES['bayesian_printed']}"] = [
+            numbers.epsilon(e, digits=4, up=True) for e in curves.printed.epsilon[rows]
+        ]
     return pd.DataFrame(columns)
 
 
@@ -49,10 +54,18 @@ def data(curves: Curves) -> pd.DataFrame:
             marked = dict(zip(curves.tight.x.tolist(), values.tolist(), strict=True))
             columns[f"epsilon_tight_{side}"] = np.array([marked.get(t, np.nan) for t in curves.steps.tolist()])
     if curves.bayesian is not None:
-        columns["epsilon_bayesian"] = curves.bayesian.epsilon
-        columns["order_bayesian"] = curves.bayesian.order
-        columns["largest_share_bayesian"] = curves.bayesian.largest_share
-        columns["effective_size_bayesian"] = curves.bayesian.effective_size
+        for found in (curves.bayesian, curves.printed):
+            if found is not None:
+                name = "bayesian" if found.certified else "bayesian_printed"
+                columns[f"epsilon_{name}"] = found.epsilon
+                columns[f"order_{name}"] = found.order
+                columns[f"largest_share_{name}"] = found.largest_share
+                columns[f"effective_size_{name}"] = found.effective_size
+    if curves.beside is not None and curves.beside.truth is not None:
+        truth = curves.beside.truth
+        for side, values in (("lower", truth.lower), ("upper", truth.upper)):
+            marked = dict(zip(curves.beside.steps.tolist(), values.tolist(), strict=True))
+            columns[f"epsilon_true_{side}"] = np.array([marked.get(t, np.nan) for t in curves.steps.tolist()])
     return pd.DataFrame(columns)
 
 

@@ -11,7 +11,7 @@ from dpviz.accounting.methods import accountant
 from dpviz.accounting.order_search import OrderSearch
 from dpviz.accounting.solve import NoAnswer, solve
 from dpviz.charts import numbers
-from dpviz.ui.noise.curves import scene
+from dpviz.ui.noise.curves import largest_distance, scene
 from dpviz.ui.noise.near import near_answer
 from dpviz.ui.noise.settings import Settings
 from dpviz.ui.sources import Sample
@@ -109,7 +109,10 @@ def _too_long(unknown: str, target: float, known: tuple[tuple[str, float], ...])
 
 @lru_cache(maxsize=1024)
 def bayesian_answer(quantile: str, settings: Settings, sample: Sample) -> Answer:
-    """The answer of Bayesian DP at one clipping quantile; noise as a multiple of the sensitivity, as DP's σ is."""
+    """The answer of Bayesian DP at one clipping quantile, certified where it can be.
+
+    Noise is a multiple of the sensitivity, as DP's σ is.
+    """
     chosen = settings.bayesian
     assert chosen is not None
     distances, sensitivity = scene(sample, quantile, chosen.clip)
@@ -122,6 +125,7 @@ def bayesian_answer(quantile: str, settings: Settings, sample: Sample) -> Answer
     missing = _BAYESIAN_NAME[settings.unknown]
     del known[missing]
     asked: dict[str, Any] = {"estimator_failure": chosen.failure, "tolerance": TOLERANCE, **known}
+    asked["largest_distance"] = largest_distance(sample, quantile, chosen.clip)
     try:
         found = near_answer(
             missing, distances, target_epsilon=settings.target, start=_start(settings, sensitivity), **asked

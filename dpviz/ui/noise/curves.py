@@ -31,7 +31,7 @@ class Curve:
     """ε of one method at every σ; arrays of shape (n,).
 
     Attributes:
-        key: of NAMES, or "bayesian.q50".
+        key: of NAMES, or "bayesian.q50"; "printed.q50" for the estimate as printed beside a certified bound.
         epsilon: the bound; NaN where the method has none.
         order: α that decided, NaN for methods without orders.
         needs: the smallest σ found with ε ≤ target, rounded up; inf where the axis holds none.
@@ -54,7 +54,8 @@ class Curve:
 def name_of(key: str) -> str:
     """What a chart calls a method: "moments", "Bayesian 0.50" with its quantile."""
     base, _, quantile = key.partition(".")
-    return f"Bayesian {QUANTILES.options[quantile]}" if quantile else NAMES.get(base, base)
+    first = "as printed" if base == "printed" else "Bayesian"
+    return f"{first} {QUANTILES.options[quantile]}" if quantile else NAMES.get(base, base)
 
 
 def long_name(key: str) -> str:
@@ -148,7 +149,7 @@ def _kept_search(low: float, high: float, rate: float, orders: tuple[float, ...]
 
 
 def bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> Curve:
-    """The curve of Bayesian DP at one clipping quantile.
+    """The curve of Bayesian DP at one clipping quantile: certified where there is a largest distance.
 
     Raises:
         ValueError: when the quantile clips everything to 0, or δ_μ does not exceed γ.
@@ -156,10 +157,18 @@ def bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: 
     return _bayesian_curve(quantile, _plain(replace(settings, delta=0.5, amplification="")), chosen, sample)
 
 
+def printed_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> Curve:
+    """The asymptotic estimate as printed, beside a certified curve; no crossing of it is asked for."""
+    plain = _plain(replace(settings, delta=0.5, amplification="", target=1.0))
+    found = _bayesian_values(quantile, plain, chosen, sample, None)
+    return Curve(f"printed.{quantile}", found.epsilon, found.order, np.inf, bayesian=found)
+
+
 @lru_cache(maxsize=256)
 def _bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> Curve:
     sigma = sigma_grid(settings.low, settings.high)
-    bound = _bayesian_values(quantile, replace(settings, target=1.0), chosen, sample)
+    largest = largest_distance(sample, quantile, chosen.clip)
+    bound = _bayesian_values(quantile, replace(settings, target=1.0), chosen, sample, largest)
 
     def evaluate(at: Array) -> Array:
         distances, sensitivity = scene(sample, quantile, chosen.clip)
@@ -172,6 +181,7 @@ def _bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample:
             sample_rate=settings.rate,
             estimator_failure=chosen.failure,
             orders=range(max(int(order.min()) - 1, ORDERS[0]), min(int(order.max()) + 1, ORDERS[-1]) + 1),
+            largest_distance=largest,
         )
         return near.bound(steps=settings.steps, delta_mu=chosen.delta_mu).epsilon
 
@@ -180,8 +190,12 @@ def _bayesian_curve(quantile: str, settings: Settings, chosen: Bayesian, sample:
 
 
 @lru_cache(maxsize=256)
-def _bayesian_values(quantile: str, settings: Settings, chosen: Bayesian, sample: Sample) -> BayesianBound:
-    sweep = _kept_sweep(sample, quantile, chosen.clip, chosen.failure, settings.rate, settings.low, settings.high)
+def _bayesian_values(
+    quantile: str, settings: Settings, chosen: Bayesian, sample: Sample, largest: float | None
+) -> BayesianBound:
+    sweep = _kept_sweep(
+        sample, quantile, chosen.clip, chosen.failure, settings.rate, settings.low, settings.high, largest
+    )
     return sweep.bound(steps=settings.steps, delta_mu=chosen.delta_mu)
 
 
@@ -193,13 +207,27 @@ def scene(sample: Sample, quantile: str, clip: str) -> tuple[Array, float]:
     return distances, sample.gradients.sensitivity(threshold)
 
 
+def largest_distance(sample: Sample, quantile: str, clip: str) -> float | None:
+    """d_max where clipping gives one and distances are independent: what a bound that holds needs."""
+    return scene(sample, quantile, clip)[1] if clip == "both" and sample.gradients.independent else None
+
+
 @lru_cache(maxsize=64)
 def _kept_sweep(
-    sample: Sample, quantile: str, clip: str, failure: float, rate: float, low: float, high: float
+    sample: Sample,
+    quantile: str,
+    clip: str,
+    failure: float,
+    rate: float,
+    low: float,
+    high: float,
+    largest: float | None,
 ) -> BayesianSweep:
     distances, sensitivity = scene(sample, quantile, clip)
     noise = sigma_grid(low, high) * sensitivity
-    return BayesianSweep(distances, noise_std=noise, sample_rate=rate, estimator_failure=failure)
+    return BayesianSweep(
+        distances, noise_std=noise, sample_rate=rate, estimator_failure=failure, largest_distance=largest
+    )
 
 
 def epsilon_at(key: str, settings: Settings, sigma: float) -> float:

@@ -10,7 +10,7 @@ from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.noise import words
-from dpviz.ui.noise.curves import epsilon_at, long_name, name_of
+from dpviz.ui.noise.curves import epsilon_at, long_name, name_of, sigma_grid
 from dpviz.ui.noise.result import Result
 
 _VERB = {
@@ -32,7 +32,7 @@ def sentence(result: Result) -> str:
     if best is None and bayesian is None:
         where = " on this σ axis" if settings.view == "curves" else ""
         return f"{said}no method that is switched on gives an answer{where}: the remarks below say why."
-    parts = [f"{long_name(key)} {_claim(result, key)}" for key in (best, bayesian) if key is not None]
+    parts = [f"{long_name(key)} {_claim(result, key)}{_kind(result, key)}" for key in (best, bayesian) if key]
     said += "; for data like the sample, ".join(parts) if best else f"for data like the sample, {parts[0]}"
     if best is not None and bayesian is not None and (saved := words.saving(result, bayesian, best)):
         said += f" ({saved})"
@@ -71,7 +71,7 @@ def figures(result: Result) -> list[Figure]:
     best, bayesian = result.best(bayesian=False), result.best(bayesian=True)
     built = [
         _need(result, f"DP: {symbol}", best, name_of(best) if best else ""),
-        _need(result, f"Bayesian DP: {symbol}", bayesian, f"C at {name_of(bayesian).split()[-1]}" if bayesian else ""),
+        _need(result, f"Bayesian DP: {symbol}", bayesian, _bayesian_name(result, bayesian) if bayesian else ""),
     ]
     saved = words.saving(result, bayesian, best) if best and bayesian else ""
     built.append(Figure("Bayesian DP against DP", saved or "–", f"against {name_of(best)}" if saved and best else ""))
@@ -84,6 +84,18 @@ def figures(result: Result) -> list[Figure]:
     else:
         built.append(Figure("Target ε", numbers.plain(result.settings.target)))
     return built
+
+
+def _bayesian_name(result: Result, key: str) -> str:
+    kind = "certified" if result.certified else "estimate, no bound"
+    return f"C at {name_of(key).split()[-1]}, {kind}"
+
+
+def _kind(result: Result, key: str) -> str:
+    """Which of Bayesian DP's two numbers an answer is."""
+    if not key.startswith("bayesian"):
+        return ""
+    return ", certified" if result.certified else ", by an asymptotic estimate that is no bound"
 
 
 def _need(result: Result, title: str, key: str | None, name: str) -> Figure:
@@ -107,11 +119,37 @@ def remarks(result: Result) -> list[Remark]:
     warning = tail_warning(result)
     if warning:
         said.append(Remark(warning, "note"))
-    if result.sample is not None and not result.sample.gradients.independent:
-        said.append(
-            Remark("Bayesian DP: all pairs share gradients, so its distances are not independent and γ is not kept.")
+    return [*said, *_bayesian_kind(result)]
+
+
+def _bayesian_kind(result: Result) -> list[Remark]:
+    """Whether Bayesian DP's answers are bounds, and what they stand for."""
+    if result.sample is None or result.settings.bayesian is None or result.bayesian_problem:
+        return []
+    if not result.sample.gradients.independent:
+        text = "all pairs share gradients, so its distances are not independent: γ is not kept, and only the estimate "
+        return [Remark(f"Bayesian DP: {text}as printed is drawn. Disjoint pairs give a bound.")]
+    if not result.certified:
+        return [Remark("Bayesian DP, unclipped: no distance is the largest, so there is only the estimate as printed.")]
+    if result.settings.view != "curves":
+        return [Remark("Bayesian DP: certified answers, not those of the estimate as printed.")]
+    text = "Bayesian DP: solid is certified, dashed the asymptotic estimate as printed, which is no bound."
+    few = [name_of(key) for key in result.needs if _unseen_decides(result, key)]
+    if few:
+        size = numbers.steps(result.sample.gradients.size)
+        text += (
+            f" {_joined(few)}: where it crosses, most of the bound stands for large distances that {size} samples "
+            "cannot exclude at γ; more of them lower it."
         )
-    return said
+    return [Remark(text)]
+
+
+def _unseen_decides(result: Result, key: str) -> bool:
+    curve = result.curves.get(key)
+    if curve is None or curve.bayesian is None or not np.isfinite(curve.needs):
+        return False
+    sigma = sigma_grid(result.settings.low, result.settings.high)
+    return bool(curve.bayesian.tail_dominated[int(np.abs(sigma - curve.needs).argmin())])
 
 
 def _missing(result: Result, key: str) -> str:
@@ -164,7 +202,7 @@ def tail_warning(result: Result) -> str:
     """Amber text where one sample carries more than half of an estimate at or beyond a crossing."""
     doubtful = []
     for key, curve in result.curves.items():
-        if curve.bayesian is not None and bool(curve.bayesian.tail_dominated.any()):
+        if curve.bayesian is not None and not curve.bayesian.certified and bool(curve.bayesian.tail_dominated.any()):
             last = np.flatnonzero(curve.bayesian.tail_dominated)[-1]
             sigma = np.geomspace(result.settings.low, result.settings.high, curve.epsilon.size)[last]
             doubtful.append((name_of(key), float(sigma), curve.needs))
@@ -221,6 +259,9 @@ ASSUMPTIONS = """
 - **Less noise for Bayesian DP** is a weaker promise: it holds for examples drawn like the sample, with probability
   1 − δ_μ over noise *and* data. Outliers have what DP says at that σ. Distances of pairs, which its authors measure,
   bound neither adding nor always replacing one example where batches are sampled; norms bound adding and removing.
+  *Certified* answers (solid) fail with probability γ at most, at every sample size and whatever the search looked at:
+  independent draws, distances that clipping keeps below d_max, C as if fixed ahead. *As printed* (dashed) is the
+  authors' estimate, which keeps γ only as the sample grows.
 - **Clip: DP only** leaves the gradients of Bayesian DP unclipped under the same noise (Triastcyn & Faltings 2020,
   Fig. 4): a heavy tail may then have an infinite true cost.
 - **tight** is the numerically exact accountant: what the mechanism itself needs. What lies between it and another

@@ -80,7 +80,7 @@ def _curves(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
             hue(curve.key),
         )
         for curve in result.curves.values()
-        if settings.low < curve.needs < settings.high
+        if curve.key in result.needs and settings.low < curve.needs < settings.high
     ]
     chart = with_rings(with_guides(chart, *guides), rings)
     explained = {curve.name for curve in result.curves.values() if curve.reason}
@@ -92,21 +92,23 @@ def _curves(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
 def _line(result: Result, curve: Curve) -> Line:
     settings = result.settings
     sigma, until = sigma_grid(settings.low, settings.high), None
-    if curve.bayesian is not None and bool(curve.bayesian.tail_dominated.any()):
+    estimate = curve.bayesian is not None and not curve.bayesian.certified
+    if estimate and curve.bayesian is not None and bool(curve.bayesian.tail_dominated.any()):
         # One sample decides where there is little noise: all is dotted up to the last such point.
         until = float(sigma[np.flatnonzero(curve.bayesian.tail_dominated)[-1]])
     hover = () if np.isnan(curve.order).all() else (Column("α", curve.order),)
-    family = curve.key.partition(".")[0]
+    printed = curve.key.startswith("printed.")
     return Line(
         key=curve.key,
         name=curve.name,
         x=sigma,
         y=curve.epsilon,
-        family=family,
-        approximate=not result.valid(curve.key),
+        family="bayesian" if printed else curve.key.partition(".")[0],
+        approximate=estimate or not result.valid(curve.key),
         dotted_until=until,
         hover=hover,
         color=hue(curve.key),
+        end="" if printed else None,  # in its bound's hue, and dashed: the remark below says what it is
     )
 
 

@@ -36,6 +36,7 @@ def near_answer(
     estimator_failure: float,
     tolerance: float,
     start: float,
+    largest_distance: float | None = None,
     **known: float,
 ) -> float | None:
     """The missing one of (noise_std, steps, sample_rate, delta_mu) with ε_μ ≤ target; None where it is not ordinary.
@@ -43,11 +44,12 @@ def near_answer(
     Then `solve_bayesian`, which takes the same arguments, has the answer or the reason why there is none.
     `start` is where to look first (not for delta_mu).
     """
-    if not distances.any() or known.get("sample_rate") == 0.0:
+    if (largest_distance is None and not distances.any()) or known.get("sample_rate") == 0.0:
         return None
-    walk = _Walk(missing, distances, target_epsilon, estimator_failure, known)
+    fixed: dict[str, Any] = {"estimator_failure": estimator_failure, "largest_distance": largest_distance}
+    walk = _Walk(missing, distances, target_epsilon, fixed, known)
     if missing == "delta_mu":
-        near: dict[str, Any] = {"orders": _around(walk.cheapest()), "estimator_failure": estimator_failure, **known}
+        near: dict[str, Any] = {"orders": _around(walk.cheapest()), **fixed, **known}
         return solve_bayesian(missing, distances, target_epsilon=target_epsilon, **near)
     if not estimator_failure < known["delta_mu"] < 1.0:
         return None
@@ -78,8 +80,10 @@ def _around(order: int) -> range:
 class _Walk:
     """ε_μ at the deciding order, looked for downhill from the order that decided last."""
 
-    def __init__(self, missing: str, distances: Array, target: float, failure: float, known: dict[str, float]) -> None:
-        self.missing, self.distances, self.target, self.failure = missing, distances, target, failure
+    def __init__(
+        self, missing: str, distances: Array, target: float, fixed: dict[str, Any], known: dict[str, float]
+    ) -> None:
+        self.missing, self.distances, self.target, self.fixed = missing, distances, target, fixed
         self.known: dict[str, Any] = dict(known)
         self._order = 0  # none decided yet
 
@@ -100,7 +104,7 @@ class _Walk:
     def _look(self, orders: Orders, value: float) -> tuple[float, int]:
         """The least ε_μ that these orders prove, and the order that does."""
         at = {**self.known, self.missing: value}
-        bound = bayesian_bound(self.distances, orders=orders, estimator_failure=self.failure, **at)
+        bound = bayesian_bound(self.distances, orders=orders, **self.fixed, **at)
         return float(bound.epsilon), int(bound.order) - 1
 
     def cheapest(self) -> int:
@@ -113,5 +117,5 @@ class _Walk:
     def _least(self, orders: Orders) -> int:
         at = {name: self.known[name] for name in ("noise_std", "sample_rate")}
         steps, whole = self.known["steps"], np.asarray(orders)
-        cost = bayesian_cost(self.distances, total_steps=steps, orders=whole, estimator_failure=self.failure, **at)
+        cost = bayesian_cost(self.distances, total_steps=steps, orders=whole, **self.fixed, **at)
         return int(whole[(cost * steps - whole * self.target).argmin()])

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dpviz.ui import sources
 from dpviz.ui.noise.answers import WAITING, Answer, bayesian_answer, dp_answer, known_of
-from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, scene
+from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, printed_curve, scene
 from dpviz.ui.noise.settings import Settings, read
 from dpviz.ui.sources import Sample
 from dpviz.ui.state import Reader
@@ -34,6 +34,17 @@ class Result:
     def valid(self, key: str) -> bool:
         """Whether the method is a bound here, not an approximation."""
         return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+
+    @property
+    def certified(self) -> bool:
+        """Whether Bayesian DP's answers are bounds: its gradients are clipped, and its distances independent."""
+        chosen = self.settings.bayesian
+        return (
+            chosen is not None
+            and chosen.clip == "both"
+            and self.sample is not None
+            and self.sample.gradients.independent
+        )
 
     def best(self, *, bayesian: bool) -> str | None:
         """The valid method with the most favourable finite answer; tight counts as none, for it is the reference."""
@@ -95,9 +106,16 @@ def compute(settings: Settings, sample: Sample | None) -> Result:
             for quantile in settings.bayesian.quantiles:
                 curve = bayesian_curve(quantile, settings, settings.bayesian, sample)
                 curves[curve.key] = curve
+                if curve.bayesian is not None and curve.bayesian.certified:
+                    printed = printed_curve(quantile, settings, settings.bayesian, sample)
+                    curves[printed.key] = printed
         except ValueError as found:
             problem = str(found)
-    needs = {key: Answer(None if math.isinf(curve.needs) else curve.needs) for key, curve in curves.items()}
+    needs = {
+        key: Answer(None if math.isinf(curve.needs) else curve.needs)
+        for key, curve in curves.items()
+        if not key.startswith("printed.")
+    }
     return Result(settings, curves, needs, sample, problem)
 
 

@@ -32,7 +32,7 @@ def _curves(result: Result, sample: Sample | None) -> list[str]:
             f"    {curve.name!r}: "
             f"dpviz.epsilon({_method(key, settings.amplification)}, noise_multiplier=sigma, **known),"
             for key, curve in result.curves.items()
-            if not key.startswith("bayesian.")
+            if not key.startswith(("bayesian.", "printed."))
         ),
         "}",
     ]
@@ -41,10 +41,7 @@ def _curves(result: Result, sample: Sample | None) -> list[str]:
             *_distances(sample, settings.bayesian),
             f"known_mu = dict(sample_rate={settings.rate!r}, steps={settings.steps!r}, "
             f"delta_mu={settings.bayesian.delta_mu!r}, estimator_failure={settings.bayesian.failure!r})",
-            "for name, (distances, sensitivity) in scenes.items():",
-            "    curves[name] = np.array(",
-            "        [dpviz.bayesian_epsilon(distances, noise_std=s * sensitivity, **known_mu) for s in sigma]",
-            "    )",
+            *_bayesian_curves(result),
         ]
     return [
         *parts,
@@ -54,6 +51,16 @@ def _curves(result: Result, sample: Sample | None) -> list[str]:
         '    figure.update_layout(xaxis=dict(title="noise multiplier", type="log"), yaxis=dict(title="ε", type="log"))',
         "    figure.show()\n",
     ]
+
+
+def _bayesian_curves(result: Result) -> list[str]:
+    """Each quantile's curve: certified with the estimate as printed beside it, or the estimate alone."""
+    called = "dpviz.bayesian_epsilon(distances, noise_std=s * sensitivity, {}**known_mu)"
+    parts = ["for name, (distances, sensitivity) in scenes.items():"]
+    if result.certified:
+        parts.append(f"    curves[name] = np.array([{called.format('largest_distance=sensitivity, ')} for s in sigma])")
+        parts.append('    name = name.replace("Bayesian", "as printed")')
+    return [*parts, f"    curves[name] = np.array([{called.format('')} for s in sigma])"]
 
 
 def _solve(result: Result, sample: Sample | None) -> list[str]:
@@ -90,7 +97,8 @@ def _solve_bayesian(result: Result, chosen: Bayesian) -> list[str]:
     known = {name: value for name, value in known.items() if name != missing}
     given = ", ".join(f"{name}={value!r}" for name, value in known.items())
     noise = "" if missing == "noise_std" else f", noise_std={settings.sigma!r} * sensitivity"
-    solved = f"dpviz.solve_bayesian({missing!r}, distances{noise}, **known_mu)"
+    largest = ", largest_distance=sensitivity" if result.certified else ""
+    solved = f"dpviz.solve_bayesian({missing!r}, distances{noise}{largest}, **known_mu)"
     answered = [name_of(k) for k, a in result.needs.items() if k.startswith("bayesian.") and a.value is not None]
     return [
         f"known_mu = dict(target_epsilon={settings.target!r}, {given}, estimator_failure={chosen.failure!r})",

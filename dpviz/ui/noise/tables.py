@@ -17,7 +17,8 @@ def table(result: Result) -> pd.DataFrame:
     against = words.reference(result)
     rows = []
     for key, answer in result.needs.items():
-        row = {"method": name_of(key) + ("" if result.valid(key) else " (no bound)")}
+        estimate = key.startswith("bayesian") and not result.certified
+        row = {"method": name_of(key) + (" (no bound)" if estimate or not result.valid(key) else "")}
         symbol = words.SYMBOLS[result.unknown]
         row[f"{symbol} for ε ≤ {numbers.plain(result.settings.target)}"] = words.value_text(result.unknown, answer)
         compared = f"against {name_of(against)}" if against else "compared"

@@ -256,7 +256,7 @@ def _claimed(look: Look) -> str:
 
 
 def _bayesian_beside(look: Look) -> str:
-    """Why Bayesian DP, the weaker promise, may read more than what is claimed; where its estimate rests on one pair."""
+    """Why Bayesian DP, the weaker promise, may read more than what is claimed; what it stands on."""
     settings, found, said = look.settings, last_reading(look.view, "bayesian"), []
     if settings is None or not settings.bayesian or not np.isfinite(found) or not look.claim.holds:
         return ""
@@ -269,16 +269,11 @@ def _bayesian_beside(look: Look) -> str:
         said.append(
             f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)}, more than the ε claimed, because it is asked "
             f"for δ_μ = {numbers.delta(settings.delta_mu)} and not for {numbers.delta(settings.delta)}{alike}; beyond "
-            f"that, it pays for estimates that fail with probability {numbers.delta(settings.estimator_failure)} and "
-            "has moments up to λ = 32 only."
+            "that, its bound allows for large distances that the measured ones cannot exclude, and it has moments up "
+            "to λ = 32 only."
         )
-    share = look.view.final.get("tail_share")
-    if isinstance(share, float) and share > 0.5:
-        said.append(
-            f"The Bayesian ε is dominated by its tail: one distance carries {share:.0%} of a step's estimate, which "
-            "grows with more of them, so that the true cost may be larger than γ lets expect."
-        )
-    return " ".join(said)
+    said.append(str(look.view.final.get("bayesian_text") or ""))
+    return " ".join(filter(None, said))
 
 
 def _one_step(look: Look) -> str:
