@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
+from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.accounting.bound import Bound
-from dpviz.ui import sources, tight_band
+from dpviz.ui import guessing, sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
 from dpviz.ui.methods import method, step_grid
 from dpviz.ui.sources import Sample
@@ -39,7 +40,10 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """ε at `steps` (shape (n,), whole, increasing) under each chosen method."""
+    """ε at `steps` (shape (n,), whole, increasing) under each chosen method.
+
+    `tight` and `accuracy`, of the best attack after all steps, are None until they are there.
+    """
 
     settings: Settings
     steps: Array
@@ -49,6 +53,7 @@ class Curves:
     sample: Sample | None = None
     bayesian_problem: str = ""
     tight: tight_band.TightBand | None = None
+    accuracy: Accuracy | None = None
 
     def tightest(self) -> str | None:
         """The valid DP method with the smallest ε at the last step; None when none has one."""
@@ -73,21 +78,25 @@ def read_and_compute(get: Reader) -> Curves:
     return compute(settings, sample)
 
 
-def tight_key(curves: Curves) -> Hashable | None:
-    """What decides the tight interval; None when it is switched off."""
+Tight = tuple[tight_band.TightBand | None, Accuracy]
+
+
+def tight_key(curves: Curves) -> Hashable:
+    """What decides the tight interval, unless it is switched off, and the best attack's accuracy."""
     s = curves.settings
-    return (s.sigma, s.rate, s.steps, s.delta, s.log_steps) if s.tight else None
+    return (s.sigma, s.rate, s.steps, s.delta, s.log_steps) if s.tight else (s.sigma, s.rate, s.steps)
 
 
-def tight_part(curves: Curves) -> tight_band.TightBand:
-    """The tight interval at marked steps."""
+def tight_part(curves: Curves) -> Tight:
+    """The tight interval at marked steps, and the best attack's accuracy after all of them."""
     s = curves.settings
-    return tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps)
+    band = tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps) if s.tight else None
+    return band, guessing.accuracy(s.sigma, s.rate, s.steps)
 
 
-def with_tight(curves: Curves, found: tight_band.TightBand) -> Curves:
-    """The same curves with the tight interval."""
-    return replace(curves, tight=found)
+def with_tight(curves: Curves, found: Tight) -> Curves:
+    """The same curves with both."""
+    return replace(curves, tight=found[0], accuracy=found[1])
 
 
 @lru_cache(maxsize=256)
