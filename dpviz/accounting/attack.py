@@ -48,7 +48,7 @@ def posterior_belief(
     failure allowed the answer is 1. Else ε′ = ε − ln(1 − δ/failure) takes the place of ε: let S be the outputs that are
     more than e^ε′ times likelier with the example (P) than without (Q). P(S) ≤ e^ε Q(S) + δ ≤ e^(ε − ε′) P(S) + δ, so
     P(S) ≤ δ/(1 − e^(ε − ε′)) = failure, and Q(S) ≤ P(S): the example in or out, outputs that lead to a larger belief
-    have at most that probability (as Kasiviswanathan & Smith 2014, Lemma 3.3, with a free ε′).
+    have at most that probability (after Kasiviswanathan & Smith 2014, who take ε′ = 2ε).
 
     Args:
         epsilon: ε ≥ 0 (inf allowed), number or array.

@@ -126,8 +126,8 @@ def sentence(sigma: float, steps: int, epsilon: float, chance: guessing.Guess) -
     )
     bound = f"<b>ε ≤ {numbers.epsilon(epsilon, up=True)}</b>"
     if chance.by_curve:
-        return f"{said}, where 50 % is chance; {bound} alone would allow {chance.alone}."
-    return f"{said}, by {bound} alone{f'; {guessing.ON_ITS_WAY}' if chance.curve is None else ''}."
+        return f"{said}, where 50 % is chance; {bound} and δ alone would allow {chance.alone}."
+    return f"{said}, by {bound} and δ alone{f'; {guessing.ON_ITS_WAY}' if chance.curve is None else ''}."
 
 
 def _answers() -> None:

@@ -132,6 +132,13 @@ class TestNumbers:
         assert (belief.value.removeprefix("≤ ") in said) == (prior != "0.5") or belief.value == right
         assert {series.key for series in found.series} >= ({"bound"} if prior == "0.5" else {"accuracy", "belief"})
 
+    def test_right_guesses_are_told_from_guessing_unseen_in_few_digits(self) -> None:
+        for prior, said in (("0.01", "99.01 %"), ("0.9", "90.01 %"), ("0.999999", "99.99991 %"), ("0.4", "60.01 %")):
+            assert explain.figures(result(aprior=prior, aeps="0.036"))[0].value == f"≤ {said}"
+        assert explain.figures(result(aprior="0.4", aeps="0.036", delta="1e-300"))[0].value == "≤ 60 %"
+        sure = explain.figures(result(aprior="1e-9", aeps="0.036", delta="1e-300"))
+        assert (sure[0].value, sure[1].value) == ("≤ 99.99999991 %", "99.99999990 %")
+
     def test_an_epsilon_beyond_the_chart_is_told(self) -> None:
         assert any("beyond the chart" in remark.text for remark in explain.remarks(result(aeps="20")))
         assert not any("beyond the chart" in remark.text for remark in explain.remarks(result(aeps="2")))

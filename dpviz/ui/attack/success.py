@@ -81,21 +81,26 @@ def _up(p: float) -> str:
 
 
 def _exact(p: float) -> str:
-    """A prior as it was given: "1 %", "12.5 %"."""
-    return f"{numbers.plain(100 * p, digits=6)} %"
+    """A prior as it was given, "1 %" or "12.5 %"; never rounded to a certainty."""
+    return numbers.probability(p) if p > 0.9999 else f"{numbers.plain(100 * p, digits=6)} %"
 
 
 def _except(found: Found) -> str:
     return f"except with probability {numbers.delta(exception(found.settings))}"
 
 
+def _places(gap: float) -> int:
+    """Decimals of a percentage that show two digits of `gap`, at least one."""
+    return max(1, -math.floor(math.log10(gap)) - 2)
+
+
 def _right(found: Found) -> str:
-    """The bound on right guesses, rounded up, with as many digits as tell it from guessing unseen."""
+    """The bound on right guesses, rounded up; a digit more than guessing unseen needs tells it from that."""
     right, unseen = found.facts["right"], found.facts["unseen"]
     gain = right - unseen
     if gain < 1e-12:
-        return _exact(unseen)
-    places = min(max(1, -math.floor(math.log10(gain)) - 2), 12)
+        return _up(right) if unseen > 0.9999 else _exact(unseen)
+    places = min(_places(gain), _places(1.0 - unseen) + 1)
     shown = (100 * Decimal(right)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
     if shown >= 100:
         return _up(right)

@@ -205,6 +205,9 @@ def formulas(curves: Curves) -> list[tuple[str, str]]:
             )
         elif key == "basic":
             built.append((NAMES[key], rf"\varepsilon = T\,\varepsilon_1 {result}"))
+    if curves.accuracy is not None:
+        right = rf"\text{{right guesses}} \le \tfrac12(1+\delta(0)) = {_tex(curves.accuracy.upper)}"
+        built.append(("best attack, from the whole privacy curve", right))
     if curves.bayesian is not None and settings.bayesian is not None:
         value = float(curves.bayesian.epsilon[-1])
         order = float(curves.bayesian.order[-1]) - 1
