@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.charts import numbers
 from dpviz.ui.attack import explain, tables
 from dpviz.ui.attack.curves import NAMES, Found, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.attack.presets import PRESETS, PRINTED
@@ -127,6 +128,10 @@ class TestNumbers:
         assert float(delta) < failure <= 1
         bound = dpviz.posterior_belief(float(epsilon), failure=failure, **options)
         assert 100 * bound <= percent(belief.value) * (1 + 1e-12) <= 100 * bound + 0.11
+        odds = math.exp(float(epsilon)) / (1 - float(delta) / failure)
+        assert found.facts["odds"] == pytest.approx(odds, rel=1e-9)
+        assert figures["Odds grow"].value == f"≤ × {numbers.epsilon(odds, up=True)}"
+        assert figures["Odds grow"].remark == belief.remark
         said = explain.sentence(found)
         assert right.removeprefix("≤ ") in said
         assert (belief.value.removeprefix("≤ ") in said) == (prior != "0.5") or belief.value == right

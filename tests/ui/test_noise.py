@@ -89,6 +89,14 @@ class TestBestAttack:
         pair = dpviz.attack_success(2.0, delta=delta)
         assert f"alone would allow {numbers.probability(pair, up=True)}" in explain.sentence(found)
 
+    def test_the_pair_has_the_delta_that_was_reached(self) -> None:
+        found = quick(noiseview="solve", solvefor="delta", noisecurves="renyi_improved", sigma="2", target="0.2")
+        delta = found.needs["renyi_improved"].value
+        assert delta is not None
+        assert delta > 0.1
+        pair = numbers.probability(dpviz.attack_success(0.2, delta=delta), up=True)
+        assert explain.chances(found).alone == pair != numbers.probability(dpviz.attack_success(0.2), up=True)
+
     def test_none_without_an_answer(self) -> None:
         assert quick(q="0", noiseview="solve", solvefor="delta", noisecurves="bayesian").mechanism() is None
 
