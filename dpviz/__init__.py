@@ -3,8 +3,10 @@
 >>> import dpviz
 >>> round(dpviz.epsilon("moments", noise_multiplier=4, sample_rate=0.01, steps=10_000, delta=1e-5), 3)
 1.259
->>> round(dpviz.attack_success(2.0), 4)
+>>> round(dpviz.attack_success(2.0), 4)  # what ε = 2 alone allows a guess of membership
 0.8808
+>>> round(dpviz.best_accuracy(noise_multiplier=4, sample_rate=0.01, steps=10_000).upper, 4)  # what the mechanism does
+0.5505
 """
 
 from dpviz.accounting.accountant import Ledger
@@ -12,6 +14,7 @@ from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment
 from dpviz.accounting.attack import (
     attack_success,
     gaussian_roc,
+    posterior_belief,
     profile_roc,
     profile_success,
     roc_bound,
@@ -21,6 +24,7 @@ from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bayesian_samples import bayesian_samples
 from dpviz.accounting.bayesian_solve import solve_bayesian
+from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
@@ -37,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Accuracy",
     "Bound",
     "BudgetExceeded",
     "Filter",
@@ -55,6 +60,7 @@ __all__ = [
     "bayesian_group",
     "bayesian_percentile",
     "bayesian_samples",
+    "best_accuracy",
     "binary_estimator",
     "closed_form_divergence",
     "delta",
@@ -64,6 +70,7 @@ __all__ = [
     "langevin_noise_multiplier",
     "langevin_step_size",
     "odometer_epsilon",
+    "posterior_belief",
     "profile_roc",
     "profile_success",
     "renyi_divergence",

@@ -15,7 +15,8 @@ def test_the_example_gives_the_stated_numbers() -> None:
     found: dict[str, object] = {}
     exec(code[1], found)
     assert found["moments"] == pytest.approx(1.2586, abs=5e-5)
-    assert found["chance"] == pytest.approx(0.7788, abs=5e-5)
+    assert found["best"] == pytest.approx(0.5505, abs=5e-5)
+    assert found["alone"] == pytest.approx(0.7788, abs=5e-5)
     assert found["renyi"].shape == (3,)
 
 

@@ -12,16 +12,18 @@ Array = npt.NDArray[np.float64]
 
 
 def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior: npt.ArrayLike = 0.5) -> float | Array:
-    """The highest probability with which a guess of membership can be right, over all attacks.
+    """The highest accuracy of a guess of membership, over all attacks, that (ε, δ) alone allows.
 
-    δ + (1 − δ)·πe^ε/(1 − π + πe^ε): an (ε, δ)-DP release is at worst a mixture of full disclosure with probability δ
-    and an ε-DP release (Kairouz, Oh, Viswanath 2015). With a flat prior it is (e^ε + δ)/(1 + e^ε), and at δ = 0
-    equation 1 of Triastcyn & Faltings 2020, 1/(1 + e^−ε). With another prior π it bounds the posterior of "member".
+    δ + (1 − δ)·max(e^ε/(1 + e^ε), π, 1 − π): the largest π·TPR + (1 − π)(1 − FPR) over the region of `roc_bound`
+    (Kairouz, Oh, Viswanath 2015, Theorem 2.1), which lies at one of its three corners. So it is never below
+    max(π, 1 − π), what the likelier answer gets right unseen. With an even prior it is (e^ε + δ)/(1 + e^ε), and at
+    δ = 0 equation 1 of Triastcyn & Faltings 2020, 1/(1 + e^−ε). What an attacker may come to *believe* is another
+    quantity (`posterior_belief`), and a mechanism whose whole privacy curve is known allows less (`best_accuracy`).
 
     Args:
         epsilon: ε ≥ 0 (inf allowed), number or array.
         delta: δ in [0, 1].
-        prior: π in (0, 1), what the attacker believed before.
+        prior: π in (0, 1), the probability of being a member before anything is seen.
 
     Returns:
         A float for numbers, an array for arrays (all three broadcast).
@@ -29,8 +31,41 @@ def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior:
     e = _validate.epsilon_or_infinite(epsilon)
     d = _validate.probability("delta", delta)
     p = _validate.open_probability("prior", prior)
-    success = d + (1.0 - d) * expit(e + logit(p))
+    success = np.asarray(d + (1.0 - d) * np.maximum(expit(e), np.maximum(p, 1.0 - p)))
     return float(success) if success.ndim == 0 else success
+
+
+def posterior_belief(
+    epsilon: npt.ArrayLike,
+    *,
+    prior: npt.ArrayLike = 0.5,
+    delta: npt.ArrayLike = 0.0,
+    failure: npt.ArrayLike = 0.0,
+) -> float | Array:
+    """The highest belief in "member" that an attacker with prior π may come to, but with probability `failure`.
+
+    πe^ε/(1 − π + πe^ε) at δ = 0, where no output gives more. With δ > 0 an output may prove membership, so without a
+    failure allowed the answer is 1. Else ε′ = ε − ln(1 − δ/failure) takes the place of ε: let S be the outputs that are
+    more than e^ε′ times likelier with the example (P) than without (Q). P(S) ≤ e^ε Q(S) + δ ≤ e^(ε − ε′) P(S) + δ, so
+    P(S) ≤ δ/(1 − e^(ε − ε′)) = failure, and Q(S) ≤ P(S): the example in or out, outputs that lead to a larger belief
+    have at most that probability (after Kasiviswanathan & Smith 2014, who take ε′ = 2ε).
+
+    Args:
+        epsilon: ε ≥ 0 (inf allowed), number or array.
+        prior: π in (0, 1), the belief before.
+        delta: δ in [0, 1].
+        failure: in [0, 1], over the mechanism's randomness; at or below δ > 0 it buys nothing.
+
+    Returns:
+        A float for numbers, an array for arrays (all four broadcast).
+    """
+    e = _validate.epsilon_or_infinite(epsilon)
+    p = _validate.open_probability("prior", prior)
+    d, f = _validate.probability("delta", delta), _validate.probability("failure", failure)
+    share = np.where(d > 0.0, np.minimum(d / np.maximum(f, 1e-300), 1.0), 0.0)
+    with np.errstate(divide="ignore"):
+        belief = np.asarray(expit(e - np.log1p(-share) + logit(p)))
+    return float(belief) if belief.ndim == 0 else belief
 
 
 def sure_success(epsilon: npt.ArrayLike, *, hit_rate: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> float | Array:
@@ -99,14 +134,16 @@ def profile_roc(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, d
     return np.asarray(roc_bound(fpr[..., None], epsilon=e, delta=d).min(axis=-1))
 
 
-def profile_success(*, epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> float:
-    """The highest accuracy of a guess at even odds that a whole privacy curve δ(ε) allows, at most every pair's own.
+def profile_success(*, epsilon: npt.ArrayLike, delta: npt.ArrayLike, prior: float = 0.5) -> float:
+    """The highest accuracy of a guess that a whole privacy curve δ(ε) allows: the least `attack_success` of its pairs.
 
-    The smallest (e^ε + δ)/(1 + e^ε); with the pair (0, δ(0)) it is (1 + δ(0))/2, for δ(0) is the total variation
-    distance between the outputs with and without the example.
+    Where ε = |ln((1 − π)/π)| is among them it is max(π, 1 − π) + min(π, 1 − π)·δ(ε), and no curve says less: δ at that
+    ε is what the best test gains on the likelier answer. At even odds that is (1 + δ(0))/2, for δ(0) is the total
+    variation distance between the outputs with and without the example.
     """
     e, d = _profile(epsilon, delta)
-    return float(np.min(attack_success(e, delta=d)))
+    p = _validate.scalar("prior", _validate.open_probability("prior", prior))
+    return float(np.min(attack_success(e, delta=d, prior=p)))
 
 
 def _profile(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> tuple[Array, Array]:

@@ -57,7 +57,8 @@ def line_figure(
         x_kind, y_kind: how ticks are written: "plain", "steps" or "delta".
         x_hover: head of the hover, a Plotly template of x ("%{x:,d} steps").
         bands, points, floors, regions: see `dpviz.charts.marks`.
-        second_reading: "attack" reads y as ε and adds P(A) = 1/(1 + e^−ε) as right axis and in the hover.
+        second_reading: "attack" reads y as ε and adds P(A) = 1/(1 + e^−ε), the accuracy of a guess of membership that
+            ε alone allows (Triastcyn & Faltings 2020, Eq. 1), as right axis and in the hover.
         x_range, y_range: what the axes show, in data units, instead of what the curves suggest.
         end_values: write each line's last value behind its name.
         height: of the whole figure in pixels, ≥ 160; the width is the page's.
@@ -98,7 +99,7 @@ def line_figure(
         "xaxis": x_axis,
         "yaxis": y_axis,
         "annotations": names
-        + captions.titles(y_title, margin, "P(A): attacker right" if success else "")
+        + captions.titles(y_title, margin, "P(A): what ε alone allows" if success else "")
         + captions.floor_names(floors, down, inner)
         + captions.region_names(regions, x_shown, log_x)
         + captions.point_hovers(visible, log_x, log_y),

@@ -172,12 +172,13 @@ def _with_slow_part(study: Study[R], result: R) -> tuple[R, Callable[[], None] |
         if part is not None:
             result = slow.join(result, part)
         elif waiting is None:
-            waiting = partial(_wait, study, name, partial(slow.work, result))
+            waiting = partial(wait, study.key, name, partial(slow.work, result))
     return result, waiting
 
 
-def _wait(study: Study[R], name: Hashable, work: Callable[[], Any]) -> None:
-    background.await_result(name, work, mine=Keys.waiting(study.key))
+def wait(page_key: str, name: Hashable, work: Callable[[], Any]) -> None:
+    """Wait for a slow part, to be found under `name` from then on, and draw the page's fragment again."""
+    background.await_result(name, work, mine=Keys.waiting(page_key))
     _draw_again()
 
 

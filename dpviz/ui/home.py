@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from dpviz.accounting.attack import attack_success
 from dpviz.accounting.methods import epsilon
 from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import line_figure
 from dpviz.charts.marks import Line
-from dpviz.ui import controls, frame, mechanism, page, state
+from dpviz.ui import background, controls, frame, guessing, mechanism, page, state
 from dpviz.ui.methods import NAMES, step_grid
 
 COMPOSE = "pages/compose.py"
@@ -32,7 +31,7 @@ TOUR = (
     Stop(
         "What is ε?",
         "Someone trains a model with noise and shows it to the world. An attacker who knows all other data guesses "
-        "whether *you* took part. With no information the guess is right half of the time; **ε** says how much "
+        "whether *you* took part. With no information the guess is right half of the time; **ε** bounds how much "
         "better it can get. One step costs nearly nothing here.",
         {"steps": "1", "curves": "moments.renyi_improved"},
     ),
@@ -55,7 +54,7 @@ TOUR = (
         {"delta": "1e-8", "steps": "10000", "curves": "moments.renyi_improved"},
     ),
     Stop(
-        "Typical data are safer than the worst case",
+        "Typical data give away less than the worst case",
         "DP protects the strangest imaginable example. **Bayesian DP** asks what data like these cost, and promises "
         "more, but only to examples drawn like the sample. Look under Distances to see which gradients it used.",
         {"steps": "10000", "curves": "moments.renyi_improved.bayesian", "source": "measured"},
@@ -70,12 +69,14 @@ def show() -> None:
         "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an "
         "upper bound from a published theorem: never less privacy loss than there was."
     )
-    _live()
+    live = st.container()
     left, right = st.columns([0.5, 0.5], gap="large")
     with left:
         _answers()
     with right:
         _tour()
+    with live:  # last, for it may wait for the best attack's accuracy
+        _live()
 
 
 @st.fragment
@@ -93,14 +94,10 @@ def _live() -> None:
         bound = np.asarray(epsilon(method, noise_multiplier=sigma, sample_rate=rate, steps=grid, delta=delta))
         lines.append(Line(key=key, name=NAMES[key], x=grid, y=bound, family=key))
     best = float(lines[-1].y[-1])
-    chance = numbers.probability(float(attack_success(best, delta=delta)), up=True)
+    known = background.finished(("home", sigma, rate, steps))
     with chart:
         page.notes()
-        page.sentence(
-            f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
-            f"guesses right whether you took part at most <b>{chance}</b> of the time "
-            f"(<b>ε ≤ {numbers.epsilon(best, up=True)}</b>)."
-        )
+        page.sentence(sentence(sigma, steps, best, guessing.guess(best, delta, known)))
         built = line_figure(
             lines,
             x_title="steps",
@@ -117,6 +114,20 @@ def _live() -> None:
         )
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
     page.follow_link()
+    if known is None:
+        frame.wait("home", ("home", sigma, rate, steps), lambda: guessing.accuracy(sigma, rate, steps))
+
+
+def sentence(sigma: float, steps: int, epsilon: float, chance: guessing.Guess) -> str:
+    """What an attacker can make of it, as HTML."""
+    said = (
+        f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
+        f"guesses right whether you took part at most <b>{chance.right}</b> of the time"
+    )
+    bound = f"<b>ε ≤ {numbers.epsilon(epsilon, up=True)}</b>"
+    if chance.by_curve:
+        return f"{said}, where 50 % is chance; {bound} and δ alone would allow {chance.alone}."
+    return f"{said}, by {bound} and δ alone{f'; {guessing.ON_ITS_WAY}' if chance.curve is None else ''}."
 
 
 def _answers() -> None:

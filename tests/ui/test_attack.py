@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.charts import numbers
 from dpviz.ui.attack import explain, tables
 from dpviz.ui.attack.curves import NAMES, Found, read_and_compute, tight_key, tight_part, with_tight
 from dpviz.ui.attack.presets import PRESETS, PRINTED
@@ -36,6 +37,10 @@ def html(at: AppTest) -> str:
 
 def result(**query: str) -> Found:
     return read_and_compute(lambda field: field.parse(query[field.key]) if field.key in query else field.default)
+
+
+def percent(text: str) -> float:
+    return 100.0 if ">" in text else float(text.removeprefix("≤ ").removesuffix(" %"))
 
 
 def with_its_tight(found: Found) -> Found:
@@ -104,7 +109,52 @@ class TestNumbers:
 
     def test_sentence_rounds_up(self) -> None:
         assert "88.1 %" in explain.sentence(result(delta="1e-9"))  # 0.88079…
-        assert "2.1 %" in explain.sentence(result(aprior="0.01", aeps="0.71", delta="1e-9"))  # 2.013 %
+        assert "2.1 %" in explain.sentence(result(aprior="0.01", aeps="0.71", delta="1e-9"))  # 2.033 %
+
+    @pytest.mark.parametrize("prior", ["0.01", "0.5", "0.9", "0.999999"])
+    @pytest.mark.parametrize("delta", ["1e-300", "1e-5", "0.03", "0.999"])
+    @pytest.mark.parametrize("epsilon", ["0.036", "2", "30"])
+    def test_belief_and_right_guesses_are_told_apart(self, prior: str, delta: str, epsilon: str) -> None:
+        """π = 0.01, ε = 0.036: 1.1 % was said to be how often the best attack is right; "not in" is right in 99 %."""
+        found = result(aprior=prior, aeps=epsilon, delta=delta, amax="40")
+        figures = {figure.name: figure for figure in explain.figures(found)}
+        right, belief = figures["Guesses right"].value, figures["Belief that you are in"]
+        options = {"prior": float(prior), "delta": float(delta)}
+        exact = dpviz.attack_success(float(epsilon), **options)
+        assert exact >= max(float(prior), 1 - float(prior))
+        assert 100 * exact <= percent(right) * (1 + 1e-12) <= 100 * exact + 0.11
+        assert percent(figures["Right unseen"].value) == pytest.approx(100 * max(float(prior), 1 - float(prior)))
+        failure = float(belief.remark.removeprefix("except with probability "))
+        assert float(delta) < failure <= 1
+        bound = dpviz.posterior_belief(float(epsilon), failure=failure, **options)
+        assert 100 * bound <= percent(belief.value) * (1 + 1e-12) <= 100 * bound + 0.11
+        odds = math.exp(float(epsilon)) / (1 - float(delta) / failure)
+        assert found.facts["odds"] == pytest.approx(odds, rel=1e-9)
+        assert figures["Odds grow"].value == f"≤ × {numbers.epsilon(odds, up=True)}"
+        assert figures["Odds grow"].remark == belief.remark
+        said = explain.sentence(found)
+        assert right.removeprefix("≤ ") in said
+        assert (belief.value.removeprefix("≤ ") in said) == (prior != "0.5") or belief.value == right
+        assert {series.key for series in found.series} >= ({"bound"} if prior == "0.5" else {"accuracy", "belief"})
+
+    def test_right_guesses_are_told_from_guessing_unseen_in_few_digits(self) -> None:
+        for prior, said in (("0.01", "99.01 %"), ("0.9", "90.01 %"), ("0.999999", "99.99991 %"), ("0.4", "60.01 %")):
+            assert explain.figures(result(aprior=prior, aeps="0.036"))[0].value == f"≤ {said}"
+        assert explain.figures(result(aprior="0.4", aeps="0.036", delta="1e-300"))[0].value == "≤ 60 %"
+        sure = explain.figures(result(aprior="1e-9", aeps="0.036", delta="1e-300"))
+        assert (sure[0].value, sure[1].value) == ("≤ 99.99999991 %", "99.99999990 %")
+
+    def test_an_epsilon_beyond_the_chart_is_told(self) -> None:
+        assert any("beyond the chart" in remark.text for remark in explain.remarks(result(aeps="20")))
+        assert not any("beyond the chart" in remark.text for remark in explain.remarks(result(aeps="2")))
+
+    def test_a_known_mechanism_allows_what_its_whole_curve_says(self) -> None:
+        found = with_its_tight(result(aview="roc"))
+        assert round(found.profile_success, 4) == 0.5505
+        assert "<b>55.1 %</b>" in explain.sentence(found)
+        town = result(aview="town")
+        assert town.facts["best"] == pytest.approx(1 - 0.5 * math.exp(-1), rel=1e-12)
+        assert explain.figures(town)[0][1:] == ("≤ 81.7 %", "ε alone: 88.1 %")
 
     def test_roc_curves_are_ordered_by_what_they_know(self) -> None:
         found = with_its_tight(result(aview="roc", **SMALL))

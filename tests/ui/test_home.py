@@ -3,7 +3,8 @@
 import pytest
 
 import dpviz
-from dpviz.ui.home import PAGES, TOUR
+from dpviz.ui import guessing
+from dpviz.ui.home import PAGES, TOUR, sentence
 from dpviz.ui.registry import FIELDS
 from tests.ui.driver import APP, open_app, said
 
@@ -18,6 +19,18 @@ def test_the_live_sentence_follows_the_slider():
     epsilon = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=0.01, steps=10_000, delta=1e-5)
     shown = float(said(at, "sentence")[0].split("ε ≤ ")[1].split()[0].rstrip(")."))
     assert epsilon <= shown <= 1.01 * epsilon
+
+
+def test_the_best_attack_is_told_by_the_whole_curve():
+    at = open_app("home")
+    words = " ".join(said(at, "sentence")[0].split())
+    assert "at most 55.1 % of the time, where 50 % is chance; ε ≤ 1.04 and δ alone would allow 73.8 %" in words
+
+
+def test_until_it_is_there_the_pair_is():
+    words = sentence(4.0, 10_000, 1.25, guessing.guess(1.25, 1e-5, None))
+    assert "at most <b>77.8 %</b> of the time, by <b>ε ≤ 1.25</b> and δ alone" in words
+    assert guessing.ON_ITS_WAY in words
 
 
 @pytest.mark.parametrize("number", range(1, len(TOUR) + 1))

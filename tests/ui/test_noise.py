@@ -12,12 +12,20 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.charts import numbers
 from dpviz.ui.frame import Pinned
 from dpviz.ui.noise import explain, figure, tables, words
 from dpviz.ui.noise.answers import Answer, known_of
 from dpviz.ui.noise.curves import largest_distance, name_of, scene, sigma_grid
 from dpviz.ui.noise.presets import PRESETS
-from dpviz.ui.noise.result import Result, read_and_compute, tight_part, with_tight
+from dpviz.ui.noise.result import (
+    Result,
+    accuracy_part,
+    read_and_compute,
+    tight_part,
+    with_accuracy,
+    with_tight,
+)
 from dpviz.ui.noise.script import script
 from dpviz.ui.noise.settings import UNKNOWN
 
@@ -47,6 +55,50 @@ def result(**query: str) -> Result:
     found = quick(**query)
     solved = found.settings.view == "solve" and found.settings.tight
     return with_tight(found, tight_part(found)) if solved else found
+
+
+class TestBestAttack:
+    """Right guesses on the mechanism that DP's best answer makes: by its whole curve, before that by ε."""
+
+    def test_of_the_noise_needed(self) -> None:
+        found = quick()
+        sigma, rate, steps = found.mechanism() or (0.0, 0.0, 0)
+        assert (rate, steps) == (0.01, 10_000)
+        assert sigma == min(answer.value or math.inf for key, answer in found.needs.items() if "bayes" not in key)
+        assert "With σ = 2.28 an attacker is right at most <b>88.1 %</b>" in explain.sentence(found)
+        assert "on its way" in explain.sentence(found)
+        found = with_accuracy(found, accuracy_part(found))
+        exact = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps).upper
+        assert f"<b>{numbers.probability(exact, up=True)}</b>" in explain.sentence(found)
+        assert "alone would allow 88.1 %" in explain.sentence(found)
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    def test_of_every_answer(self, unknown: str) -> None:
+        found = quick(noiseview="solve", solvefor=unknown, noisetight="0")
+        best = found.best(bayesian=False)
+        assert best is not None
+        value = found.needs[best].value
+        assert value is not None
+        given = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000} | {unknown: value}
+        given.pop("delta", None)
+        assert found.mechanism() == pytest.approx(tuple(given[k] for k in ("noise_multiplier", "sample_rate", "steps")))
+        found = with_accuracy(found, accuracy_part(found))
+        exact = dpviz.best_accuracy(**(given | {"steps": int(given["steps"])})).upper
+        assert explain.figures(found)[-1].value == f"≤ {numbers.probability(exact, up=True)}"
+        delta = value if unknown == "delta" else 1e-5
+        pair = dpviz.attack_success(2.0, delta=delta)
+        assert f"alone would allow {numbers.probability(pair, up=True)}" in explain.sentence(found)
+
+    def test_the_pair_has_the_delta_that_was_reached(self) -> None:
+        found = quick(noiseview="solve", solvefor="delta", noisecurves="renyi_improved", sigma="2", target="0.2")
+        delta = found.needs["renyi_improved"].value
+        assert delta is not None
+        assert delta > 0.1
+        pair = numbers.probability(dpviz.attack_success(0.2, delta=delta), up=True)
+        assert explain.chances(found).alone == pair != numbers.probability(dpviz.attack_success(0.2), up=True)
+
+    def test_none_without_an_answer(self) -> None:
+        assert quick(q="0", noiseview="solve", solvefor="delta", noisecurves="bayesian").mechanism() is None
 
 
 class TestPage:

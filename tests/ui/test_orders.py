@@ -38,6 +38,13 @@ def result(**query: str) -> Orders:
     return read_and_compute(lambda field: field.parse(query[field.key]) if field.key in query else field.default)
 
 
+def test_the_best_attack_is_told_by_the_whole_curve() -> None:
+    found = result()
+    assert explain.figures(found)[2][1:] == ("≤ 73.8 %", "by ε and δ alone; chance: 50 %")
+    found = with_tight(found, tight_part(found))
+    assert explain.figures(found)[2][1:] == ("≤ 55.1 %", "ε and δ alone: 73.8 %")
+
+
 class TestPage:
     @pytest.mark.parametrize("view", VIEWS)
     def test_every_question_opens(self, view: str) -> None:

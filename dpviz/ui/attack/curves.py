@@ -24,6 +24,8 @@ from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import delta as delta_of
 from dpviz.accounting.methods import epsilon as epsilon_of
 from dpviz.accounting.tight import tight_profile
+from dpviz.ui import guessing
+from dpviz.ui.attack.beliefs import belief, facts_of
 from dpviz.ui.attack.settings import Settings, Town, read
 from dpviz.ui.state import Reader
 
@@ -37,6 +39,8 @@ ORDERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # a town costs lit
 NAMES = {
     "bound": "bound of (ε, δ)",
     "pure": "δ = 0",
+    "accuracy": "right guesses",
+    "belief": "belief",
     "pair": "one (ε, δ)",
     "renyi": "Rényi, all ε",
     "tight": "tight, all ε",
@@ -75,6 +79,7 @@ class Found:
         profile_success: accuracy at even odds under the whole privacy curve: Rényi's, or tight once it is there.
         has_tight: whether the tight curve is in.
         problem: why the tight curve can not be had.
+        facts: further numbers of the question asked, by name.
     """
 
     settings: Settings
@@ -125,12 +130,16 @@ def compute(settings: Settings) -> Found:
 
 def _success(s: Settings) -> Found:
     epsilon = np.linspace(0.0, s.largest, POINTS)
-    bound = np.asarray(attack_success(epsilon, delta=s.delta, prior=s.prior))
-    pure = np.asarray(attack_success(epsilon, prior=s.prior))
-    series = [Series("bound", epsilon, bound)]
-    if float((bound - pure).max()) > 1e-3:
+    right = np.asarray(attack_success(epsilon, delta=s.delta, prior=s.prior))
+    facts = facts_of(s)
+    if s.prior != 0.5:  # two questions with two answers
+        series = [Series("accuracy", epsilon, right), Series("belief", epsilon, np.asarray(belief(s, epsilon)))]
+        return Found(s, tuple(series), s.epsilon, facts=facts)
+    series = [Series("bound", epsilon, right)]
+    pure = np.asarray(attack_success(epsilon))
+    if float((right - pure).max()) > 1e-3:
         series.append(Series("pure", epsilon, pure))  # where δ shows, what it adds
-    return Found(s, tuple(series), s.epsilon)
+    return Found(s, tuple(series), s.epsilon, facts=facts)
 
 
 # --- ROC --------------------------------------------------------------------------------------------------------------
@@ -180,7 +189,8 @@ def tight_part(found: Found) -> Tight:
         return Tight(problem=str(problem))
     upper = np.clip(profile.upper, 0.0, 1.0)
     curves = {log: profile_roc(rates(log), epsilon=profile.epsilon, delta=upper) for log in (False, True)}
-    return Tight(curves, profile_success(epsilon=profile.epsilon, delta=upper))
+    success = profile_success(epsilon=profile.epsilon, delta=upper)
+    return Tight(curves, min(success, guessing.accuracy(s.sigma, s.rate, s.steps).upper))
 
 
 def with_tight(found: Found, tight: Tight) -> Found:
@@ -230,7 +240,12 @@ def _town(s: Settings) -> Found:
         Series("resident", grid, resident.accuracy[:-1]),
     )
     sure = float(sure_success(t.epsilon, hit_rate=0.5, delta=delta_kept(s)))
-    return Found(s, series, t.epsilon, town, outlier, resident, facts={"sure_bound": sure})
+    return Found(s, series, t.epsilon, town, outlier, resident, facts={"sure_bound": sure, "best": best_guess(s, t)})
+
+
+def best_guess(s: Settings, t: Town) -> float:
+    """How often the best attack on anybody is right: on the outlier, who moves the mean most."""
+    return float(towns.guess_success(1.0, mechanism=t.noise, epsilon=t.epsilon, delta=s.delta))
 
 
 def _releases(s: Settings) -> Found:
@@ -251,7 +266,7 @@ def _releases(s: Settings) -> Found:
         return np.asarray(np.exp(-(z**2) / 2) / (math.sqrt(2 * math.pi) * scale))
 
     series = (Series("without", x, density(base)), Series("with", x, density(there)))
-    facts = {"base": base, "there": there, "scale": scale, "middle": 0.5 * (base + there)}
+    facts = {"base": base, "there": there, "scale": scale, "middle": 0.5 * (base + there), "best": best_guess(s, t)}
     outlier = _played(s, t, town, town.outlier, epsilon)
     resident = _played(s, t, town, town.resident(t.share), epsilon)
     return Found(s, series, t.epsilon, town, outlier, resident, facts=facts)

@@ -9,6 +9,7 @@ import numpy as np
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.town import Played, guess_success
 from dpviz.charts import numbers
+from dpviz.ui.attack import success
 from dpviz.ui.attack.curves import Found, Series, delta_kept
 from dpviz.ui.frame import Figure, Remark
 
@@ -18,7 +19,7 @@ NOISES = {"laplace": "Laplace", "gaussian": "Gaussian"}
 def sentence(found: Found) -> str:
     """The result in plain words, as HTML."""
     said: str = {
-        "success": _success_sentence,
+        "success": success.sentence,
         "roc": _roc_sentence,
         "town": _town_sentence,
         "releases": _releases_sentence,
@@ -29,21 +30,6 @@ def sentence(found: Found) -> str:
 
 def _up(p: float) -> str:
     return numbers.probability(p, up=True)
-
-
-def _success_sentence(found: Found) -> str:
-    s = found.settings
-    chance = float(attack_success(s.epsilon, delta=s.delta, prior=s.prior))
-    promise = f"Under <b>ε = {numbers.plain(s.epsilon)}</b> and δ = {numbers.delta(s.delta)}"
-    if s.prior == 0.5:
-        return (
-            f"{promise}, an attacker who knows everything else guesses right whether you took part at most "
-            f"<b>{_up(chance)}</b> of the time; without seeing anything, 50 %."
-        )
-    return (
-        f"{promise}, an attacker who thought you were in with <b>{numbers.probability(s.prior)}</b> can come to "
-        f"believe it with at most <b>{_up(chance)}</b>."
-    )
 
 
 def _roc_sentence(found: Found) -> str:
@@ -63,6 +49,10 @@ def _bound(found: Found) -> float:
     return float(attack_success(found.epsilon, delta=delta_kept(found.settings)))
 
 
+def _promised(found: Found) -> str:
+    return "ε and δ alone" if delta_kept(found.settings) else "ε alone"
+
+
 def _promise(found: Found) -> str:
     assert found.settings.town is not None
     noise = NOISES[found.settings.town.noise]
@@ -77,8 +67,9 @@ def _town_sentence(found: Found) -> str:
     sure = "" if math.isnan(o.sure[-1]) else f", claims beyond the outlier's own mean <b>{_measured(o.sure[-1])}</b>"
     return (
         f"{_promise(found)}: about the outlier the attacker is right in <b>{_measured(o.accuracy[-1])}</b> of "
-        f"{numbers.steps(o.releases)} releases{sure} (bound {_up(_bound(found))}); about the resident in "
-        f"<b>{_measured(r.accuracy[-1])}</b>, where a coin is right in 50 %."
+        f"{numbers.steps(o.releases)} releases{sure} ({_promised(found)} allows {_up(_bound(found))}, this noise "
+        f"{_up(found.facts['best'])} of all guesses); about the resident in <b>{_measured(r.accuracy[-1])}</b>, where "
+        "a coin is right in 50 %."
     )
 
 
@@ -122,14 +113,7 @@ def figures(found: Found) -> list[Figure]:
     """The four figures below the chart."""
     s = found.settings
     if s.view == "success":
-        chance = float(attack_success(s.epsilon, delta=s.delta, prior=s.prior))
-        ratio = math.exp(min(s.epsilon, 700.0))
-        return [
-            Figure("P(A)" if s.prior == 0.5 else "Belief afterwards", f"≤ {_up(chance)}", "over all attacks"),
-            Figure("Odds grow", f"≤ × {numbers.epsilon(ratio, up=True)}", "e^ε, the likelihood ratio"),
-            Figure("Before seeing anything", numbers.probability(s.prior), "the prior"),
-            Figure("δ adds", numbers.probability(s.delta), "the promise may fail"),
-        ]
+        return success.figures(found)
     if s.view == "roc":
         return _roc_figures(found)
     if s.view == "residents":
@@ -140,7 +124,7 @@ def figures(found: Found) -> list[Figure]:
     o, r = found.outlier, found.resident
     sure = "–" if math.isnan(o.sure[-1]) else _measured(o.sure[-1])
     return [
-        Figure("Bound P(A)", f"≤ {_up(_bound(found))}", "for everybody"),
+        Figure("Best attack is right", f"≤ {_up(found.facts['best'])}", f"{_promised(found)}: {_up(_bound(found))}"),
         Figure("Outlier, all guesses", _measured(o.accuracy[-1]), _interval(o.accuracy_low[-1], o.accuracy_high[-1])),
         Figure("Outlier, sure claims", sure, _interval(o.sure_low[-1], o.sure_high[-1])),
         Figure(
@@ -188,13 +172,7 @@ def _resident_figures(found: Found) -> list[Figure]:
 
 def remarks(found: Found) -> list[Remark]:
     """What must be said beside the chart."""
-    s, built = found.settings, []
-    if s.view == "success" and s.prior == 0.5:
-        built.append(
-            Remark(
-                "Diamonds: printed by Triastcyn and Faltings (2020): blue DP, orange Bayesian DP (Table 1), green §3."
-            )
-        )
+    s, built = found.settings, success.remarks(found) if found.settings.view == "success" else []
     if s.view == "roc":
         if found.problem:
             built.append(Remark(f"Tight region: {found.problem}", "note"))
@@ -240,14 +218,7 @@ def formulas(found: Found) -> list[tuple[str, str]]:
     """(name, LaTeX) with today's numbers."""
     s, e = found.settings, found.epsilon
     if s.view == "success":
-        chance = float(attack_success(s.epsilon, delta=s.delta, prior=s.prior))
-        return [
-            (
-                "Success of the best attack (Triastcyn & Faltings 2020, Eq. 1; Kairouz, Oh, Viswanath 2015 with δ)",
-                r"P(A) \le \delta + (1-\delta)\frac{\pi e^{\varepsilon}}{1-\pi+\pi e^{\varepsilon}} = "
-                rf"{chance:.6g} \quad (\pi = {s.prior:g},\ \varepsilon = {s.epsilon:g})",
-            )
-        ]
+        return success.formulas(found)
     if s.view == "roc":
         mu = 1.0 / s.sigma
         return [
@@ -295,8 +266,13 @@ def _tex(value: float) -> str:
 ASSUMPTIONS = """
 - **The attacker** knows everything but one bit: whether the target took part. Every other record, the mechanism
   and its noise law are known; only the noise itself is not. Bounds hold for *any* attack on what was released.
-- **P(A)** is the share of right guesses at even prior odds. With another prior the chart shows what the
-  attacker may come to *believe*; accuracy can always reach the larger of prior and 1 − prior without any data.
+- **Right guesses and belief** are two quantities. The share of right guesses can always reach the larger of prior and
+  1 − prior without any data; belief is what one output may make of the prior. At even odds and δ = 0 they have one
+  bound, 1/(1 + e^−ε): the P(A) of Triastcyn & Faltings 2020, Eq. 1.
+- **δ:** some outputs may prove that you took part. What is said of beliefs holds but for outputs of a small
+  probability, which is named; what is said of right guesses holds for all of them together.
+- **One (ε, δ) alone** allows more than the mechanism behind it: the best attack on a known mechanism follows from its
+  whole privacy curve, (1 + δ(0))/2 at even odds.
 - **ROC:** each curve bounds the true positive rate at each false positive rate, for adding and for removing an
   example. “Whole privacy curve” intersects the regions of many (ε, δ(ε)), each with δ from above.
 - **The town:** incomes are log-normal (median 30 thousand, spread 0.6), drawn from the seed; one income more is

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpviz.accounting.attack import attack_success
 from dpviz.charts import look, numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart, line_figure
@@ -20,6 +19,8 @@ from dpviz.ui.frame import CHART_HEIGHT, Drawing, Pinned, Remark
 COLORS = {
     "bound": look.GREEN,
     "pure": look.MAUVE,
+    "accuracy": look.GREEN,
+    "belief": look.ORANGE,
     "pair": look.BLUE,
     "renyi": look.GREEN,
     "tight": look.ORANGE,
@@ -35,7 +36,12 @@ COLORS = {
     "dp": look.GREEN,
 }
 # Which curve of a pinned state stays, by question.
-KEPT = {"success": ("bound",), "roc": ("tight", "renyi"), "town": ("outlier",), "releases": ("with",)}
+KEPT = {
+    "success": ("bound", "accuracy", "belief"),
+    "roc": ("tight", "renyi"),
+    "town": ("outlier",),
+    "releases": ("with",),
+}
 
 
 def line(series: Series, *, faded: bool = False, tag: str = "") -> Line:
@@ -81,7 +87,7 @@ def _success(found: Found, lines: list[Line]) -> Drawn:
     built = line_figure(
         lines,
         x_title="ε",
-        y_title="P(A): attacker right" if fair else "belief that you are in",
+        y_title="right guesses, at most" if fair else "right guesses, and belief that you are in, at most",
         x_hover="ε = %{x:,.4~r}",
         x_range=(0.0, last),
         y_range=(low, 1.02),
@@ -89,11 +95,15 @@ def _success(found: Found, lines: list[Line]) -> Drawn:
         end_values=False,
         height=CHART_HEIGHT,
     )
-    here = float(attack_success(s.epsilon, delta=s.delta, prior=s.prior))
-    text = f"at ε = {numbers.plain(s.epsilon)}: <b>{numbers.probability(here, up=True)}</b> at most"
-    built = with_rings(built, [Ring(s.epsilon, here, text, look.GREEN)])
-    alt = alt_text(lines, x_name="ε", y_name="highest P(A)", lower="the curve")
-    return built, alt + f" At ε = {numbers.plain(s.epsilon)} it is {numbers.probability(here, up=True)}."
+    told = {"right guesses": ("right", look.GREEN)} | ({} if fair else {"belief": ("belief", look.ORANGE)})
+    rings, said = [], []
+    for what, (fact, color) in told.items():
+        value = numbers.probability(found.facts[fact], up=True)
+        text = f"{what} at ε = {numbers.plain(s.epsilon)}: <b>{value}</b> at most"
+        rings.append(Ring(s.epsilon, found.facts[fact], text, color))
+        said.append(f"{what} {value}")
+    alt = alt_text(lines, x_name="ε", y_name="highest probability", lower="lowest")
+    return with_rings(built, rings), f"{alt} At ε = {numbers.plain(s.epsilon)} at most: {', '.join(said)}."
 
 
 def _roc(found: Found, lines: list[Line]) -> Drawn:

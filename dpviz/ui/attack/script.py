@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from dpviz.ui.attack.beliefs import exception
 from dpviz.ui.attack.curves import MEDIAN, NAMES, ORDERS, POINTS, SPREAD, Found, delta_kept
 from dpviz.ui.attack.settings import Settings, Town
 
 _TITLES = {
-    "success": ("ε", "P(A)"),
+    "success": ("ε", "probability"),
     "roc": ("false positive rate", "true positive rate"),
     "town": ("ε", "share of right guesses"),
     "releases": ("released mean", "density"),
@@ -49,12 +50,18 @@ def script(found: Found) -> str:
 
 def _success(found: Found) -> list[str]:
     s = found.settings
+    right = NAMES["bound" if found.get("bound") else "accuracy"]
     parts = [
         f"x = np.linspace(0, {s.largest!r}, {POINTS})",
-        f"curves = {{{NAMES['bound']!r}: dpviz.attack_success(x, delta={s.delta!r}, prior={s.prior!r})}}",
+        f"curves = {{{right!r}: dpviz.attack_success(x, delta={s.delta!r}, prior={s.prior!r})}}",
     ]
     if found.get("pure"):
-        parts.append(f"curves[{NAMES['pure']!r}] = dpviz.attack_success(x, prior={s.prior!r})")
+        parts.append(f"curves[{NAMES['pure']!r}] = dpviz.attack_success(x)")
+    if found.get("belief"):
+        parts.append(
+            f"curves[{NAMES['belief']!r}] = dpviz.posterior_belief("
+            f"x, prior={s.prior!r}, delta={s.delta!r}, failure={exception(s)!r})"
+        )
     return parts
 
 

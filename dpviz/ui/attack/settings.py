@@ -18,7 +18,7 @@ VIEW = Choice(
         "roc": "Which attacks are possible?",
         "town": "The town: outlier and resident",
         "releases": "The town: what the attacker sees",
-        "residents": "The town: who is how safe?",
+        "residents": "The town: who loses how much?",
     },
     help="One chart at a time: success against ε; the attacker's true and false alarms (ROC) under this mechanism; and "
     "the town of Triastcyn & Faltings 2020, §3, played many times.",
@@ -35,7 +35,8 @@ PRIOR = Number(
     ticks=even_ticks(0.01, 0.99, 0.01),
     ends=("thought you were out", "thought you were in"),
     example="0.5",
-    help="How likely the attacker thought your membership before seeing anything. 0.5 is a fair coin.",
+    help="How likely the attacker thought your membership before seeing anything. 0.5 is a fair coin; else "
+    "what may be believed and how often guesses are right are two curves.",
 )
 LARGEST = Number(
     key="amax",

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
+from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.accounting.bound import Bound
 from dpviz.gradients.truth import Truth
-from dpviz.ui import sources, tight_band
+from dpviz.ui import guessing, sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
 from dpviz.ui.methods import method, step_grid
 from dpviz.ui.sources import Sample
@@ -65,7 +66,8 @@ class Curves:
     """ε at `steps` (shape (n,), whole, increasing) under each chosen method.
 
     `bayesian` is what the page speaks of: the certified bound where there is one, else the estimate as printed.
-    `printed` is the estimate beside a certified bound.
+    `printed` is the estimate beside a certified bound. `tight` and `accuracy`, of the best attack after all steps, are
+    None until they are there.
     """
 
     settings: Settings
@@ -77,6 +79,7 @@ class Curves:
     sample: Sample | None = None
     bayesian_problem: str = ""
     tight: tight_band.TightBand | None = None
+    accuracy: Accuracy | None = None
     beside: Beside | None = None
 
     @property
@@ -107,21 +110,25 @@ def read_and_compute(get: Reader) -> Curves:
     return compute(settings, sample)
 
 
-def tight_key(curves: Curves) -> Hashable | None:
-    """What decides the tight interval; None when it is switched off."""
+Tight = tuple[tight_band.TightBand | None, Accuracy]
+
+
+def tight_key(curves: Curves) -> Hashable:
+    """What decides the tight interval, unless it is switched off, and the best attack's accuracy."""
     s = curves.settings
-    return (s.sigma, s.rate, s.steps, s.delta, s.log_steps) if s.tight else None
+    return (s.sigma, s.rate, s.steps, s.delta, s.log_steps) if s.tight else (s.sigma, s.rate, s.steps)
 
 
-def tight_part(curves: Curves) -> tight_band.TightBand:
-    """The tight interval at marked steps."""
+def tight_part(curves: Curves) -> Tight:
+    """The tight interval at marked steps, and the best attack's accuracy after all of them."""
     s = curves.settings
-    return tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps)
+    band = tight_band.along_steps(s.sigma, s.rate, s.steps, s.delta, log=s.log_steps) if s.tight else None
+    return band, guessing.accuracy(s.sigma, s.rate, s.steps)
 
 
-def with_tight(curves: Curves, found: tight_band.TightBand) -> Curves:
-    """The same curves with the tight interval."""
-    return replace(curves, tight=found)
+def with_tight(curves: Curves, found: Tight) -> Curves:
+    """The same curves with both."""
+    return replace(curves, tight=found[0], accuracy=found[1])
 
 
 @lru_cache(maxsize=256)

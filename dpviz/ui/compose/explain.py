@@ -9,6 +9,7 @@ import numpy as np
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.bayesian import BayesianBound
 from dpviz.charts import numbers
+from dpviz.ui import guessing
 from dpviz.ui.compose.curves import Curves
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.methods import NAMES
@@ -21,15 +22,31 @@ def sentence(curves: Curves) -> str:
     best = curves.tightest()
     if best is None:
         said = f"No accountant switched on bounds ε after <b>{steps}</b> steps: switch one on under Show, or add noise."
+        if (chance := chances(curves)).by_curve:
+            said += f" The whole privacy curve bounds attackers: right at most <b>{chance.right}</b> of the time."
     else:
-        bound = float(curves.bounds[best].epsilon[-1])
-        chance = float(attack_success(bound, delta=settings.delta))
+        chance = chances(curves)
+        source = f"<b>ε ≤ {numbers.epsilon(_least(curves), up=True)}</b> at δ = {delta} ({NAMES[best]})"
         said = (
             f"After <b>{steps}</b> step{'s' if settings.steps > 1 else ''}, an attacker who knows everything else "
-            f"guesses right whether you took part at most <b>{numbers.probability(chance, up=True)}</b> of the time "
-            f"(<b>ε ≤ {numbers.epsilon(bound, up=True)}</b> at δ = {delta}, {NAMES[best]})."
+            f"guesses right whether you took part at most <b>{chance.right}</b> of the time"
         )
+        if chance.by_curve:
+            said += f", where 50 % is chance; {source} alone would allow {chance.alone}."
+        else:
+            said += f", by {source} alone{'' if curves.accuracy else f'; {guessing.ON_ITS_WAY}'}."
     return said + _bayesian_sentence(curves)
+
+
+def _least(curves: Curves) -> float:
+    """ε of the tightest valid bound after all steps; inf where there is none."""
+    best = curves.tightest()
+    return math.inf if best is None else float(curves.bounds[best].epsilon[-1])
+
+
+def chances(curves: Curves) -> guessing.Guess:
+    """How often the best attack is right after all steps."""
+    return guessing.guess(_least(curves), curves.settings.delta, curves.accuracy)
 
 
 def _bayesian_sentence(curves: Curves) -> str:
@@ -47,8 +64,8 @@ def _bayesian_sentence(curves: Curves) -> str:
         if bool(found.tail_dominated[-1]):
             kind += ", which one sample decides"
     return (
-        f" For data like the sample: <b>{chance}</b> (<b>ε<sub>μ</sub> {relation} "
-        f"{numbers.epsilon(epsilon, up=True)}</b> at δ<sub>μ</sub> = {numbers.delta(delta_mu)}, {kind})."
+        f" For data like the sample: <b>ε<sub>μ</sub> {relation} {numbers.epsilon(epsilon, up=True)}</b> at "
+        f"δ<sub>μ</sub> = {numbers.delta(delta_mu)} ({kind}), which alone would allow {chance}."
     )
 
 
@@ -56,17 +73,13 @@ def figures(curves: Curves) -> list[Figure]:
     """The four figures below the chart."""
     best = curves.tightest()
     if best is None:
-        built = [Figure("Tightest valid bound", "–", "no accountant here"), Figure("Attack success P(A)", "–")]
+        first = Figure("Tightest valid bound", "–", "no accountant here")
     else:
         bound = curves.bounds[best]
         value, order = float(bound.epsilon[-1]), float(bound.order[-1])
-        chance = numbers.probability(float(attack_success(value, delta=curves.settings.delta)), up=True)
         decided = "" if math.isnan(order) else f", order α = {numbers.plain(order)}"
-        built = [
-            Figure("Tightest valid bound", f"ε ≤ {numbers.epsilon(value, up=True)}", f"{NAMES[best]}{decided}"),
-            Figure("Attack success P(A)", f"≤ {chance}", "50 % is guessing"),
-        ]
-    return [built[0], _tight_figure(curves), built[1], _bayesian_figure(curves)]
+        first = Figure("Tightest valid bound", f"ε ≤ {numbers.epsilon(value, up=True)}", f"{NAMES[best]}{decided}")
+    return [first, _tight_figure(curves), chances(curves).figure, _bayesian_figure(curves)]
 
 
 def _tight_figure(curves: Curves) -> Figure:
@@ -253,6 +266,9 @@ def formulas(curves: Curves) -> list[tuple[str, str]]:
             )
         elif key == "basic":
             built.append((NAMES[key], rf"\varepsilon = T\,\varepsilon_1 {result}"))
+    if curves.accuracy is not None:
+        right = rf"\text{{right guesses}} \le \tfrac12(1+\delta(0)) = {_tex(curves.accuracy.upper)}"
+        built.append(("best attack, from the whole privacy curve", right))
     if curves.bayesian is not None and settings.bayesian is not None:
         value = float(curves.bayesian.epsilon[-1])
         order = float(curves.bayesian.order[-1]) - 1
@@ -283,8 +299,10 @@ ASSUMPTIONS = """
 - **Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh at every step. All
   intermediate models may be seen by the attacker.
 - **δ** is the probability with which the promise may fail. It should be far below 1/N.
-- **P(A)** is the best possible accuracy of a membership guess with even prior odds: (e^ε + δ)/(1 + e^ε); the
-  chart's right axis shows 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
+- **The best attack** knows everything but whether you took part, an even bet before it sees the models. How often its
+  guess is right follows from the whole privacy curve: (1 + δ(0))/2, with δ(0) at ε = 0 from the tight accountant.
+- **One (ε, δ) alone** shows a corner of that curve and allows more, (e^ε + δ)/(1 + e^ε): this is what papers state.
+  **P(A)**, on the chart's right axis, is what ε alone allows, 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
 - **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
   probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. *Certified* (solid) is a bound
   that fails with probability γ at most, for every distribution whose distances clipping keeps below d_max and at every

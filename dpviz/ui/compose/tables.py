@@ -14,21 +14,21 @@ from dpviz.ui.methods import NAMES, marked_steps
 
 
 def table(curves: Curves) -> pd.DataFrame:
-    """Rows: the curve's own points nearest to marked steps; columns: ε, P(A) and deciding order of every method."""
+    """Rows: the curve's own points nearest to marked steps; columns: every method's ε, what it alone allows, order."""
     wanted = np.array(marked_steps(curves.settings.steps), dtype=float)
     rows = np.unique(np.abs(curves.steps[None, :] - wanted[:, None]).argmin(axis=1))
     columns: dict[str, list[str]] = {"steps": [numbers.steps(t) for t in curves.steps[rows]]}
     for key, bound in curves.bounds.items():
         name = NAMES[key] + ("" if curves.valid(key) else " (no bound)")
         columns[f"ε {name}"] = [numbers.epsilon(e, digits=4, up=True) for e in bound.epsilon[rows]]
-        columns[f"P(A) {name}"] = [_chance(e, curves.settings.delta) for e in bound.epsilon[rows]]
+        columns[f"right by ε alone, {name}"] = [_chance(e, curves.settings.delta) for e in bound.epsilon[rows]]
         if not np.isnan(bound.order).all():
             columns[f"α {name}"] = [numbers.plain(a, digits=4) for a in bound.order[rows]]
     if curves.bayesian is not None and curves.settings.bayesian is not None:
         epsilon = curves.bayesian.epsilon[rows]
         kind = "" if curves.bayesian.certified else f" ({NAMES['bayesian_printed']})"
         columns[f"ε Bayesian DP{kind}"] = [numbers.epsilon(e, digits=4, up=True) for e in epsilon]
-        columns["P(A) Bayesian DP"] = [_chance(e, curves.settings.bayesian.delta_mu) for e in epsilon]
+        columns["right by ε_μ alone, Bayesian DP"] = [_chance(e, curves.settings.bayesian.delta_mu) for e in epsilon]
         columns["λ Bayesian DP"] = [f"{a - 1:.0f}" for a in curves.bayesian.order[rows]]
     if curves.printed is not None:
         columns[f"ε {NAMES['bayesian_printed']}"] = [

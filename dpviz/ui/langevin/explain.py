@@ -127,7 +127,7 @@ def figures(found: Answer) -> list[Figure]:
             numbers.epsilon(found.epsilon(), up=True),
             f"classic conversion: {numbers.epsilon(found.epsilon('classic'), up=True)}",
         ),
-        Figure("Tight ε", tight, f"P(A) ≤ {chance}".replace(" %", "\u202f%")),
+        Figure("Tight ε", tight, f"alone it allows {chance}".replace(" %", "\u202f%")),
         Figure(
             "Largest η₁ for the claim",
             _down(found.largest) if found.largest > 0 else "none proven",

@@ -59,8 +59,8 @@ def _attack_said(found: Found, measured: Measured) -> str:
         why = "" if found.subject.claim is None else f", for {found.subject.claim.reason}"
         return f"{right}; nothing bounds a better one{escape(why)}."
     return (
-        f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
-        f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)})."
+        f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time, "
+        f"by ε ≤ {numbers.epsilon(bound.epsilon, up=True)} alone."
     )
 
 
@@ -211,8 +211,9 @@ ASSUMPTIONS = """
 - **The attack** calls those members whose loss is low. Its threshold is chosen on one half of the examples and judged
   on the other. It is one simple attack: better ones exist, and a low accuracy says nothing about those.
 - **Its interval** (Clopper–Pearson) is about this one network: how the guess would do on further examples.
-- **The bounds** hold for every attack, on average over trainings: P(A) = (e^ε + δ)/(1 + e^ε) when the question is
-  whether one example was added. Here members are told from others, as if one example had been exchanged for another:
+- **The bounds** hold for every attack, on average over trainings: (e^ε + δ)/(1 + e^ε) when the question is whether one
+  example was added. It is what (ε, δ) alone allows, as papers state it; the whole privacy curve of the steps would
+  allow less. Here members are told from others, as if one example had been exchanged for another:
   strictly that is one removed and one added, 2ε. The table gives both; the chart shows the stricter one.
 - **Bayesian DP** promises this for examples drawn like the data, not for every imaginable one.
 - **Averages:** accuracy is an average over examples. A few may be found with certainty where most are not at all.

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
+from dpviz.ui import guessing
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.noise import words
 from dpviz.ui.noise.curves import epsilon_at, long_name, name_of, sigma_grid
@@ -25,9 +25,7 @@ def sentence(result: Result) -> str:
     """The result in plain words, as HTML."""
     settings = result.settings
     epsilon = numbers.plain(settings.target)
-    chance = numbers.probability(float(attack_success(settings.target, delta=_delta(result))), up=True)
-    said = f"To keep <b>ε ≤ {epsilon}</b> (an attacker right at most <b>{chance}</b> of the time)"
-    said += f"{_setting(result)}, "
+    said = f"To keep <b>ε ≤ {epsilon}</b>{_setting(result)}, "
     best, bayesian = result.best(bayesian=False), result.best(bayesian=True)
     if best is None and bayesian is None:
         where = " on this σ axis" if settings.view == "curves" else ""
@@ -36,11 +34,37 @@ def sentence(result: Result) -> str:
     said += "; for data like the sample, ".join(parts) if best else f"for data like the sample, {parts[0]}"
     if best is not None and bayesian is not None and (saved := words.saving(result, bayesian, best)):
         said += f" ({saved})"
-    return said + "."
+    return f"{said}.{_attacker(result, best)}"
 
 
-def _delta(result: Result) -> float:
-    return 0.0 if result.unknown == "delta" else result.settings.delta
+def _attacker(result: Result, best: str | None) -> str:
+    """How often the best attack on the mechanism that DP's best method allows is right."""
+    if best is None:
+        return ""
+    text = words.value_text(result.unknown, result.needs[best])
+    where = f"After {text} steps" if result.unknown == "steps" else f"With {words.SYMBOLS[result.unknown]} = {text}"
+    if result.unknown == "delta":
+        where = "There"
+    chance = chances(result)
+    said = f" {where} an attacker is right at most <b>{chance.right}</b> of the time"
+    if chance.by_curve:
+        return f"{said} (chance: 50 %; ε and δ alone would allow {chance.alone})."
+    missing = result.accuracy is None and result.mechanism() is not None
+    return f"{said}, by ε and δ alone{f'; {guessing.ON_ITS_WAY}' if missing else ''}."
+
+
+def chances(result: Result) -> guessing.Guess:
+    """How often the best attack is right at the target, on the mechanism of DP's best answer."""
+    return guessing.guess(result.settings.target, delta_reached(result), result.accuracy)
+
+
+def delta_reached(result: Result) -> float:
+    """δ of DP's best answer where that is what was asked for; 1 where there is none."""
+    if result.unknown != "delta":
+        return result.settings.delta
+    best = result.best(bayesian=False)
+    value = result.needs[best].value if best else None
+    return 1.0 if value is None else min(value, 1.0)
 
 
 def _setting(result: Result) -> str:
@@ -82,7 +106,7 @@ def figures(result: Result) -> list[Figure]:
         epsilon = numbers.epsilon(epsilon_at(best, result.settings, sigma), up=True)
         built.append(Figure(f"ε at my σ = {numbers.plain(sigma)}", epsilon, name_of(best)))
     else:
-        built.append(Figure("Target ε", numbers.plain(result.settings.target)))
+        built.append(chances(result).figure)
     return built
 
 
@@ -264,6 +288,9 @@ ASSUMPTIONS = """
   authors' estimate, which keeps γ only as the sample grows.
 - **Clip: DP only** leaves the gradients of Bayesian DP unclipped under the same noise (Triastcyn & Faltings 2020,
   Fig. 4): a heavy tail may then have an infinite true cost.
+- **The best attack** on that mechanism, at even odds, is right as its whole privacy curve says, (1 + δ(0))/2; one
+  (ε, δ) alone allows more, (e^ε + δ)/(1 + e^ε), which is what papers state. The right axis, P(A) = 1/(1 + e^−ε), is
+  what ε alone allows (Triastcyn & Faltings 2020, Eq. 1).
 - **tight** is the numerically exact accountant: what the mechanism itself needs. What lies between it and another
   method is the price of that method's proof.
 """

@@ -7,7 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from dpviz.ui import sources
+from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.ui import guessing, sources
 from dpviz.ui.noise.answers import WAITING, Answer, bayesian_answer, dp_answer, known_of
 from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, printed_curve, scene
 from dpviz.ui.noise.settings import Settings, read
@@ -18,7 +19,10 @@ from dpviz.ui.tight_band import TightBand, along_noise
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What the page shows. `needs`: method → the missing number ("bayesian.q50" for Bayesian DP at a quantile)."""
+    """What the page shows. `needs`: method → the missing number ("bayesian.q50" for Bayesian DP at a quantile).
+
+    `accuracy`: of the best attack on `mechanism()`, once it is there.
+    """
 
     settings: Settings
     curves: dict[str, Curve] = field(default_factory=dict)
@@ -26,6 +30,7 @@ class Result:
     sample: Sample | None = None
     bayesian_problem: str = ""
     tight: TightBand | None = None
+    accuracy: Accuracy | None = None
 
     @property
     def unknown(self) -> str:
@@ -62,6 +67,22 @@ class Result:
         pick = max if self.unknown in ("steps", "sample_rate") else min
         return pick(found, key=lambda key: found[key])
 
+    def mechanism(self) -> tuple[float, float, int] | None:
+        """(σ, q, T) with the best DP method's answer in its place; None where that leaves no noise or no number."""
+        key = self.best(bayesian=False)
+        value = self.needs[key].value if key else None
+        if value is None:
+            return None
+        given = {
+            "noise_multiplier": self.settings.sigma,
+            "sample_rate": self.settings.rate,
+            "steps": float(self.settings.steps),
+        }
+        given |= {self.unknown: value} if self.unknown in given else {}
+        if given["noise_multiplier"] <= 0.0:
+            return None
+        return given["noise_multiplier"], given["sample_rate"], int(given["steps"])
+
 
 def read_and_compute(get: Reader) -> Result:
     """The view's numbers for the settings that `get` tells; a sample that can not be had is told, not raised."""
@@ -92,6 +113,22 @@ def with_tight(result: Result, found: TightBand | Answer) -> Result:
     if isinstance(found, Answer):
         return replace(result, needs=result.needs | {"tight": found})
     return replace(result, tight=found)
+
+
+def accuracy_key(result: Result) -> Hashable | None:
+    """The mechanism that the best DP method's answer makes; None where there is none."""
+    return result.mechanism()
+
+
+def accuracy_part(result: Result) -> Accuracy:
+    """How often the best attack on that mechanism is right."""
+    found = result.mechanism()
+    assert found is not None
+    return guessing.accuracy(*found)
+
+
+def with_accuracy(result: Result, found: Accuracy) -> Result:
+    return replace(result, accuracy=found)
 
 
 @lru_cache(maxsize=256)

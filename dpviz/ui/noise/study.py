@@ -7,7 +7,16 @@ import streamlit as st
 from dpviz.ui import controls, mechanism, sources, state
 from dpviz.ui.frame import Slow, Study
 from dpviz.ui.noise import explain, figure, settings, tables
-from dpviz.ui.noise.result import Result, read_and_compute, tight_key, tight_part, with_tight
+from dpviz.ui.noise.result import (
+    Result,
+    accuracy_key,
+    accuracy_part,
+    read_and_compute,
+    tight_key,
+    tight_part,
+    with_accuracy,
+    with_tight,
+)
 from dpviz.ui.noise.script import script
 from dpviz.ui.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
@@ -58,5 +67,5 @@ STUDY: Study[Result] = Study(
     formulas=explain.formulas,
     script=script,
     assumptions=explain.ASSUMPTIONS + mechanism.PUBLIC_SIZE,
-    slow=(Slow(tight_key, tight_part, with_tight),),
+    slow=(Slow(accuracy_key, accuracy_part, with_accuracy), Slow(tight_key, tight_part, with_tight)),
 )

@@ -30,7 +30,7 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def _along(result: Result, key: str) -> dict[str, str]:
-    """ε and P(A) at nine of the axis' own points."""
+    """ε and what it alone allows an attacker, at nine of the axis' own points."""
     curve, settings = result.curves[key], result.settings
     sigma = sigma_grid(settings.low, settings.high)
     chosen = np.unique(np.linspace(0, sigma.size - 1, 9).round().astype(int))
@@ -40,7 +40,9 @@ def _along(result: Result, key: str) -> dict[str, str]:
         chance = "–"
         if not np.isnan(value):
             chance = numbers.probability(float(attack_success(value, delta=_delta(result, key))), up=True)
-        found[f"ε (P(A)) at σ = {numbers.plain(float(sigma[i]))}"] = f"{numbers.epsilon(value, up=True)} ({chance})"
+        found[f"ε (right by ε alone) at σ = {numbers.plain(float(sigma[i]))}"] = (
+            f"{numbers.epsilon(value, up=True)} ({chance})"
+        )
     return found
 
 

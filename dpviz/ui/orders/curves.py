@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
+from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.mechanism import SampledGaussian
@@ -19,6 +20,7 @@ from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import exact_divergence
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import numbers
+from dpviz.ui import guessing
 from dpviz.ui.orders.settings import Settings, read
 from dpviz.ui.state import Reader
 
@@ -70,6 +72,7 @@ class Orders:
         plateau: ½q²(e^{1/σ²} − 1), what R(α)/α is at small orders while q is small.
         leaves: the smallest α > 2 at which R(α)/α is at least LEAVES times its value at α = 2; NaN for none shown.
         tight: lower and upper ε of the tight accountant, once it is there.
+        accuracy: of the best attack at T, with it.
     """
 
     settings: Settings
@@ -82,6 +85,7 @@ class Orders:
     plateau: float
     leaves: float
     tight: tuple[float, float] | None = None
+    accuracy: Accuracy | None = None
 
     @property
     def exact(self) -> Series:
@@ -248,15 +252,15 @@ def tight_key(found: Orders) -> Hashable | None:
     return (s.sigma, s.rate, s.steps, s.delta) if wanted else None
 
 
-def tight_part(found: Orders) -> tuple[float, float]:
-    """Lower and upper ε of the tight accountant."""
+def tight_part(found: Orders) -> tuple[float, float, Accuracy]:
+    """Lower and upper ε of the tight accountant, and the best attack's accuracy."""
     s = found.settings
     result = tight_epsilon(SampledGaussian(s.sigma, s.rate), [s.steps], s.delta)
-    return float(result.lower[0]), float(result.upper[0])
+    return float(result.lower[0]), float(result.upper[0]), guessing.accuracy(s.sigma, s.rate, int(s.steps))
 
 
-def with_tight(found: Orders, tight: tuple[float, float]) -> Orders:
-    return replace(found, tight=tight)
+def with_tight(found: Orders, tight: tuple[float, float, Accuracy]) -> Orders:
+    return replace(found, tight=tight[:2], accuracy=tight[2])
 
 
 def in_view(found: Orders, view: str) -> Orders:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from dpviz.accounting.attack import attack_success
 from dpviz.charts import numbers
+from dpviz.ui import guessing
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.orders.curves import Orders, Series, tight_key
 from dpviz.ui.tight_band import TightBand
@@ -110,7 +110,7 @@ def figures(found: Orders) -> list[Figure]:
     if view == "epsilon":
         alpha, value = found.exact.least()
         decided = "no finite ε" if math.isnan(alpha) else f"decided at α = {_order(alpha)}"
-        chance = float(attack_success(value if not math.isnan(value) else math.inf, delta=s.delta))
+        chance = guessing.guess(value if not math.isnan(value) else math.inf, s.delta, found.accuracy)
         tight = ("–" if tight_key(found) is None else "…") if found.tight is None else _interval(*found.tight)
         old, classic = found.moments
         return [
@@ -120,7 +120,7 @@ def figures(found: Orders) -> list[Figure]:
                 decided if s.rate else "nothing is released",
             ),
             Figure("Tight interval of ε", tight, "the truth lies between"),
-            Figure("Attack success P(A)", f"≤ {numbers.probability(chance, up=True)}", "50 % is guessing"),
+            chance.figure,
             Figure(
                 "ε, moments accountant",
                 "–" if math.isnan(classic) else f"≤ {numbers.epsilon(classic, up=True)}",

@@ -1,0 +1,99 @@
+"""The accuracy of the best attack on composed sampled Gaussians: how often a guess of membership can be right.
+
+    >>> found = best_accuracy(noise_multiplier=4.0, sample_rate=0.01, steps=10_000)
+    >>> [f"{bound:.4f}" for bound in found]
+    ['0.5505', '0.5505']
+
+It comes from the whole privacy curve, of which one pair (ε, δ) shows a corner: at ε = 0.9465, δ = 1e-5, the tight pair
+of this mechanism, `attack_success` says 0.7207. With P the law of the outputs with the example, Q without it, and prior
+π, the best attack says the likelier side at each output and is right with probability
+
+    ∫ max(π dP, (1 − π) dQ) = max(π, 1 − π) + min(π, 1 − π)·H   (Neyman & Pearson 1933),
+
+where H is the hockey-stick divergence at ε₀ = |ln((1 − π)/π)|: of P from Q where π ≤ ½, of Q from P where π > ½. δ(ε₀)
+is the larger of the two (Balle, Barthe, Gaboardi 2018, Theorem 1); at π = ½ both are δ(0), and the best attack is right
+with probability (1 + δ(0))/2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpviz import _validate
+from dpviz.accounting.law_reading import delta_at
+from dpviz.accounting.loss_transform import compose
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.privacy_loss import discretise, loss_of_output
+from dpviz.accounting.single_step import single_step_delta
+from dpviz.accounting.tight import ADD, LARGEST_LOSS, LEAST_NOISE, tight_delta
+from dpviz.accounting.tight_plan import SMALLEST_DELTA, aim_at_epsilon, tail_for
+
+ROUNDING = 1e-14  # of sums of probabilities near 1 and of ε₀, many times over
+
+
+class Accuracy(NamedTuple):
+    """Bounds on the accuracy of the best attack.
+
+    Attributes:
+        lower: some attack is right at least so often (it knows everything but whether the example took part).
+        upper: no attack is right more often.
+    """
+
+    lower: float
+    upper: float
+
+
+def best_accuracy(*, noise_multiplier: float, sample_rate: float, steps: int, prior: float = 0.5) -> Accuracy:
+    """Lower and upper bound on how often the best guess whether one example took part is right.
+
+    They pinch the truth to 1e-4 and better in common settings. Where the tight accountant has no grid (σ below 1e-3,
+    single losses beyond 250, T far above 10⁹) they are wide, down to what one step shows and up to certainty.
+
+    Args:
+        noise_multiplier: σ > 0.
+        sample_rate: q in [0, 1].
+        steps: T, whole, ≥ 0.
+        prior: π in (0, 1), the probability with which the example takes part.
+    """
+    mechanism = SampledGaussian(noise_multiplier, sample_rate)
+    count = _validate.scalar("steps", _validate.steps(steps))
+    p = _validate.scalar("prior", _validate.open_probability("prior", prior))
+    sure, rest = max(p, 1.0 - p), min(p, 1.0 - p)
+    if count == 0.0 or mechanism.sample_rate == 0.0:
+        return Accuracy(sure, sure)
+    at_zero = tight_delta(mechanism, count, 0.0)
+    # Total variation adds up at most, and no divergence at ε₀ exceeds it: where a grid shows little, these say more.
+    most = min(float(at_zero.upper), count * float(single_step_delta(mechanism, 0.0)) * (1.0 + 1e-9), 1.0)
+    least = float(at_zero.lower)
+    if p != 0.5:
+        low, high = _divergence(mechanism, count, math.log(sure) - math.log(rest), member_likelier=p > 0.5)
+        least, most = low, min(most, high)
+    lower = max((sure + rest * least) * (1.0 - ROUNDING), sure)
+    return Accuracy(lower, min(max((sure + rest * most) * (1.0 + ROUNDING), lower), 1.0))
+
+
+def _divergence(
+    mechanism: SampledGaussian, count: float, epsilon: float, *, member_likelier: bool
+) -> tuple[float, float]:
+    """Lower and upper H at ε₀, of the outputs with the example from those without; the other way where it is likelier.
+
+    `tight_delta` bounds both directions from above, but from below only the first: the second has grids of its own.
+    """
+    found = tight_delta(mechanism, count, epsilon)
+    if not member_likelier or mechanism.sample_rate == 1.0:  # unsampled, both directions are one
+        return float(found.lower), float(found.upper)
+    if mechanism.noise_multiplier < LEAST_NOISE or _largest_loss(mechanism) > LARGEST_LOSS:
+        return 0.0, float(found.upper)
+    counts, here = np.array([count]), np.array([epsilon])
+    aim = aim_at_epsilon([mechanism], counts, ADD, epsilon)
+    laws = discretise(mechanism, aim.mesh, tail_for(count, SMALLEST_DELTA))
+    below, above = (compose([law], counts[None], aim.tilt, aim.log_wrap)[0] for law in (laws.add_below, laws.add_above))
+    return float(delta_at(below, here, -1.0)[0]), min(float(found.upper), float(delta_at(above, here, 1.0)[0]))
+
+
+def _largest_loss(mechanism: SampledGaussian) -> float:
+    """Of one step, within 12 standard deviations."""
+    return float(loss_of_output(mechanism, 1.0 + 12.0 * mechanism.noise_multiplier))

@@ -1,0 +1,63 @@
+"""How often the best attack is right, as pages say it: by the whole privacy curve, and by one pair (ε, δ) alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dpviz.accounting.attack import attack_success
+from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
+from dpviz.charts import numbers
+from dpviz.ui.frame import Figure
+
+ON_ITS_WAY = "the mechanism’s whole privacy curve is on its way"
+
+
+@lru_cache(maxsize=512)
+def accuracy(sigma: float, rate: float, steps: int) -> Accuracy:
+    """Of the best attack at even odds; some 0.1 s."""
+    return best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Upper bounds on how often a guess of membership is right at even odds.
+
+    Attributes:
+        pair: what (ε, δ) alone allows, which is what papers state; 1 where no ε is proven.
+        curve: what the mechanism's whole privacy curve allows; None while it is not there.
+    """
+
+    pair: float
+    curve: float | None = None
+
+    @property
+    def by_curve(self) -> bool:
+        """Whether the curve decides: where no grid resolves it, the pair may say less."""
+        return self.curve is not None and self.curve < self.pair
+
+    @property
+    def right(self) -> str:
+        """The smaller of both, rounded up: "55.1 %"."""
+        return _up(self.curve if self.curve is not None and self.by_curve else self.pair)
+
+    @property
+    def alone(self) -> str:
+        return _up(self.pair)
+
+    @property
+    def figure(self) -> Figure:
+        """Its place in the strip of four."""
+        if not self.by_curve:
+            return Figure("Best attack is right", f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
+        said = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "no ε is proven"
+        return Figure("Best attack is right", f"≤ {self.right}", said)
+
+
+def guess(epsilon: float, delta: float, found: Accuracy | None) -> Guess:
+    """Both bounds; ε may be inf."""
+    return Guess(float(attack_success(epsilon, delta=delta)), None if found is None else found.upper)
+
+
+def _up(p: float) -> str:
+    return numbers.probability(p, up=True)

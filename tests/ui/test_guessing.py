@@ -1,0 +1,42 @@
+"""How pages say how often the best attack is right."""
+
+import math
+
+import pytest
+
+import dpviz
+from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.charts import numbers
+from dpviz.ui import guessing
+
+
+def test_the_curve_where_it_says_less():
+    chance = guessing.guess(1.2586, 1e-5, guessing.accuracy(4.0, 0.01, 10_000))
+    assert chance.by_curve
+    assert (chance.right, chance.alone) == ("55.1 %", "77.9 %")
+    assert chance.figure == ("Best attack is right", "≤ 55.1 %", "ε and δ alone: 77.9 %")
+
+
+@pytest.mark.parametrize("found", [None, Accuracy(0.5, 1.0), Accuracy(0.5, 0.9)])
+def test_the_pair_where_the_curve_is_not_there_or_not_resolved(found):
+    chance = guessing.guess(0.3, 1e-5, found)
+    assert not chance.by_curve
+    assert chance.right == chance.alone == numbers.probability(dpviz.attack_success(0.3, delta=1e-5), up=True)
+    assert chance.figure == ("Best attack is right", f"≤ {chance.right}", "by ε and δ alone; chance: 50 %")
+
+
+def test_without_any_epsilon():
+    assert guessing.guess(math.inf, 1e-5, None).right == "100 %"
+    assert guessing.guess(math.inf, 1e-5, Accuracy(1.0, 1.0)).figure.value == "≤ 100 %"
+    assert guessing.guess(math.inf, 1e-5, Accuracy(0.7, 0.7)).figure == (
+        "Best attack is right",
+        "≤ 70.0 %",
+        "no ε is proven",
+    )
+
+
+def test_never_said_below_what_it_is():
+    for sigma, steps in ((4.0, 1), (4.0, 100), (1.0, 1000), (0.5, 5000)):
+        exact = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=0.01, steps=steps)
+        said = guessing.guess(50.0, 1e-5, exact).right
+        assert float(said.lstrip("> ").removesuffix(" %")) >= 100 * exact.lower or said.startswith(">")
