@@ -155,6 +155,19 @@ def test_every_group_opens_for_every_method(engine: Engine, method: str, group: 
 
 
 @pytest.mark.parametrize(
+    ("policy", "margin"), [("fixed", False), ("adaptive_noise", True), ("adaptive_batch", True), ("fine_tuning", False)]
+)
+def test_the_margin_is_asked_for_where_it_counts(engine: Engine, policy: str, margin: bool) -> None:
+    at = open_app("train", f"t_policy={policy}")
+    at.session_state["t.group"] = "Stop"
+    at.run()
+    assert not at.exception
+    assert any(field.label == "Epochs that must be left" for field in at.text_input) == margin
+    held = any("A filter holds the run to its promise" in text for text in said(at, "remark"))
+    assert held == (policy != "fixed")
+
+
+@pytest.mark.parametrize(
     ("query", "words"),
     [
         ("t_batch=20000", "Expected batch_size=20000"),
