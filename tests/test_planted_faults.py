@@ -25,8 +25,4 @@ def test_a_fault_can_still_be_planted(fault: Fault) -> None:
 
 
 def test_every_fault_has_a_name_of_its_own() -> None:
-    assert (
-        len({fault.name for fault in FAULTS})
-        == len({(fault.file, fault.old, fault.new) for fault in FAULTS})
-        == len(FAULTS)
-    )
+    assert len({fault.name for fault in FAULTS}) == len({fault[1:4] for fault in FAULTS}) == len(FAULTS)

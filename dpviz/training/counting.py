@@ -78,7 +78,10 @@ class Counting:
         return self._policy.every > 0 and self._epoch % self._policy.every == 0
 
     def observe(self, count: Released, budget: Filter | None) -> dict[str, Any]:
-        """The policy's answer to a count, as an event's content; `budget` is what is left for the coming steps."""
+        """The policy's answer to a count, as an event's content; `budget` is what is left for the coming steps.
+
+        "text" says in words, for a note, that the margin blocked the policy; "" where it did not.
+        """
         before, may_lower = self._policy, self._may_lower(budget)
         self._policy = before.observe(count, may_lower=may_lower)
         accuracy = count.value / self._examples

@@ -19,8 +19,8 @@
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
 "count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "blocked" (the
-              policy would have lowered the budget of the coming steps, but the margin forbade it; "text" says so, else
-              ""), "mechanism": [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and
+              policy would have lowered the budget of the coming steps, but the margin forbade it: a note says so when
+              it begins), "mechanism": [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and
               "batch_size".
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.

@@ -85,6 +85,7 @@ class Session:
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None
         self._counting = Counting(settings, self.examples) if settings.private else None
         self._random = random.batches
+        self._blocked = False
         self._stretch = Stretch(
             self.accounts, max_grad_norm=settings.max_grad_norm, histogram_every=settings.histogram_every
         )
@@ -235,7 +236,11 @@ class Session:
             self.emit("note", text="No count of correct predictions: the budget has no room for it.")
             return
         seen = self._counting.observe(count, self.accounts.budget)
+        text = seen.pop("text")
         self.emit("count", **seen, epsilon=self.accounts.epsilons())
+        if seen["blocked"] and not self._blocked:
+            self.emit("note", text=text)
+        self._blocked = seen["blocked"]
         self._settled = time.monotonic()
         if self._counting.stopped:
             raise Ended(

@@ -139,6 +139,20 @@ def test_a_count_without_room_is_not_taken_and_said(monkeypatch):
     assert all(mechanism[1] < 1.0 for mechanism in events[-1]["mechanisms"])
 
 
+def test_a_margin_that_blocks_is_said_once(monkeypatch):
+    """The count rises by 200 an epoch, and the budget never lasts for 100."""
+    rising = iter(range(200, 10_000, 200))
+    monkeypatch.setattr(session_module, "correct_predictions", lambda *args: next(rising))
+    _, events, _ = followed(SMALL.with_(policy="adaptive_noise", count_noise=5.0, margin_epochs=100))
+    counts = [event for event in events if event["kind"] == "count"]
+    assert len(counts) == 3
+    assert all(event["blocked"] and event["noise_multiplier"] == SMALL.noise_multiplier for event in counts)
+    assert "text" not in counts[0]
+    (note,) = (event for event in events if event["kind"] == "note")
+    assert note["step"] == counts[0]["step"]
+    assert "no more than 100 epochs" in note["text"]
+
+
 def test_a_step_that_is_not_the_one_reserved_fails_the_run_and_is_charged(monkeypatch):
     monkeypatch.setattr(
         Session, "_coming", lambda self: (self.settings.batch_size, SampledGaussian(50.0, 256 / self.examples))

@@ -60,6 +60,16 @@ def test_a_batch_holds_examples_with_their_labels():
         assert y[place] == label
 
 
+def test_batches_are_as_likely_as_the_rate_they_report():
+    x, y = data()
+    for pad in (False, True):
+        batches = Batches(x[:, :, :1, :1], y, np.random.default_rng(6), pad=pad)
+        drawn = [batches.draw(90) for _ in range(400)]
+        mean = np.mean([batch.size for batch in drawn])
+        assert {batch.sample_rate for batch in drawn} == {0.3}
+        assert abs(mean - 90.0) < 5 * np.sqrt(300 * 0.3 * 0.7 / 400)
+
+
 def test_padding_keeps_the_shape_and_adds_nothing():
     x, y = data()
     plain = Batches(x, y, np.random.default_rng(5))

@@ -20,8 +20,10 @@ from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
 from dpviz.runs.records import Event, Wish
 from dpviz.runs.store import StoreError
+from dpviz.training.accounting import LiveAccounts, promised
 from dpviz.training.catalogue import DATA as CATALOGUE
 from dpviz.training.claims import planned_claim
+from dpviz.training.counting import baseline
 from dpviz.training.loop import FreeRun, Order
 from dpviz.training.loop import run as train
 from dpviz.training.networks import NETWORKS, parameters, suits
@@ -89,6 +91,7 @@ def test_the_default_form_asks_for_a_tight_epsilon_of_three() -> None:
         RunSettings(method="dp_sgld", learning_rate=1.0, max_grad_norm=5.0, prior_std=2.0, burn_in=10),
         RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
         RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
+        RunSettings(policy="adaptive_batch", margin_epochs=7, count_every=3),
         RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
     ],
 )
@@ -99,6 +102,28 @@ def test_a_cloned_run_fills_the_form_with_the_same_settings(settings: RunSetting
     if not settings.private:
         back = back.with_(noise_multiplier=settings.noise_multiplier)
     assert back == settings
+
+
+@pytest.mark.parametrize("policy", ["adaptive_noise", "adaptive_batch", "fine_tuning"])
+@pytest.mark.parametrize("more", ["", "&t_past=replan&t_most=400", "&t_cevery=100", "&t_solver=moments"])
+def test_a_target_under_an_adaptive_policy_is_its_promise_and_holds_the_plan(policy: str, more: str) -> None:
+    settings = form.read(state.reader(f"t_policy={policy}&t_eps=3{more}")).settings
+    assert promised(settings, 10_000) == settings.filter_epsilon == 3.0
+    budget = LiveAccounts(settings, examples=10_000).budget
+    assert budget is not None
+    for mechanism, count in baseline(settings, 10_000):
+        budget.spend(mechanism, count)
+    assert 2.999 < budget.epsilon() <= 3.0
+    assert settings.steps == 150
+
+
+def test_a_budget_set_beside_a_target_is_the_promise() -> None:
+    settings = form.read(state.reader("t_policy=adaptive_noise&t_eps=3&t_bud=1&t_budget=2")).settings
+    assert settings.filter_epsilon == 2.0
+    by_hand = form.read(state.reader("t_policy=adaptive_noise&t_by=sigma&t_sigma=2")).settings
+    assert by_hand.filter_epsilon is None
+    assert promised(by_hand, 10_000) == pytest.approx(3.2, abs=0.3)
+    assert form.read(state.reader("t_policy=fixed&t_eps=3")).settings.filter_epsilon is None
 
 
 def test_the_plan_is_what_the_library_says_to_the_last_digit() -> None:
@@ -131,6 +156,19 @@ def test_every_group_opens_for_every_method(engine: Engine, method: str, group: 
     at.session_state["t.group"] = group
     at.run()
     assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("policy", "margin"), [("fixed", False), ("adaptive_noise", True), ("adaptive_batch", True), ("fine_tuning", False)]
+)
+def test_the_margin_is_asked_for_where_it_counts(engine: Engine, policy: str, margin: bool) -> None:
+    at = open_app("train", f"t_policy={policy}")
+    at.session_state["t.group"] = "Stop"
+    at.run()
+    assert not at.exception
+    assert any(field.label == "Epochs that must be left" for field in at.text_input) == margin
+    held = any("A filter holds the run to its promise" in text for text in said(at, "remark"))
+    assert held == (policy != "fixed")
 
 
 @pytest.mark.parametrize(
