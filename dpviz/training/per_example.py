@@ -21,6 +21,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from dpviz import _validate
+from dpviz.training.accepted import refuse_half, refuse_parameters
 from dpviz.training.block_sums import BlockSums
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.layers.buffers import Buffers
@@ -91,9 +92,11 @@ class PerExample:
     """The engine for one network and one loss.
 
     The network must treat examples, the first dimension of every layer's input, one by one: anything in its own
-    `forward` that mixes them (a mean over the batch) cannot be seen from here and would break the privacy claim.
-    Batch norm in training mode, parameters used outside their layer and layers that lose the first dimension are
-    refused.
+    `forward` that mixes them (a mean over the batch) cannot be seen from here and would break the privacy claim;
+    `preflight` finds it, and what else is not followed, on a few examples. Batch norm in training mode, parameters in
+    less than single precision, used outside their layer or recomputed by a hook, and layers that lose the first
+    dimension are refused here. What one example adds to a clipped sum is bounded in the numbers that are computed, not
+    in exact arithmetic (`rounding`).
 
     Args:
         network: Read, never changed; one engine works on it at a time.
@@ -103,6 +106,7 @@ class PerExample:
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
+        layers: The layers that hold them.
         fallback_layers: Names and types of the layers that have no fast form and go through `torch.func`.
     """
 
@@ -112,20 +116,21 @@ class PerExample:
         self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         if not self.parameters:
             raise ValueError("Expected a network with trainable parameters, found none.")
-        self._layers = _distinct(trainable_layers(network))
+        refuse_parameters(network)
+        self.layers = _distinct(trainable_layers(network))
         if chunk_size is None:
-            linear = all(isinstance(layer, LinearLayer) for layer in self._layers)
+            linear = all(isinstance(layer, LinearLayer) for layer in self.layers)
             chunk_size = LINEAR_CHUNK_SIZE if linear else CHUNK_SIZE
         self.chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
         self._buffers, self._block_sums = Buffers(), BlockSums(self.parameters)
-        for layer in self._layers:
+        for layer in self.layers:
             layer.buffers = self._buffers
         self._batch_norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
         self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
 
     @property
     def fallback_layers(self) -> tuple[str, ...]:
-        slow = (layer for layer in self._layers if isinstance(layer, FunctionalLayer))
+        slow = (layer for layer in self.layers if isinstance(layer, FunctionalLayer))
         return tuple(f"{layer.name or 'network'} ({type(layer.module).__name__})" for layer in slow)
 
     def gradients(self, x: Tensor, y: Tensor) -> GradientRecord:
@@ -207,7 +212,7 @@ class PerExample:
             )
         parts = [
             Part(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
-            for layer in self._layers
+            for layer in self.layers
             if layer in tape
         ]
         return Chunk(start, parts, losses.detach(), outputs.detach())
@@ -215,8 +220,8 @@ class PerExample:
     @contextmanager
     def _tapped(self, tape: dict[Layer, Products], anchor: Tensor, examples: int) -> Iterator[None]:
         """For the forward pass alone, each trainable layer's `forward` goes through `_Tap`."""
-        replaced = [(layer.module.__dict__, layer.module.__dict__.get("forward")) for layer in self._layers]
-        for layer in self._layers:
+        replaced = [(layer.module.__dict__, layer.module.__dict__.get("forward")) for layer in self.layers]
+        for layer in self.layers:
             layer.module.__dict__["forward"] = _tapped_forward(layer, tape, anchor, examples)
         try:
             yield
@@ -259,6 +264,8 @@ def _tapped_forward(layer: Layer, tape: dict[Layer, Products], anchor: Tensor, e
                 f"found shape {tuple(x.shape)}."
             )
         y: Tensor = _Tap.apply(x, anchor, layer, tape)  # type: ignore[no-untyped-call]
+        refuse_half(layer.name, x)
+        refuse_half(layer.name, y)
         return y
 
     return forward
