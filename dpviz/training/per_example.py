@@ -11,7 +11,6 @@ the data. Norms, clipped sums and pair distances follow from those two (Bu, Wang
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -22,6 +21,8 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from dpviz import _validate
+from dpviz.training.accepted import refuse_half, refuse_parameters
+from dpviz.training.block_sums import BlockSums
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.layers.buffers import Buffers
 from dpviz.training.layers.linear import LinearLayer
@@ -33,17 +34,18 @@ from dpviz.training.record import (
     checked_norm,
     clip_factors,
     joined,
-    zero_sums,
+    rounding_of_sums,
 )
+from dpviz.training.rounding import BLOCK
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 # Measured on CPUs: chunks of about 256 stay near the cache and bound the memory of patches and written-out gradients.
-# A batch is cut into equal chunks; the room above 256 keeps a Poisson batch that came out large from costing one more.
-CHUNK_SIZE = 320
+# The room above 256 keeps a Poisson batch that came out large from costing one more.
+CHUNK_SIZE = 2 * BLOCK
 # Networks of linear layers alone keep nothing beyond what a plain step keeps; they gain from larger products.
-LINEAR_CHUNK_SIZE = 1280
+LINEAR_CHUNK_SIZE = 8 * BLOCK
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -56,17 +58,29 @@ class Clipped(NamedTuple):
 
     Attributes:
         total: Σ_i clipped g_i as one vector (p,), in the order of the engine's parameters; the caller's to write into.
+            In double precision for more than `rounding.MOST_ROWS` examples, to be rounded after the noise.
         sums: The same memory, shaped as the parameters.
-        norms, losses, outputs: As in `GradientRecord`.
-        distances: Distances of the asked pairs' clipped gradients, float64; None if none were asked for.
+        norms, lengths, losses, outputs: As in `GradientRecord`.
+        distances: By how much the sum changes at most when one of a pair takes the other's place, float64: distances
+            of clipped gradients with what rounding may add; None if none were asked for.
+        max_grad_norm: C.
     """
 
     total: Tensor
     sums: tuple[Tensor, ...]
     norms: Tensor
+    lengths: Tensor
     losses: Tensor
     outputs: Tensor
     distances: Tensor | None
+    max_grad_norm: float
+
+    @property
+    def changes(self) -> Tensor:
+        """By how much each example changes the sum at most, float64 (b,): its clipped length and what rounding adds."""
+        added = rounding_of_sums(self.max_grad_norm, self.norms.dtype)
+        # What is not finite counts as nothing.
+        return torch.where(torch.isfinite(self.lengths), self.lengths + added, 0.0).clamp(max=self.max_grad_norm)
 
     @property
     def non_finite(self) -> Tensor:
@@ -78,17 +92,21 @@ class PerExample:
     """The engine for one network and one loss.
 
     The network must treat examples, the first dimension of every layer's input, one by one: anything in its own
-    `forward` that mixes them (a mean over the batch) cannot be seen from here and would break the privacy claim.
-    Batch norm in training mode, parameters used outside their layer and layers that lose the first dimension are
-    refused.
+    `forward` that mixes them (a mean over the batch) cannot be seen from here and would break the privacy claim;
+    `preflight` finds it, and what else is not followed, on a few examples. Batch norm in training mode, parameters in
+    less than single precision, used outside their layer or recomputed by a hook, and layers that lose the first
+    dimension are refused here. What one example adds to a clipped sum is bounded in the numbers that are computed, not
+    in exact arithmetic (`rounding`).
 
     Args:
         network: Read, never changed; one engine works on it at a time.
         loss: From outputs (b, …) and targets to a loss for each example, (b,).
-        chunk_size: Most examples worked on at once; bounds memory. None: `CHUNK_SIZE`, more if all layers are linear.
+        chunk_size: Most examples worked on at once, whole blocks of `rounding.BLOCK` if it is larger; bounds memory.
+            None: `CHUNK_SIZE`, more if all layers are linear.
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
+        layers: The layers that hold them.
         fallback_layers: Names and types of the layers that have no fast form and go through `torch.func`.
     """
 
@@ -98,20 +116,21 @@ class PerExample:
         self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         if not self.parameters:
             raise ValueError("Expected a network with trainable parameters, found none.")
-        self._layers = _distinct(trainable_layers(network))
+        refuse_parameters(network)
+        self.layers = _distinct(trainable_layers(network))
         if chunk_size is None:
-            linear = all(isinstance(layer, LinearLayer) for layer in self._layers)
+            linear = all(isinstance(layer, LinearLayer) for layer in self.layers)
             chunk_size = LINEAR_CHUNK_SIZE if linear else CHUNK_SIZE
         self.chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
-        self._buffers = Buffers()
-        for layer in self._layers:
+        self._buffers, self._block_sums = Buffers(), BlockSums(self.parameters)
+        for layer in self.layers:
             layer.buffers = self._buffers
         self._batch_norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
         self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
 
     @property
     def fallback_layers(self) -> tuple[str, ...]:
-        slow = (layer for layer in self._layers if isinstance(layer, FunctionalLayer))
+        slow = (layer for layer in self.layers if isinstance(layer, FunctionalLayer))
         return tuple(f"{layer.name or 'network'} ({type(layer.module).__name__})" for layer in slow)
 
     def gradients(self, x: Tensor, y: Tensor) -> GradientRecord:
@@ -133,31 +152,34 @@ class PerExample:
             pairs: How many pairs of neighbours, (0, 1), (2, 3), …, the distances are wanted of: disjoint random pairs
                 where the batch comes in random order. Chunks then hold whole pairs, so at least 2 examples.
         """
-        bound = checked_norm(max_grad_norm)
+        bound, dtype = checked_norm(max_grad_norm), self.parameters[0].dtype
         left = 0 if pairs is None else 2 * _checked_pairs(pairs, x.shape[0])
-        total, sums = zero_sums(self.parameters)
         self._buffers.reuse = True
+        blocks = self._block_sums
+        blocks.clear()
         kept, apart = [], []
         for chunk in self._chunks(x, y, even=left > 0):
-            factors = clip_factors(chunk.norms, bound)
-            chunk.add_weighted_sum(factors, sums)
+            factors = clip_factors(chunk.lengths, bound, dtype)
+            chunk.add_weighted_sum(factors, blocks)
             if left:
-                apart.append(chunk.neighbours_apart(factors[:left]))
+                apart.append(chunk.neighbours_apart(factors[:left], bound))
                 left -= min(left, len(chunk))
             chunk.parts.clear()
             kept.append(chunk)
         record = GradientRecord(self.parameters, kept)
+        total, sums = blocks.take(len(record))
         distances = None
         if pairs is not None:
             distances = joined(apart, total.new_zeros(0, dtype=torch.float64))
-        return Clipped(total, sums, record.norms, record.losses, record.outputs, distances)
+        return Clipped(total, sums, record.norms, record.lengths, record.losses, record.outputs, distances, bound)
 
-    def _step(self, examples: int, *, even: bool) -> int:
-        """Size of the equal chunks that so many examples are cut into; the last may be smaller."""
-        step = max(1, math.ceil(examples / max(1, math.ceil(examples / self.chunk_size))))
-        if even and step % 2:
-            step += 1 if step < max(2, self.chunk_size) else -1
-        return step
+    def _step(self, *, even: bool) -> int:
+        """Size of the chunks that a batch is cut into; the last may be smaller.
+
+        Never by the number of examples: with one example fewer the others must come to lie in the same blocks.
+        """
+        step = self.chunk_size - self.chunk_size % BLOCK or self.chunk_size
+        return max(2, step - step % 2) if even else step
 
     def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[Chunk]:
         if x.shape[0] != y.shape[0]:
@@ -165,7 +187,7 @@ class PerExample:
         if any(_mixes_examples(norm) for norm in self._batch_norms):
             raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
         _refuse_rounded_products(x.device)
-        step = self._step(x.shape[0], even=even)
+        step = self._step(even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
             yield self._chunk(start, x[start:end], y[start:end])
@@ -190,7 +212,7 @@ class PerExample:
             )
         parts = [
             Part(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
-            for layer in self._layers
+            for layer in self.layers
             if layer in tape
         ]
         return Chunk(start, parts, losses.detach(), outputs.detach())
@@ -198,8 +220,8 @@ class PerExample:
     @contextmanager
     def _tapped(self, tape: dict[Layer, Products], anchor: Tensor, examples: int) -> Iterator[None]:
         """For the forward pass alone, each trainable layer's `forward` goes through `_Tap`."""
-        replaced = [(layer.module.__dict__, layer.module.__dict__.get("forward")) for layer in self._layers]
-        for layer in self._layers:
+        replaced = [(layer.module.__dict__, layer.module.__dict__.get("forward")) for layer in self.layers]
+        for layer in self.layers:
             layer.module.__dict__["forward"] = _tapped_forward(layer, tape, anchor, examples)
         try:
             yield
@@ -242,6 +264,8 @@ def _tapped_forward(layer: Layer, tape: dict[Layer, Products], anchor: Tensor, e
                 f"found shape {tuple(x.shape)}."
             )
         y: Tensor = _Tap.apply(x, anchor, layer, tape)  # type: ignore[no-untyped-call]
+        refuse_half(layer.name, x)
+        refuse_half(layer.name, y)
         return y
 
     return forward

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from dpviz import _validate
+from dpviz.training.block_sums import BlockSums
 from dpviz.training.layers import Layer
-from dpviz.training.products import Products, sum_of
+from dpviz.training.products import Products
+from dpviz.training.rounding import BLOCK, Lengths, certified_bound
 
 Tensor = torch.Tensor
 
-# The engine's norms are held to this relative error in single precision. Gradients are scaled by so much less, so
-# that rounding never leaves one above the bound that the noise was sized for.
-NORM_TOLERANCE = 1e-5
 
+def clip_factors(lengths: Tensor, max_grad_norm: float, dtype: torch.dtype) -> Tensor:
+    """min(1, C' / length) in `dtype` for upper ends (b,) of norms; 0 where one is not finite.
 
-class PairProducts(NamedTuple):
-    """⟨g_i, g_i⟩, ⟨g_j, g_j⟩ and ⟨g_i, g_j⟩ of p pairs; each float64 (p,)."""
-
-    first: Tensor
-    second: Tensor
-    inner: Tensor
-
-    def distances(self, first_factor: Tensor | float = 1.0, second_factor: Tensor | float = 1.0) -> Tensor:
-        """‖a g_i − b g_j‖ for factors a, b: one number or one for each pair; float64 (p,)."""
-        squared = first_factor**2 * self.first + second_factor**2 * self.second
-        return (squared - 2.0 * first_factor * second_factor * self.inner).clamp(min=0.0).sqrt()
-
-
-def clip_factors(norms: Tensor, max_grad_norm: float) -> Tensor:
-    """min(1, C / norm) with C shrunk by `NORM_TOLERANCE`; 0 where the norm is not finite."""
+    C' is C less what rounding may add to a sum (`rounding.certified_bound`).
+    """
     # C / ∞ is 0 already; NaN is left to be made 0.
-    return (max_grad_norm * (1.0 - NORM_TOLERANCE) / norms).clamp_(max=1.0).nan_to_num_(nan=0.0)
-
-
-def zero_sums(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """A vector of zeros (p,) for sums of gradients, and the same memory shaped as the parameters."""
-    total = torch.zeros(sum(p.numel() for p in parameters), dtype=parameters[0].dtype, device=parameters[0].device)
-    pieces = torch.split(total, [p.numel() for p in parameters])
-    return total, tuple(piece.view(p.shape) for piece, p in zip(pieces, parameters, strict=True))
+    factors = (certified_bound(max_grad_norm, dtype) / lengths).clamp_(max=1.0).nan_to_num_(nan=0.0)
+    return factors.to(dtype)
 
 
 class Part(NamedTuple):
@@ -63,6 +46,7 @@ class Chunk:
     Attributes:
         start: Position of the first example in the batch.
         parts: What each layer that was reached holds.
+        lengths: Upper ends of the norms, float64.
         norms, losses, outputs: As in `GradientRecord`.
     """
 
@@ -71,8 +55,9 @@ class Chunk:
         self.parts = parts
         self.losses = losses
         self.outputs = outputs
-        squares = [part.products.squared_norms() for part in parts]
-        self.norms = sum_of(squares).sqrt_() if squares else torch.zeros_like(losses)
+        found = _joined([part.products.lengths() for part in parts], losses)
+        self.norms = found.norms.to(losses.dtype)
+        self.lengths = found.norms.mul_(1.0 + found.relative)
         self._drop_non_finite()
 
     def _drop_non_finite(self) -> None:
@@ -82,38 +67,78 @@ class Chunk:
         """
         finite = torch.isfinite(self.norms)
         if self.norms.device.type != "cpu" or not bool(finite.all()):
+            self.lengths = torch.where(finite, self.lengths, torch.inf)
             for part in self.parts:
                 part.products.zero(~finite)
 
     def __len__(self) -> int:
         return self.norms.shape[0]
 
-    def add_weighted_sum(self, weights: Tensor, sums: Sequence[Tensor]) -> None:
-        """sums += Σ_i w_i g_i; where the norm is not finite the example counts as 0."""
-        for layer, positions, products in self.parts:
-            layer.add_weighted_sum(products, weights, [sums[position] for position in positions])
+    def add_weighted_sum(self, weights: Tensor, sums: BlockSums) -> None:
+        """Σ_i w_i g_i, block by block; where the norm is not finite the example counts as 0."""
+        reached = {position for part in self.parts for position in part.positions}
+        for start in range(0, len(self), BLOCK):
+            rows, into = slice(start, start + BLOCK), sums.next()
+            own = weights[rows]
+            for layer, positions, products in self.parts:
+                block = products if len(self) <= BLOCK else products.part(rows)
+                layer.write_weighted_sum(block, own, [into[position] for position in positions])
+            for position, target in enumerate(into):
+                if position not in reached:
+                    target.zero_()
 
-    def neighbours_apart(self, factors: Tensor) -> Tensor:
-        """‖f_1 g_1 − f_2 g_2‖, ‖f_3 g_3 − f_4 g_4‖, … of the first examples, for `factors` (2p,): float64 (p,)."""
+    def neighbours_apart(self, factors: Tensor, max_grad_norm: float) -> Tensor:
+        """Upper ends of ‖f_1 g_1 − f_2 g_2‖, ‖f_3 g_3 − f_4 g_4‖, … as the sum shows them, float64 (p,).
+
+        Args:
+            factors: Of the first examples, (2p,).
+            max_grad_norm: C that they clip to; the rounding of a sum counts with its share of it.
+        """
         weights = factors.clone()
         weights[1::2].neg_()
-        squares = [part.products.combined(weights).squared_norms().double() for part in self.parts]
-        return sum_of(squares).sqrt_() if squares else weights.new_zeros(len(weights) // 2, dtype=torch.float64)
+        like = weights[: len(weights) // 2]
+        found = _joined([part.products.combined(weights).lengths() for part in self.parts], like)
+        return found.norms.mul_(1.0 + found.relative).add_(rounding_of_sums(max_grad_norm, factors.dtype))
 
-    def pairs(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
-        """Products of g_i here with h_i of another chunk, or of this one: (3, p) in the order of `PairProducts`."""
-        found = torch.zeros(3, rows.shape[0], dtype=torch.float64, device=self.norms.device)
+    def apart(self, rows: Tensor, other: Chunk, other_rows: Tensor, factors: Tensor) -> Tensor:
+        """‖a g_i − b h_i‖ of g_i here and h_i of another chunk, or of this one, for factors (2, p); float64 (p,)."""
+        weights = factors.new_tensor((1.0, -1.0))[:, None] * factors
+
+        def difference(mine: Products, theirs: Products, here: slice) -> Tensor:
+            first = mine.select(rows[here]).scaled(weights[0, here])
+            return first.merge(theirs.select(other_rows[here]).scaled(weights[1, here])).lengths().norms.square()
+
+        return self._by_pair(other, len(rows), difference).sqrt_()
+
+    def inner(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
+        """⟨g_i, h_i⟩ of g_i here and h_i of another chunk, or of this one; float64 (p,)."""
+
+        def product(mine: Products, theirs: Products, here: slice) -> Tensor:
+            return mine.select(rows[here]).inner(theirs.select(other_rows[here]))
+
+        return self._by_pair(other, len(rows), product)
+
+    def _by_pair(self, other: Chunk, pairs: int, found: Callable[[Products, Products, slice], Tensor]) -> Tensor:
+        """The sum over layers of what `found` says of a slice of the pairs; float64 (pairs,)."""
+        total = torch.zeros(pairs, dtype=torch.float64, device=self.norms.device)
         for mine, theirs in zip(self.parts, other.parts, strict=True):
             block = max(1, _PAIR_BLOCK // mine.products.entries())
-            for start in range(0, rows.shape[0], block):
+            for start in range(0, pairs, block):
                 here = slice(start, start + block)
-                found[:, here] += _pair_block(mine.products, rows[here], theirs.products, other_rows[here])
-        return found
+                total[here] += found(mine.products, theirs.products, here)
+        return total
 
 
-def _pair_block(mine: Products, rows: Tensor, theirs: Products, other_rows: Tensor) -> Tensor:
-    first, second = mine.select(rows), theirs.select(other_rows)
-    return torch.stack((first.squared_norms(), second.squared_norms(), first.inner(second)))
+def _joined(parts: Sequence[Lengths], like: Tensor) -> Lengths:
+    """Over all layers, float64; zeros for as many examples as `like` where no layer was reached."""
+    if not parts:
+        return Lengths(torch.zeros_like(like, dtype=torch.float64), 0.0)
+    return parts[0].joined(*parts[1:])
+
+
+def rounding_of_sums(max_grad_norm: float, dtype: torch.dtype) -> float:
+    """How much longer than two clipped gradients' difference that of two sums may be."""
+    return max_grad_norm - certified_bound(max_grad_norm, dtype)
 
 
 class GradientRecord:
@@ -121,6 +146,7 @@ class GradientRecord:
 
     Attributes:
         norms: ‖g_i‖, (b,); NaN or infinite where an example's gradient is.
+        lengths: Upper ends of the norms, float64 (b,); infinite where a norm is not finite.
         losses: Loss of each example, (b,).
         outputs: The network's outputs, (b, …); (0,) for an empty batch.
     """
@@ -130,6 +156,7 @@ class GradientRecord:
         self._chunks = tuple(chunks)
         empty = self._parameters[0].new_zeros(0)
         self.norms = joined([chunk.norms for chunk in chunks], empty)
+        self.lengths = joined([chunk.lengths for chunk in chunks], empty.double())
         self.losses = joined([chunk.losses for chunk in chunks], empty)
         self.outputs = joined([chunk.outputs for chunk in chunks], empty)
 
@@ -142,54 +169,58 @@ class GradientRecord:
         return (~torch.isfinite(self.norms)).sum()
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
-        """Σ_i w_i g_i for `weights` (b,), shaped as the engine's parameters and in their order."""
+        """Σ_i w_i g_i for `weights` (b,), shaped as the engine's parameters and in their order (`BlockSums.total`)."""
         if weights.shape != self.norms.shape:
             raise ValueError(f"Expected weights of shape {tuple(self.norms.shape)}, found {tuple(weights.shape)}.")
-        _, sums = zero_sums(self._parameters)
+        sums = BlockSums(self._parameters)
         for chunk in self._chunks:
             chunk.add_weighted_sum(weights[chunk.start : chunk.start + len(chunk)], sums)
-        return sums
+        return sums.take(len(self))[1]
 
     def clipped_sum(self, max_grad_norm: float) -> tuple[Tensor, ...]:
-        """Σ_i g_i min(1, C / ‖g_i‖): one example changes it by at most C (Abadi et al. 2016, Algorithm 1)."""
-        return self.weighted_sum(clip_factors(self.norms, checked_norm(max_grad_norm)))
+        """Σ_i g_i min(1, C' / ‖g_i‖): one example changes it by at most C (Abadi et al. 2016, Alg. 1; `rounding`)."""
+        return self.weighted_sum(self._factors(max_grad_norm))
 
-    def pair_products(self, first: Any, second: Any) -> PairProducts:
-        """Squared norms and inner products of the pairs (first_k, second_k) of positions in the batch.
+    def _factors(self, max_grad_norm: float) -> Tensor:
+        return clip_factors(self.lengths, checked_norm(max_grad_norm), self._parameters[0].dtype)
 
-        In double precision from the kept single-precision factors, so that a small distance is not lost in the
-        difference of large norms.
+    def pair_inner(self, first: Any, second: Any) -> Tensor:
+        """⟨g_i, g_j⟩ of the pairs (first_k, second_k) of positions in the batch, float64."""
+        return self._by_chunks(first, second, lambda mine, rows, theirs, others, _: mine.inner(rows, theirs, others))
+
+    def pair_distances(self, first: Any, second: Any, max_grad_norm: float | None = None) -> Tensor:
+        """‖g_i − g_j‖ of the pairs, float64; of the clipped gradients if `max_grad_norm` is given.
+
+        The difference is taken in double precision from the kept numbers, so that a small distance is not lost.
         """
+        factors = torch.ones_like(self.lengths) if max_grad_norm is None else self._factors(max_grad_norm).double()
+
+        def apart(mine: Chunk, rows: Tensor, theirs: Chunk, others: Tensor, pairs: Tensor) -> Tensor:
+            return mine.apart(rows, theirs, others, factors[pairs])
+
+        return self._by_chunks(first, second, apart)
+
+    def _by_chunks(self, first: Any, second: Any, of_pairs: Callable[..., Tensor]) -> Tensor:
+        """What `of_pairs` says of pairs whose examples lie in the same two chunks, for all pairs; float64."""
         i, j = checked_pairs(first, second, len(self))
-        found = torch.zeros(3, i.shape[0], dtype=torch.float64, device=self.norms.device)
+        found = torch.zeros(i.shape[0], dtype=torch.float64, device=self.norms.device)
         starts = torch.tensor([chunk.start for chunk in self._chunks], dtype=torch.int64)
         home_i, home_j = (torch.searchsorted(starts, index, right=True) - 1 for index in (i, j))
         for a, b in sorted(set(zip(home_i.tolist(), home_j.tolist(), strict=True))):
             here = torch.nonzero((home_i == a) & (home_j == b)).flatten()
             mine, theirs = self._chunks[a], self._chunks[b]
             device = found.device
-            rows, other = (i[here] - mine.start).to(device), (j[here] - theirs.start).to(device)
-            found[:, here.to(device)] = mine.pairs(rows, theirs, other)
-        return PairProducts(*found)
-
-    def pair_inner(self, first: Any, second: Any) -> Tensor:
-        """⟨g_i, g_j⟩ of the pairs, float64."""
-        return self.pair_products(first, second).inner
-
-    def pair_distances(self, first: Any, second: Any, max_grad_norm: float | None = None) -> Tensor:
-        """‖g_i − g_j‖ of the pairs, float64; of the clipped gradients if `max_grad_norm` is given."""
-        pairs = self.pair_products(first, second)
-        if max_grad_norm is None:
-            return pairs.distances()
-        factors = clip_factors(self.norms, checked_norm(max_grad_norm)).double()
-        i, j = (torch.as_tensor(index, dtype=torch.int64).to(factors.device) for index in (first, second))
-        return pairs.distances(factors[i], factors[j])
+            pairs = torch.stack((i[here], j[here])).to(device)
+            rows, others = pairs[0] - mine.start, pairs[1] - theirs.start
+            found[here.to(device)] = of_pairs(mine, rows, theirs, others, pairs)
+        return found
 
 
 def joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
     return torch.cat(list(parts)) if len(parts) > 1 else parts[0] if parts else empty
 
 
+@lru_cache(maxsize=64)
 def checked_norm(max_grad_norm: float) -> float:
     return _validate.scalar("max_grad_norm", _validate.positive("max_grad_norm", max_grad_norm))
 

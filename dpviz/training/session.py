@@ -25,6 +25,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.networks import NETWORKS, build
 from dpviz.training.per_example import PerExample
 from dpviz.training.plan import mechanism_at, planned_runs
+from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.settings import RunSettings
@@ -80,6 +81,8 @@ class Session:
         self._part = (self._x[:_PART], self._y[:_PART])
         self.engine = PerExample(self.network, loss_per_example)
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
+        if settings.private:
+            preflight(self.network, loss_per_example, self._x[: max(SIZES)], self._y[: max(SIZES)])
         self.state = self.method.init(self.parameters)
         self.batches = Batches(self._x, self._y, random.batches)
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None

@@ -8,7 +8,7 @@ import torch
 
 from dpviz.training.accounting import LiveAccounts, encoded
 from dpviz.training.methods import Info
-from dpviz.training.record import NORM_TOLERANCE
+from dpviz.training.rounding import certified_bound
 
 Tensor = torch.Tensor
 
@@ -147,5 +147,5 @@ def _facts(info: Info, bound: float) -> _Facts:
         return torch.stack((loss, finite.sum(), zero, zero))
     norms = info.norms[: info.batch_size]
     # As the engine clips; a norm that is not a number counts as non-finite only.
-    clipped = ((norms > bound * (1.0 - NORM_TOLERANCE)) & torch.isfinite(norms)).sum()
+    clipped = ((norms > certified_bound(bound, norms.dtype)) & torch.isfinite(norms)).sum()
     return torch.stack((loss, finite.sum(), clipped, (~torch.isfinite(norms)).sum())).double()

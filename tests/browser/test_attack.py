@@ -1,5 +1,6 @@
 """The Attack page in a real browser."""
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page
 
@@ -14,6 +15,18 @@ def test_opens_with_the_librarys_numbers(page: Page) -> None:
     no_traceback(page)
     said = main_area(page).locator(".dpviz-sentence").inner_text()
     assert numbers.probability(dpviz.attack_success(3.0, delta=1e-5), up=True) in said
+
+
+def test_belief_and_right_guesses_are_two_curves(page: Page) -> None:
+    """At π = 0.01 the best guess is right in 99 % whatever ε is; what can be believed starts at the prior."""
+    open_page(page, "attack", aprior=0.01, aeps=0.036)
+    no_traceback(page)
+    said = main_area(page).locator(".dpviz-sentence").inner_text()
+    assert "99.01" in said
+    assert "1.1" in said
+    drawn = {trace["name"]: trace["y"] for trace in chart_data(page)["data"] if len(trace["x"]) > 2}
+    np.testing.assert_allclose(drawn["right guesses"][0], 0.99, atol=1e-6)
+    np.testing.assert_allclose(drawn["belief"][0], 0.0101, atol=1e-5)
 
 
 def test_more_epsilon_makes_a_better_attacker(page: Page) -> None:

@@ -20,6 +20,17 @@ def test_open_in_compose_takes_the_settings_along(page: Page) -> None:
     expect(page).to_have_url("/compose?sigma=4.7")
 
 
+def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) -> None:
+    """What the whole privacy curve says takes a moment; the rest of the page does not wait for it."""
+    open_page(page, sigma=4)
+    sentence = main_area(page).locator(".dpviz-sentence")
+    expect(sentence).to_contain_text("55.1 % of the time, where 50 % is chance")
+    main_area(page).get_by_role("slider", name="Noise multiplier").first.press("ArrowLeft")
+    expect(sentence).not_to_contain_text("55.1 %")
+    expect(sentence).to_contain_text("where 50 % is chance")
+    no_traceback(page)
+
+
 def test_the_tour_leads_to_compose(page: Page) -> None:
     open_page(page)
     main_area(page).get_by_role("button", name="Show me").nth(2).click()

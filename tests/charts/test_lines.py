@@ -101,6 +101,15 @@ def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None
     assert len(ends(chart)) == len({line.name for line in lines}) - len(blank)
 
 
+def test_the_second_reading_is_named_by_what_it_is() -> None:
+    """1/(1 + e^−ε) is what ε alone allows: the attacker on the mechanism behind it may be right far less often."""
+    line = Line("m", "Moments", [1.0, 2.0], [1.0, 2.0], "moments")
+    named = line_figure([line], **AXES, second_reading="attack").figure["layout"]["annotations"]
+    assert "P(A): what ε alone allows" in [a["text"] for a in named]
+    plain = line_figure([line], **AXES).figure["layout"]["annotations"]
+    assert not any("P(A)" in a["text"] for a in plain)
+
+
 def test_a_tail_turns_dotted_and_the_hover_tells_each_point_once() -> None:
     x, y = [1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0]
     chart = line_figure([Line("b", "BDP", x, y, "bayesian", dotted_from=2.5)], **AXES)

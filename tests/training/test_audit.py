@@ -15,7 +15,7 @@ from dpviz.training.flat import flatten, flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld
 from dpviz.training.methods.base import Gradient
 from dpviz.training.per_example import PerExample
-from dpviz.training.record import NORM_TOLERANCE
+from dpviz.training.rounding import certified_bound
 from dpviz.training.sampling import Batches, loss_per_example, poisson_indices
 from dpviz.training.settings import RunSettings
 
@@ -85,7 +85,7 @@ def true_sum(network, x, y):
     for i in range(len(y)):
         loss = F.cross_entropy(network(x[i : i + 1]), y[i : i + 1])
         gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]).double()
-        total = total + gradient * min(1.0, BOUND * (1.0 - NORM_TOLERANCE) / float(gradient.norm()))
+        total = total + gradient * min(1.0, certified_bound(BOUND, torch.float32) / float(gradient.norm()))
     return total
 
 

@@ -12,7 +12,8 @@ from torch.func import functional_call, grad, vmap
 from dpviz.training.datasets import mnist_subset_tensors
 from dpviz.training.models import MODELS, build
 from dpviz.training.per_example import PerExample, cross_entropy
-from dpviz.training.record import NORM_TOLERANCE
+from dpviz.training.record import rounding_of_sums
+from dpviz.training.rounding import BLOCK, certified_bound
 
 BOUND = 0.7
 
@@ -28,9 +29,15 @@ def explicit(network, x, y, loss=cross_entropy):
     return torch.stack(rows)
 
 
-def clipped(gradients, bound):
-    factors = (bound * (1 - NORM_TOLERANCE) / gradients.norm(dim=1)).clamp(max=1.0)
+def clipped(gradients, bound, dtype=None):
+    factors = (certified_bound(bound, dtype or gradients.dtype) / gradients.norm(dim=1)).clamp(max=1.0)
     return gradients * factors[:, None]
+
+
+def apart(gradients, bound, dtype=None):
+    """What is told of neighbours: the distance of the clipped gradients and what rounding may add to the sums'."""
+    short = clipped(gradients, bound, dtype)
+    return (short[::2] - short[1::2]).norm(dim=1).double() + rounding_of_sums(bound, dtype or gradients.dtype)
 
 
 def flat(tensors):
@@ -195,8 +202,7 @@ def compare(network, x, y, loss, tolerance):
     step = PerExample(network, loss, chunk_size=2).clipped(x, y, max_grad_norm=BOUND, pairs=2)
     short = clipped(wanted, BOUND)
     torch.testing.assert_close(flat(step.sums), short.sum(0), rtol=tolerance, atol=3 * tolerance * BOUND)
-    apart = (short[[0, 2]] - short[[1, 3]]).norm(dim=1).double()
-    torch.testing.assert_close(step.distances, apart, rtol=tolerance, atol=tolerance * BOUND)
+    torch.testing.assert_close(step.distances, apart(wanted[:4], BOUND), rtol=5 * tolerance, atol=5 * tolerance * BOUND)
     i, j = [0, 2, 1], [1, 3, 3]
     inner = (wanted[i] * wanted[j]).sum(1)
     size = (wanted[i].norm(dim=1) * wanted[j].norm(dim=1)).double()
@@ -238,8 +244,8 @@ def test_embedding(options):
     torch.testing.assert_close(record.norms, wanted.norm(dim=1))
     torch.testing.assert_close(flat(record.clipped_sum(BOUND)), clipped(wanted, BOUND).sum(0))
     torch.testing.assert_close(record.pair_inner([0, 1], [2, 3]), (wanted[[0, 1]] * wanted[[2, 3]]).sum(1))
-    short, step = clipped(wanted, BOUND), engine.clipped(x, y, max_grad_norm=BOUND, pairs=2)
-    torch.testing.assert_close(step.distances, (short[::2] - short[1::2]).norm(dim=1))
+    step = engine.clipped(x, y, max_grad_norm=BOUND, pairs=2)
+    torch.testing.assert_close(step.distances, apart(wanted, BOUND))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -268,11 +274,12 @@ def test_pair_distances_are_those_of_the_differences(name, bound):
     x, y = data.train_x[:16], data.train_y[:16]
     record, wanted = PerExample(network).gradients(x, y), explicit(network, x, y).double()
     i, j = range(0, 16, 2), range(1, 16, 2)
-    rows = wanted if bound is None else clipped(wanted, bound)
+    rows = wanted if bound is None else clipped(wanted, bound, torch.float32)
     expected = (rows[::2] - rows[1::2]).norm(dim=1)
-    torch.testing.assert_close(record.pair_distances(i, j, bound), expected, rtol=2e-5, atol=0)
-    step = PerExample(network).clipped(x, y, max_grad_norm=bound or 1e6, pairs=8)
-    torch.testing.assert_close(step.distances, expected, rtol=2e-5, atol=0)
+    torch.testing.assert_close(record.pair_distances(i, j, bound), expected, rtol=5e-5, atol=0)
+    bound = bound or 1e6
+    step = PerExample(network).clipped(x, y, max_grad_norm=bound, pairs=8)
+    torch.testing.assert_close(step.distances, apart(wanted, bound, torch.float32), rtol=5e-5, atol=0)
 
 
 def test_equal_and_nearly_equal_gradients_keep_their_distance():
@@ -284,9 +291,9 @@ def test_equal_and_nearly_equal_gradients_keep_their_distance():
     y = data.train_y[:1].expand(3)
     record, wanted = PerExample(network).gradients(x, y), explicit(network, x, y)
     same, near = record.pair_distances([0, 0], [1, 2])
-    assert float(same) == 0.0
+    assert float(same) <= 1e-6 * float(record.norms[0])  # what rounding in double precision leaves open
     assert float(near) < 3e-5 * float(record.norms[0])
-    assert float(near) == pytest.approx(float((wanted[0] - wanted[2]).norm()), rel=1e-4)
+    assert float(near) == pytest.approx(float((wanted[0] - wanted[2]).norm()), rel=5e-3)
     # Equal rows stay at distance 0 in single precision too.
     single = PerExample(build("mlp", seed=2)).gradients(x.float(), y)
     assert float(single.pair_distances([0], [1], 1.0)) <= 1e-6 * float(single.norms[0])
@@ -301,10 +308,11 @@ def test_a_distance_far_below_the_bound_is_right_in_single_precision(name):
     x[1::2] += 1e-4 * torch.randn(8, 1, 28, 28)
     x, y = torch.cat((x, x[:1], x[:1])), data.train_y[:9].repeat_interleave(2)
     y[16:] = y[0]
-    short = clipped(explicit(exact, x.double(), y), 0.3)
+    short = clipped(explicit(exact, x.double(), y), 0.3, torch.float32)
     wanted = (short[::2] - short[1::2]).norm(dim=1)
     assert float(wanted.median()) < 1e-3 * 0.3  # a picture may sit at a kink
     found = PerExample(build(name, seed=2)).clipped(x, y, max_grad_norm=0.3, pairs=9).distances
+    found = found - rounding_of_sums(0.3, torch.float32)
     torch.testing.assert_close(found, wanted, rtol=1e-2, atol=1e-6 * 0.3)
     assert float(found[8]) <= 1e-6 * 0.3
 
@@ -380,18 +388,20 @@ def test_chunks_change_nothing(name, size):
 
 
 def test_chunks_are_of_one_size_and_never_above_the_limit():
+    """Of a size that does not depend on the batch: with one example fewer the others stay in their blocks."""
     network, sizes = nn.Sequential(nn.Linear(3, 2)), []
     network.register_forward_pre_hook(lambda _, x: sizes.append(len(x[0])))
-    engine = PerExample(network, square_loss, chunk_size=8)
-    for examples, wanted, even in (
-        (8, [8], [8]), (9, [5, 4], [6, 3]), (24, [8, 8, 8], [8, 8, 8]), (25, [7, 7, 7, 4], [8, 8, 8, 1]),
-        (2, [2], [2]), (1, [1], [1]), (0, [], []),
+    for limit, examples, wanted, even in (
+        (8, 8, [8], [8]), (8, 9, [8, 1], [8, 1]), (8, 24, [8, 8, 8], [8, 8, 8]), (7, 15, [7, 7, 1], [6, 6, 3]),
+        (1, 3, [1, 1, 1], [2, 1]), (8, 2, [2], [2]), (8, 1, [1], [1]), (8, 0, [], []),
+        (BLOCK, BLOCK + 1, [BLOCK, 1], [BLOCK, 1]), (2 * BLOCK + 9, 2 * BLOCK + 9, [2 * BLOCK, 9], [2 * BLOCK, 9]),
     ):  # fmt: skip
+        engine = PerExample(network, square_loss, chunk_size=limit)
         # With distances of pairs, chunks hold whole pairs.
         for pairs, expected in ((None, wanted), (examples // 2, even if examples > 1 else wanted)):
             sizes.clear()
             step = engine.clipped(torch.randn(examples, 3), torch.randn(examples, 2), max_grad_norm=1.0, pairs=pairs)
-            assert sizes == expected
+            assert sizes == [size for size in expected if size]
             assert step.distances is None if pairs is None else step.distances.shape == (pairs,)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from dpviz.training.accepted import refuse_recomputed
 from dpviz.training.layers.base import Layer
 from dpviz.training.layers.conv import Conv2dLayer
 from dpviz.training.layers.embedding import EmbeddingLayer
@@ -25,6 +26,7 @@ def trainable_layers(network: nn.Module, name: str = "") -> Iterator[Layer]:
         return
     known = _known(name, network)
     if known is not None:
+        refuse_recomputed(name, network)
         yield known
     elif any(p.requires_grad for p in network.parameters(recurse=False)):
         yield FunctionalLayer(name, network)

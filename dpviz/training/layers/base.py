@@ -38,10 +38,10 @@ class Layer(ABC):
         """Sums of the products' gradients in the order of the parameters' own entries, where products keep another."""
         return sums
 
-    def add_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
-        """into += Σ_i w_i g_i for the `products` of this layer, one tensor for each of its parameters."""
+    def write_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
+        """into = Σ_i w_i g_i for the `products` of this layer, one tensor for each of its parameters."""
         for target, found in zip(into, self.arrange(products.weighted_sum(weights)), strict=True):
-            target.add_(found.reshape(target.shape))
+            target.copy_(found.reshape(target.shape))
 
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:

@@ -9,10 +9,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.grad import conv2d_input
 
+from dpviz.training.factored import Factored
 from dpviz.training.layers.base import Layer
 from dpviz.training.layers.buffers import Buffers
 from dpviz.training.layers.linear import gram_is_cheaper
-from dpviz.training.products import Dense, Factored, Products
+from dpviz.training.products import Dense, Products
 
 Tensor = torch.Tensor
 Pair = tuple[int, int]
@@ -67,7 +68,7 @@ class Conv2dLayer(Layer):
             return to_input, Dense([outputs.sum(2)])
         found = self._patches(conv, x)
         if conv.groups == 1 and gram_is_cheaper(found.shape[1], found.shape[2], conv.out_channels):
-            return to_input, Factored(found, outputs.transpose(1, 2), weight=True, bias=bias)
+            return to_input, Factored(found, outputs.transpose(1, 2), bias=bias)
         gradients = [_written_out(found, outputs, conv, self.buffers)]
         if bias:
             gradients.append(outputs.sum(2))

@@ -34,4 +34,4 @@ class EmbeddingLayer(Layer):
         outputs = gradient.reshape(x.shape[0], -1, table.embedding_dim)
         if table.padding_idx is not None:
             outputs = outputs.masked_fill((indices == table.padding_idx)[:, :, None], 0.0)
-        return None, Rows(indices, outputs, size=table.num_embeddings)
+        return None, Rows.of(indices, outputs, size=table.num_embeddings)

@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dpviz.training.factored import Factored, Outer
 from dpviz.training.layers.base import Layer
-from dpviz.training.products import Dense, Factored, Products
+from dpviz.training.products import Dense, Products
 
 Tensor = torch.Tensor
 
@@ -22,15 +23,21 @@ def gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
     """Whether t × t Gram matrices cost less than the k × o gradient of each example (Bu et al. 2022, §3.3).
 
     Both forms need t·k·o multiplications for the gradient or its weighted sum; beyond those the Gram form needs
-    t²(k + o) for the norm, and the written-out form the traffic of k·o numbers.
+    t²(k + o) for the norm and all of it in double precision, at twice the cost; the written-out form the traffic
+    of k·o numbers.
     """
-    return positions * positions * (inputs + outputs) <= _MEMORY_COST * inputs * outputs
+    t, k, o = positions, inputs, outputs
+    return t * k * o + 2 * t * t * (k + o) <= _MEMORY_COST * k * o
 
 
 def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool) -> Products:
     """Products of a matrix from its inputs (b, t, k) and output gradients (b, t, o), in the cheaper form."""
-    if not weight or gram_is_cheaper(inputs.shape[1], inputs.shape[2], outputs.shape[2]):
-        return Factored(inputs, outputs, weight=weight, bias=bias)
+    if not weight:
+        return Dense([outputs.sum(1)])
+    if inputs.shape[1] == 1:
+        return Outer(inputs[:, 0], outputs[:, 0], bias=bias)
+    if gram_is_cheaper(inputs.shape[1], inputs.shape[2], outputs.shape[2]):
+        return Factored(inputs, outputs, bias=bias)
     gradients = [torch.bmm(outputs.transpose(1, 2), inputs).flatten(1)]
     if bias:
         gradients.append(outputs.sum(1))
@@ -40,11 +47,11 @@ def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool
 class LinearLayer(Layer):
     """`nn.Linear` on inputs of shape (b, …, k)."""
 
-    def add_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
-        if isinstance(products, Factored):
-            products.add_weighted_sum(weights, into)
+    def write_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
+        if isinstance(products, Outer):
+            products.write_weighted_sum(weights, into)
         else:
-            super().add_weighted_sum(products, weights, into)
+            super().write_weighted_sum(products, weights, into)
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         linear = cast(nn.Linear, self.module)

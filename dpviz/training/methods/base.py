@@ -106,9 +106,7 @@ class Method(ABC):
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
         distances = found.distances
         if self.measured and batch.size:
-            # What is not finite counts as nothing.
-            norms = found.norms[: min(self.measured, batch.size)].double()
-            distances = torch.where(torch.isfinite(norms), norms.clamp(max=self.settings.max_grad_norm), 0.0)
+            distances = found.changes[: min(self.measured, batch.size)]
         return Gradient(found.total, found.losses, found.norms, distances)
 
     def noise_like(self, vector: Tensor, std: float) -> Tensor:
