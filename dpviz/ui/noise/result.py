@@ -7,7 +7,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from dpviz.accounting.bound import Kind
 from dpviz.ui import sources
+from dpviz.ui.methods import method
 from dpviz.ui.noise.answers import WAITING, Answer, bayesian_answer, dp_answer, known_of
 from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, scene
 from dpviz.ui.noise.settings import Settings, read
@@ -32,8 +34,8 @@ class Result:
         return "noise_multiplier" if self.settings.view == "curves" else self.settings.unknown
 
     def valid(self, key: str) -> bool:
-        """Whether the method is a bound here, not an approximation."""
-        return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+        """Whether the method is a bound here, not an approximation: its accountant knows."""
+        return key.startswith("bayesian") or method(key, self.settings.amplification).kind is Kind.UPPER
 
     def best(self, *, bayesian: bool) -> str | None:
         """The valid method with the most favourable finite answer; tight counts as none, for it is the reference."""
@@ -97,8 +99,12 @@ def compute(settings: Settings, sample: Sample | None) -> Result:
                 curves[curve.key] = curve
         except ValueError as found:
             problem = str(found)
-    needs = {key: Answer(None if math.isinf(curve.needs) else curve.needs) for key, curve in curves.items()}
-    return Result(settings, curves, needs, sample, problem)
+    result = Result(settings, curves, sample=sample, bayesian_problem=problem)
+    needs = {
+        key: Answer(curve.needs if result.valid(key) and math.isfinite(curve.needs) else None)
+        for key, curve in curves.items()
+    }
+    return replace(result, needs=needs)
 
 
 def _solved(settings: Settings, sample: Sample | None) -> Result:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.mechanism import Run, SampledGaussian
 from dpviz.accounting.renyi import Renyi
-from dpviz.accounting.solve import TOLERANCE, solve
+from dpviz.accounting.solve import TOLERANCE, no_noise_needed, solve
 
 _MOST_LOG = 100.0
 
@@ -26,16 +26,20 @@ def solved_noise(
         counts, count_noise: releases beside the steps, and their noise multiplier.
 
     Raises:
-        ValueError: where no noise does, naming target_epsilon.
+        ValueError: where no noise does, naming target_epsilon; where none is needed, naming delta.
     """
     try:
         if counts:
-            return _beside_counts(target, rate, steps, delta, (SampledGaussian(count_noise, 1.0), counts))
-        return solve(
-            "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
-        )
+            found = _beside_counts(target, rate, steps, delta, (SampledGaussian(count_noise, 1.0), counts))
+        else:
+            found = solve(
+                "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
+            )
     except ValueError as problem:
         raise ValueError(f"Expected target_epsilon={target:.12g} to be reachable: {problem}") from None
+    if found == 0.0:
+        raise ValueError(no_noise_needed(delta, rate, steps))
+    return found
 
 
 def _beside_counts(target: float, rate: float, steps: int, delta: float, counts: Run) -> float:
@@ -55,4 +59,6 @@ def _beside_counts(target: float, rate: float, steps: int, delta: float, counts:
     found = bracket(gap, 0.0, 1.0, _MOST_LOG)
     if found is None:
         raise ValueError("no noise is enough beside the private counts.")
+    if math.isinf(found[1]):
+        return 0.0
     return math.exp(boundary(gap, *found, TOLERANCE))
