@@ -68,20 +68,17 @@ def accountant(method: str, **options: Any) -> Accountant:
     return chosen.build(**fields)
 
 
-def every_accountant() -> dict[str, Accountant]:
-    """Every method with every combination of its closed choices, by a name that says them.
+def every_choice() -> list[tuple[str, dict[str, str]]]:
+    """Each method with each combination of its closed choices, for whoever must look at all accountants.
 
-    >>> [name for name in every_accountant() if name.startswith("strong")]
-    ['strong, amplification=exact', 'strong, amplification=linear']
+    >>> [options for method, options in every_choice() if method == "strong"]
+    [{'amplification': 'exact'}, {'amplification': 'linear'}]
     """
-    found = {}
-    for name, method in _METHODS.items():
-        for values in itertools.product(*method.choices.values()):
-            options = dict(zip(method.choices, values, strict=True))
-            found[", ".join([name, *(f"{key}={value}" for key, value in options.items())])] = accountant(
-                name, **options
-            )
-    return found
+    return [
+        (name, dict(zip(method.choices, values, strict=True)))
+        for name, method in _METHODS.items()
+        for values in itertools.product(*method.choices.values())
+    ]
 
 
 def epsilon(

@@ -39,7 +39,7 @@ def _default_orders() -> npt.NDArray[np.float64]:
 def _fine_orders() -> npt.NDArray[np.float64]:
     log = np.log(_default_orders() - 1.0)
     between = log[:-1, None] + np.diff(log)[:, None] * np.arange(SUBDIVISIONS) / SUBDIVISIONS
-    fine = 1.0 + np.exp(np.append(between.ravel(), log[-1]))
+    fine: npt.NDArray[np.float64] = 1.0 + np.exp(np.append(between.ravel(), log[-1]))
     fine[::SUBDIVISIONS] = _default_orders()
     fine.setflags(write=False)
     return fine

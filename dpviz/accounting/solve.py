@@ -13,7 +13,7 @@ holds for the very float.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.methods import accountant
+from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi import Renyi
 from dpviz.accounting.renyi_search import OrderSearch
 
@@ -33,7 +34,7 @@ Array = npt.NDArray[np.float64]
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
 LARGEST_STEPS = 2.0**53
-_HARDLY_ANY_NOISE = 1e-9  # σ at which a method must agree that no noise is needed
+_HARDLY_ANY_NOISE = 0.01  # σ that hides nothing: a method must agree there that no noise is needed
 _MOST_LOG = 230.0  # |ln σ| that is tried
 _LEAST_LOG_RATE = -230.0  # far below, R(α) ~ q² would underflow to 0 and seem free
 
@@ -119,23 +120,6 @@ def size_of_gap(epsilon: float, target: float) -> float:
     return max(math.log(epsilon / target), 5e-324)
 
 
-def hardly_ever_drawn(known: Mapping[str, float]) -> bool:
-    """Whether δ ≥ 1 − (1 − q)^T: the event that an example is drawn at all fits into δ, whatever is done with it."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = -np.expm1(known["steps"] * np.log1p(-np.float64(known["sample_rate"])))
-    return bool(known["delta"] >= drawn * (1.0 + 1e-12))
-
-
-def no_noise_needed(delta: float, sample_rate: float, steps: float) -> str:
-    """What to tell someone who asks for a private run where `solve` answers that no noise is needed."""
-    drawn = -math.expm1(steps * math.log1p(-sample_rate)) if sample_rate < 1.0 else 1.0
-    return (
-        f"Expected delta={delta:.12g} < {drawn:.3g} = 1 − (1 − q)^T, the chance that an example is drawn in "
-        f"{steps:.0f} steps at q = {sample_rate:.4g}: at that δ no noise is needed, and those that are drawn are promised "
-        "nothing. Lower delta, or set the noise by hand."
-    )
-
-
 class NoAnswer(ValueError):
     """No value of the unknown will do; `why` says it in few words, for a page."""
 
@@ -202,9 +186,11 @@ class _Problem:
 
 def _noise_multiplier(problem: _Problem) -> float:
     """The smallest σ, searched in ln σ."""
-    if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
+    steps = problem.known["steps"]
+    if steps == 0.0 or problem.known["sample_rate"] == 0.0:
         return 0.0
-    if hardly_ever_drawn(problem.known) and problem.fits(noise_multiplier=_HARDLY_ANY_NOISE):
+    hardly_ever_drawn = problem.known["delta"] >= chance_of_being_drawn(problem.known["sample_rate"], steps)
+    if hardly_ever_drawn and problem.fits(noise_multiplier=_HARDLY_ANY_NOISE):
         return 0.0
     problem.check_floor()
 
@@ -215,8 +201,8 @@ def _noise_multiplier(problem: _Problem) -> float:
     found = bracket(gap, start, towards=1.0, limit=_MOST_LOG)
     if found is None:
         raise problem.no_answer("noise_multiplier", noise_multiplier=1e6)
-    if math.isinf(found[1]):
-        return math.exp(found[0])  # an ε beyond all use: the least that is tried will do
+    if math.isinf(found[1]):  # an ε beyond all use: the least σ that is tried will do
+        return math.exp(found[0])
     sigma = math.exp(boundary(gap, *found, problem.tolerance))
     return nudged(sigma, 1.0, lambda value: problem.fits(noise_multiplier=value))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpviz.accounting.solve import no_noise_needed, solve
+from dpviz.accounting.no_noise import no_noise_needed
+from dpviz.accounting.solve import solve
 from dpviz.training.settings import RunSettings
 
 # Sizes of the training sets, here because pages ask before anything of torch is loaded.

@@ -55,11 +55,11 @@ def best_of_all(sigma: Array, rate: Array, steps: Array, delta: Array, conversio
 
 @pytest.mark.parametrize("conversion", CONVERSIONS)
 def test_within_a_thousandth_of_the_best_real_order(conversion: str) -> None:
-    """Knees of R(α) included, in 500 random settings; the grid alone is up to several per cent above."""
-    sigma, rate, steps, delta = random_settings(500, seed=7)
+    """Knees of R(α) included, in 400 random settings; the grid alone is up to several per cent above."""
+    sigma, rate, steps, delta = random_settings(400, seed=7)
     found, place = best_epsilon(equal_steps(sigma, rate, steps), delta, conversion)
     inside = (found > 1e-3) & (place > 0) & (place < FINE_ORDERS.size - 1)
-    assert inside.sum() > 350
+    assert inside.sum() > 280
     best = best_of_all(sigma, rate, steps, delta, conversion, place)
     excess = (found / best - 1.0)[inside]
     assert excess.max() <= 1.3e-3

@@ -7,8 +7,9 @@ from functools import lru_cache
 
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.mechanism import Run, SampledGaussian
+from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.renyi import Renyi
-from dpviz.accounting.solve import TOLERANCE, no_noise_needed, solve
+from dpviz.accounting.solve import TOLERANCE, solve
 
 _MOST_LOG = 100.0
 
