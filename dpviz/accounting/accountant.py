@@ -1,4 +1,4 @@
-"""One face for all accountants: a frozen value that turns steps into an upper bound on ε.
+"""One face for all accountants: a frozen value that turns steps into ε and says what that number is (`kind`).
 
 What-if pages ask `evaluate` for whole curves (arrays broadcast, cost independent of the number of steps); a live run
 asks a `Ledger`, step by step. Both go through the same per-step cost and the same conversion.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting import conversion
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 
 Array = npt.NDArray[np.float64]
@@ -26,9 +26,19 @@ _SMALLEST_LOG_DELTA = -700.0
 
 @dataclass(frozen=True)
 class Accountant(ABC):
-    """An upper bound on the privacy loss of composed sampled Gaussian steps."""
+    """ε and δ of composed sampled Gaussian steps."""
 
     name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """Whether these numbers bound the truth, and from which side; it may depend on the options."""
+
+    @property
+    def kind_reason(self) -> str:
+        """Why this is no upper bound, and what to choose instead; empty where it is one."""
+        return ""
 
     def evaluate(
         self,
@@ -101,6 +111,20 @@ class AdditiveAccountant(Accountant):
         """Why some of these settings have no bound; empty when all have."""
         return ""
 
+    def searches(self, mechanisms: int) -> bool:
+        """Whether ε of so many different mechanisms is looked for between `orders` too: then only `of_counts` knows it.
+
+        A bound from `orders` alone (`bound`) holds as well, and may be a little larger.
+        """
+        return False
+
+    def of_counts(self, mechanisms: Sequence[SampledGaussian], counts: Array, delta: float) -> Bound:
+        """ε after each row of counts (rows, mechanisms), whole and ≥ 0: a bound of shape (rows,)."""
+        total = np.zeros((counts.shape[0], self.orders.size))
+        for mechanism, count in zip(mechanisms, counts.T, strict=True):
+            total += self._total(np.asarray(mechanism.noise_multiplier), np.asarray(mechanism.sample_rate), count)
+        return self.bound(total, delta)
+
     def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
         """ε of divergences (…, orders) that were added up over all steps."""
         return conversion.to_bound(total, self.orders, delta, self.conversion, reason)
@@ -138,6 +162,7 @@ class Ledger:
     def __init__(self, accountant: Accountant) -> None:
         self.accountant = accountant
         self._runs: list[Run] = []
+        self._counts: dict[SampledGaussian, int] = {}
         self._closed: Array | None = None  # divergences of all runs but the last, added up
 
     @property
@@ -154,6 +179,7 @@ class Ledger:
         whole = int(_validate.scalar("count", _validate.steps(count, "count")))
         if whole == 0:
             return
+        self._counts[mechanism] = self._counts.get(mechanism, 0) + whole
         if self._runs and self._runs[-1][0] == mechanism:
             self._runs[-1] = (mechanism, self._runs[-1][1] + whole)
             return
@@ -164,6 +190,8 @@ class Ledger:
     def bound(self, delta: float) -> Bound:
         """The bound on ε of everything spent so far, of shape ()."""
         checked = _validate.scalar("delta", _validate.delta(delta))
+        if isinstance(self.accountant, AdditiveAccountant) and self.accountant.searches(len(self._counts)):
+            return self.accountant.of_runs(tuple(self._counts.items()), checked)
         if isinstance(self.accountant, AdditiveAccountant):
             reasons = {self._reason(mechanism) for mechanism, _ in self._runs} - {""}
             return self.accountant.bound(self._total(), checked, "; ".join(sorted(reasons)))

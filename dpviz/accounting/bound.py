@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -10,17 +11,31 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
+class Kind(StrEnum):
+    """What an accountant's number is, compared with the truth. Only an upper bound may be promised to anyone.
+
+    Attributes:
+        UPPER: never below the truth, under the accountant's stated assumptions.
+        LOWER: never above the truth.
+        APPROXIMATION: on either side of it.
+    """
+
+    UPPER = "upper"
+    LOWER = "lower"
+    APPROXIMATION = "approximation"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Upper bounds on ε with the facts that explain them; arrays of one shared shape.
+    """ε by an accountant (an upper bound where its `kind` says so) and what explains it; arrays of one shared shape.
 
     Attributes:
         epsilon: the bound; inf where the accountant proves nothing, NaN where it does not apply.
         order: the Rényi order α (= λ + 1) that decided, NaN for accountants without orders.
         at_grid_end: True where the order is the first or last one tried: finer or further orders might do better.
         floor: the ε that the largest order charges for doing nothing, ln(1/δ)/(α_max − 1) by the classic conversion,
-            below which this accountant can not answer; 0 for accountants without orders.
-        reason: why the accountant does not apply (each failed condition), empty when it does.
+            below which this accountant cannot answer; 0 for accountants without orders.
+        reason: why the accountant does not apply (each failed condition) or is no upper bound, empty when it is one.
     """
 
     epsilon: Array

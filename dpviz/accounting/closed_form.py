@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import AdditiveAccountant
+from dpviz.accounting.bound import Kind
 from dpviz.accounting.conversion import CONVERSIONS
 from dpviz.accounting.orders import DEFAULT_ORDERS
 
@@ -55,6 +56,10 @@ class ClosedForm(AdditiveAccountant):
         _validate.choice("conversion", self.conversion, CONVERSIONS)
         checked = np.unique(_validate.orders(self.order_values))
         object.__setattr__(self, "order_values", tuple(checked.tolist()))
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER
 
     @property
     def orders(self) -> Array:

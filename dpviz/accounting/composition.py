@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.bound import Bound, bound_without_orders
+from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.mechanism import Run, merge_runs
 
 Array = npt.NDArray[np.float64]
@@ -75,10 +75,15 @@ class _PerStepComposition(Accountant):
     def __post_init__(self) -> None:
         _validate.choice("amplification", self.amplification, AMPLIFICATIONS)
 
-    def _reason(self) -> str:
-        if self.amplification == "exact":
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER if self.amplification == "exact" else Kind.APPROXIMATION
+
+    @property
+    def kind_reason(self) -> str:
+        if self.kind is Kind.UPPER:
             return ""
-        return "Linear amplification (qε₀, qδ₀) is an approximation for small ε₀, not a valid bound."
+        return "Linear amplification (qε₀, qδ₀) is first order in ε₀, not a valid bound: take exact amplification."
 
     @abstractmethod
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
@@ -87,7 +92,7 @@ class _PerStepComposition(Accountant):
     def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
         sigma, rate, steps, delta = np.broadcast_arrays(sigma, rate, steps, delta)
         epsilon = self._compose(sigma[..., None], rate[..., None], steps[..., None], delta)
-        return bound_without_orders(epsilon, self._reason())
+        return bound_without_orders(epsilon, self.kind_reason)
 
     def of_runs(self, runs: Sequence[Run], delta: float) -> Bound:
         merged = merge_runs(runs)
@@ -95,7 +100,7 @@ class _PerStepComposition(Accountant):
         rate = np.array([mechanism.sample_rate for mechanism, _ in merged])
         count = np.array([float(count) for _, count in merged])
         epsilon = self._compose(sigma, rate, count, np.asarray(_validate.delta(delta)))
-        return bound_without_orders(epsilon, self._reason())
+        return bound_without_orders(epsilon, self.kind_reason)
 
     def _step_epsilon(self, sigma: Array, rate: Array, delta0: Array) -> Array:
         return amplify(gaussian_step_epsilon(sigma, delta0), rate, self.amplification)

@@ -28,6 +28,15 @@ def epsilon_per_order(total: Array, orders: Array, delta: Array, conversion: str
     return total + np.log1p(-1.0 / orders) - (log_delta + np.log(orders)) / s
 
 
+def log_delta_per_order(total: Array, orders: Array, epsilon: Array, conversion: str) -> Array:
+    """ln δ(α) of each order, not clipped at 0: `total` (…, orders) and `epsilon` (…) give (…, orders)."""
+    s = orders - 1.0
+    exponent: Array = s * (total - epsilon[..., None])
+    if conversion == "classic":
+        return exponent
+    return np.asarray(exponent + orders * np.log1p(-1.0 / orders) - np.log(s))
+
+
 def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str, reason: str = "") -> Bound:
     """The smallest ε over orders and what decided it.
 
@@ -40,9 +49,10 @@ def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str,
     """
     delta_array = np.asarray(delta, dtype=np.float64)
     shape = np.broadcast_shapes(total.shape[:-1], delta_array.shape)
-    delta_array = np.broadcast_to(delta_array, shape)
+    # The tail is worked out once for each δ, not for each row.
+    tail = epsilon_per_order(np.zeros(orders.size), orders, delta_array, conversion)
+    values = np.broadcast_to(total + tail, (*shape, orders.size))
     total = np.broadcast_to(total, (*shape, orders.size))
-    values = epsilon_per_order(total, orders, delta_array, conversion)
     has_value = ~np.isnan(values)
     values = np.where(has_value, values, np.inf)
     best = values.argmin(axis=-1)
@@ -57,9 +67,8 @@ def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str,
     last = np.where(has_value, np.arange(orders.size), -1).max(axis=-1)
     first = np.where(has_value, np.arange(orders.size), orders.size).min(axis=-1)
     at_end = decided & (epsilon > 0.0) & ((best == first) | (best == last))
-    at_last = np.maximum(last, 0)[..., None]
-    floor = epsilon_per_order(np.zeros_like(total), orders, delta_array, conversion)
-    floor = np.maximum(np.take_along_axis(floor, at_last, axis=-1)[..., 0], 0.0)
+    tail = np.broadcast_to(tail, (*shape, orders.size))
+    floor = np.maximum(np.take_along_axis(tail, np.maximum(last, 0)[..., None], axis=-1)[..., 0], 0.0)
     return Bound(
         epsilon=epsilon,
         order=np.where(decided, order, np.nan),
@@ -74,10 +83,7 @@ def to_delta(total: Array, orders: Array, epsilon: npt.ArrayLike, conversion: st
     epsilon_array = np.asarray(epsilon, dtype=np.float64)
     shape = np.broadcast_shapes(total.shape[:-1], epsilon_array.shape)
     total = np.broadcast_to(total, (*shape, orders.size))
-    s = orders - 1.0
-    exponent = s * (total - np.broadcast_to(epsilon_array, shape)[..., None])
-    if conversion == "improved":
-        exponent = exponent + orders * np.log1p(-1.0 / orders) - np.log(s)
+    exponent = log_delta_per_order(total, orders, np.broadcast_to(epsilon_array, shape), conversion)
     missing = np.isnan(exponent)
     log_delta = np.where(missing, np.inf, exponent).min(axis=-1)
     spent = np.where(np.isnan(total), 0.0, total).max(axis=-1, initial=0.0) > 0.0

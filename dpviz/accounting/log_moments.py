@@ -210,20 +210,39 @@ def _log_integrand(x: Array, sigma: Array, rate: Array, alpha: Array) -> Array:
 
 def _log_g(u: Array, log_ratio: Array, alpha: Array) -> Array:
     """ln[(1+u)^α − 1 − αu] without cancellation, given u and ln(1+u) (exact also where u saturates)."""
+    result = np.empty_like(u)
+    alpha = np.broadcast_to(alpha, u.shape)
+    product = alpha * u
+    branches = (
+        (np.abs(product) < 0.1, _log_g_small),
+        (product >= 0.1, _log_g_above),
+        (product <= -0.1, _log_g_below),
+    )
+    for at, branch in branches:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            result[at] = branch(u[at], log_ratio[at], alpha[at])
+    return result
+
+
+def _log_g_above(u: Array, log_ratio: Array, alpha: Array) -> Array:
+    """u > 0: (1+u)^α (1 − e^t) with e^t = (1 + αu)/(1+u)^α."""
     s = alpha - 1.0
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # u > 0: (1+u)^α (1 − e^t) with e^t = (1 + αu)/(1+u)^α
-        t = np.log1p(s * -np.expm1(-np.maximum(log_ratio, 0.0))) - s * log_ratio
-        positive = alpha * log_ratio + np.log(-np.expm1(t))
-        # u < 0: the terms cancel at most twentyfold, as |αu| ≥ 0.1
-        negative = np.log((1.0 + u) * np.expm1(s * np.minimum(log_ratio, 0.0)) - s * u)
-        # |αu| < 0.1: C(α,2)u² [1 + (α−2)u/3 [1 + (α−3)u/4 [1 + …]]]
-        nested = np.zeros_like(u)
-        v = np.where(np.abs(alpha * u) < 0.1, u, 0.0)
-        for n in range(11, 2, -1):
-            nested = (alpha - (n - 1.0)) * v / n * (1.0 + nested)
-        series = np.log(0.5 * alpha * s) + 2.0 * np.log(np.abs(v)) + np.log1p(nested)
-    return np.where(np.abs(alpha * u) < 0.1, series, np.where(u > 0.0, positive, negative))
+    t = np.log1p(s * -np.expm1(-log_ratio)) - s * log_ratio
+    return np.asarray(alpha * log_ratio + np.log(-np.expm1(t)))
+
+
+def _log_g_below(u: Array, log_ratio: Array, alpha: Array) -> Array:
+    """u < 0: the terms cancel at most twentyfold, as |αu| ≥ 0.1."""
+    s = alpha - 1.0
+    return np.log((1.0 + u) * np.expm1(s * log_ratio) - s * u)
+
+
+def _log_g_small(u: Array, log_ratio: Array, alpha: Array) -> Array:
+    """|αu| < 0.1: C(α,2)u² [1 + (α−2)u/3 [1 + (α−3)u/4 [1 + …]]]."""
+    nested = np.zeros_like(u)
+    for n in range(11, 2, -1):
+        nested = (alpha - (n - 1.0)) * u / n * (1.0 + nested)
+    return np.log(0.5 * alpha * (alpha - 1.0)) + 2.0 * np.log(np.abs(u)) + np.log1p(nested)
 
 
 def _log_expm1(m: Array) -> Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,24 +14,41 @@ from dpviz import _validate
 from dpviz.accounting import log_moments
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.closed_form import ClosedForm
-from dpviz.accounting.composition import Basic, Strong
-from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.composition import AMPLIFICATIONS, Basic, Strong
+from dpviz.accounting.conversion import CONVERSIONS
+from dpviz.accounting.odometer import VARIANTS, OdometerAccountant
 from dpviz.accounting.renyi import Moments, Renyi
-from dpviz.accounting.tight_accountant import Tight
+from dpviz.accounting.tight_accountant import BOUNDS, Tight
 
 Array = npt.NDArray[np.float64]
 
-# Option names of the facade → field names of each accountant.
-_OPTIONS: dict[str, tuple[type[Accountant], dict[str, str]]] = {
-    "basic": (Basic, {"amplification": "amplification"}),
-    "strong": (Strong, {"amplification": "amplification"}),
-    "moments": (Moments, {"max_order": "max_order"}),
-    "renyi": (Renyi, {"orders": "order_values", "conversion": "conversion"}),
-    "closed_form": (ClosedForm, {"orders": "order_values", "conversion": "conversion"}),
-    "tight": (Tight, {"bound": "bound"}),
-    "odometer": (OdometerAccountant, {"variant": "variant", "orders": "order_values"}),
+
+@dataclass(frozen=True)
+class Method:
+    """What the facade knows of one method.
+
+    Attributes:
+        build: the accountant's class.
+        fields: option of the facade → the class's field.
+        choices: options with a closed list of values, the first one the default.
+    """
+
+    build: Callable[..., Accountant]
+    fields: Mapping[str, str]
+    choices: Mapping[str, tuple[str, ...]]
+
+
+_ORDERS = {"orders": "order_values"}
+_METHODS: dict[str, Method] = {
+    "basic": Method(Basic, {"amplification": "amplification"}, {"amplification": AMPLIFICATIONS}),
+    "strong": Method(Strong, {"amplification": "amplification"}, {"amplification": AMPLIFICATIONS}),
+    "moments": Method(Moments, {"max_order": "max_order"}, {}),
+    "renyi": Method(Renyi, _ORDERS | {"conversion": "conversion"}, {"conversion": CONVERSIONS}),
+    "closed_form": Method(ClosedForm, _ORDERS | {"conversion": "conversion"}, {"conversion": CONVERSIONS}),
+    "tight": Method(Tight, {"bound": "bound"}, {"bound": BOUNDS}),
+    "odometer": Method(OdometerAccountant, _ORDERS | {"variant": "variant"}, {"variant": tuple(VARIANTS)}),
 }
-METHODS = tuple(_OPTIONS)
+METHODS = tuple(_METHODS)
 
 
 def accountant(method: str, **options: Any) -> Accountant:
@@ -37,14 +57,28 @@ def accountant(method: str, **options: Any) -> Accountant:
     >>> accountant("renyi", conversion="classic").name
     'renyi'
     """
-    kind, names = _OPTIONS[_validate.choice("method", method, METHODS)]
+    chosen = _METHODS[_validate.choice("method", method, METHODS)]
+    names = chosen.fields
     unknown = sorted(set(options) - set(names))
     if unknown:
         raise ValueError(f"Expected options of method {method!r} among {', '.join(names)}; found {', '.join(unknown)}.")
     fields = {names[key]: value for key, value in options.items()}
     if "order_values" in fields:
         fields["order_values"] = tuple(_validate.orders(fields["order_values"]).tolist())
-    return kind(**fields)
+    return chosen.build(**fields)
+
+
+def every_choice() -> list[tuple[str, dict[str, str]]]:
+    """Each method with each combination of its closed choices, for whoever must look at all accountants.
+
+    >>> [options for method, options in every_choice() if method == "strong"]
+    [{'amplification': 'exact'}, {'amplification': 'linear'}]
+    """
+    return [
+        (name, dict(zip(method.choices, values, strict=True)))
+        for name, method in _METHODS.items()
+        for values in itertools.product(*method.choices.values())
+    ]
 
 
 def epsilon(
@@ -56,7 +90,7 @@ def epsilon(
     delta: npt.ArrayLike,
     **options: Any,
 ) -> float | Array:
-    """ε of `steps` sampled Gaussian steps under add/remove adjacency, never too small.
+    """ε of `steps` sampled Gaussian steps under add/remove adjacency, never too small unless an option says so.
 
     Args:
         method: "basic", "strong", "moments", "renyi", "closed_form", "tight" or "odometer" (any stopping time).
@@ -66,7 +100,7 @@ def epsilon(
         delta: δ in (0, 1).
         **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
-            bound="upper"|"lower" (tight; "lower" is what the truth never falls below),
+            bound="upper"|"lower" (tight; "lower" is what the truth never falls below): `accountant(…).kind` tells;
             variant="paper"|"authors" and orders=… (odometer).
 
     Returns:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import AdditiveAccountant, Ledger
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.mechanism import Run, SampledGaussian
 from dpviz.accounting.renyi import exact_divergence
 
@@ -60,6 +60,10 @@ class OdometerAccountant(AdditiveAccountant):
         if self.order_values:
             orders = tuple(np.unique(_validate.orders(self.order_values)).tolist())
         object.__setattr__(self, "order_values", orders)
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER
 
     @property
     def orders(self) -> Array:

@@ -1,88 +1,123 @@
-"""ε of many settings at their best Rényi orders, computing the divergence only at orders that may decide.
+"""The best Rényi orders of many settings, computing divergences only at orders that may decide.
 
 ε(α) = R(α) + tail(α) is quasi-convex in s = α − 1: s·R is the convex log moment, and s·tail is −ln δ for the classic
 conversion and s ln s − (s + 1) ln(s + 1) − ln δ, of second derivative 1/s − 1/(s + 1) > 0, for the improved one; a
-convex function divided by s > 0 has one valley. So the best order of a grid is found by walking downhill, first in
-large strides, and some twenty divergences a setting do the work of four hundred. Whatever orders were looked at, the
-answer is an upper bound: every order gives one.
+convex function divided by s > 0 has one valley. ln δ(α) at a given ε is the same numerator without ln δ, less εs:
+convex itself. So the best order of a grid is found by walking downhill, first in large strides, and some fifty
+divergences do the work of ten thousand. The answer is the least over one fixed grid, whoever asks, so it is monotone in
+all that ε(α) is monotone in. Whatever orders were looked at, it is an upper bound: every order gives one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.log_moments import renyi_divergence
-from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.orders import FINE_ORDERS
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
-_STRIDES = (64, 16, 4, 1)
+_STRIDES = (256, 64, 16, 1)
+# From a guess, which may be far off where a solver has moved far.
+_FROM_AFAR = (1024, 256, 64, 16)
+_LADDER = np.array([-4096, -1024, -256, -64, -16, 0, 16, 64, 256, 1024, 4096])
 
 
-class OrderSearch:
-    """Divergences of one step at settings (σ, q), kept from call to call.
+class Divergences:
+    """R(α) of one step at settings (σ, q) and places of one grid of orders, each computed once.
 
     Attributes:
-        sigma, rate: the settings, shape (n,) each.
+        sigma, rate: the settings, shape (settings,) each.
         orders: the grid, increasing, shape (orders,).
     """
 
-    def __init__(self, sigma: npt.ArrayLike, rate: npt.ArrayLike, orders: tuple[float, ...] = DEFAULT_ORDERS) -> None:
+    def __init__(self, sigma: npt.ArrayLike, rate: npt.ArrayLike, orders: Array = FINE_ORDERS) -> None:
         given = np.broadcast_arrays(np.asarray(sigma, dtype=np.float64), np.asarray(rate, dtype=np.float64))
         self.sigma, self.rate = (np.atleast_1d(values).astype(np.float64) for values in given)
-        self.orders = np.array(orders)
-        self._found = np.full((self.sigma.size, self.orders.size), np.nan)
+        self.orders = orders
+        # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
+        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty(0)
 
-    def epsilon(self, steps: float, delta: float, conversion: str, guess: int | None = None) -> tuple[Array, Index]:
-        """ε after `steps` steps at `delta`, and the index of the order that decided; shape (n,) each.
+    @property
+    def looked_up(self) -> int:
+        """How many divergences were computed so far."""
+        return self._known[0].size
 
-        Args:
-            steps: T ≥ 0.
-            delta: δ in (0, 1).
-            conversion: "improved" or "classic".
-            guess: index of an order to start from, when one is known to be near.
-        """
-        tail = epsilon_per_order(np.zeros_like(self.orders), self.orders, np.asarray(delta), conversion)
-        last = self.orders.size - 1
-        if guess is None:
-            coarse = np.unique(np.append(np.arange(0, last + 1, _STRIDES[0]), last))
-            self._fill(np.arange(self.sigma.size)[:, None], coarse[None, :])
-            best = self._best(steps, tail)
-        else:
-            best = np.full(self.sigma.size, min(max(guess, 0), last), dtype=np.intp)
-        for stride in _STRIDES[1:] if guess is None else _STRIDES[2:]:
-            best = self._downhill(best, stride, steps, tail)
-        rows = np.arange(self.sigma.size)
-        with np.errstate(invalid="ignore", over="ignore"):
-            total = steps * self._found[rows, best]
-        value = np.maximum(total + tail[best], 0.0)
-        return np.where((self.rate > 0.0) & (steps > 0.0), value, 0.0), best
+    def at(self, settings: Index, places: Index) -> Array:
+        """R of those settings at those places of the grid; the two broadcast."""
+        key = np.asarray(settings * self.orders.size + places)
+        keys, values = self._known
+        where = np.searchsorted(keys, key)
+        found = where < keys.size
+        found[found] = keys[where[found]] == key[found]
+        if not found.all():
+            new = np.unique(key[~found])
+            setting, place = np.divmod(new, self.orders.size)
+            computed = renyi_divergence(self.sigma[setting], self.rate[setting], self.orders[place])
+            before = np.searchsorted(keys, new)
+            keys, values = np.insert(keys, before, new), np.insert(values, before, computed)
+            self._known = keys, values
+            where = np.searchsorted(keys, key)
+        return np.asarray(values[where])
 
-    def _best(self, steps: float, tail: Array) -> Index:
-        with np.errstate(invalid="ignore", over="ignore"):
-            values = steps * self._found + tail
-        return np.asarray(np.where(np.isnan(values), np.inf, values).argmin(axis=1))
 
-    def _downhill(self, best: Index, stride: int, steps: float, tail: Array) -> Index:
-        """Walk in strides until no setting's neighbours are lower."""
-        rows = np.arange(best.size)
-        near = stride * np.arange(-1, 2)
-        while rows.size:
-            wanted = np.clip(best[rows, None] + near, 0, self.orders.size - 1)
-            self._fill(rows[:, None], wanted)
-            found = self._best(steps, tail)[rows]
-            moved = found != best[rows]
-            best[rows] = found
-            rows = rows[moved]
+@lru_cache(maxsize=256)
+def divergences_of(settings: tuple[tuple[float, float], ...]) -> Divergences:
+    """Divergences of a few settings (σ, q) at FINE_ORDERS, remembered: live runs and solvers ask again and again."""
+    sigma, rate = zip(*settings, strict=True)
+    return Divergences(sigma, rate)
+
+
+def lowest(
+    values: Callable[[Index, Index], Array], rows: int, places: int, guess: int | None = None
+) -> tuple[Index, Array]:
+    """The place of each row's smallest value, and that value; each row has one valley.
+
+    Args:
+        values: the values of rows (k, 1) at places (k, m), shape (k, m); inf where there is none.
+        rows, places: how many there are.
+        guess: a place that is known to be near, for all rows.
+    """
+    last, every = places - 1, np.arange(rows)
+    coarse = np.unique(np.append(np.arange(0, last + 1, _STRIDES[0]), last))
+    if guess is not None:  # all at once what the first strides, and total variation, would look at
+        coarse = np.unique(np.clip(np.append(guess + _LADDER, 0), 0, last))
+    found = values(every[:, None], np.broadcast_to(coarse, (rows, coarse.size)))
+    best = coarse[found.argmin(axis=1)]
+    for stride in _STRIDES[1:-1] if guess is None else _FROM_AFAR:
+        best, _ = _downhill(values, best, stride, last)
+    return _downhill(values, _bottom(values, best, _STRIDES[-2], last), _STRIDES[-1], last)
+
+
+def _downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> tuple[Index, Array]:
+    """Walk in strides until no row's neighbours are lower; a tie stays where it is."""
+    best, value = best.copy(), np.empty(best.size)
+    rows = np.arange(best.size)
+    while rows.size:
+        # The middle first: argmin takes the first of equals.
+        tried = np.clip(best[rows, None] + stride * np.array([0, -1, 1]), 0, last)
+        found = values(rows[:, None], tried)
+        chosen = found.argmin(axis=1)
+        at = np.arange(rows.size)
+        best[rows], value[rows] = tried[at, chosen], found[at, chosen]
+        rows = rows[tried[at, chosen] != tried[:, 0]]
+    return best, value
+
+
+def _bottom(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> Index:
+    """The bottom of the parabola through each row's best place and its neighbours a stride away: a good start."""
+    left, right = np.maximum(best - stride, 0), np.minimum(best + stride, last)
+    inside = np.flatnonzero((best - left == stride) & (right - best == stride))
+    if not inside.size:
         return best
-
-    def _fill(self, rows: Index, columns: Index) -> None:
-        """Compute what is missing of self._found[rows, columns]."""
-        row, column = (part.ravel() for part in np.broadcast_arrays(rows, columns))
-        missing = np.unique((row * self.orders.size + column)[np.isnan(self._found[row, column])])
-        if missing.size:
-            row, column = np.divmod(missing, self.orders.size)
-            self._found[row, column] = renyi_divergence(self.sigma[row], self.rate[row], self.orders[column])
+    low, middle, high = values(inside[:, None], np.stack([left, best, right], axis=1)[inside]).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = 0.5 * stride * (low - high) / (low - 2.0 * middle + high)
+    bottom = best.copy()
+    bottom[inside] += np.where(np.isfinite(shift), np.clip(np.round(shift), -stride, stride), 0.0).astype(np.intp)
+    return bottom

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -11,11 +12,19 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import AdditiveAccountant
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.conversion import CONVERSIONS
 from dpviz.accounting.log_moments import renyi_divergence
+from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
+from dpviz.accounting.order_search import divergences_of
 from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi_search import Spent, capped_bound, capped_delta, equal_steps
 
 Array = npt.NDArray[np.float64]
+
+# Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
+# own, the grid's vectors are added up.
+MOST_SEARCHED = 16
 
 
 @lru_cache(maxsize=4096)
@@ -39,6 +48,9 @@ def exact_divergence(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike
 class Renyi(AdditiveAccountant):
     """Exact Rényi divergences, converted at the best order (Mironov, Talwar, Zhang 2019, §3.3).
 
+    With the default orders the best one of FINE_ORDERS decides, and ε is 0 where δ is at least the total variation
+    distance (`renyi_search`). Orders that the caller names are taken as they are.
+
     Attributes:
         conversion: "improved" (Canonne, Kamath, Steinke 2020) or "classic" (Mironov 2017).
         order_values: the Rényi orders tried, increasing.
@@ -50,15 +62,63 @@ class Renyi(AdditiveAccountant):
 
     def __post_init__(self) -> None:
         _validate.choice("conversion", self.conversion, CONVERSIONS)
-        checked = np.unique(_validate.orders(self.order_values))
-        object.__setattr__(self, "order_values", tuple(checked.tolist()))
+        if self.order_values is not DEFAULT_ORDERS:
+            checked = tuple(np.unique(_validate.orders(self.order_values)).tolist())
+            object.__setattr__(self, "order_values", DEFAULT_ORDERS if checked == DEFAULT_ORDERS else checked)
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER
 
     @property
     def orders(self) -> Array:
         return np.array(self.order_values)
 
+    @property
+    def default_orders(self) -> bool:
+        """Whether the caller left the orders to the accountant."""
+        return self.order_values is DEFAULT_ORDERS
+
     def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
         return exact_divergence(noise_multiplier, sample_rate, self.order_values)
+
+    def searches(self, mechanisms: int) -> bool:
+        return self.default_orders and 0 < mechanisms <= MOST_SEARCHED
+
+    def of_counts(self, mechanisms: Sequence[SampledGaussian], counts: Array, delta: float) -> Bound:
+        if not self.searches(len(mechanisms)):
+            return super().of_counts(mechanisms, counts, delta)
+        known = divergences_of(tuple((m.noise_multiplier, m.sample_rate) for m in mechanisms))
+        spent = Spent(known, np.broadcast_to(np.arange(len(mechanisms)), counts.shape), counts)
+        rows = counts.shape[:1]
+        return capped_bound(spent, np.full(rows, delta), self.conversion, rows)
+
+    def of_runs(self, runs: Sequence[Run], delta: float) -> Bound:
+        merged = merge_runs(runs)
+        if not self.searches(len(merged)):
+            return super().of_runs(merged, delta)
+        checked = _validate.scalar("delta", _validate.delta(delta))
+        # In an order that does not depend on who came first, so that sums do not either.
+        ordered = sorted(merged, key=lambda run: (run[0].noise_multiplier, run[0].sample_rate))
+        counts = np.array([[float(count) for _, count in ordered]])
+        found = self.of_counts([mechanism for mechanism, _ in ordered], counts, checked)
+        return Bound(found.epsilon[0], found.order[0], found.at_grid_end[0], found.floor[0])
+
+    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
+        if not self.default_orders:
+            return super()._evaluate(sigma, rate, steps, delta)
+        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, delta.shape)
+        if 0 in shape:
+            return super()._evaluate(sigma, rate, steps, delta)
+        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
+        return capped_bound(spent, np.broadcast_to(delta, shape).ravel(), self.conversion, shape)
+
+    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
+        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, epsilon.shape)
+        if not self.default_orders or 0 in shape:
+            return super()._delta(sigma, rate, steps, epsilon)
+        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
+        return capped_delta(spent, np.broadcast_to(epsilon, shape).ravel(), self.conversion).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -73,6 +133,10 @@ class Moments(AdditiveAccountant):
         if found > 100_000:
             raise ValueError(f"Expected max_order={found:.0f} <= 100000: method 'renyi' reaches further at less cost.")
         object.__setattr__(self, "max_order", int(found))
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER
 
     @property
     def orders(self) -> Array:

@@ -21,18 +21,20 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant, AdditiveAccountant
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.methods import accountant
-from dpviz.accounting.order_search import OrderSearch
+from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.renyi_search import OrderSearch
 
 Array = npt.NDArray[np.float64]
 
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
 LARGEST_STEPS = 2.0**53
+_HARDLY_ANY_NOISE = 0.01  # σ that hides nothing: a method must agree there that no noise is needed
 _MOST_LOG = 230.0  # |ln σ| that is tried
 _LEAST_LOG_RATE = -230.0  # far below, R(α) ~ q² would underflow to 0 and seem free
 
@@ -55,7 +57,7 @@ def solve(
         for_: "noise_multiplier" (the smallest), "steps" (the most), "sample_rate" (the largest) or "delta" (the
             smallest): leave that argument out and give the three others.
         target_epsilon: ε ≥ 0.
-        method: one of METHODS.
+        method: one of METHODS, with options that make it an upper bound: nothing else may be relied on.
         noise_multiplier: σ > 0, noise standard deviation ÷ sensitivity.
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
@@ -65,20 +67,30 @@ def solve(
 
     Returns:
         σ and δ rounded up, q down, within `tolerance` (δ: 1e-9, and never below 2.2e-308); T the largest whole number
-        (at most 2^53). Where nothing is released whatever the answer (no steps, q = 0): 0.0 for σ and δ, 1.0 for q,
-        inf for T. 0.0 for T where already one step costs more. Bounds that jitter within their width ("tight") may
-        hold at some points beyond the answer.
+        (at most 2^53). 0.0 for T where already one step costs more. Bounds that jitter within their width ("tight")
+        may hold at some points beyond the answer. Where any value will do:
+            0.0 for σ: no noise is needed, because nothing is released (no steps, q = 0) or because δ is at least
+            1 − (1 − q)^T, the probability that an example is ever drawn, and the method proves as much;
+            inf for T and 0.0 for δ: nothing is released; 1.0 for q.
 
     Raises:
-        ValueError: for a bad argument; and where there is no answer, with the reason and the way out.
+        ValueError: for a bad argument; for a method that is no upper bound (`Accountant.kind`); and where there is no
+            answer, with the reason and the way out.
     """
     _validate.choice("for_", for_, UNKNOWNS)
     given = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps, "delta": delta}
     known = _known(for_, given)
     target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
     width = _validate.scalar("tolerance", _validate.positive("tolerance", tolerance))
-    problem = _Problem(accountant(method, **options), target, known, width)
-    return _SOLVERS[for_](problem)
+    chosen = accountant(method, **options)
+    if chosen.kind is not Kind.UPPER:
+        raise NoAnswer(
+            f"Expected an upper bound to solve for {for_} with: method {method!r} with "
+            f"{', '.join(f'{key}={value!r}' for key, value in options.items())} is "
+            f"{'a lower bound' if chosen.kind is Kind.LOWER else 'an approximation'}. {chosen.kind_reason}",
+            chosen.kind_reason,
+        )
+    return _SOLVERS[for_](_Problem(chosen, target, known, width))
 
 
 _CHECKS: dict[str, Callable[[Any], Array]] = {
@@ -121,7 +133,7 @@ class _Problem:
 
     def __init__(self, method: Accountant, target: float, known: dict[str, float], tolerance: float) -> None:
         self.method, self.target, self.known, self.tolerance = method, target, known, tolerance
-        self._guess: int | None = None
+        self._near: float | None = None  # the order that decided last
         self._seen: dict[tuple[tuple[str, float], ...], Bound] = {}
 
     def bound(self, **unknown: float) -> Bound:
@@ -140,15 +152,16 @@ class _Problem:
         if not isinstance(self.method, Renyi) or len(self.method.order_values) < 64:
             return size_of_gap(float(self.bound(**unknown).epsilon), self.target)
         at = {**self.known, **unknown}
-        search = OrderSearch(at["noise_multiplier"], at["sample_rate"], self.method.order_values)
-        found, best = search.epsilon(at["steps"], at["delta"], self.method.conversion, self._guess)
-        self._guess = int(best[0])
+        orders = None if self.method.default_orders else self.method.orders
+        search = OrderSearch(at["noise_multiplier"], at["sample_rate"], orders)
+        found, order = search.epsilon(at["steps"], at["delta"], self.method.conversion, self._near)
+        self._near = None if math.isnan(order[0]) else float(order[0])
         return size_of_gap(float(found[0]), self.target)
 
     def check_floor(self) -> None:
         """Refuse a target that no noise at all can reach, because the largest order charges more for nothing."""
-        if not isinstance(self.method, AdditiveAccountant):
-            return
+        if not isinstance(self.method, AdditiveAccountant) or self.method.searches(1):
+            return  # what is searched says 0 where next to nothing is released
         orders, delta = self.method.orders, self.known["delta"]
         none = np.zeros(orders.size)
         floor = max(float(epsilon_per_order(none, orders, np.asarray(delta), self.method.conversion).min()), 0.0)
@@ -173,7 +186,11 @@ class _Problem:
 
 def _noise_multiplier(problem: _Problem) -> float:
     """The smallest σ, searched in ln σ."""
-    if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
+    steps = problem.known["steps"]
+    if steps == 0.0 or problem.known["sample_rate"] == 0.0:
+        return 0.0
+    hardly_ever_drawn = problem.known["delta"] >= chance_of_being_drawn(problem.known["sample_rate"], steps)
+    if hardly_ever_drawn and problem.fits(noise_multiplier=_HARDLY_ANY_NOISE):
         return 0.0
     problem.check_floor()
 
@@ -184,7 +201,7 @@ def _noise_multiplier(problem: _Problem) -> float:
     found = bracket(gap, start, towards=1.0, limit=_MOST_LOG)
     if found is None:
         raise problem.no_answer("noise_multiplier", noise_multiplier=1e6)
-    if math.isinf(found[1]):
+    if math.isinf(found[1]):  # an ε beyond all use: the least σ that is tried will do
         return math.exp(found[0])
     sigma = math.exp(boundary(gap, *found, problem.tolerance))
     return nudged(sigma, 1.0, lambda value: problem.fits(noise_multiplier=value))

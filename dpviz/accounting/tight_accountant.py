@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.bound import Bound, bound_without_orders
+from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.mechanism import Run, SampledGaussian
 from dpviz.accounting.tight import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_runs
 
@@ -33,6 +33,16 @@ class Tight(Accountant):
 
     def __post_init__(self) -> None:
         _validate.choice("bound", self.bound, BOUNDS)
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.UPPER if self.bound == "upper" else Kind.LOWER
+
+    @property
+    def kind_reason(self) -> str:
+        if self.kind is Kind.UPPER:
+            return ""
+        return "The lower end of the tight interval is what the truth never falls below: take bound 'upper'."
 
     def _side(self, result: TightResult) -> Array:
         return result.upper if self.bound == "upper" else result.lower

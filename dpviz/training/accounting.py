@@ -70,7 +70,8 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
     """The filter of an adaptive run's promise, or of `filter_epsilon`.
 
     Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
-    number does, it is as fine as the Rényi accountant, and never refuses before that reads the budget.
+    number does, it keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less,
+    0.01 % as a rule: by so much the filter may refuse before it reads the budget.
     """
     promise = promised(settings, examples)
     if promise is not None:

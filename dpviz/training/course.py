@@ -37,15 +37,27 @@ class Course:
         self._total = self._before
         self._last: SampledGaussian | None = None
         self._count = 0
+        self._counts: dict[SampledGaussian, int] = {}
 
     def read(self, charges: Sequence[SampledGaussian]) -> Array:
         """ε after each further charge, (n,)."""
         if not charges:
             return np.zeros(0)
-        totals = np.concatenate(
-            [self._after(mechanism, len(list(same))) for mechanism, same in itertools.groupby(charges)]
-        )
+        groups = [(mechanism, len(list(same))) for mechanism, same in itertools.groupby(charges)]
+        if self._accountant.searches(1):
+            return np.concatenate([self._searched(mechanism, count) for mechanism, count in groups])
+        totals = np.concatenate([self._after(mechanism, count) for mechanism, count in groups])
         return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
+
+    def _searched(self, mechanism: SampledGaussian, count: int) -> Array:
+        """ε after each of `count` charges of `mechanism` by an accountant that looks between its orders."""
+        totals, before = self._after(mechanism, count), self._counts.get(mechanism, 0)
+        self._counts[mechanism] = before + count
+        if not self._accountant.searches(len(self._counts)):
+            return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
+        rows = np.tile(np.array(list(self._counts.values()), dtype=np.float64), (count, 1))
+        rows[:, list(self._counts).index(mechanism)] = np.arange(before + 1.0, before + count + 1.0)
+        return np.asarray(self._accountant.of_counts(tuple(self._counts), rows, self._delta).epsilon)
 
     def _after(self, mechanism: SampledGaussian, count: int) -> Array:
         """Divergences after each of `count` charges of `mechanism`, (count, orders)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.solve import solve
 from dpviz.training.settings import RunSettings
 
@@ -67,7 +68,7 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
         delta: δ.
 
     Raises:
-        ValueError: for a name that does not exist, or an ε that no noise reaches.
+        ValueError: for a name that does not exist, an ε that no noise reaches, or a δ at which none is needed.
     """
     settings = RunSettings(data=data, model=model, delta=delta, **_BY_MODEL.get(model, {}))
     settings.check()
@@ -90,4 +91,6 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
         steps=settings.steps,
         delta=delta,
     )
+    if sigma == 0.0:
+        raise ValueError(no_noise_needed(delta, settings.sample_rate(examples), settings.steps))
     return settings.with_(noise_multiplier=sigma)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
+from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.solve import NoAnswer
 
 TRAINING = {"noise_multiplier": 4.5, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
@@ -64,10 +65,15 @@ def test_any_setting_has_a_safe_answer_or_a_reason(
         best = {"noise_multiplier": 1e9, "steps": 1, "sample_rate": 1e-12, "delta": 1 - 1e-9}[unknown]
         assert not dpviz.epsilon(method, **given, **{unknown: best}) <= target
         return
+    if unknown == "noise_multiplier" and answer == 0.0:
+        assert delta >= chance_of_being_drawn(rate, steps)
+        assert dpviz.epsilon(method, **given, noise_multiplier=1e-6) <= target
+        return
+    assert answer > 1e-9 or unknown != "noise_multiplier"
     assert dpviz.epsilon(method, **given, **{unknown: answer}) <= target
     beyond = worse(unknown, answer)
-    anything_fits = answer < 1e-99  # δ ≥ q·T, say: no noise at all would do
-    if not anything_fits and not (unknown == "sample_rate" and beyond > 1.0):
+    as_small_as_doubles = unknown == "delta" and answer < 1e-300
+    if not as_small_as_doubles and not (unknown == "sample_rate" and beyond > 1.0):
         assert dpviz.epsilon(method, **given, **{unknown: beyond}) > target * (1 - 1e-12)
 
 
@@ -186,6 +192,65 @@ class TestEnds:
             given = known("noise_multiplier", steps=steps)
             found = dpviz.solve("noise_multiplier", target_epsilon=target, method="renyi", **given)
             assert dpviz.epsilon("renyi", noise_multiplier=found, **given) <= target
+
+
+# q = 1e-6, T = 100: an example is drawn with probability 1e-4 (1 − 5e-5).
+RARE = {"sample_rate": 1e-6, "steps": 100}
+
+
+class TestNoNoise:
+    @pytest.mark.parametrize("method", ["basic", "strong", "renyi", "tight"])
+    @pytest.mark.parametrize("target", [0.0, 0.5, 8.0])
+    def test_a_delta_that_covers_every_draw_needs_none(self, method: str, target: float) -> None:
+        found = dpviz.solve("noise_multiplier", target_epsilon=target, method=method, delta=1.1e-4, **RARE)
+        assert found == 0.0
+
+    @pytest.mark.parametrize("method", ["basic", "strong", "renyi", "moments"])
+    def test_a_delta_that_does_not_needs_some(self, method: str) -> None:
+        found = dpviz.solve("noise_multiplier", target_epsilon=8.0, method=method, delta=0.9e-4, **RARE)
+        assert found > 0.05
+        assert dpviz.epsilon(method, noise_multiplier=found, delta=0.9e-4, **RARE) <= 8.0
+
+    def test_moments_do_not_prove_it(self) -> None:
+        """λ ≤ 32 charge ln(1/δ)/32 for nothing: the question is what the method proves."""
+        with pytest.raises(NoAnswer, match="charges"):
+            dpviz.solve("noise_multiplier", target_epsilon=0.2, method="moments", delta=1.1e-4, **RARE)
+
+    def test_rounding_is_on_the_safe_side(self) -> None:
+        exact = chance_of_being_drawn(1e-6, 100)
+        for delta in (np.nextafter(exact, 0.0), exact * (1 - 1e-9)):
+            assert dpviz.solve("noise_multiplier", target_epsilon=0.5, method="renyi", delta=delta, **RARE) > 0.0
+
+    def test_zero_epsilon_by_noise_that_hides_all_but_delta(self) -> None:
+        """TV = q(2Φ(1/(2σ)) − 1) = δ: what a floor of the orders used to refuse."""
+        found = dpviz.solve(
+            "noise_multiplier", target_epsilon=0.0, method="renyi", sample_rate=0.1, steps=1, delta=1e-3
+        )
+        assert found == pytest.approx(0.1 / (math.sqrt(2.0 * math.pi) * 1e-3), rel=1e-3)
+
+
+class TestOnlyBounds:
+    """What may lie below the truth answers no question: σ = 0.122 where the truth is above 79."""
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    @pytest.mark.parametrize(
+        ("method", "options", "said"),
+        [
+            ("strong", {"amplification": "linear"}, r"'strong' with amplification='linear' is an approximation.*exact"),
+            ("basic", {"amplification": "linear"}, r"'basic' with amplification='linear' is an approximation"),
+            ("tight", {"bound": "lower"}, r"'tight' with bound='lower' is a lower bound.*take bound 'upper'"),
+        ],
+    )
+    def test_are_asked(self, unknown: str, method: str, options: dict[str, str], said: str) -> None:
+        with pytest.raises(NoAnswer, match=said) as caught:
+            dpviz.solve(unknown, target_epsilon=8.0, method=method, **known(unknown), **options)
+        assert caught.value.why
+
+    def test_linear_amplification_was_below_the_truth(self) -> None:
+        known_ = {"sample_rate": 1e-3, "steps": 10_000, "delta": 1e-5, "noise_multiplier": 0.3}
+        assert dpviz.epsilon("strong", amplification="linear", **known_) < dpviz.epsilon(
+            "tight", bound="lower", **known_
+        )
 
 
 class TestArguments:

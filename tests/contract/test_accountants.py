@@ -1,11 +1,9 @@
-"""One suite for all accountants: what any of them must keep, whatever it computes.
-
-A new accountant joins by a line in ACCOUNTANTS.
-"""
+"""One contract for all accountants, tight and Bayesian included: what any of them must keep (`checks`)."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,26 +12,13 @@ from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.accountant import Accountant, Ledger
+import dpviz
+from dpviz.accounting.bound import Kind
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.accounting.methods import accountant
-
-ACCOUNTANTS: dict[str, Accountant] = {
-    "basic": accountant("basic"),
-    "strong": accountant("strong"),
-    "moments": accountant("moments"),
-    "renyi, improved": accountant("renyi", conversion="improved"),
-    "renyi, classic": accountant("renyi", conversion="classic"),
-    "closed_form": accountant("closed_form"),
-    "odometer, paper": accountant("odometer"),
-    "odometer, authors": accountant("odometer", variant="authors"),
-}
-
-# An odometer's filters double in size: ε is a staircase in steps, and a lower δ, which starts with larger filters, may
-# need one filter fewer. Its own tests say so.
-STAIRS = ("odometer",)
-# Relative rounding that two ways to the same number may differ by.
-DIGITS = 1e-12
+from dpviz.accounting.methods import METHODS
+from dpviz.accounting.solve import UNKNOWNS, NoAnswer
+from tests.contract import checks
+from tests.contract.cases import CASES, UPPER, Case
 
 sigmas = st.floats(math.log(0.2), math.log(300)).map(math.exp)
 rates = st.one_of(st.floats(math.log(1e-7), 0.0).map(math.exp), st.just(1.0))
@@ -47,190 +32,211 @@ gentle_steps = st.builds(
     noise_multiplier=st.floats(math.log(4.0), math.log(100)).map(math.exp),
     sample_rate=st.floats(math.log(1e-5), math.log(0.2)).map(math.exp).map(lambda q: min(q, 0.2)),
 )
+# For what takes its time: (σ, q, T, δ), T small enough for a grid to be fine.
+COMMON = [(1.1, 0.02, 40, 1e-5), (4.0, 0.01, 900, 1e-6), (9.0, 0.3, 60, 1e-3), (0.7, 1.0, 3, 1e-8)]
 
 
-@pytest.fixture(params=list(ACCOUNTANTS), scope="module")
-def method(request: pytest.FixtureRequest) -> Accountant:
-    return ACCOUNTANTS[request.param]
-
-
-def epsilon(method: Accountant, sigma: Any, rate: Any, steps: Any, delta: Any) -> Any:
-    found = method.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta).epsilon
-    return found if found.ndim else float(found)
+def test_every_method_is_here() -> None:
+    assert {name.partition(",")[0] for name in CASES} - {"bayesian"} == set(METHODS)
+    assert {case.method.kind for case in CASES.values()} == set(Kind)
 
 
 class TestMonotone:
-    """More steps, more sampling, less noise, smaller δ never lower ε: exactly, but for the last digits.
-
-    Where the closed form ceases to hold ε is NaN, and where it holds for fewer orders it may only rise.
-    """
-
-    @staticmethod
-    def never_lower(more: float, less: float) -> None:
-        assert math.isnan(more) or math.isnan(less) or more >= less * (1 - DIGITS)
-
     @given(sigmas, rates, counts, deltas, factors)
-    @settings(max_examples=40, deadline=None)
-    def test_in_all_four(
-        self, method: Accountant, sigma: float, rate: float, steps: int, delta: float, factor: float
-    ) -> None:
-        here = epsilon(method, sigma, rate, steps, delta)
-        self.never_lower(epsilon(method, sigma, rate, math.ceil(steps * factor), delta), here)
-        self.never_lower(epsilon(method, sigma, min(1.0, rate * factor), steps, delta), here)
-        self.never_lower(epsilon(method, sigma / factor, rate, steps, delta), here)
-        if method.name not in STAIRS:
-            self.never_lower(epsilon(method, sigma, rate, steps, delta / factor), here)
+    @settings(max_examples=30, deadline=None)
+    def test_in_all_four(self, quick: Case, sigma: float, rate: float, steps: int, delta: float, factor: float) -> None:
+        checks.monotone(quick, sigma, rate, steps, delta, factor)
 
     @given(gentle_steps, counts, deltas, factors)
-    @settings(max_examples=20, deadline=None)
-    def test_where_all_hold(
-        self, method: Accountant, step: SampledGaussian, steps: int, delta: float, factor: float
-    ) -> None:
+    @settings(max_examples=15, deadline=None)
+    def test_where_all_hold(self, quick: Case, step: SampledGaussian, steps: int, delta: float, factor: float) -> None:
         sigma, rate = step.noise_multiplier * 10, step.sample_rate / 10
-        here = epsilon(method, sigma, rate, steps, delta)
-        assert not math.isnan(here)
-        assert epsilon(method, sigma, rate, math.ceil(steps * factor), delta) >= here * (1 - DIGITS)
-        assert epsilon(method, sigma, rate * factor, steps, delta) >= here * (1 - DIGITS)
-        assert epsilon(method, sigma / factor, rate, steps, delta) >= here * (1 - DIGITS)
-        assert method.name in STAIRS or epsilon(method, sigma, rate, steps, delta / factor) >= here * (1 - DIGITS)
+        assert not math.isnan(quick.epsilon(sigma, rate, steps, delta))
+        checks.monotone(quick, sigma, rate, steps, delta, min(factor, 10.0))
 
     @given(sigmas, rates, counts, st.floats(0.0, 30.0), factors)
     @settings(max_examples=15, deadline=None)
     def test_delta_in_epsilon(
-        self, method: Accountant, sigma: float, rate: float, steps: int, target: float, factor: float
+        self, quick: Case, sigma: float, rate: float, steps: int, target: float, factor: float
     ) -> None:
-        wide, narrow = (
-            float(method.delta(noise_multiplier=sigma, sample_rate=rate, steps=steps, epsilon=e))
-            for e in (target, target * factor)
-        )
-        self.never_lower(wide, narrow)
-        assert math.isnan(wide) or 0.0 <= narrow <= 1.0
+        checks.delta_falls_in_epsilon(quick, sigma, rate, steps, target, factor)
+
+    @pytest.mark.parametrize("setting", COMMON, ids=str)
+    @pytest.mark.parametrize("factor", [1.003, 2.0])
+    def test_common_settings(self, slow: Case, setting: tuple[float, float, int, float], factor: float) -> None:
+        checks.monotone(slow, *setting, factor)
+        sigma, rate, steps, _ = setting
+        checks.delta_falls_in_epsilon(slow, sigma, rate, steps, 1.0, factor)
+
+
+class TestInverse:
+    @given(gentle_steps, counts, deltas)
+    @settings(max_examples=15, deadline=None)
+    def test_delta_of_epsilon(self, quick: Case, step: SampledGaussian, steps: int, delta: float) -> None:
+        checks.delta_inverts_epsilon(quick, step.noise_multiplier, step.sample_rate, steps, delta)
+
+    @pytest.mark.parametrize("setting", COMMON, ids=str)
+    def test_common_settings(self, slow: Case, setting: tuple[float, float, int, float]) -> None:
+        checks.delta_inverts_epsilon(slow, *setting)
 
 
 class TestOneArithmetic:
     """Curve, run and ledger are the same numbers."""
 
-    @given(gentle_steps, st.integers(1, 40), deltas)
-    @settings(max_examples=15, deadline=None)
-    def test_curve_is_step_by_step(self, method: Accountant, step: SampledGaussian, steps: int, delta: float) -> None:
-        curve = epsilon(method, step.noise_multiplier, step.sample_rate, np.arange(steps + 1), delta)
-        ledger = Ledger(method)
-        live = [float(ledger.bound(delta).epsilon)]
-        for _ in range(steps):
-            ledger.spend(step)
-            live.append(float(ledger.bound(delta).epsilon))
-        np.testing.assert_allclose(live, curve, rtol=DIGITS)
+    @given(gentle_steps, st.integers(1, 25), deltas)
+    @settings(max_examples=8, deadline=None)
+    def test_curve_is_step_by_step(self, quick: Case, step: SampledGaussian, steps: int, delta: float) -> None:
+        checks.curve_is_step_by_step(quick, step, steps, delta)
 
     @given(gentle_steps, st.integers(1, 10**6), st.integers(1, 10**6), deltas)
     @settings(max_examples=15, deadline=None)
     def test_two_equal_runs_merge(
-        self, method: Accountant, step: SampledGaussian, first: int, second: int, delta: float
+        self, quick: Case, step: SampledGaussian, first: int, second: int, delta: float
     ) -> None:
-        whole = epsilon(method, step.noise_multiplier, step.sample_rate, first + second, delta)
-        parts = float(method.of_runs([(step, first), (step, second)], delta).epsilon)
-        ledger = Ledger(method)
-        ledger.spend(step, first)
-        ledger.spend(step, second)
-        np.testing.assert_allclose([parts, float(ledger.bound(delta).epsilon)], whole, rtol=DIGITS)
+        checks.equal_runs_merge(quick, step, first, second, delta)
 
     @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**5)), min_size=2, max_size=6), deltas, st.randoms())
-    @settings(max_examples=15, deadline=None)
-    def test_order_of_runs_does_not_matter(
-        self, method: Accountant, runs: list[tuple[SampledGaussian, int]], delta: float, random: Any
-    ) -> None:
-        shuffled = random.sample(runs, len(runs))
-        found = float(method.of_runs(runs, delta).epsilon)
-        ledger = Ledger(method)
-        for mechanism, count in shuffled:
-            ledger.spend(mechanism, count)
-        both = [float(method.of_runs(shuffled, delta).epsilon), float(ledger.bound(delta).epsilon)]
-        np.testing.assert_allclose(both, found, rtol=DIGITS)
+    @settings(max_examples=10, deadline=None)
+    def test_order_of_runs_does_not_matter(self, quick: Case, runs: checks.Runs, delta: float, random: Any) -> None:
+        checks.order_does_not_matter(quick, runs, random.sample(runs, len(runs)), delta)
 
     @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**4)), min_size=1, max_size=3), gentle_steps, deltas)
     @settings(max_examples=15, deadline=None)
     def test_one_more_run_never_lowers(
-        self, method: Accountant, runs: list[tuple[SampledGaussian, int]], step: SampledGaussian, delta: float
+        self, quick: Case, runs: checks.Runs, step: SampledGaussian, delta: float
     ) -> None:
-        before, after = (float(method.of_runs(r, delta).epsilon) for r in (runs, [*runs, (step, 1)]))
-        assert after >= before * (1 - DIGITS)
+        checks.one_more_never_lowers(quick, runs, step, delta)
 
-    def test_arrays_are_scalars_side_by_side(self, method: Accountant) -> None:
+    def test_common_settings(self, slow: Case) -> None:
+        step, other = SampledGaussian(3.0, 0.02), SampledGaussian(5.0, 0.1)
+        checks.curve_is_step_by_step(slow, step, 4, 1e-5)
+        checks.equal_runs_merge(slow, step, 100, 33, 1e-6)
+        checks.one_more_never_lowers(slow, [(step, 50)], step, 1e-6)
+        if slow.mixes:
+            checks.order_does_not_matter(slow, [(step, 50), (other, 7)], [(other, 7), (step, 50)], 1e-5)
+            checks.one_more_never_lowers(slow, [(step, 50)], other, 1e-6)
+
+    def test_arrays_are_scalars_side_by_side(self, quick: Case) -> None:
         sigma, rate = np.array([[4.0], [9.5], [0.7]]), np.array([[0.01], [0.2], [1.0]])
         steps, delta = np.array([0, 1, 777, 10**6]), np.array([1e-5, 1e-9, 0.3, 1e-12])
-        together = epsilon(method, sigma, rate, steps, delta)
-        assert together.shape == (3, 4)
-        alone = [
-            [epsilon(method, float(s), float(q), t, d) for t, d in zip(steps.tolist(), delta.tolist(), strict=True)]
-            for s, q in zip(sigma.ravel(), rate.ravel(), strict=True)
-        ]
-        np.testing.assert_allclose(together, alone, rtol=DIGITS)
+        checks.arrays_are_scalars_side_by_side(quick, sigma, rate, steps, delta)
 
-    def test_all_fields_share_one_shape(self, method: Accountant) -> None:
-        bound = method.evaluate(noise_multiplier=[4.0, 5.0], sample_rate=0.1, steps=[[1], [2], [3]], delta=1e-5)
+    def test_common_arrays_are_scalars_side_by_side(self, slow: Case) -> None:
+        checks.arrays_are_scalars_side_by_side(slow, np.array([[4.0], [9.5]]), 0.05, np.array([0, 1, 77]), 1e-6)
+
+    def test_all_fields_share_one_shape(self, case: Case) -> None:
+        bound = case.method.evaluate(noise_multiplier=[4.0, 5.0], sample_rate=0.1, steps=[[1], [2], [3]], delta=1e-5)
         shapes = {getattr(bound, name).shape for name in ("epsilon", "order", "at_grid_end", "floor")}
         assert shapes == {(3, 2)}
 
 
 # (σ, q, T, δ), each a fraction of a second by an independent library.
-LOWER = [(4.0, 0.01, 2000, 1e-5), (0.8, 0.05, 10, 1e-3), (1.5, 1.0, 5, 1e-6), (6.0, 0.2, 300, 1e-8)]
-# Losses are rounded down to multiples of this, in every step: it has to be small beside ε/T.
+PINCHED = [(4.0, 0.01, 2000, 1e-5), (0.8, 0.05, 10, 1e-3), (1.5, 1.0, 5, 1e-6), (6.0, 0.2, 300, 1e-8)]
+# Losses are rounded to multiples of this, in every step: it has to be small beside ε/T.
 ROUNDING = 5e-5
 
 
-@pytest.fixture(scope="module", params=LOWER, ids=str)
-def pinched(request: pytest.FixtureRequest) -> tuple[tuple[float, float, int, float], float]:
-    """A setting and an ε that the truth is not below, from rounding privacy losses down."""
-    sigma, rate, steps, delta = request.param
-    one = privacy_loss_distribution.from_gaussian_mechanism(
-        sigma,
-        sampling_prob=rate,
-        pessimistic_estimate=False,
-        use_connect_dots=False,
-        value_discretization_interval=ROUNDING,
-    )
-    return request.param, one.self_compose(steps).get_epsilon_for_delta(delta)
+@lru_cache
+def pinch(sigma: float, rate: float, steps: int, delta: float) -> tuple[float, float]:
+    """An ε that the truth is not below and one that it is not above, by rounding losses down and up."""
+    ends = []
+    for up in (False, True):
+        one = privacy_loss_distribution.from_gaussian_mechanism(
+            sigma,
+            sampling_prob=rate,
+            pessimistic_estimate=up,
+            use_connect_dots=False,
+            value_discretization_interval=ROUNDING,
+        )
+        ends.append(one.self_compose(steps).get_epsilon_for_delta(delta))
+    return ends[0], ends[1]
 
 
-class TestSound:
-    def test_never_below_the_lower_tight_curve(
-        self, method: Accountant, pinched: tuple[tuple[float, float, int, float], float]
-    ) -> None:
-        setting, lower = pinched
-        found = epsilon(method, *setting)
-        assert lower > 0.0
-        assert math.isnan(found) or found >= lower * (1 - 1e-9)
-        assert method.name != "closed_form" or math.isnan(found) == (setting[0] < 4 or setting[1] > 0.2)
+class TestKind:
+    """An accountant is on the side of the truth that it says it is on, and `solve` answers with upper bounds only."""
+
+    def test_is_said_with_a_reason(self, case: Case) -> None:
+        assert case.method.kind in set(Kind)
+        assert bool(case.method.kind_reason) == (case.method.kind is not Kind.UPPER)
+
+    @pytest.mark.parametrize("setting", PINCHED, ids=str)
+    def test_side_of_the_truth(self, case: Case, setting: tuple[float, float, int, float]) -> None:
+        lower, upper = pinch(*setting)
+        found = case.epsilon(*setting)
+        assert 0.0 < lower <= upper
+        if case.method.kind is Kind.UPPER:
+            assert math.isnan(found) or found >= lower * (1 - 1e-9)
+        if case.method.kind is Kind.LOWER:
+            assert 0.0 <= found <= upper * (1 + 1e-9)
+        assert not (math.isnan(found) and case.method.name != "closed_form")
+
+    def test_no_lower_bound_above_an_upper_one(self, case: Case) -> None:
+        if case.method.kind is not Kind.LOWER:
+            return
+        for setting in COMMON:
+            found = case.epsilon(*setting)
+            assert found > 0.0
+            for other in UPPER.values():
+                assert not other.epsilon(*setting) < found
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    def test_solve_refuses_what_is_no_upper_bound(self, case: Case, unknown: str) -> None:
+        if not case.solving:
+            return
+        method, options = case.solving
+        # So many steps for δ that it is neither beyond 1 nor below what grids resolve.
+        known = {
+            "noise_multiplier": 6.0,
+            "sample_rate": 0.02,
+            "steps": 5000 if unknown == "delta" else 50,
+            "delta": 1e-5,
+        }
+        asked = {name: value for name, value in known.items() if name != unknown}
+        if case.method.kind is not Kind.UPPER:
+            with pytest.raises(NoAnswer, match=case.method.kind_reason[:30].replace("(", r"\(")):
+                dpviz.solve(unknown, target_epsilon=2.0, method=method, **options, **asked)
+            return
+        target = 1.5 if unknown == "delta" else 4.0
+        if unknown == "delta" and not case.epsilon(*(known | {"delta": 1.0 - 1e-9}).values()) <= target:
+            return  # basic composition has no answer
+        found = dpviz.solve(unknown, target_epsilon=target, method=method, tolerance=1e-3, **options, **asked)
+        assert case.epsilon(*(known | {unknown: found}).values()) <= target
+        better = {"noise_multiplier": 0.99, "sample_rate": 1.01, "delta": 0.9, "steps": 1.02}[unknown] * found
+        better = max(math.ceil(better), found + 1.0) if unknown == "steps" else better
+        if unknown in ("noise_multiplier", "steps") or better <= 1.0:
+            beyond = case.epsilon(*(known | {unknown: better}).values())
+            assert not beyond <= target - 2.0 * case.room(target)
 
 
 class TestEdges:
     @pytest.mark.parametrize("sigma", [0.01, 0.5, 4.0, 1e3])
-    def test_no_steps_and_no_sampling_cost_nothing(self, method: Accountant, sigma: float) -> None:
-        assert epsilon(method, sigma, 0.5, 0, 1e-5) == 0.0
-        assert epsilon(method, sigma, 0.0, [1, 10**9], 1e-300).tolist() == [0.0, 0.0]
-        assert float(method.of_runs([], 1e-5).epsilon) == 0.0
+    def test_no_steps_and_no_sampling_cost_nothing(self, case: Case, sigma: float) -> None:
+        checks.nothing_released_costs_nothing(case, sigma)
 
     @pytest.mark.parametrize("delta", [1e-300, 0.999])
     @pytest.mark.parametrize("sigma", [1e-3, 0.5, 4.0, 1e3, 1e6])
     @pytest.mark.parametrize("rate", [1e-9, 0.2, 1 - 1e-9, 1.0])
-    def test_extremes_give_a_number_or_say_why_not(
-        self, method: Accountant, sigma: float, rate: float, delta: float
-    ) -> None:
-        bound = method.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=[1, 10**9], delta=delta)
-        assert (np.isnan(bound.epsilon) == bool(bound.reason)).all()
-        assert (np.isnan(bound.epsilon) | (bound.epsilon >= 0.0)).all()
+    def test_extremes_give_a_number_or_say_why_not(self, quick: Case, sigma: float, rate: float, delta: float) -> None:
+        checks.a_number_or_a_reason(quick, sigma, rate, [1, 10**9], delta)
 
-    def test_full_sampling_is_the_limit_of_nearly_full(self, method: Accountant) -> None:
-        full, nearly = (epsilon(method, 4.0, q, 10, 1e-5) for q in (1.0, 1 - 1e-12))
-        assert math.isnan(full) or nearly == pytest.approx(full, rel=1e-9)
+    @pytest.mark.parametrize("delta", [1e-14, 0.999])
+    @pytest.mark.parametrize("sigma", [1e-3, 1e6])
+    @pytest.mark.parametrize("rate", [1e-9, 1.0])
+    def test_common_extremes(self, slow: Case, sigma: float, rate: float, delta: float) -> None:
+        checks.a_number_or_a_reason(slow, sigma, rate, [1, 1000], delta)
 
-    def test_huge_noise_costs_next_to_nothing(self, method: Accountant) -> None:
-        bound = method.evaluate(noise_multiplier=1e6, sample_rate=0.01, steps=1, delta=1e-5)
-        assert float(bound.epsilon) <= float(bound.floor) + 1e-3
+    def test_full_sampling_is_the_limit_of_nearly_full(self, case: Case) -> None:
+        full, nearly = (case.epsilon(4.0, q, 10, 1e-5) for q in (1.0, 1 - 1e-12))
+        assert math.isnan(full) or nearly == pytest.approx(full, rel=1e-9, abs=case.room(full))
 
-    def test_step_counts_cost_no_rounding(self, method: Accountant) -> None:
-        """10^9 + 1 steps are more than 10^9."""
-        few, many = epsilon(method, 50.0, 1e-6, np.array([10**9, 10**9 + 1000]), 1e-5)
-        assert many > few or (many == few and method.name in STAIRS)
+    def test_huge_noise_costs_next_to_nothing(self, case: Case) -> None:
+        bound = case.method.evaluate(noise_multiplier=1e6, sample_rate=0.01, steps=1, delta=1e-5)
+        assert case.floor or float(bound.epsilon) <= float(bound.floor) + 1e-3 + case.room(0.0)
+
+    def test_step_counts_cost_no_rounding(self, quick: Case) -> None:
+        """10^9 + 1000 steps are more than 10^9."""
+        few, many = quick.epsilon(50.0, 1e-6, np.array([10**9, 10**9 + 1000]), 1e-5)
+        assert many > few or (many == few and quick.stairs)
 
 
 BAD: list[tuple[str, Any, str]] = [
@@ -248,14 +254,14 @@ BAD: list[tuple[str, Any, str]] = [
 
 class TestBadInput:
     @pytest.mark.parametrize(("argument", "value", "named"), BAD, ids=lambda v: repr(v)[:20])
-    def test_message_names_argument_and_value(self, method: Accountant, argument: str, value: Any, named: str) -> None:
+    def test_message_names_argument_and_value(self, case: Case, argument: str, value: Any, named: str) -> None:
         good = {"noise_multiplier": 4.0, "sample_rate": 0.1, "steps": 10, "delta": 1e-5}
         with pytest.raises(ValueError, match=f"Expected {named}") as caught:
-            method.evaluate(**{**good, argument: value})
+            case.method.evaluate(**{**good, argument: value})
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
             assert f"{value:.12g}".replace("nan", "NaN") in str(caught.value)
 
     @pytest.mark.parametrize("bad", [0.0, 1.0, math.nan, None, "1e-5"])
-    def test_delta_of_runs(self, method: Accountant, bad: Any) -> None:
+    def test_delta_of_runs(self, case: Case, bad: Any) -> None:
         with pytest.raises(ValueError, match="Expected delta"):
-            method.of_runs([(SampledGaussian(4.0, 0.1), 1)], bad)
+            case.method.of_runs([(SampledGaussian(4.0, 0.1), 1)], bad)

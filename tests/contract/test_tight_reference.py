@@ -12,12 +12,17 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpviz.accounting.accountant import Ledger
+from dpviz.accounting.bound import Kind
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.accounting.methods import METHODS, accountant
+from dpviz.accounting.methods import accountant, every_choice
 from dpviz.accounting.tight import tight_epsilon
 
 UPPER, LOWER = accountant("tight"), accountant("tight", bound="lower")
-BOUNDS = [accountant(name) for name in METHODS if name != "tight"] + [accountant("renyi", conversion="classic")]
+BOUNDS = [
+    method
+    for method in (accountant(name, **options) for name, options in every_choice())
+    if method.name != "tight" and method.kind is Kind.UPPER
+]
 STEPS = np.unique(np.round(np.geomspace(1, 1e5, 6)))
 
 sigmas = st.floats(math.log(0.5), math.log(50)).map(math.exp)

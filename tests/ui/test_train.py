@@ -35,6 +35,7 @@ from dpviz.ui.train.facts import DATA, MODELS, examples, missing, unsuited
 from dpviz.ui.train.fields import METHOD_NAMES
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
+from dpviz.ui.train.solving import solved_noise
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
 from dpviz.ui.train.words import Look, remarks, sentence
@@ -82,6 +83,13 @@ def test_the_default_form_asks_for_a_tight_epsilon_of_three() -> None:
     cost = tight_epsilon(SampledGaussian(found.settings.noise_multiplier, rate), found.settings.steps, 1e-5)
     assert 2.98 < float(cost.upper) <= 3.0
     assert found.settings.with_(noise_multiplier=2.0) == RunSettings()
+
+
+@pytest.mark.parametrize("counts", [0, 1])
+@pytest.mark.parametrize("method", ["renyi", "tight"])
+def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> None:
+    with pytest.raises(ValueError, match=r"Expected delta=0\.5 < 0\.0956 = .*no noise is needed"):
+        solved_noise(3.0, method, 0.01, 10, 0.5, counts=counts, count_noise=1e6)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
 from dpviz.accounting.best_accuracy import Accuracy
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.gradients.truth import Truth
 from dpviz.ui import guessing, sources, tight_band
 from dpviz.ui.compose.settings import Bayesian, Settings, read
@@ -94,8 +94,8 @@ class Curves:
         return min(finite, key=lambda key: finite[key]) if finite else None
 
     def valid(self, key: str) -> bool:
-        """Whether the method is a bound here, not an approximation."""
-        return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+        """Whether the method is a bound here, not an approximation: its accountant knows."""
+        return method(key, self.settings.amplification).kind is Kind.UPPER
 
 
 def read_and_compute(get: Reader) -> Curves:

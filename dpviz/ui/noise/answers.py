@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from dpviz.accounting.bayesian_solve import solve_bayesian
-from dpviz.accounting.methods import accountant
-from dpviz.accounting.order_search import OrderSearch
 from dpviz.accounting.solve import NoAnswer, solve
 from dpviz.charts import numbers
 from dpviz.ui.noise.curves import largest_distance, scene
@@ -18,7 +16,6 @@ from dpviz.ui.sources import Sample
 
 MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
 TOLERANCE = 4e-4  # of σ and q: three digits are shown
-_ORDERS_BESIDE = 14
 _BAYESIAN_NAME = {
     "noise_multiplier": "noise_std",
     "steps": "steps",
@@ -72,31 +69,9 @@ def _dp_answer(
         options = {"amplification": amplification}
     asked: dict[str, Any] = {"target_epsilon": target, "tolerance": TOLERANCE, **dict(known)}
     try:
-        if name == "renyi" and (found := _renyi_near(unknown, conversion, asked)) is not None:
-            return Answer(found)
         return Answer(solve(unknown, method=name, **asked, **options))
     except NoAnswer as none:
         return Answer(None, none.why)
-
-
-def _renyi_near(unknown: str, conversion: str, asked: dict[str, Any]) -> float | None:
-    """Rényi's answer from the few orders that decide at the moments accountant's; None where others decide."""
-    if unknown not in ("noise_multiplier", "sample_rate"):
-        return None  # these take no search
-    known = tuple((key, value) for key, value in asked.items() if key in _BAYESIAN_NAME)
-    rough = asked | {unknown: _dp_answer("moments", "", unknown, asked["target_epsilon"], known).value or 0.0}
-    if not rough["noise_multiplier"] > 0.0 or not 0.0 < rough["sample_rate"] < 1.0:
-        return None  # nothing to find, or moments, whose orders end at 33, find nothing
-    search = OrderSearch(rough["noise_multiplier"], rough["sample_rate"])
-    best = int(search.epsilon(rough["steps"], rough["delta"], conversion)[1][0])
-    orders = search.orders[max(best - _ORDERS_BESIDE, 0) : best + _ORDERS_BESIDE + 1]
-    try:
-        found = solve(unknown, method="renyi", conversion=conversion, orders=orders, **asked)
-    except NoAnswer:  # of these few
-        return None
-    settings = {key: value for key, value in (rough | {unknown: found}).items() if key in _BAYESIAN_NAME}
-    decided = accountant("renyi", conversion=conversion, orders=orders).evaluate(**settings)
-    return None if bool(decided.at_grid_end) else found
 
 
 def _too_long(unknown: str, target: float, known: tuple[tuple[str, float], ...]) -> bool:

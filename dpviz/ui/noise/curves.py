@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.bayesian import ORDERS, BayesianBound
 from dpviz.accounting.bayesian_sweep import BayesianSweep
-from dpviz.accounting.order_search import OrderSearch
-from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi_search import OrderSearch
 from dpviz.ui.methods import NAMES, method
 from dpviz.ui.noise.settings import QUANTILES, Bayesian, Settings
 from dpviz.ui.sources import Sample
@@ -129,21 +128,19 @@ def _dp(
     if key not in ("moments", "renyi_classic", "renyi_improved"):
         bound = method(key, settings.amplification).evaluate(**_mechanism(settings, sigma))
         return bound.epsilon, bound.order
-    search = search or OrderSearch(sigma, settings.rate, _WHOLE_ORDERS if key == "moments" else DEFAULT_ORDERS)
-    guess = None if near is None else int(np.searchsorted(search.orders, near))
+    search = search or OrderSearch(sigma, settings.rate, _WHOLE_ORDERS if key == "moments" else None)
     conversion = "improved" if key == "renyi_improved" else "classic"
-    epsilon, best = search.epsilon(float(settings.steps), settings.delta, conversion, guess)
-    return epsilon, search.orders[best]
+    return search.epsilon(float(settings.steps), settings.delta, conversion, near)
 
 
 def _search(key: str, low: float, high: float, rate: float) -> OrderSearch | None:
     if key == "moments":
         return _kept_search(low, high, rate, _WHOLE_ORDERS)
-    return _kept_search(low, high, rate, DEFAULT_ORDERS) if key.startswith("renyi_") else None
+    return _kept_search(low, high, rate, None) if key.startswith("renyi_") else None
 
 
 @lru_cache(maxsize=64)
-def _kept_search(low: float, high: float, rate: float, orders: tuple[float, ...]) -> OrderSearch:
+def _kept_search(low: float, high: float, rate: float, orders: tuple[float, ...] | None) -> OrderSearch:
     """Divergences along the axis: they serve every T and δ."""
     return OrderSearch(sigma_grid(low, high), rate, orders)
 

@@ -9,6 +9,7 @@ import numpy as np
 from dpviz.charts import numbers
 from dpviz.ui import guessing
 from dpviz.ui.frame import Figure, Remark
+from dpviz.ui.methods import method
 from dpviz.ui.noise import words
 from dpviz.ui.noise.curves import epsilon_at, long_name, name_of, sigma_grid
 from dpviz.ui.noise.result import Result
@@ -82,7 +83,9 @@ def _setting(result: Result) -> str:
 def _claim(result: Result, key: str) -> str:
     text = words.value_text(result.unknown, result.needs[key])
     if result.unknown == "steps":
-        return f"allows <b>{text} steps</b>"
+        return f"allows <b>{'any number of' if text == words.ANY else text} steps</b>"
+    if result.unknown == "noise_multiplier" and result.needs[key].value == 0.0:
+        return "needs <b>no noise</b>"
     symbol = words.SYMBOLS[result.unknown]
     if result.unknown == "delta" and key.startswith("bayesian"):
         symbol = "δ<sub>μ</sub>"
@@ -138,8 +141,6 @@ def remarks(result: Result) -> list[Remark]:
         if text := _missing(result, key):
             told.setdefault(text, []).append(name_of(key))
     said += [Remark(f"{_joined(names)}: {text}") for text, names in told.items()]
-    if any(key in ("basic", "strong") for key in result.needs) and result.settings.amplification == "linear":
-        said.append(Remark("basic, strong: linear amplification is an approximation, not a valid bound.", "note"))
     warning = tail_warning(result)
     if warning:
         said.append(Remark(warning, "note"))
@@ -181,6 +182,8 @@ def _missing(result: Result, key: str) -> str:
     answer, curve = result.needs[key], result.curves.get(key)
     if answer.waits:
         return ""
+    if not result.valid(key):
+        return method(key, result.settings.amplification).kind_reason
     if curve is not None and curve.reason:
         return curve.reason
     if curve is not None and answer.value is None:
@@ -190,6 +193,8 @@ def _missing(result: Result, key: str) -> str:
         return f"{none}{': ' + answer.why.rstrip('.') if answer.why else ' here'}."
     if result.unknown == "delta" and key.startswith("bayesian") and _at_failure(result, answer.value):
         return "δ_μ can not fall below γ, the estimator's own failure (Show)."
+    if result.unknown == "noise_multiplier" and answer.value == 0.0:
+        return words.NO_NOISE
     if result.unknown == "steps" and answer.value == 0.0:
         return "one step alone costs more than the target."
     return ""

@@ -80,7 +80,7 @@ def _curves(result: Result, pinned: Sequence[Pinned[Result]]) -> Drawing:
             hue(curve.key),
         )
         for curve in result.curves.values()
-        if curve.key in result.needs and settings.low < curve.needs < settings.high
+        if curve.key in result.needs and result.valid(curve.key) and settings.low < curve.needs < settings.high
     ]
     chart = with_rings(with_guides(chart, *guides), rings)
     explained = {curve.name for curve in result.curves.values() if curve.reason}

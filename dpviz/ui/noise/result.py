@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.accounting.bound import Kind
 from dpviz.ui import guessing, sources
+from dpviz.ui.methods import method
 from dpviz.ui.noise.answers import WAITING, Answer, bayesian_answer, dp_answer, known_of
 from dpviz.ui.noise.curves import Curve, bayesian_curve, dp_curve, printed_curve, scene
 from dpviz.ui.noise.settings import Settings, read
@@ -37,8 +39,10 @@ class Result:
         return "noise_multiplier" if self.settings.view == "curves" else self.settings.unknown
 
     def valid(self, key: str) -> bool:
-        """Whether the method is a bound here, not an approximation."""
-        return not (key in ("basic", "strong") and self.settings.amplification == "linear")
+        """Whether the method is a bound here, not an approximation: its accountant knows."""
+        if key.startswith("printed."):
+            return False
+        return key.startswith("bayesian") or method(key, self.settings.amplification).kind is Kind.UPPER
 
     @property
     def certified(self) -> bool:
@@ -148,12 +152,13 @@ def compute(settings: Settings, sample: Sample | None) -> Result:
                     curves[printed.key] = printed
         except ValueError as found:
             problem = str(found)
+    result = Result(settings, curves, sample=sample, bayesian_problem=problem)
     needs = {
-        key: Answer(None if math.isinf(curve.needs) else curve.needs)
+        key: Answer(curve.needs if result.valid(key) and math.isfinite(curve.needs) else None)
         for key, curve in curves.items()
         if not key.startswith("printed.")
     }
-    return Result(settings, curves, needs, sample, problem)
+    return replace(result, needs=needs)
 
 
 def _solved(settings: Settings, sample: Sample | None) -> Result:

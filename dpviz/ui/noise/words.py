@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_FLOOR, Decimal
 
+from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import numbers
 from dpviz.ui.noise.answers import Answer
 from dpviz.ui.noise.result import Result
@@ -16,6 +17,11 @@ TITLES = {
     "sample_rate": "sampling rate q allowed",
     "delta": "δ reached (δ_μ for Bayesian DP)",
 }
+ANY = "any"
+NO_NOISE = (
+    "no noise is needed: nothing is released, or δ is at least 1 − (1 − q)^T, the chance that an example is ever "
+    "drawn. Such a δ promises nothing to the examples that are drawn: lower it."
+)
 KINDS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
 
 
@@ -45,7 +51,9 @@ def value_text(unknown: str, answer: Answer) -> str:
     if value is None or math.isnan(value):
         return "–"
     if unknown == "steps":
-        return "any" if math.isinf(value) else numbers.steps(value)
+        if value >= LARGEST_STEPS:  # beyond, whole numbers are no longer told apart
+            return ANY if math.isinf(value) else "9e15 or more"
+        return numbers.steps(value)
     if unknown == "sample_rate":
         return rounded_down(value)
     return delta_up(value) if unknown == "delta" else numbers.epsilon(value, up=True)
@@ -73,7 +81,11 @@ def _times(ratio: float) -> str:
 
 def reference(result: Result) -> str | None:
     """What the others are compared with: the moments accountant, as papers do, else another one with an answer."""
-    answered = [key for key, answer in result.needs.items() if answer.value is not None and 0 < answer.value < math.inf]
+    answered = [
+        key
+        for key, answer in result.needs.items()
+        if result.valid(key) and answer.value is not None and 0 < answer.value < math.inf
+    ]
     for key in ("moments", "renyi_classic", "renyi_improved", *answered):
         if key in answered:
             return key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
 from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.accounting.closed_form import closed_form_divergence
-from dpviz.accounting.conversion import epsilon_per_order
+from dpviz.accounting.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.orders import DEFAULT_ORDERS
@@ -115,7 +115,7 @@ def read_and_compute(get: Reader) -> Orders:
 def compute(settings: Settings) -> Orders:
     """The curves of the question asked."""
     s = settings
-    grid = order_grid(s.largest)
+    grid = order_grid(s.largest, _deciding(s) if s.view == "epsilon" else ())
     everywhere = closed_form_divergence(noise_multiplier=s.sigma, sample_rate=s.rate, orders=grid)
     holds = grid[~np.isnan(everywhere)]
     built = {
@@ -142,11 +142,24 @@ def compute(settings: Settings) -> Orders:
     )
 
 
-def order_grid(largest: float) -> Array:
-    """The accountants' orders up to α = largest + 1, and every whole order of the moments accountant."""
+def order_grid(largest: float, deciding: Sequence[float] = ()) -> Array:
+    """Orders up to α = largest + 1: the accountants' grid, those that `decide` between its points, and whole ones."""
     whole = np.arange(2.0, MOST_MOMENTS + 2.0)
-    found = np.unique(np.concatenate([DEFAULT_ORDERS, whole, [largest + 1.0]]))
+    found = np.unique(np.concatenate([DEFAULT_ORDERS, deciding, whole, [largest + 1.0]]))
     return np.asarray(found[found <= largest + 1.0])
+
+
+def _deciding(s: Settings) -> list[float]:
+    """The orders at which the Rényi accountant reads ε, so that the curves' lowest points are what it answers."""
+    found = [
+        float(
+            accountant("renyi", conversion=conversion)
+            .evaluate(noise_multiplier=s.sigma, sample_rate=s.rate, steps=s.steps, delta=s.delta)
+            .order
+        )
+        for conversion in CONVERSIONS
+    ]
+    return [order for order in found if not math.isnan(order)]
 
 
 def whole_grid(largest: float) -> Array:

@@ -33,7 +33,8 @@ def script(found: Orders) -> str:
     else:
         last = s.largest + 1.0
         parts += [
-            f"orders = np.unique([*DEFAULT_ORDERS, *range(2, 34), {last!r}])",
+            *(_deciding() if s.view == "epsilon" else ["deciding = []"]),
+            f"orders = np.unique([*DEFAULT_ORDERS, *deciding, *range(2, 34), {last!r}])",
             f"orders = orders[orders <= {last!r}]",
             "exact = dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=q, orders=orders)",
             "curves = {}",
@@ -47,6 +48,14 @@ def script(found: Orders) -> str:
         "    figure.show()\n",
     ]
     return "\n".join(parts)
+
+
+def _deciding() -> list[str]:
+    """The orders between the grid's at which the accountant reads ε."""
+    return [
+        "known = dict(noise_multiplier=sigma, sample_rate=q, steps=steps, delta=delta)",
+        'deciding = [dpviz.accountant("renyi", conversion=c).evaluate(**known).order for c in ("improved", "classic")]',
+    ]
 
 
 def _title(s: Settings) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.mechanism import Run, SampledGaussian
+from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.one_order import planned_epsilon
 from dpviz.accounting.renyi import Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
@@ -38,17 +39,21 @@ def solved_noise(
             lets the whole plan pass.
 
     Raises:
-        ValueError: where no noise does, naming target_epsilon.
+        ValueError: where no noise does, naming target_epsilon; where none is needed, naming delta.
     """
     try:
         if counts or adaptive:
             beside = ((SampledGaussian(count_noise), counts),) if counts else ()
-            return _proved(target, rate, steps, delta, beside, planned_epsilon if adaptive else _planned)
-        return solve(
-            "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
-        )
+            found = _proved(target, rate, steps, delta, beside, planned_epsilon if adaptive else _planned)
+        else:
+            found = solve(
+                "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
+            )
     except ValueError as problem:
         raise ValueError(f"Expected target_epsilon={target:.12g} to be reachable: {problem}") from None
+    if found == 0.0:
+        raise ValueError(no_noise_needed(delta, rate, steps))
+    return found
 
 
 def _planned(runs: Sequence[Run], delta: float) -> float:
@@ -78,4 +83,6 @@ def _proved(
     found = bracket(gap, 0.0, 1.0, _MOST_LOG)
     if found is None:
         raise ValueError("no noise is enough" + (" beside the private counts." if beside else "."))
+    if math.isinf(found[1]):
+        return 0.0
     return math.exp(boundary(gap, *found, TOLERANCE))
