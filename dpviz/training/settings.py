@@ -273,7 +273,7 @@ def _check_budget(settings: RunSettings, examples: int) -> None:
     if settings.filter_epsilon is None or not settings.private:
         return
     mechanism = first_mechanism(settings, examples)
-    if not budget_filter(settings).allows(mechanism):
+    if not budget_filter(settings, examples).allows(mechanism):
         raise ValueError(
             f"Expected filter_epsilon={settings.filter_epsilon:.12g} to allow one step: noise multiplier "
             f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "

@@ -17,7 +17,7 @@ from dpviz.accounting.mechanism import SampledGaussian, merge_runs
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.training.accounting import renyi_accountant
+from dpviz.training.accounting import for_steps, renyi_accountant
 from dpviz.training.counting import make_policy
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings, steps_per_epoch
@@ -75,14 +75,14 @@ def marked(steps: int, points: int = POINTS) -> Array:
 
 @lru_cache(maxsize=256)
 def plan(settings: RunSettings, examples: int) -> Plan:
-    """The plan's curves; some 20 ms for equal steps, up to a second where every step has another noise."""
+    """The plan's curves; some 20 ms for equal steps, a few tenths of a second where every step has another noise."""
     settings = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     found = _of_steps(settings, examples)
     counts = planned_counts(settings, examples)
     if not counts:
         return found
     runs = merge_runs((*planned_runs(settings, examples), (SampledGaussian(settings.count_noise, 1.0), counts)))
-    return replace(found, counts=counts, with_counts=renyi_accountant(settings).of_runs(runs, settings.delta))
+    return replace(found, counts=counts, with_counts=renyi_accountant(settings, examples).of_runs(runs, settings.delta))
 
 
 def planned_counts(settings: RunSettings, examples: int) -> int:
@@ -97,9 +97,9 @@ def _of_steps(settings: RunSettings, examples: int) -> Plan:
     if not runs:
         return Plan(marked(settings.steps), {})
     accountants: dict[str, AdditiveAccountant] = {
-        "moments": Moments(),
-        "renyi": renyi_accountant(settings),
-        "odometer": OdometerAccountant(),
+        "moments": for_steps(Moments(), settings, examples),
+        "renyi": renyi_accountant(settings, examples),
+        "odometer": for_steps(OdometerAccountant(), settings, examples),
     }
     if len(runs) > 1:
         return _of_different(settings, runs, accountants)
