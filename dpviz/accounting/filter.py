@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting.accountant import AdditiveAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.mechanism import Run, SampledGaussian
@@ -78,7 +79,7 @@ class Filter:
         """Target ε ≥ 0, δ in (0, 1), orders α > 1, conversion "classic" (as the paper) or "improved"."""
         self.target_epsilon = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
         self.delta = _validate.scalar("delta", _validate.delta(delta))
-        self.accountant = Renyi(conversion, tuple(_validate.orders(orders).tolist()))
+        self.accountant: AdditiveAccountant = Renyi(conversion, tuple(_validate.orders(orders).tolist()))
         self.union = bool(union)
         self._share = self.delta / self.accountant.orders.size if self.union else self.delta
         self._runs: list[Run] = []

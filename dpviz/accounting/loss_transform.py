@@ -26,13 +26,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import lfilter
 
+from dpviz.accounting.composed_law import (
+    LARGEST_EXPONENT,
+    LOG_SILENT,
+    NOTHING,
+    POINTS,
+    ComposedLaw,
+    Modes,
+    TiltedLaw,
+    read_modes,
+    unit_of_transform,
+)
 from dpviz.accounting.privacy_loss import UNIT, GridLaw
 
 Array = npt.NDArray[np.float64]
@@ -43,55 +52,9 @@ MASS_WRAP = -36.0  # the same for bounds on single masses
 LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
 LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
-LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
-LARGEST_EXPONENT = 650.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComposedLaw:
-    """δ(ε) of a composed grid law at its grid points, with a bound on the numerical error.
-
-    Attributes:
-        epsilon: grid points (n,), ascending; a single one, meaningless, where the window would be too large.
-        delta: computed δ(ε) (n,), exact at the grid points and linear in exp(ε) between them.
-        error: bound on |computed − exact δ of the composed grid law| (n,); where it exceeds 1, δ is meaningless.
-        infinite: probability of an infinite loss, to be added to an upper δ.
-        slack: bound on the rounding of `epsilon`.
-    """
-
-    epsilon: Array
-    delta: Array
-    error: Array
-    infinite: float
-    slack: float = 0.0
-
-
-_NOTHING = ComposedLaw(np.zeros(1), np.ones(1), np.full(1, 2.0), 1.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tilted:
-    """One law tilted: masses that add up to 1, and what the tilt took out."""
-
-    law: GridLaw
-    mass: Array
-    log_moment: float  # ln E[exp(λ loss)]
-    relative: float  # largest relative error of a mass, and of the moment
-    rounding: float  # error of the tilted masses beyond that, added up
-    shift: float  # the same for mass put at a neighbour
-    mean: float  # tilted mean index
-    spread: float  # tilted standard deviation, in indices
-
-    def log_moment_at(self, shift: float) -> float:
-        """ln Ẽ[exp(shift·(index − mean))]."""
-        exponent = shift * (self.law.index() - self.mean)
-        with np.errstate(divide="ignore"):
-            weights = exponent + np.log(self.mass)
-        top = float(weights.max())
-        return top + math.log(float(np.exp(weights - top).sum()))
-
-
-def _tilt(law: GridLaw, tilt: float) -> _Tilted:
+def _tilt(law: GridLaw, tilt: float) -> TiltedLaw:
     exponent = tilt * law.loss()
     with np.errstate(divide="ignore"):
         weights = exponent + np.log(law.mass)
@@ -111,10 +74,10 @@ def _tilt(law: GridLaw, tilt: float) -> _Tilted:
     index = law.index()
     mean = float(np.dot(mass, index))
     spread = math.sqrt(max(float(np.dot(mass, (index - mean) ** 2)), 1e-6))
-    return _Tilted(law, mass, log_moment, relative, rounding, shift, mean, spread)
+    return TiltedLaw(law, mass, log_moment, relative, rounding, shift, mean, spread)
 
 
-def _reach(laws: Sequence[_Tilted], counts: Array, sign: float, log_wrap: float) -> float:
+def _reach(laws: Sequence[TiltedLaw], counts: Array, sign: float, log_wrap: float) -> float:
     """Distance from the tilted mean, in indices, beyond which less than exp(log_wrap) of the composed law lies."""
     deviation = math.sqrt(sum(float(t) * law.spread**2 for law, t in zip(laws, counts, strict=True)))
     shift = math.sqrt(-2.0 * log_wrap) / deviation
@@ -143,7 +106,7 @@ def _reach(laws: Sequence[_Tilted], counts: Array, sign: float, log_wrap: float)
     return best
 
 
-def _modes(law: _Tilted, size: int) -> tuple[Complex, float, int]:
+def _modes(law: TiltedLaw, size: int) -> tuple[Complex, float, int]:
     """Transform of a tilted law less its atom, the mass of the rest, and the index that was moved to 0.
 
     What is moved there is the atom, and where there is none (rest = 1), the mean.
@@ -175,9 +138,9 @@ def _logarithm(transform: Complex, rest: float) -> Complex:
     )
 
 
-def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Complex], Array, list[int]]:
-    """Composed transforms for each row of counts (rows, laws), the 2-norm of the law's error, and the laws' origins."""
-    gamma = 8.0 * math.log2(size) * UNIT
+def _powers(laws: Sequence[TiltedLaw], counts: Array, size: int) -> Modes:
+    """Composed transforms for each row of counts (rows, laws)."""
+    gamma = unit_of_transform(size)
     alive = np.arange(size // 2 + 1)
     exponent = np.zeros((counts.shape[0], alive.size), dtype=np.complex128)
     relative = np.zeros((counts.shape[0], alive.size))
@@ -187,8 +150,8 @@ def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Com
         transform, rest, origins[j] = _modes(laws[j], size)
         transform = transform[alive]
         modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
-        strength = exponent.real + counts[:, j, None] * np.log(modulus)
-        heard = (strength > LOG_SILENT).any(axis=0)
+        loudest = exponent.real.max(axis=0) + counts[:, j].min() * np.log(modulus)  # of any row, at least
+        heard = loudest > LOG_SILENT
         alive, transform, modulus = alive[heard], transform[heard], modulus[heard]
         logarithm = _logarithm(transform, rest)
         exponent = exponent[:, heard] + counts[:, j, None] * logarithm
@@ -198,32 +161,7 @@ def _powers(laws: Sequence[_Tilted], counts: Array, size: int) -> tuple[list[Com
     value = np.exp(exponent)
     with np.errstate(over="ignore"):
         error = np.abs(value) * np.expm1(np.minimum(relative, LARGEST_EXPONENT))
-    # Root mean square over all modes is the 2-norm of the error of the composed law (Parseval); the transform back adds
-    # γ of the 2-norm itself (Higham 2002, Theorem 24.2). |silent mode| ≤ exp(LOG_SILENT) as computed, hence + 1.
-    squares = 2.0 * (np.square(error) + np.square(gamma * np.abs(value))).sum(axis=1)
-    norm = np.sqrt(2.0 * squares / size) + 2.0 * math.exp(LOG_SILENT + 1.0)
-    full = []
-    for row in value:
-        modes = np.zeros(size // 2 + 1, dtype=np.complex128)
-        modes[alive] = row
-        full.append(modes)
-    return full, norm, origins
-
-
-def log_weight(tilt: Array | float) -> Array:
-    """ln of the largest exp(−λx)(1 − exp(−x)) over x ≥ 0; 0 at λ = 0."""
-    tilt = np.asarray(tilt, dtype=np.float64)
-    safe = np.maximum(tilt, 1e-300)
-    return np.where(tilt > 0, -safe * np.log1p(1.0 / safe) - np.log1p(safe), 0.0)
-
-
-def _norm_of_weights(tilt: float, mesh: float, size: int) -> float:
-    """2-norm over the grid of exp(−λx)(1 − exp(−x))₊: its squared integral ÷ mesh and one term, or `size` terms."""
-    largest = math.exp(2.0 * float(log_weight(tilt)))
-    if tilt == 0.0:
-        return math.sqrt(size * largest)
-    integral = 1.0 / (2.0 * tilt * (2.0 * tilt + 1.0) * (tilt + 1.0))
-    return math.sqrt(min(size * largest, integral / mesh + largest))
+    return Modes(size, alive, value, error, origins)
 
 
 def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float = LOG_WRAP) -> list[ComposedLaw]:
@@ -236,18 +174,18 @@ def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float
         log_wrap: ln of the tilted probability that may lie outside the window, each side.
     """
     if not all(law.mass.any() for law in laws):  # a lower law of which nothing is left
-        return [_NOTHING] * len(counts)
+        return [NOTHING] * len(counts)
     tilted = [_tilt(law, tilt) for law in laws]
     longest = counts.max(axis=0)
     above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
     if not above + below <= LARGEST_SIZE:  # NaN too
-        return [_NOTHING] * len(counts)
-    size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
-    modes, transform_error, origins = _powers(tilted, counts, size)
-    return [
-        _read(tilted, row, tilt, irfft(spectrum, size), float(norm), origins, below, log_wrap)
-        for row, spectrum, norm in zip(counts, modes, transform_error, strict=True)
-    ]
+        return [NOTHING] * len(counts)
+    size = math.ceil(above + below) + 4
+    if size >= 4 * POINTS:
+        size = POINTS * int(next_fast_len(-(-size // POINTS), real=True))
+    else:
+        size = int(next_fast_len(size, real=True))
+    return read_modes(tilted, counts, tilt, _powers(tilted, counts, size), below, log_wrap)
 
 
 def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float, Array, Array, float]:
@@ -264,7 +202,8 @@ def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float
         if not above + below <= LARGEST_SIZE:  # NaN too
             continue
         size = int(next_fast_len(math.ceil(above + below) + 4, real=True))
-        (spectrum,), norm, (origin,) = _powers([one], np.array([[count]]), size)
+        modes = _powers([one], np.array([[count]]), size)
+        spectrum, norm, (origin,) = modes.all(0), modes.norm(), modes.origins
         start = math.floor(count * (one.mean - origin) - below) - 1
         tilted = np.roll(irfft(spectrum, size), -(start % size))
         loss = count * (law.anchor + origin * law.mesh) + (start + np.arange(size)) * law.mesh
@@ -294,50 +233,3 @@ def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float
     beyond = min(part for start, upper, _, part in found if start + upper.size == last)
     infinite = -math.expm1(count * math.log1p(-law.infinite))
     return count * law.anchor + first * law.mesh, most, least, beyond + infinite
-
-
-def _read(
-    laws: Sequence[_Tilted],
-    counts: Array,
-    tilt: float,
-    cyclic: Array,
-    transform_error: float,
-    origins: list[int],
-    below: float,
-    log_wrap: float,
-) -> ComposedLaw:
-    """δ at every grid point of the window from the composed tilted law."""
-    mesh, size = laws[0].law.mesh, cyclic.size
-    uses = list(zip(laws, counts.tolist(), origins, strict=True))
-    first = math.floor(sum(t * (law.mean - origin) for law, t, origin in uses) - below) - 1
-    probability = np.roll(cyclic, -(first % size))
-    loss = sum(t * (law.law.anchor + origin * mesh) for law, t, origin in uses) + (first + np.arange(size)) * mesh
-    log_moment = sum(t * law.log_moment for law, t, _ in uses)
-    rounding = sum(t * law.rounding for law, t, _ in uses)
-    added = sum(t * (abs(law.law.anchor) + abs(origin) * mesh) for law, t, origin in uses)
-    slack = 8 * UNIT * (added + (abs(first) + size) * mesh)
-    infinite = -math.expm1(sum(t * math.log1p(-law.law.infinite) for law, t, _ in uses))
-    shift = math.expm1(min(sum(t * law.shift for law, t, _ in uses), LARGEST_EXPONENT))
-    relative = (
-        math.expm1(min(sum(t * law.relative for law, t, _ in uses), LARGEST_EXPONENT)) + 8 * size * UNIT + tilt * slack
-    )
-    share = 2.0 * math.exp(log_wrap) + math.expm1(min(rounding, LARGEST_EXPONENT))
-    share = math.exp(float(log_weight(tilt))) * share + shift + _norm_of_weights(tilt, mesh, size) * transform_error
-    # δ(ε_j) = (1 − e^−mesh) Σ_{l ≥ j} exp(ε_j − ε_l) Pr[L > ε_l]: two nested tail sums of positive terms, so nothing
-    # cancels; both run from the right as recurrences in the local scale exp(−λε_j), so nothing overflows.
-    ahead = np.concatenate([probability[1:], [0.0]])
-    beyond = _tail_sum(ahead * math.exp(-tilt * mesh), tilt * mesh)
-    weighted = -math.expm1(-mesh) * _tail_sum(beyond, (1.0 + tilt) * mesh)
-    scale = np.exp(np.minimum(log_moment - tilt * loss, LARGEST_EXPONENT))
-    return ComposedLaw(
-        epsilon=loss,
-        delta=scale * weighted,
-        error=scale * (share + relative * (np.maximum(weighted, 0.0) + share)) + 1e-100,
-        infinite=infinite,
-        slack=slack,
-    )
-
-
-def _tail_sum(values: Array, decay: float) -> Array:
-    """Σ_{l ≥ j} exp(−decay·(l − j)) values_l for each j."""
-    return np.asarray(lfilter([1.0], [1.0, -math.exp(-decay)], values[::-1])[::-1], dtype=np.float64)

@@ -71,6 +71,10 @@ class Split:
     mean: Array
     largest: Array
 
+    def of(self, kept: npt.NDArray[np.bool_]) -> Split:
+        """The parts that are `kept`."""
+        return Split(self.mark[kept], self.count[kept], self.mean[kept], self.largest[kept])
+
 
 def checked(step_sizes: Any, steps: int | None = None) -> Schedule:
     """A schedule from whatever names one: itself, a list of step sizes ≥ 0, or a function of t = 1 … `steps`.

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.accounting.privacy_loss import output_of_loss
 
 Array = npt.NDArray[np.float64]
 
+LEAST_DELTA = float(np.finfo(np.float64).tiny)
 SLACK = 1e-9  # relative; covers rounding of the closed forms many times over
 
 
@@ -30,23 +30,32 @@ def gaussian_log_delta(noise_multiplier: float, epsilon: Array | float) -> Array
     return first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
 
 
-def single_step_delta(mechanism: SampledGaussian, epsilon: Array | float) -> Array:
-    """δ(ε) of one step, the worse of adding and removing one example; absolute error a few 1e-16."""
+def single_step_log_delta(mechanism: SampledGaussian, epsilon: float) -> float:
+    """ln δ(ε) of one step, the worse of adding and removing one example; −∞ where δ = 0.
+
+    Sampling leaves q times the Gaussian's δ, at the ε of the same output (Balle, Barthe, Gaboardi 2018, Theorem 2):
+    removal at ln(1 + (e^ε − 1)/q); addition, times e^(ε − ε′), at ε′ = −ln(1 − (1 − e^−ε)/q), and never beyond the
+    largest loss −ln(1 − q).
+    """
     sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
-    epsilon = np.asarray(epsilon, dtype=np.float64)
     if q == 1.0:
-        return np.exp(gaussian_log_delta(sigma, epsilon))
-    z = output_of_loss(mechanism, epsilon)
-    tail0, tail1 = ndtr(-z / sigma), ndtr((1.0 - z) / sigma)
-    paid = np.where(
-        epsilon < 1.0, np.expm1(np.minimum(epsilon, 1.0)) * tail0, np.exp(epsilon + log_ndtr(-z / sigma)) - tail0
+        return float(gaussian_log_delta(sigma, epsilon))
+    inner = (
+        math.log1p(math.expm1(epsilon) / q)
+        if epsilon < 1.0
+        else epsilon + math.log((1.0 - (1.0 - q) * math.exp(-epsilon)) / q)
     )
-    remove = q * (tail1 - tail0) - paid
-    z = output_of_loss(mechanism, -epsilon)
-    tail0, tail1 = ndtr(z / sigma), ndtr((z - 1.0) / sigma)  # both 0 where ε exceeds the largest loss −ln(1 − q)
-    grown = np.exp(np.minimum(epsilon, 700.0))
-    add = np.where(tail0 > 0, q * grown * (tail0 - tail1) - (grown - 1.0) * tail0, 0.0)
-    return np.maximum(np.maximum(remove, add), 0.0)
+    remove = math.log(q) + float(gaussian_log_delta(sigma, inner))
+    left = 1.0 + math.expm1(-epsilon) / q
+    if left <= 0.0:
+        return remove
+    inner = -math.log(left)
+    return max(remove, math.log(q) + epsilon - inner + float(gaussian_log_delta(sigma, inner)))
+
+
+def single_step_delta(mechanism: SampledGaussian, epsilon: float) -> float:
+    """δ(ε) of one step."""
+    return math.exp(single_step_log_delta(mechanism, epsilon))
 
 
 def _bisect(delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
@@ -77,14 +86,14 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, floa
 
 def single_step_epsilon(mechanism: SampledGaussian, delta: float) -> tuple[float, float]:
     """Lower and upper ε of one step; they differ by rounding only."""
-    if mechanism.sample_rate == 1.0:
-        return gaussian_epsilon(mechanism.noise_multiplier, delta)
-    slack = rounding_of_delta(mechanism, delta)
-    low = _bisect(lambda e: float(single_step_delta(mechanism, e)), delta + slack)[0]
-    high = _bisect(lambda e: float(single_step_delta(mechanism, e)), max(delta - slack, 0.5 * delta))[1]
+    low, high = _bisect(lambda e: single_step_log_delta(mechanism, e), math.log(delta))
     return low * (1 - SLACK), high * (1 + SLACK)
 
 
-def rounding_of_delta(mechanism: SampledGaussian, delta: float) -> float:
-    """Bound on the rounding error of `single_step_delta` near δ: its terms are at most q, and cancel."""
-    return SLACK * delta + 1e-15 * mechanism.sample_rate
+def around(log_delta: float) -> tuple[float, float]:
+    """Lower and upper δ from ln δ with its rounding; 0 and the least double where it underflows."""
+    exact = math.exp(log_delta)
+    upper = exact * (1.0 + SLACK) if exact > 0.0 or log_delta == -math.inf else 0.0
+    if log_delta > -math.inf:  # what was spent leaves some δ
+        upper = max(upper, LEAST_DELTA)
+    return exact * (1.0 - SLACK), min(upper, 1.0)

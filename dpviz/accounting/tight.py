@@ -29,27 +29,30 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting import two_scales
-from dpviz.accounting.conversion import to_bound, to_delta
+from dpviz.accounting.composed_law import ComposedLaw
 from dpviz.accounting.law_reading import blurred, delta_at, epsilon_above, epsilon_below
-from dpviz.accounting.log_moments import renyi_divergence
-from dpviz.accounting.loss_transform import ComposedLaw, compose
+from dpviz.accounting.loss_transform import compose
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 from dpviz.accounting.privacy_loss import discretise, loss_of_output
 from dpviz.accounting.single_step import (
+    around,
     gaussian_epsilon,
     gaussian_log_delta,
-    rounding_of_delta,
     single_step_delta,
     single_step_epsilon,
+    single_step_log_delta,
 )
+from dpviz.accounting.tight_cap import renyi_epsilon
+from dpviz.accounting.tight_inverse import delta_interval
 from dpviz.accounting.tight_plan import (
-    SMALLEST_DELTA,
+    RELATIVE_WIDTH,
     Aim,
     aim_at_epsilon,
     aim_for_delta,
     finer,
     promised,
     rough_epsilon,
+    rough_log_delta,
     tail_for,
     wanted,
 )
@@ -61,7 +64,6 @@ LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears ove
 LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
 LARGEST_EPSILON = 50.0  # the width is promised up to here
 ATTEMPTS = 6  # finer grids tried where the first one is not good enough
-FALLBACK_ORDERS = 1.0 + 2.0 ** np.arange(-6.0, 14.0, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def tight_epsilon(mechanism: SampledGaussian, steps: npt.ArrayLike, delta: float
     wanted, place = np.unique(counts, return_inverse=True)
     found = _epsilon_of_rows([mechanism], wanted[:, None], target)
     lower, upper = (np.array(side)[place].reshape(counts.shape) for side in zip(*found, strict=True))
-    return TightResult(lower, upper, _reason(lower, upper, counts, target))
+    return TightResult(lower, upper, _reason(lower, upper, counts))
 
 
 def tight_epsilon_of_runs(runs: Iterable[Run], delta: float) -> TightResult:
@@ -109,19 +111,20 @@ def tight_epsilon_of_runs(runs: Iterable[Run], delta: float) -> TightResult:
     merged = merge_runs(runs)
     ((low, high),) = _epsilon_of_rows([m for m, _ in merged], np.array([[float(t) for _, t in merged]]), target)
     lower, upper = np.array(low), np.array(high)
-    return TightResult(lower, upper, _reason(lower, upper, np.array(float(sum(t for _, t in merged))), target))
+    return TightResult(lower, upper, _reason(lower, upper, np.array(float(sum(t for _, t in merged)))))
 
 
 def tight_delta(mechanism: SampledGaussian, steps: npt.ArrayLike, epsilon: float) -> TightResult:
-    """Lower and upper δ at ε after each number of steps. No width is promised; below δ = 1e-12 the reason says so."""
+    """Lower and upper δ at ε after each number of steps: the inverse of `tight_epsilon`, to 0.1 % of δ.
+
+    No width is promised; δ below 1e-299 is not told apart.
+    """
     target = _validate.scalar("epsilon", _validate.epsilon(epsilon))
     counts = _validate.steps(steps)
     wanted, place = np.unique(counts, return_inverse=True)
     found = [_delta_of_row([mechanism], np.array([count]), target) for count in wanted]
     lower, upper = (np.array(side)[place].reshape(counts.shape) for side in zip(*found, strict=True))
-    tiny = (upper > 0) & (upper < SMALLEST_DELTA)
-    reason = f"δ below {SMALLEST_DELTA:g} is not resolved, steps {_listed(counts[tiny])}." if tiny.any() else ""
-    return TightResult(lower, upper, reason)
+    return TightResult(lower, upper)
 
 
 def tight_profile(mechanism: SampledGaussian, steps: int, points: int = 200) -> TightProfile:
@@ -161,23 +164,15 @@ def _epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -
     if all(m.sample_rate == 1.0 for m in mechanisms):
         return gaussian_epsilon(_one_gaussian(mechanisms, counts), delta)
     if min(m.noise_multiplier for m in mechanisms) < LEAST_NOISE:
-        return 0.0, float(to_bound(_divergence(mechanisms, counts), FALLBACK_ORDERS, delta, "improved").epsilon)
+        return 0.0, renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
         return single_step_epsilon(mechanisms[0], delta)
-    if sum(t * float(single_step_delta(m, 0.0)) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
+    if sum(t * single_step_delta(m, 0.0) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
         return 0.0, 0.0  # total variation adds up at most
     if _too_large(mechanisms):
         single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
-        return single, float(to_bound(_divergence(mechanisms, counts), FALLBACK_ORDERS, delta, "improved").epsilon)
+        return single, renyi_epsilon(mechanisms, counts, delta)
     return None
-
-
-def _divergence(mechanisms: Mechanisms, counts: Array) -> Array:
-    """Rényi divergences of all steps together at FALLBACK_ORDERS."""
-    total = np.zeros(FALLBACK_ORDERS.size)
-    for m, t in zip(mechanisms, counts.tolist(), strict=True):
-        total += t * renyi_divergence(m.noise_multiplier, m.sample_rate, FALLBACK_ORDERS)
-    return total
 
 
 def _too_large(mechanisms: Mechanisms) -> bool:
@@ -244,11 +239,11 @@ def _epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[
 def _not_above_renyi(
     mechanisms: Mechanisms, row: Array, delta: float, lower: float, upper: float
 ) -> tuple[float, float]:
-    """The bounds, the upper one replaced by the Rényi bound where grids are of no use (T far above 10⁹)."""
-    if upper - lower <= promised(lower):
+    """The bounds, the upper one no higher than Rényi's where that may be lower: small ε, and T far above 10⁹."""
+    if upper - lower <= RELATIVE_WIDTH * lower or upper == 0.0:
         return lower, upper
-    bound = float(to_bound(_divergence(*_active(mechanisms, row)), FALLBACK_ORDERS, delta, "improved").epsilon)
-    return lower, min(upper, bound * (1 + 1e-9)) if bound >= lower else upper
+    bound = renyi_epsilon(*_active(mechanisms, row), delta) * (1 + 1e-9)
+    return lower, min(upper, bound) if bound >= lower else upper
 
 
 def _shared(aim: Aim, other: Aim) -> bool:
@@ -338,34 +333,28 @@ def _delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tupl
     if not active:
         return 0.0, 0.0
     if all(m.sample_rate == 1.0 for m in active):
-        exact = math.exp(float(gaussian_log_delta(_one_gaussian(active, counts), epsilon)))
-        return exact * (1 - 1e-9), min(exact * (1 + 1e-9), 1.0)
-    if min(m.noise_multiplier for m in active) < LEAST_NOISE:
-        bound = float(to_delta(_divergence(active, counts), FALLBACK_ORDERS, epsilon, "improved"))
-        return 0.0, min(bound, 1.0)
+        return around(float(gaussian_log_delta(_one_gaussian(active, counts), epsilon)))
     if counts.sum() == 1.0:
-        exact = float(single_step_delta(active[0], epsilon))
-        slack = rounding_of_delta(active[0], exact)
-        return max(exact - slack, 0.0), min(exact + slack, 1.0)
-    if _too_large(active):
-        single = max(float(single_step_delta(m, epsilon)) for m in active)
-        bound = float(to_delta(_divergence(active, counts), FALLBACK_ORDERS, epsilon, "improved"))
-        return single * (1 - 1e-9), min(bound, 1.0)
-    where = np.array([epsilon])
-    lower, upper = _delta_bounds(active, counts, epsilon, where)
-    return float(lower[0]), float(upper[0])
+        return around(single_step_log_delta(active[0], epsilon))
+
+    def interval(delta: float) -> tuple[float, float]:
+        ((lower, upper),) = _epsilon_of_rows(active, counts[None], delta)
+        return lower, upper
+
+    return delta_interval(interval, epsilon, *rough_log_delta(active, counts, epsilon))
 
 
 def _delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Array) -> tuple[Array, Array]:
     """Lower and upper δ at each ε, resolved best at `near`."""
-    tail = tail_for(float(counts.sum()), SMALLEST_DELTA)
-    aim = aim_at_epsilon(mechanisms, counts, REMOVE, near)
+    delta = math.exp(min(max(rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
+    tail = tail_for(float(counts.sum()), delta)
+    aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
     ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
-    added = _added(mechanisms, counts, aim_at_epsilon(mechanisms, counts, ADD, near), tail)
+    added = _added(mechanisms, counts, aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
     return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))
 
 
-def _reason(lower: Array, upper: Array, steps: Array, delta: float) -> str:
+def _reason(lower: Array, upper: Array, steps: Array) -> str:
     allowed = np.vectorize(promised, otypes=[float])(lower)
     wide = ~(upper - lower <= allowed)
     reasons = []
@@ -373,8 +362,6 @@ def _reason(lower: Array, upper: Array, steps: Array, delta: float) -> str:
         reasons.append(f"Wider than 1 % of ε and 0.005 at steps {_listed(steps[wide])}.")
         if (lower[wide] > LARGEST_EPSILON).any():
             reasons.append(f"ε there exceeds {LARGEST_EPSILON:g}: too little noise for a fine grid.")
-        if delta < SMALLEST_DELTA:
-            reasons.append(f"delta={delta:g} is below {SMALLEST_DELTA:g}, the least that is resolved.")
     return " ".join(reasons)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from dpviz.accounting.loss_transform import LEAST_ATOM, log_weight
+from dpviz.accounting.composed_law import log_weight
+from dpviz.accounting.loss_transform import LEAST_ATOM
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.privacy_loss import loss_of_output
 
@@ -24,7 +25,6 @@ RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of �
 AIM = 0.002  # share of ε that the discretisation may take
 LEAST_WIDTH = 1e-6  # nobody needs an ε that is known better than this
 COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
-SMALLEST_DELTA = 1e-12
 ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
 FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
 LARGEST_MESH = 64.0
@@ -141,12 +141,20 @@ def rough_epsilon(mechanism: SampledGaussian, steps: float, delta: float) -> flo
     return epsilon
 
 
+def rough_log_delta(mechanisms: Sequence[SampledGaussian], counts: Array, epsilon: float) -> tuple[float, float]:
+    """Chernoff's estimate of ln δ at ε after removal, and of −d ln δ/dε there."""
+    moments = _composed_moments(mechanisms, counts, 20.0, 0)
+    bound = moments - ORDERS * epsilon + log_weight(ORDERS)
+    best = int(np.argmin(bound))
+    return float(bound[best]), float(ORDERS[best])
+
+
 def aim_at_epsilon(
     mechanisms: Sequence[SampledGaussian],
     counts: Array,
     direction: int,
     epsilon: float,
-    delta: float = SMALLEST_DELTA,
+    delta: float,
     mesh: float | None = None,
 ) -> Aim:
     """Aim when ε is known, exactly or nearly; `mesh` where it is known as well."""

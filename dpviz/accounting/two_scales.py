@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from dpviz.accounting.loss_transform import ComposedLaw, compose, masses_of
+from dpviz.accounting.composed_law import ComposedLaw
+from dpviz.accounting.loss_transform import compose, masses_of
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.privacy_loss import UNIT, Brackets, GridLaw, discretise, loss_of_output, lower_corners
 from dpviz.accounting.tight_plan import Aim

@@ -146,14 +146,14 @@ def _of_all_attempts(
     if adaptive(settings):
         reason = "it was started again with other noise, and what it spent before is not in its budget"
         return Claim.nothing(reason, settings.delta)
-    runs = merge_runs((*earlier, *everything_planned(settings, _examples(settings, started))))
+    examples = _examples(settings, started)
+    runs = merge_runs((*earlier, *everything_planned(settings, examples)))
     whole = replace(claim, covers="plan", success=None, lower=None, steps=settings.last_step)
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_runs(runs, settings.delta)
         return replace(whole, epsilon=float(interval.upper), lower=float(interval.lower), accountant="tight")
-    return replace(
-        whole, epsilon=float(renyi_accountant(settings).of_runs(runs, settings.delta).epsilon), accountant="renyi"
-    )
+    found = renyi_accountant(settings, examples).of_runs(runs, settings.delta)
+    return replace(whole, epsilon=float(found.epsilon), accountant="renyi")
 
 
 def last_reading(view: RunView, accountant: str) -> float:

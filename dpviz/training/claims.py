@@ -17,7 +17,7 @@ from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import Run, merge_runs
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_delta, tight_epsilon_of_runs
-from dpviz.training.accounting import adaptive, budget_filter, renyi_accountant
+from dpviz.training.accounting import adaptive, budget_filter, for_steps, renyi_accountant
 from dpviz.training.counting import baseline, planned_counts
 from dpviz.training.events import PUBLIC_SIZE
 from dpviz.training.settings import RunSettings
@@ -64,8 +64,8 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_runs(runs, settings.delta)
         offer("tight", float(interval.upper), float(interval.lower), _success(runs))
-    offer("renyi", float(renyi_accountant(settings).of_runs(runs, settings.delta).epsilon))
-    offer("moments", float(Moments().of_runs(runs, settings.delta).epsilon))
+    offer("renyi", float(renyi_accountant(settings, examples).of_runs(runs, settings.delta).epsilon))
+    offer("moments", float(for_steps(Moments(), settings, examples).of_runs(runs, settings.delta).epsilon))
     if settings.filter_epsilon is not None:
         # Its refusal, too, is decided ahead.
         offer("filter", settings.filter_epsilon)

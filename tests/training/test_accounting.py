@@ -5,10 +5,23 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.filter import BudgetExceeded
+from dpviz.accounting.langevin import langevin_epsilon
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.training.accounting import LiveAccounts, budget_filter, decoded, encoded, promised, recompute
+from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.schedules import PowerSchedule
+from dpviz.training.accounting import (
+    CHANGING_ORDERS,
+    LiveAccounts,
+    budget_filter,
+    decoded,
+    encoded,
+    promised,
+    recompute,
+)
 from dpviz.training.counting import baseline
+from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
+from dpviz.ui.train.plan import plan
 
 STEP = SampledGaussian(2.0, 0.1)
 
@@ -155,3 +168,41 @@ def test_a_step_past_the_plan_is_refused_by_the_bayesian_account_and_charged_to_
     after = accounts.epsilons()
     assert after["renyi"] > before["renyi"]
     assert {len(values) for values in accounts.readings().values()} == {1}
+
+
+@pytest.mark.parametrize(("method", "friction"), [("dp_sgld", None), ("dp_sghmc", 0.3)])
+def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
+    """Every step has another σ: page, plan, run and record share one table."""
+    changed = {} if friction is None else {"friction": friction}
+    settings = RunSettings(method=method, learning_rate=0.1, batch_size=245, max_grad_norm=4.0, steps=60, **changed)
+    accounts = LiveAccounts(settings, examples=60_000)
+    for step in range(1, 61):
+        accounts.step(mechanism_at(settings, step, 60_000), None)
+        if step % 7 == 0:
+            accounts.readings()
+    page = langevin_epsilon(
+        PowerSchedule(0.1, settings.step_exponent, 60), n=60_000, batch_size=245, clip=4.0, delta=settings.delta,
+        friction=friction,
+    )  # fmt: skip
+    assert accounts.epsilons()["renyi"] == pytest.approx(page, rel=1e-9)
+    for name, epsilon in accounts.epsilons().items():
+        assert epsilon == pytest.approx(float(plan(settings, 60_000).epsilon[name][-1]), rel=1e-12)
+    exact = Renyi(order_values=CHANGING_ORDERS).of_runs(accounts.runs, settings.delta).epsilon
+    assert exact <= accounts.epsilons()["renyi"] <= exact * (1 + 1e-4)
+
+
+def test_a_budget_for_changing_noise_refuses_where_the_account_reads_it():
+    settings = RunSettings(method="dp_sgld", learning_rate=0.1, batch_size=245, max_grad_norm=4.0, steps=60)
+    planned = plan(settings, 60_000).epsilon["renyi"]
+    settings = settings.with_(filter_epsilon=float(planned[20]) * (1 + 1e-9))
+    accounts = LiveAccounts(settings, examples=60_000)
+    for step in range(1, 61):
+        mechanism = mechanism_at(settings, step, 60_000)
+        if not accounts.allows(mechanism):
+            break
+        accounts.reserve(mechanism)
+        accounts.step(mechanism, None)
+    assert 1 < step < 60
+    assert accounts.epsilons()["renyi"] <= settings.filter_epsilon
+    accounts.step(mechanism, None)
+    assert accounts.epsilons()["renyi"] > settings.filter_epsilon

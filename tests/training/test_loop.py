@@ -137,11 +137,12 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
         "renyi": dpviz.accountant("renyi", **({"orders": CHANGING_ORDERS} if changing else {})),
         "odometer": dpviz.accountant("odometer"),
     }
+    near = 1e-4 if changing else 1e-9  # noise that always changes is bounded between tabulated levels
     for step, epsilons in rows[:: max(1, len(rows) // 7)] + rows[-1:]:
         charged = charged_until(events, step)
         for name, accountant in accountants.items():
             expected = float(accountant.of_runs(charged, settings.delta).epsilon)
-            assert epsilons[name] == pytest.approx(expected, rel=1e-9), (name, step)
+            assert expected * (1 - 1e-9) <= epsilons[name] <= expected * (1 + near), (name, step)
         if settings.bayesian:
             assert epsilons["bayesian"] == pytest.approx(bayesian_by_hand(settings, events, step), rel=1e-9), step
     # The summary's list is everything, counts included.
@@ -149,7 +150,7 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     assert sum(n for _, n in everything) == summary["steps"] + len(of_kind(events, "count"))
     for name, accountant in accountants.items():
         expected = float(accountant.of_runs(everything, settings.delta).epsilon)
-        assert summary["epsilon"][name] == pytest.approx(expected, rel=1e-9)
+        assert expected * (1 - 1e-9) <= summary["epsilon"][name] <= expected * (1 + near)
     tight = dpviz.accountant("tight").of_runs(everything, settings.delta)
     assert summary["epsilon"]["tight"] == pytest.approx(float(tight.epsilon), rel=1e-9)
 

@@ -17,7 +17,7 @@ from dpviz.accounting.mechanism import Run
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.training.accounting import renyi_accountant
+from dpviz.training.accounting import for_steps, renyi_accountant
 from dpviz.training.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings
@@ -54,7 +54,7 @@ def marked(steps: int, points: int = POINTS) -> Array:
 
 @lru_cache(maxsize=256)
 def plan(settings: RunSettings, examples: int) -> Plan:
-    """The plan's curves; some 20 ms for equal steps, up to a second where every step has another noise."""
+    """The plan's curves; some 20 ms for equal steps, a few tenths of a second where every step has another noise."""
     claim = planned_claim(settings, examples)
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     return _of_steps(whole, examples, claim)
@@ -65,9 +65,9 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> Plan:
     if not runs:
         return Plan(marked(settings.steps), {}, claim)
     accountants: dict[str, AdditiveAccountant] = {
-        "moments": Moments(),
-        "renyi": renyi_accountant(settings),
-        "odometer": OdometerAccountant(),
+        "moments": for_steps(Moments(), settings, examples),
+        "renyi": renyi_accountant(settings, examples),
+        "odometer": for_steps(OdometerAccountant(), settings, examples),
     }
     if len(runs) > 1:
         return _of_different(settings, runs, accountants, claim)
