@@ -29,8 +29,9 @@ from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.privacy_loss import discretise, loss_of_output
 from dpviz.accounting.single_step import single_step_delta
 from dpviz.accounting.tight import ADD, LARGEST_LOSS, LEAST_NOISE, tight_delta
-from dpviz.accounting.tight_plan import SMALLEST_DELTA, aim_at_epsilon, tail_for
+from dpviz.accounting.tight_plan import aim_at_epsilon, tail_for
 
+RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
 ROUNDING = 1e-14  # of sums of probabilities near 1 and of ε₀, many times over
 
 
@@ -88,8 +89,8 @@ def _divergence(
     if mechanism.noise_multiplier < LEAST_NOISE or _largest_loss(mechanism) > LARGEST_LOSS:
         return 0.0, float(found.upper)
     counts, here = np.array([count]), np.array([epsilon])
-    aim = aim_at_epsilon([mechanism], counts, ADD, epsilon)
-    laws = discretise(mechanism, aim.mesh, tail_for(count, SMALLEST_DELTA))
+    aim = aim_at_epsilon([mechanism], counts, ADD, epsilon, RESOLVED)
+    laws = discretise(mechanism, aim.mesh, tail_for(count, RESOLVED))
     below, above = (compose([law], counts[None], aim.tilt, aim.log_wrap)[0] for law in (laws.add_below, laws.add_above))
     return float(delta_at(below, here, -1.0)[0]), min(float(found.upper), float(delta_at(above, here, 1.0)[0]))
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.accountant import AdditiveAccountant
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.varying_noise import moment_table, nodes_of
 
 Array = npt.NDArray[np.float64]
@@ -39,6 +39,14 @@ class Tabulated(AdditiveAccountant):
     name: ClassVar[str] = "tabulated"
     inner: AdditiveAccountant
     nodes: frozenset[float] = frozenset()
+
+    @property
+    def kind(self) -> Kind:
+        return self.inner.kind
+
+    @property
+    def kind_reason(self) -> str:
+        return self.inner.kind_reason
 
     @property
     def orders(self) -> Array:
