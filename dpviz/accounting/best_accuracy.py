@@ -32,6 +32,7 @@ from dpviz.accounting.tight import ADD, LARGEST_LOSS, LEAST_NOISE, tight_delta
 from dpviz.accounting.tight_plan import aim_at_epsilon, tail_for
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
+MOST_NOISE = 1e12  # beyond, nothing is computed
 ROUNDING = 1e-14  # of sums of probabilities near 1 and of ε₀, many times over
 
 
@@ -51,7 +52,8 @@ def best_accuracy(*, noise_multiplier: float, sample_rate: float, steps: int, pr
     """Lower and upper bound on how often the best guess whether one example took part is right.
 
     They pinch the truth to 1e-4 and better in common settings. Where the tight accountant has no grid (σ below 1e-3,
-    single losses beyond 250, T far above 10⁹) they are wide, down to what one step shows and up to certainty.
+    single losses beyond 250, T far above 10⁹) they are wide, down to what one step shows and up to what is shown if
+    every step that the example joins gives it away.
 
     Args:
         noise_multiplier: σ > 0.
@@ -65,13 +67,17 @@ def best_accuracy(*, noise_multiplier: float, sample_rate: float, steps: int, pr
     sure, rest = max(p, 1.0 - p), min(p, 1.0 - p)
     if count == 0.0 or mechanism.sample_rate == 0.0:
         return Accuracy(sure, sure)
-    at_zero = tight_delta(mechanism, count, 0.0)
-    # Total variation adds up at most, and no divergence at ε₀ exceeds it: where a grid shows little, these say more.
-    most = min(float(at_zero.upper), count * float(single_step_delta(mechanism, 0.0)) * (1.0 + 1e-9), 1.0)
-    least = float(at_zero.lower)
-    if p != 0.5:
-        low, high = _divergence(mechanism, count, math.log(sure) - math.log(rest), member_likelier=p > 0.5)
-        least, most = low, min(most, high)
+    # More noise shows no more: beyond what is resolved, the nearest noise that is bounds one side.
+    sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
+    near = SampledGaussian(min(max(sigma, LEAST_NOISE), MOST_NOISE), rate)
+    epsilon = 0.0 if p == 0.5 else math.log(sure) - math.log(rest)
+    least, most = _divergence(near, count, epsilon, member_likelier=p > 0.5)
+    if sigma < LEAST_NOISE:
+        most = 1.0
+    if sigma > MOST_NOISE:
+        least = 0.0
+    # An example that never joins shows nothing.
+    most = min(most, -math.expm1(count * math.log1p(-rate)) * (1.0 + 1e-9) if rate < 1.0 else 1.0)
     lower = max((sure + rest * least) * (1.0 - ROUNDING), sure)
     return Accuracy(lower, min(max((sure + rest * most) * (1.0 + ROUNDING), lower), 1.0))
 
@@ -84,15 +90,19 @@ def _divergence(
     `tight_delta` bounds both directions from above, but from below only the first: the second has grids of its own.
     """
     found = tight_delta(mechanism, count, epsilon)
+    # Total variation, H at 0, adds up at most, and no H exceeds it: where a grid shows little, these say more.
+    most = min(float(found.upper), count * float(single_step_delta(mechanism, 0.0)) * (1.0 + 1e-9), 1.0)
+    if epsilon > 0.0:
+        most = min(most, float(tight_delta(mechanism, count, 0.0).upper))
     if not member_likelier or mechanism.sample_rate == 1.0:  # unsampled, both directions are one
-        return float(found.lower), float(found.upper)
-    if mechanism.noise_multiplier < LEAST_NOISE or _largest_loss(mechanism) > LARGEST_LOSS:
-        return 0.0, float(found.upper)
+        return float(found.lower), most
+    if _largest_loss(mechanism) > LARGEST_LOSS:
+        return 0.0, most
     counts, here = np.array([count]), np.array([epsilon])
     aim = aim_at_epsilon([mechanism], counts, ADD, epsilon, RESOLVED)
     laws = discretise(mechanism, aim.mesh, tail_for(count, RESOLVED))
     below, above = (compose([law], counts[None], aim.tilt, aim.log_wrap)[0] for law in (laws.add_below, laws.add_above))
-    return float(delta_at(below, here, -1.0)[0]), min(float(found.upper), float(delta_at(above, here, 1.0)[0]))
+    return float(delta_at(below, here, -1.0)[0]), min(most, float(delta_at(above, here, 1.0)[0]))
 
 
 def _largest_loss(mechanism: SampledGaussian) -> float:

@@ -99,8 +99,12 @@ class Claim:
     @property
     def guess(self) -> float:
         """The highest share of right guesses at even odds whether one example took part, over all attacks."""
-        pair = float(attack_success(self.epsilon, delta=self.delta)) if self.holds else 1.0
-        return pair if self.success is None else min(pair, self.success)
+        return self.pair if self.success is None else min(self.pair, self.success)
+
+    @property
+    def pair(self) -> float:
+        """What ε and δ alone allow, which is what papers state."""
+        return float(attack_success(self.epsilon, delta=self.delta)) if self.holds else 1.0
 
     def if_it_ended(self, *, odometer: float, step: int) -> Self:
         """What may be claimed of a run that ends after `step`: the odometer's reading where it is less.

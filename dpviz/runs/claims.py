@@ -100,7 +100,8 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
             claim = Claim.nothing("no budget held it", settings.delta)
             return claim.if_it_ended(odometer=odometer, step=_last_step(events))
         examples = _examples(settings, started)
-        claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events))
+        ended = str(record.summary.get("reason", ""))
+        claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events), reason=ended)
         return _with_earlier(claim, record, settings, started, store)
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")

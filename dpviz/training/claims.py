@@ -12,11 +12,12 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
+from dpviz.accounting.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import Run, merge_runs
 from dpviz.accounting.renyi import Moments
-from dpviz.accounting.tight import tight_delta, tight_epsilon_of_runs
+from dpviz.accounting.tight import tight_epsilon_of_runs
 from dpviz.training.accounting import adaptive, budget_filter, for_steps, renyi_accountant
 from dpviz.training.counting import baseline, planned_counts
 from dpviz.training.events import PUBLIC_SIZE
@@ -24,6 +25,7 @@ from dpviz.training.settings import RunSettings
 
 MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
+LOSSES_DECIDED = "not finite"
 WITHOUT_NOISE = "it was trained without noise"
 ASSUMPTIONS = (
     "One example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients.",
@@ -92,11 +94,12 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
 
 
 def _success(runs: Sequence[Run]) -> float | None:
-    """½ + ½ δ(0): accuracy of the best attack at even odds; None where several mechanisms are mixed."""
+    """Accuracy of the best attack at even odds; None where several mechanisms are mixed."""
     if len(runs) != 1:
         return None
     (mechanism, count) = runs[0]
-    return 0.5 + 0.5 * float(tight_delta(mechanism, count, 0.0).upper)
+    found = best_accuracy(noise_multiplier=mechanism.noise_multiplier, sample_rate=mechanism.sample_rate, steps=count)
+    return found.upper
 
 
 def conditions(settings: RunSettings) -> tuple[str, ...]:
@@ -137,7 +140,7 @@ def was_planned(charged: Sequence[Run], settings: RunSettings, examples: int) ->
 
 
 def claim_at(
-    settings: RunSettings, examples: int, *, charged: Sequence[Run] | None, odometer: float, step: int
+    settings: RunSettings, examples: int, *, charged: Sequence[Run] | None, odometer: float, step: int, reason: str = ""
 ) -> Claim:
     """What may be claimed of a run that ends, or is looked at, after `step`.
 
@@ -146,10 +149,13 @@ def claim_at(
         charged: Everything that was charged, compared with the plan; None where that was done before.
         odometer: The odometer's ε of it.
         step: Steps taken.
+        reason: Why it ended, as in the summary.
     """
     ahead = planned_claim(settings, examples)
     if not settings.private:
         return ahead
+    if reason == LOSSES_DECIDED:
+        return Claim.nothing("losses that were not released decided about its end", settings.delta)
     if charged is not None and ahead.holds and not was_planned(charged, settings, examples):
         ahead = Claim.nothing("what was charged is not what was planned", settings.delta)
     return ahead.if_it_ended(odometer=odometer, step=step)

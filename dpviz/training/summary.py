@@ -30,7 +30,8 @@ def closing(
         epsilon, mechanisms = accounts.epsilons(), encoded_runs(accounts.runs)
         if accounts.runs and len(set(accounts.runs)) <= MOST_DIFFERENT:
             epsilon["tight"] = float(tight_epsilon_of_runs(accounts.runs, settings.delta).upper)
-    claim = claim_at(settings, examples, charged=charged, odometer=epsilon.get("odometer", 0.0), step=steps)
+    odometer = epsilon.get("odometer", 0.0)
+    claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {
         "state": state,
         "reason": reason,

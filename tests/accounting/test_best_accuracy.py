@@ -131,6 +131,26 @@ def test_rare_steps_add_up_at_most() -> None:
     assert 0.5 <= found.upper < 0.5003
 
 
+@pytest.mark.parametrize("sigma", [1e-300, 1e-200, 1e-150, 1e-4, 1e12, 1e150, 1e300])
+@pytest.mark.parametrize("rate", [1e-300, 1e-12, 0.5, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("steps", [1, 1000, 2**53])
+def test_any_noise_has_an_answer(sigma: float, rate: float, steps: int) -> None:
+    """σ = 1e-200 unsampled divided by 0, 1e300 overflowed: both can be typed into a page."""
+    found = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps)
+    assert 0.5 <= found.lower <= found.upper <= 1.0
+    if sigma <= 1e-4 and steps == 1:  # whoever joins is seen
+        assert found == pytest.approx((0.5 + 0.5 * rate, 0.5 + 0.5 * rate), abs=1e-9)
+    if sigma >= 1e150:
+        assert found.lower == 0.5
+
+
+def test_little_noise_shows_those_who_join() -> None:
+    """σ = 0.01, q = 0.01, T = 1000: all but the 4e-5 who never join are seen; no grid resolves such losses."""
+    found = dpviz.best_accuracy(noise_multiplier=0.01, sample_rate=0.01, steps=1000)
+    assert found.upper == pytest.approx(1 - 0.5 * 0.99**1000, rel=1e-8)
+    assert found.upper >= 1 - 0.5 * 0.99**1000
+
+
 @pytest.mark.parametrize(
     "options", [{"prior": 0.0}, {"prior": 1.0}, {"steps": -1}, {"steps": 1.5}, {"sample_rate": 1.1}]
 )

@@ -91,6 +91,13 @@ def test_what_was_not_planned_is_claimed_by_the_odometer_alone():
         assert more.epsilon > planned_claim(PLAIN, N).epsilon
 
 
+def test_an_end_that_unreleased_losses_decided_is_not_claimed():
+    charged = [(SampledGaussian(2.0, 0.05), 3)]
+    found = claim_at(PLAIN, N, charged=charged, odometer=1.0, step=3, reason="not finite")
+    assert not found.holds
+    assert "losses" in found.reason
+
+
 def test_conditions_are_told():
     assert "seed 0" in planned_claim(PLAIN, N).conditions[0]
     assert planned_claim(PLAIN.with_(secure_noise=True), N).conditions == ()

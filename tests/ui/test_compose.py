@@ -98,6 +98,14 @@ def test_where_no_grid_helps_the_pair_is_told():
     assert explain.chances(curves).right == explain.chances(curves).alone
 
 
+@pytest.mark.parametrize("page", ["home", "compose"])
+@pytest.mark.parametrize("query", ["sigma=1e-200&q=1&steps=3", "sigma=1e-150&q=0.5&steps=1e12", "q=0"])
+def test_the_best_attack_has_a_number_whatever_is_typed(page, query):
+    words = " ".join(said(open_app(page, query), "sentence")[0].split())
+    assert "on its way" not in words
+    assert ("at most 50 %" if query == "q=0" else "100 %") in words or "No accountant" in words
+
+
 def test_without_an_accountant_the_curve_still_bounds_attackers():
     curves = curves_of("curves=closed_form&sigma=1")
     assert curves.tightest() is None

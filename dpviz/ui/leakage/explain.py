@@ -9,6 +9,7 @@ from dpviz.charts import numbers
 from dpviz.gradients.leakage import CONFIDENCE
 from dpviz.ui.frame import Figure, Remark
 from dpviz.ui.leakage.result import Found, Measured
+from dpviz.ui.train.words import alone
 
 LEVEL = 0.05
 NOT_COVERED = (
@@ -59,8 +60,8 @@ def _attack_said(found: Found, measured: Measured) -> str:
         why = "" if found.subject.claim is None else f", for {found.subject.claim.reason}"
         return f"{right}; nothing bounds a better one{escape(why)}."
     return (
-        f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time, "
-        f"by ε ≤ {numbers.epsilon(bound.epsilon, up=True)} alone."
+        f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
+        f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)}{alone(found.subject.claim)})."
     )
 
 
@@ -71,7 +72,7 @@ def figures(found: Found) -> list[Figure]:
         why = "trained without noise" if found.subject.claim is None else found.subject.claim.reason
         allowed = Figure("No bound", "100 %", why)
     else:
-        said = f"{bound.name}, ε ≤ {numbers.epsilon(bound.epsilon, up=True)}"
+        said = f"{bound.name}, ε ≤ {numbers.epsilon(bound.epsilon, up=True)}{alone(found.subject.claim)}"
         allowed = Figure("Bound on every attack", numbers.probability(bound.success, up=True), said)
     if found.measured is None:
         none = "not measured" if found.problem else "measuring …"
@@ -180,9 +181,9 @@ def formulas(found: Found) -> list[tuple[str, str]]:
     if (bound := found.subject.claimed) is not None:
         built.append(
             (
-                f"Bound on every guess at even odds, {bound.name}",
+                f"What ε and δ alone allow every guess at even odds, {bound.name}",
                 r"P(A) \le \frac{e^{\varepsilon} + \delta}{1 + e^{\varepsilon}} = "
-                rf"{tex_up(bound.success)} \quad (\varepsilon = {tex_up(bound.epsilon)},\ \delta = {tex(bound.delta)})",
+                rf"{tex_up(bound.pair)} \quad (\varepsilon = {tex_up(bound.epsilon)},\ \delta = {tex(bound.delta)})",
             )
         )
     return built
@@ -211,9 +212,9 @@ ASSUMPTIONS = """
 - **The attack** calls those members whose loss is low. Its threshold is chosen on one half of the examples and judged
   on the other. It is one simple attack: better ones exist, and a low accuracy says nothing about those.
 - **Its interval** (Clopper–Pearson) is about this one network: how the guess would do on further examples.
-- **The bounds** hold for every attack, on average over trainings: (e^ε + δ)/(1 + e^ε) when the question is whether one
-  example was added. It is what (ε, δ) alone allows, as papers state it; the whole privacy curve of the steps would
-  allow less. Here members are told from others, as if one example had been exchanged for another:
+- **The bounds** hold for every attack, on average over trainings: the run's claim, by the whole privacy curve of its
+  plan where that is one mechanism, else by (e^ε + δ)/(1 + e^ε), which is what ε and δ alone allow when the question is
+  whether one example was added. Here members are told from others, as if one example had been exchanged for another:
   strictly that is one removed and one added, 2ε. The table gives both; the chart shows the stricter one.
 - **Bayesian DP** promises this for examples drawn like the data, not for every imaginable one.
 - **Averages:** accuracy is an average over examples. A few may be found with certainty where most are not at all.

@@ -38,6 +38,7 @@ class Bound:
         name, family: what it is called here, and whose colour it has.
         epsilon, delta: the promise; ε may be inf.
         success: the highest accuracy of any guess whether one example was added.
+        pair: what ε and δ alone allow; `success` may be less where the whole privacy curve is known.
     """
 
     key: str
@@ -46,6 +47,10 @@ class Bound:
     epsilon: float
     delta: float
     success: float
+
+    @property
+    def pair(self) -> float:
+        return float(attack_success(self.epsilon, delta=self.delta))
 
     @property
     def swapped(self) -> float:

@@ -23,6 +23,7 @@ from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import Plan, plan
 from dpviz.ui.train.settings import Form, read, usual
 from dpviz.ui.train.watch_settings import RUN
+from dpviz.ui.train.words import alone
 
 FOLDER = "t.folder"
 USUAL_FOR = "t.usual_for"
@@ -118,7 +119,7 @@ def _sentence(form: Form, found: Plan) -> str:
     return (
         f"{started} {planned}{sigma} let an attacker guess right whether you took part at most "
         f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at "
-        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts})."
+        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{alone(claim)})."
     )
 
 

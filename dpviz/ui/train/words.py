@@ -143,8 +143,15 @@ def _attacker(look: Look) -> str:
     return (
         f" An attacker guesses right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
-        f"{claim.name})."
+        f"{claim.name}{alone(claim)})."
     )
+
+
+def alone(claim: Claim | None) -> str:
+    """What the pair alone would allow, where the whole privacy curve says less."""
+    if claim is None or not claim.guess < claim.pair:
+        return ""
+    return f"; alone they would allow {numbers.probability(claim.pair, up=True)}"
 
 
 def duration(seconds: float) -> str:
