@@ -42,8 +42,8 @@ def budget_filter(settings: RunSettings) -> Filter:
     """The filter of `filter_epsilon`.
 
     Where the mechanisms depend on what was seen, δ is shared out over few orders (`Filter`, union); else the filter
-    keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less, 0.01 % as a rule: by
-    so much the filter may refuse before it reads the budget.
+    keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less, a tenth of a
+    per cent as a rule: by so much the filter may refuse before it reads the budget.
     """
     if settings.filter_epsilon is None:
         raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")

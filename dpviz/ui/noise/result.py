@@ -38,7 +38,7 @@ class Result:
         return key.startswith("bayesian") or method(key, self.settings.amplification).kind is Kind.UPPER
 
     def best(self, *, bayesian: bool) -> str | None:
-        """The valid method with the most favourable finite answer; tight counts as none, for it is the reference."""
+        """The valid method with the most favourable answer; tight counts as none, for it is the reference."""
         found = {
             key: answer.value
             for key, answer in self.needs.items()
@@ -46,7 +46,7 @@ class Result:
             and key != "tight"
             and self.valid(key)
             and answer.value is not None
-            and math.isfinite(answer.value)
+            and (math.isfinite(answer.value) or self.unknown == "steps")
         }
         if not found:
             return None
