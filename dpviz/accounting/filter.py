@@ -168,7 +168,10 @@ class Filter:
         return guess
 
     def bound(self, delta: float | None = None) -> Bound:
-        """What the steps that passed cost had they been planned; `delta` defaults to the filter's own."""
+        """What the steps that passed cost had they been planned, by the filter's own orders; δ defaults to its own.
+
+        The Rényi accountant finds a little less between two orders: a filter's are fixed before the first step.
+        """
         at = self.delta if delta is None else _validate.scalar("delta", _validate.delta(delta))
         return self.accountant.bound(self._spent, at)
 

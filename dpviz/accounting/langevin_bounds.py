@@ -50,7 +50,7 @@ def langevin_step_size(
     Args:
         theorem: "theorem3" (the first of η₁ t^(−1/3)) or "theorem4" (fixed), with the constant that composing whole
             moments gives; "wang" (Wang, Fienberg, Smola 2015, as printed by Li et al.) or "wang_as_plotted", with
-            ln(T/δ) for ln(2.5 T/δ), which is what Li et al.'s 1.54e-6 is.
+            ln(T/δ) for ln(2.5 T/δ), which is what Li et al.'s 1.54e-6 is: drawn to compare with, no theorem's bound.
         epsilon: ε > 0, any shape.
         delta: δ in (0, 1).
         n, clip, batch_size, friction, adjacency: see `Langevin`; the Wang bounds ask for no batch and know no friction.

@@ -190,7 +190,8 @@ def _noise_multiplier(problem: _Problem) -> float:
     if steps == 0.0 or problem.known["sample_rate"] == 0.0:
         return 0.0
     hardly_ever_drawn = problem.known["delta"] >= chance_of_being_drawn(problem.known["sample_rate"], steps)
-    if hardly_ever_drawn and problem.fits(noise_multiplier=_HARDLY_ANY_NOISE):
+    # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
+    if hardly_ever_drawn and (problem.method.name == "tight" or problem.fits(noise_multiplier=_HARDLY_ANY_NOISE)):
         return 0.0
     problem.check_floor()
 

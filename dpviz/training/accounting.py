@@ -49,7 +49,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
     """The ε at `settings.delta` that an adaptive run promises, whatever its policy does; None where the plan is fixed.
 
     It is `filter_epsilon`, or what the baseline costs: T steps as they start, with their private counts. The run's
-    filter enforces it, so it may be claimed from the first step on. Only a run whose event "started" says "promise"
+    filter enforces it, so it may be claimed from the first step on. Only a run whose event "started" says "claim"
     ran under it: earlier ones without `filter_epsilon` had no budget.
 
     Raises:
@@ -73,7 +73,7 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
 
     Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
     number does, it keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less,
-    0.01 % as a rule: by so much the filter may refuse before it reads the budget.
+    a tenth of a per cent as a rule: by so much the filter may refuse before it reads the budget.
     """
     promise = promised(settings, examples)
     if promise is not None:

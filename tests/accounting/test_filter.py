@@ -174,7 +174,8 @@ class TestEdges:
         found = dpviz.epsilon(
             "renyi", conversion="classic", noise_multiplier=1.0, sample_rate=0.01024, steps=500, delta=1e-4
         )
-        assert budget.epsilon(1e-4) == found < budget.epsilon()
+        assert found <= budget.epsilon(1e-4) <= 1.002 * found  # a filter's orders are fixed: its grid alone
+        assert budget.epsilon(1e-4) < budget.epsilon()
 
     @pytest.mark.parametrize(
         ("change", "message"),

@@ -53,6 +53,15 @@ def test_the_script_gives_the_charts_numbers(name, tmp_path):
     assert expected
 
 
+def test_what_is_no_bound_is_never_the_tightest():
+    """At these settings linear amplification reads far below every bound."""
+    curves = curves_of("curves=basic.strong.moments&amp=linear&sigma=0.3&q=0.001&steps=10&delta=0.00001")
+    ends = {key: float(bound.epsilon[-1]) for key, bound in curves.bounds.items()}
+    assert min(ends, key=lambda key: ends[key]) in ("basic", "strong")
+    assert curves.tightest() == "moments"
+    assert [key for key in curves.bounds if not curves.valid(key)] == ["basic", "strong"]
+
+
 def test_csv_reads_back_equal():
     curves = curves_of(f"curves={ALL}")
     text = tables.data(curves).to_csv(index=False)

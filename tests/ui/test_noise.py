@@ -256,6 +256,29 @@ class TestNumbers:
         assert "Its orders end at λ = 32, so no noise brings it below 0.360." in said
         assert "The closed form does not hold here: it needs σ >= 4" in said
 
+    @pytest.mark.parametrize("view", ["curves", "solve"])
+    def test_what_is_no_bound_answers_nothing_and_says_why(self, view: str) -> None:
+        found = result(noiseview=view, amp="linear", noisecurves="basic.strong.renyi_improved")
+        for key in ("basic", "strong"):
+            assert not found.valid(key)
+            assert found.needs[key].value is None
+        assert found.best(bayesian=False) == "renyi_improved"
+        assert words.reference(found) == "renyi_improved"
+        said = [text for text, _ in explain.remarks(found)]
+        assert any(text.startswith("basic, strong: Linear amplification") and "exact" in text for text in said)
+        exact = result(noiseview=view, amp="exact", noisecurves="strong")
+        assert exact.valid("strong")
+        assert exact.needs["strong"].value is not None
+
+    def test_where_no_noise_is_needed_it_says_so(self) -> None:
+        found = result(noiseview="solve", q="1e-7", steps="10", delta="0.00001", noisecurves="renyi_improved.strong")
+        assert found.needs["renyi_improved"].value == 0.0
+        assert "needs <b>no noise</b>" in explain.sentence(found)
+        assert any("no noise is needed: nothing is released, or δ is" in text for text, _ in explain.remarks(found))
+        unlimited = result(noiseview="solve", solvefor="steps", q="0", noisecurves="renyi_improved")
+        assert "allows <b>any number of steps</b>" in explain.sentence(unlimited)
+        assert words.value_text("steps", Answer(2.0**53)) == "9e15 or more"
+
     def test_pinned_answers_are_faded(self) -> None:
         now, before = result(noiseview="solve"), result(noiseview="solve", steps="20000")
         drawn = figure.drawing(now, [Pinned("T 20 000", before)])

@@ -56,7 +56,7 @@ class Result:
         )
 
     def best(self, *, bayesian: bool) -> str | None:
-        """The valid method with the most favourable finite answer; tight counts as none, for it is the reference."""
+        """The valid method with the most favourable answer; tight counts as none, for it is the reference."""
         found = {
             key: answer.value
             for key, answer in self.needs.items()
@@ -64,7 +64,7 @@ class Result:
             and key != "tight"
             and self.valid(key)
             and answer.value is not None
-            and math.isfinite(answer.value)
+            and (math.isfinite(answer.value) or self.unknown == "steps")
         }
         if not found:
             return None
