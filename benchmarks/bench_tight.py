@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dpviz.accounting import privacy_loss, tight_plan, two_scales
+import dpviz
+from dpviz.accounting import privacy_loss, renyi, tight_plan, two_scales
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_epsilon
 
@@ -27,6 +28,7 @@ SETTINGS += [(0.65, 1e-6, 1e-12), (0.8, 1e-5, 1e-10), (0.57, 1e-4, 1e-6)]  # rar
 
 def uncached() -> None:
     privacy_loss.discretise.cache_clear()
+    renyi._cached_divergence.cache_clear()
     tight_plan._log_moments.cache_clear()
     two_scales._coarse_small.cache_clear()
 
@@ -83,3 +85,45 @@ def test_beside_other_libraries(benchmark: Any, sigma: float, q: float, steps: i
         )
         assert their_low <= high
         assert low <= their_high
+
+
+@pytest.mark.parametrize(("sigma", "q", "delta"), SETTINGS)
+def test_many_counts_beside_one(benchmark: Any, sigma: float, q: float, delta: float) -> None:
+    """16 and 200 step counts up to 10⁶ ÷ one count in their middle: processor time, which other work disturbs least."""
+    mechanism = SampledGaussian(noise_multiplier=sigma, sample_rate=q)
+    seconds = {}
+    for count in (1, 16, 200):
+        steps = np.array([1e4]) if count == 1 else np.unique(np.geomspace(1, 1e6, count).round())
+        uncached()
+        begun = time.process_time()
+        tight_epsilon(mechanism, steps, delta)
+        seconds[count] = time.process_time() - begun
+    benchmark.pedantic(lambda: tight_epsilon(mechanism, STEPS, delta), setup=uncached, rounds=1)
+    ratios = ", ".join(f"{count} counts ×{seconds[count] / seconds[1]:.1f}" for count in (16, 200))
+    print(f"\n  σ={sigma:g} q={q:g} δ={delta:g}: one {1e3 * seconds[1]:.1f} ms; {ratios}")
+
+
+def test_solving_for_steps(benchmark: Any) -> None:
+    """solve("steps", "tight") over random settings ÷ one interval at the same (σ, q, δ) after 10⁴ steps."""
+    generator = np.random.default_rng(7)
+    low, high = np.log([0.2, 1e-9, 1e-15, 1e-2]), np.log([1000.0, 1.0, 1e-2, 20.0])
+    settings = np.exp(generator.uniform(low, high, size=(100, 4))).tolist()
+    slowest, ratios = [], []
+    for sigma, q, delta, target in settings:
+        uncached()
+        begun = time.process_time()
+        tight_epsilon(SampledGaussian(sigma, q), [10_000], delta)
+        middle = time.process_time()
+        uncached()
+        try:
+            dpviz.solve(
+                "steps", method="tight", target_epsilon=target, noise_multiplier=sigma, sample_rate=q, delta=delta
+            )
+        except ValueError:
+            continue
+        slowest.append(time.process_time() - middle)
+        ratios.append(slowest[-1] / (middle - begun))
+    benchmark.pedantic(uncached, rounds=1)
+    shares = np.quantile(slowest, [0.5, 0.9, 1.0])
+    print(f"\n  seconds: median {shares[0]:.3f}, nine in ten {shares[1]:.3f}, slowest {shares[2]:.3f}")
+    print(f"  ÷ one interval: median {np.median(ratios):.1f}")

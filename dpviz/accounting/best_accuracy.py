@@ -26,9 +26,10 @@ from dpviz import _validate
 from dpviz.accounting.law_reading import delta_at
 from dpviz.accounting.loss_transform import compose
 from dpviz.accounting.mechanism import SampledGaussian
-from dpviz.accounting.privacy_loss import discretise, loss_of_output
+from dpviz.accounting.privacy_loss import discretise
 from dpviz.accounting.single_step import single_step_delta
-from dpviz.accounting.tight import ADD, LARGEST_LOSS, LEAST_NOISE, tight_delta
+from dpviz.accounting.tight import tight_delta
+from dpviz.accounting.tight_grid import ADD, LEAST_NOISE, delta_bounds, too_large
 from dpviz.accounting.tight_plan import aim_at_epsilon, tail_for
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
@@ -87,16 +88,16 @@ def _divergence(
 ) -> tuple[float, float]:
     """Lower and upper H at ε₀, of the outputs with the example from those without; the other way where it is likelier.
 
-    `tight_delta` bounds both directions from above, but from below only the first: the second has grids of its own.
+    `_shown` bounds both directions from above, but from below only the first: the second has grids of its own.
     """
-    found = tight_delta(mechanism, count, epsilon)
+    least, upper = _shown(mechanism, count, epsilon)
     # Total variation, H at 0, adds up at most, and no H exceeds it: where a grid shows little, these say more.
-    most = min(float(found.upper), count * float(single_step_delta(mechanism, 0.0)) * (1.0 + 1e-9), 1.0)
+    most = min(upper, count * float(single_step_delta(mechanism, 0.0)) * (1.0 + 1e-9), 1.0)
     if epsilon > 0.0:
-        most = min(most, float(tight_delta(mechanism, count, 0.0).upper))
+        most = min(most, _shown(mechanism, count, 0.0)[1])
     if not member_likelier or mechanism.sample_rate == 1.0:  # unsampled, both directions are one
-        return float(found.lower), most
-    if _largest_loss(mechanism) > LARGEST_LOSS:
+        return least, most
+    if too_large(mechanism):
         return 0.0, most
     counts, here = np.array([count]), np.array([epsilon])
     aim = aim_at_epsilon([mechanism], counts, ADD, epsilon, RESOLVED)
@@ -105,6 +106,11 @@ def _divergence(
     return float(delta_at(below, here, -1.0)[0]), min(most, float(delta_at(above, here, 1.0)[0]))
 
 
-def _largest_loss(mechanism: SampledGaussian) -> float:
-    """Of one step, within 12 standard deviations."""
-    return float(loss_of_output(mechanism, 1.0 + 12.0 * mechanism.noise_multiplier))
+def _shown(mechanism: SampledGaussian, count: float, epsilon: float) -> tuple[float, float]:
+    """Lower and upper δ at ε: the inverse of the tight ε(δ), and what one grid for this ε reads off itself."""
+    found = tight_delta(mechanism, count, epsilon)
+    least, most = float(found.lower), float(found.upper)
+    if count > 1.0 and mechanism.sample_rate < 1.0 and not too_large(mechanism):
+        (below,), (above,) = delta_bounds([mechanism], np.array([count]), epsilon, np.array([epsilon]))
+        least, most = max(least, float(below)), min(most, float(above))
+    return least, most

@@ -74,8 +74,11 @@ def boundary(gap: Gap, good: float, bad: float, at_good: float, at_bad: float, t
     return good
 
 
-def last_whole(gap: Gap, start: float, largest: float) -> float:
-    """The largest whole x in [0, largest] with gap ≤ 0, gap(0) ≤ 0 taken for granted; secants in ln x."""
+def last_whole(gap: Gap, start: float, largest: float, tolerance: float = 0.0) -> float:
+    """The largest whole x in [0, largest] with gap ≤ 0, gap(0) ≤ 0 taken for granted; secants in ln x.
+
+    With a `tolerance` > 0 a smaller x will do, by as large a part of itself.
+    """
     good, at_good = 0.0, -math.inf
     x = float(min(max(math.floor(start), 1), largest))
     value = gap(x)
@@ -88,8 +91,10 @@ def last_whole(gap: Gap, start: float, largest: float) -> float:
         value, factor = gap(x), factor**2
     bad, at_bad = x, value
     held, tries = 0, 0
-    while bad - good > 1.0:
+    while bad - good > max(1.0, tolerance * good):
         x = _between(good, bad, at_good, at_bad, halve=tries % 3 == 2)
+        least = math.floor(0.5 * tolerance * good)  # no nearer to either end than that: each look must cut
+        x = min(max(x, good + least), bad - least) if least else x
         tries += 1
         value = gap(x)
         if value <= 0:

@@ -23,7 +23,8 @@ Complex = npt.NDArray[np.complex128]
 
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
 LARGEST_EXPONENT = 650.0
-POINTS = 2048  # at which δ is read off few modes
+POINTS, MANY_POINTS = 512, 2048  # at which δ is read off few modes; many where the rows' windows differ in width
+LARGEST_DENSE = 2**22  # grid points
 LEAST_DECAY = 40.0  # −ln of the weight that one period must reach for that
 
 
@@ -132,14 +133,22 @@ def read_modes(
 ) -> list[ComposedLaw]:
     """δ of each row of counts, at every r-th point where that can be, else at all."""
     mesh = laws[0].law.mesh
-    few = modes.size % POINTS == 0 and modes.size > POINTS and (not modes.alive.size or modes.alive[-1] < POINTS // 2)
+    points = points_for(counts)
+    few = modes.size % points == 0 and modes.size > points and (not modes.alive.size or modes.alive[-1] < points // 2)
     if few and tilt * mesh * modes.size >= LEAST_DECAY:
-        return [_sparse(_frame(laws, row, tilt, modes, below, log_wrap), modes, i) for i, row in enumerate(counts)]
+        return _sparse([_frame(laws, row, tilt, modes, below, log_wrap) for row in counts], modes, points)
+    if modes.size > LARGEST_DENSE:
+        return [NOTHING] * len(counts)
     norms = modes.norm()
     return [
         _dense(_frame(laws, row, tilt, modes, below, log_wrap), irfft(modes.all(i), modes.size), float(norms[i]))
         for i, row in enumerate(counts)
     ]
+
+
+def points_for(counts: Array) -> int:
+    total = counts.sum(axis=1)
+    return MANY_POINTS if total.max() > 4.0 * total.min() else POINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,8 @@ class _Frame:
     def law(self, index: Array, weighted: Array, share: Array | float, relative: float, dense: bool) -> ComposedLaw:
         loss = self.start + index * self.mesh
         scale = np.exp(np.minimum(self.log_moment - self.tilt * loss, LARGEST_EXPONENT))
-        error = scale * (share + relative * (np.maximum(weighted, 0.0) + share)) + 1e-300
+        with np.errstate(over="ignore", invalid="ignore"):  # as large as that, an error says: not resolved
+            error = scale * (share + relative * (np.maximum(weighted, 0.0) + share)) + 1e-300
         return ComposedLaw(loss, scale * weighted, error, self.infinite, self.slack, dense)
 
 
@@ -205,21 +215,25 @@ def _tail_sum(values: Array, decay: float) -> Array:
     return np.asarray(lfilter([1.0], [1.0, -math.exp(-decay)], values[::-1])[::-1], dtype=np.float64)
 
 
-def _sparse(frame: _Frame, modes: Modes, row: int) -> ComposedLaw:
-    """δ at POINTS grid points of the window from few modes."""
-    tilt, mesh, size, k = frame.tilt, frame.mesh, frame.size, modes.alive
+def _sparse(frames: list[_Frame], modes: Modes, points: int) -> list[ComposedLaw]:
+    """δ at so many grid points of each row's window from few modes."""
+    tilt, mesh, size, k = frames[0].tilt, frames[0].mesh, modes.size, modes.alive
     turn = 2j * math.pi * k / size
     shrink = -tilt * mesh + turn
     # Σ_x exp(−λ·mesh·x + iθx)(1 − exp(−mesh·x)): two geometric series, their difference taken before anything cancels
     weight = -math.expm1(-mesh) * np.exp(shrink) / (np.expm1(shrink) * np.expm1(shrink - mesh))
-    place = np.array([(j * frame.first) % size for j in k.tolist()], dtype=np.float64)  # in whole numbers
-    term = modes.value[row] * weight * np.exp(2j * math.pi * (place / size))
-    spectrum = np.zeros(POINTS // 2 + 1, dtype=np.complex128)
-    spectrum[k] = term
-    weighted = irfft(spectrum, POINTS) * (POINTS / size)
-    unit = unit_of_transform(POINTS) + 64 * UNIT
-    numeric = 2.0 / size * float(np.abs(weight) @ modes.error[row] + unit * np.abs(term).sum())
+    first = np.array([frame.first % size for frame in frames], dtype=np.int64)
+    place = (first[:, None] * k) % size  # whole numbers below 2⁵³
+    term = modes.value * weight * np.exp(2j * math.pi * (place / size))
+    spectrum = np.zeros((len(frames), points // 2 + 1), dtype=np.complex128)
+    spectrum[:, k] = term
+    weighted = irfft(spectrum, points) * (points / size)
+    unit = unit_of_transform(points) + 64 * UNIT
+    numeric = 2.0 / size * (modes.error @ np.abs(weight) + unit * np.abs(term).sum(axis=1))
     numeric += 2.0 * math.exp(LOG_SILENT + 1.0) * norm_of_weights(tilt, mesh, size)
-    index = frame.first + (size // POINTS) * np.arange(POINTS, dtype=np.float64)
-    wrapped = 1.01 * np.exp(-tilt * mesh * (size - (index - frame.first)))
-    return frame.law(index, weighted, frame.share + numeric + wrapped, frame.relative + 64 * UNIT, False)
+    along = (size // points) * np.arange(points, dtype=np.float64)
+    wrapped = 1.01 * np.exp(-tilt * mesh * (size - along))
+    return [
+        frame.law(frame.first + along, row, frame.share + error + wrapped, frame.relative + 64 * UNIT, False)
+        for frame, row, error in zip(frames, weighted, numeric.tolist(), strict=True)
+    ]

@@ -35,13 +35,14 @@ from dpviz.accounting.composed_law import (
     LARGEST_EXPONENT,
     LOG_SILENT,
     NOTHING,
-    POINTS,
     ComposedLaw,
     Modes,
     TiltedLaw,
+    points_for,
     read_modes,
     unit_of_transform,
 )
+from dpviz.accounting.few_modes import LARGEST_PERIOD, loud_modes, transform_at
 from dpviz.accounting.privacy_loss import UNIT, GridLaw
 
 Array = npt.NDArray[np.float64]
@@ -50,6 +51,7 @@ Complex = npt.NDArray[np.complex128]
 LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side, unless asked for less
 MASS_WRAP = -36.0  # the same for bounds on single masses
 LARGEST_SIZE = 2**22  # grid points; a window that needs more shows nothing
+LEAST_FOR_FEW = 2**14  # grid points from which on few modes are quicker than a transform
 LEAST_ATOM = 0.6  # tilted mass from which on an atom is kept out of the transform
 RELATIVE = 1024 * UNIT  # errors up to so much of a mass count as relative
 
@@ -106,17 +108,22 @@ def _reach(laws: Sequence[TiltedLaw], counts: Array, sign: float, log_wrap: floa
     return best
 
 
-def _modes(law: TiltedLaw, size: int) -> tuple[Complex, float, int]:
-    """Transform of a tilted law less its atom, the mass of the rest, and the index that was moved to 0.
+def _without_atom(law: TiltedLaw) -> tuple[Array, float, int]:
+    """The masses less the atom, what they add up to, and the index that is moved to 0.
 
     What is moved there is the atom, and where there is none (rest = 1), the mean.
     """
     heaviest = int(law.mass.argmax())
-    mass, origin, rest = law.mass, round(law.mean), 1.0
-    if law.mass[heaviest] >= LEAST_ATOM:
-        mass, origin = law.mass.copy(), law.law.start + heaviest
-        mass[heaviest] = 0.0
-        rest = float(mass.sum())
+    if law.mass[heaviest] < LEAST_ATOM:
+        return law.mass, 1.0, round(law.mean)
+    mass = law.mass.copy()
+    mass[heaviest] = 0.0
+    return mass, float(mass.sum()), law.law.start + heaviest
+
+
+def _modes(law: TiltedLaw, size: int) -> tuple[Complex, float, int]:
+    """Transform of a tilted law less its atom, the mass of the rest, and the index that was moved to 0."""
+    mass, rest, origin = _without_atom(law)
     place = (law.law.start - origin) % size
     n = mass.size
     buffer: Array = np.zeros(size)
@@ -142,8 +149,7 @@ def _powers(laws: Sequence[TiltedLaw], counts: Array, size: int) -> Modes:
     """Composed transforms for each row of counts (rows, laws)."""
     gamma = unit_of_transform(size)
     alive = np.arange(size // 2 + 1)
-    exponent = np.zeros((counts.shape[0], alive.size), dtype=np.complex128)
-    relative = np.zeros((counts.shape[0], alive.size))
+    exponent, relative = np.zeros((counts.shape[0], 1), dtype=np.complex128), np.zeros((counts.shape[0], 1))
     origins = [0] * len(laws)
     # Widest first: most modes fall silent early, and the other laws need no logarithm there.
     for j in sorted(range(len(laws)), key=lambda k: -float(counts[:, k].max()) * laws[k].spread ** 2):
@@ -152,16 +158,40 @@ def _powers(laws: Sequence[TiltedLaw], counts: Array, size: int) -> Modes:
         modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
         loudest = exponent.real.max(axis=0) + counts[:, j].min() * np.log(modulus)  # of any row, at least
         heard = loudest > LOG_SILENT
-        alive, transform, modulus = alive[heard], transform[heard], modulus[heard]
-        logarithm = _logarithm(transform, rest)
-        exponent = exponent[:, heard] + counts[:, j, None] * logarithm
-        # 64 units of Σg: its summing (pairwise), ĝ − Σg, and what log1p makes of their errors, for Σg ≤ 0.4
-        each = (gamma + 64 * UNIT) * rest / modulus + 4 * UNIT * np.abs(logarithm)
-        relative = relative[:, heard] + counts[:, j, None] * each + 4 * UNIT
+        if exponent.shape[1] > 1:
+            exponent, relative = exponent[:, heard], relative[:, heard]
+        alive = alive[heard]
+        power, error = _power(transform[heard], modulus[heard], rest, counts[:, j], gamma)
+        exponent, relative = exponent + power, relative + error
+    return _exponentiated(size, alive, exponent, relative, origins)
+
+
+def _power(transform: Complex, modulus: Array, rest: float, counts: Array, unit: float) -> tuple[Complex, Array]:
+    """counts × ln of the coefficients (rows, modes), and the errors that gives the coefficients, relative."""
+    logarithm = _logarithm(transform, rest)
+    # 64 units of Σg: its summing (pairwise), ĝ − Σg, and what log1p makes of their errors, for Σg ≤ 0.4
+    each = (unit + 64 * UNIT) * rest / modulus + 4 * UNIT * np.abs(logarithm)
+    return counts[:, None] * logarithm, counts[:, None] * each + 4 * UNIT
+
+
+def _exponentiated(
+    size: int, alive: npt.NDArray[np.int64], exponent: Complex, relative: Array, origins: list[int]
+) -> Modes:
     value = np.exp(exponent)
     with np.errstate(over="ignore"):
         error = np.abs(value) * np.expm1(np.minimum(relative, LARGEST_EXPONENT))
     return Modes(size, alive, value, error, origins)
+
+
+def _few_powers(law: TiltedLaw, counts: Array, size: int) -> Modes | None:
+    """The same of one law (rows,), from the modes that are not silent alone; None where these are many."""
+    loud = loud_modes(law, float(counts.min()), size)
+    if loud is None:
+        return None
+    mass, rest, origin = _without_atom(law)
+    transform, unit = transform_at(mass, law.law.start - origin, loud, size)
+    modulus = np.maximum(np.abs(transform + (0.0 if rest == 1.0 else 1.0 - rest)), 1e-300)
+    return _exponentiated(size, np.arange(loud), *_power(transform, modulus, rest, counts, unit), [origin])
 
 
 def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float = LOG_WRAP) -> list[ComposedLaw]:
@@ -178,14 +208,20 @@ def compose(laws: Sequence[GridLaw], counts: Array, tilt: float, log_wrap: float
     tilted = [_tilt(law, tilt) for law in laws]
     longest = counts.max(axis=0)
     above, below = _reach(tilted, longest, 1.0, log_wrap), _reach(tilted, longest, -1.0, log_wrap)
-    if not above + below <= LARGEST_SIZE:  # NaN too
+    if not above + below <= LARGEST_PERIOD:  # NaN too
         return [NOTHING] * len(counts)
+    points = points_for(counts)
     size = math.ceil(above + below) + 4
-    if size >= 4 * POINTS:
-        size = POINTS * int(next_fast_len(-(-size // POINTS), real=True))
+    if size >= 2 * points:
+        size = points * int(next_fast_len(-(-size // points), real=True))
     else:
         size = int(next_fast_len(size, real=True))
-    return read_modes(tilted, counts, tilt, _powers(tilted, counts, size), below, log_wrap)
+    modes = _few_powers(tilted[0], counts[:, 0], size) if len(laws) == 1 and size >= LEAST_FOR_FEW else None
+    if modes is None:
+        if size > LARGEST_SIZE:
+            return [NOTHING] * len(counts)
+        modes = _powers(tilted, counts, size)
+    return read_modes(tilted, counts, tilt, modes, below, log_wrap)
 
 
 def masses_of(law: GridLaw, count: float, tilts: Sequence[float]) -> tuple[float, Array, Array, float]:

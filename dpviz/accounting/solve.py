@@ -62,7 +62,7 @@ def solve(
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
-        tolerance: relative, of σ and q.
+        tolerance: relative, of σ and q; of T too where method is "tight", whose bounds jitter more than that.
         **options: of the method, as in `dpviz.epsilon`.
 
     Returns:
@@ -242,8 +242,9 @@ def _steps(problem: _Problem) -> float:
             return float(near[int(fits.argmin()) - 1])
     elif warm := _start(problem, "steps"):
         start = warm
+    tolerance = problem.tolerance if problem.method.name == "tight" else 0.0
     return last_whole(
-        lambda t: size_of_gap(float(problem.bound(steps=t).epsilon), problem.target), start, LARGEST_STEPS
+        lambda t: size_of_gap(float(problem.bound(steps=t).epsilon), problem.target), start, LARGEST_STEPS, tolerance
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-import dpviz.accounting.tight as tight
+import dpviz.accounting.tight_grid as tight
 from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_runs, tight_profile
 
@@ -211,6 +211,123 @@ def test_delta_and_epsilon_are_inverse() -> None:
         epsilon = tight_epsilon(mechanism, [steps], 1e-6)
         assert tight_delta(mechanism, [steps], float(epsilon.upper[0])).lower[0] <= 1e-6
         assert tight_delta(mechanism, [steps], float(epsilon.lower[0])).upper[0] >= 1e-6
+
+
+INVERSE_SETTINGS = [  # (σ, q, T, δ): tails cut for δ = 1e-12 gave δ(ε(δ)) = 1e7 to 1e19 times δ here
+    (21.4, 0.026, 19_000, 3.8e-30),
+    (3.23, 0.023, 130, 6.8e-29),
+    (13.1, 0.048, 2_500, 3.0e-20),
+    (23.5, 1.1e-6, 2_600, 5.2e-38),
+    (29.2, 7.4e-6, 5_500, 1.3e-60),
+    (0.399, 3.7e-5, 40, 4.7e-39),
+    (2.25, 0.006, 100_000, 6.6e-6),
+]
+
+
+@pytest.mark.parametrize(("sigma", "q", "steps", "delta"), INVERSE_SETTINGS)
+def test_delta_of_epsilon_comes_back(sigma: float, q: float, steps: int, delta: float) -> None:
+    mechanism = step(sigma, q)
+    found = tight_epsilon(mechanism, [steps], delta)
+    low, high = float(found.lower[0]), float(found.upper[0])
+    above, below = tight_delta(mechanism, [steps], high), tight_delta(mechanism, [steps], low)
+    assert above.upper[0] == pytest.approx(delta, rel=5e-3)
+    assert below.lower[0] == pytest.approx(delta, rel=5e-3)
+    assert above.lower[0] <= delta <= below.upper[0]
+    assert tight_epsilon(mechanism, [steps], float(above.upper[0])).upper[0] <= high
+    assert tight_epsilon(mechanism, [steps], float(below.lower[0])).lower[0] >= low
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps"), [(3.0, 0.02, 300), (1.0, 1e-3, 1), (20.0, 1e-4, 10**7), (2.0, 1.0, 9)]
+)
+def test_both_directions_fall_down_to_the_least_delta(sigma: float, q: float, steps: int) -> None:
+    mechanism = step(sigma, q)
+    deltas = 10.0 ** -np.array([3.0, 12.0, 13.0, 20.0, 60.0, 61.0, 150.0])
+    found = [tight_epsilon(mechanism, [steps], float(delta)) for delta in deltas]
+    for side in ("lower", "upper"):
+        assert (np.diff([float(getattr(one, side)[0]) for one in found]) > 0).all()
+    assert all(one.lower[0] <= one.upper[0] for one in found)
+    epsilons = np.linspace(float(found[1].upper[0]), float(found[4].upper[0]), 5)
+    curve = [tight_delta(mechanism, [steps], float(epsilon)) for epsilon in epsilons]
+    for side in ("lower", "upper"):
+        assert (np.diff([float(getattr(one, side)[0]) for one in curve]) < 0).all()
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-20, 1e-60])
+@pytest.mark.parametrize(("mu", "steps"), [(0.3, 40), (2.0, 40), (1.0, 10**6), (0.2, 10**8)])
+def test_a_grid_holds_the_exact_gaussian_at_every_delta(mu: float, steps: int, delta: float) -> None:
+    """q = 1: T steps are one Gaussian with σ/√T, whose ε solves Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) = δ, to 50 digits."""
+    with mpmath.workdps(50):
+        m = mpmath.mpf(mu)
+        # erfc keeps its digits in tails where 1 − ncdf has none
+        ncdf = lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2  # noqa: E731
+        miss = lambda e: mpmath.log(ncdf(m / 2 - e / m) - mpmath.exp(e) * ncdf(-m / 2 - e / m)) - mpmath.log(delta)  # noqa: E731
+        start = m * mpmath.sqrt(2 * mpmath.log(1 / mpmath.mpf(delta)))
+        truth = float(mpmath.findroot(miss, (start * 0.5, start * 1.2 + m * m), solver="anderson", tol=1e-20))
+    ((lower, upper),) = tight._epsilon_of_group([step(math.sqrt(steps) / mu)], np.array([[float(steps)]]), delta)
+    assert lower <= truth * (1 + 1e-12)
+    assert truth * (1 - 1e-12) <= upper
+    assert upper - lower <= max(0.01 * lower, 0.005)
+
+
+def test_one_step_is_exact_at_tiny_delta() -> None:
+    """Removal and addition of one sampled step by 60-digit arithmetic, where differences of doubles hold nothing."""
+    for sigma, q, epsilon in [(1.0, 1e-3, 8.0), (0.7, 0.2, 30.0), (5.0, 0.3, 0.2), (50.0, 1e-6, 1e-7), (1.0, 0.9, 1.5)]:
+        with mpmath.workdps(60):
+            s, rate, e = mpmath.mpf(sigma), mpmath.mpf(q), mpmath.mpf(epsilon)
+            tail = lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2  # noqa: E731
+            z = s**2 * mpmath.log((mpmath.exp(e) - 1 + rate) / rate) + mpmath.mpf(1) / 2
+            remove = (1 - rate) * tail(z / s) + rate * tail((z - 1) / s) - mpmath.exp(e) * tail(z / s)
+            add = mpmath.mpf(0)
+            if mpmath.exp(-e) > 1 - rate:
+                z = s**2 * mpmath.log((mpmath.exp(-e) - 1 + rate) / rate) + mpmath.mpf(1) / 2
+                low0, low1 = tail(-z / s), tail((1 - z) / s)
+                add = low0 - mpmath.exp(e) * ((1 - rate) * low0 + rate * low1)
+            truth = float(max(remove, add))
+        found = tight_delta(step(sigma, q), [1], epsilon)
+        assert found.lower[0] <= truth <= found.upper[0]
+        assert found.upper[0] <= truth * (1 + 1e-8)
+        interval = tight_epsilon(step(sigma, q), [1], truth)
+        assert interval.lower[0] <= epsilon * (1 + 1e-12)
+        assert epsilon <= interval.upper[0] * (1 + 1e-12)
+
+
+def test_counts_asked_for_together_agree_with_each_alone() -> None:
+    for mechanism, delta in [(step(4.0, 0.01), 1e-5), (step(30.0, 0.2), 1e-12)]:
+        steps = np.unique(np.geomspace(2, 1e6, 24).round())
+        together = tight_epsilon(mechanism, steps, delta)
+        assert (np.diff(together.upper) >= 0).all()
+        assert (np.diff(together.lower) >= 0).all()
+        shown = together.upper <= 50
+        assert ((together.upper - together.lower)[shown] <= np.maximum(0.01 * together.lower, 0.005)[shown]).all()
+        for j in (0, 5, 11, 17, 23):
+            alone = tight_epsilon(mechanism, steps[j], delta)
+            assert together.lower[j] <= alone.upper
+            assert alone.lower <= together.upper[j]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "delta"),
+    [(3.0, 0.01, 10**5, 1e-5), (2.0, 1e-4, 10**6, 1e-9), (1.5, 0.05, 3 * 10**4, 1e-15)],
+)
+def test_few_modes_agree_with_a_whole_transform(
+    monkeypatch: pytest.MonkeyPatch, sigma: float, q: float, steps: int, delta: float
+) -> None:
+    few = tight_epsilon(step(sigma, q), [steps], delta)
+    monkeypatch.setattr("dpviz.accounting.loss_transform.loud_modes", lambda *_: None)
+    monkeypatch.setattr("dpviz.accounting.tight_plan.LEAST_NOISE_FOR_FEW", math.inf)
+    monkeypatch.setattr("dpviz.accounting.composed_law.LEAST_DECAY", math.inf)
+    whole = tight_epsilon(step(sigma, q), [steps], delta)
+    assert few.lower[0] <= whole.upper[0]
+    assert whole.lower[0] <= few.upper[0]
+    assert few.upper[0] == pytest.approx(whole.upper[0], rel=5e-3)
+    assert few.lower[0] == pytest.approx(whole.lower[0], rel=5e-3)
+
+
+def test_never_above_the_renyi_accountant() -> None:
+    for sigma, q, steps, delta in [(5.7, 6.6e-6, 12_000_000, 2.4e-38), (0.05, 0.5, 1000, 1e-5), (40.0, 1e-5, 10, 1e-9)]:
+        renyi = dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=q, steps=steps, delta=delta)
+        assert tight_epsilon(step(sigma, q), [steps], delta).upper[0] <= renyi * (1 + 1e-8)
 
 
 def test_profile_falls_from_total_variation_and_agrees_with_delta() -> None:

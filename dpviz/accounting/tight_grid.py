@@ -1,0 +1,287 @@
+"""(lower, upper) ε of one composition, or of many that share their grids: closed forms, grids, and the Rényi cap.
+
+See `tight` for the method. Rows of one mechanism that lie close share a discretisation and its transform.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting import two_scales
+from dpviz.accounting.composed_law import ComposedLaw
+from dpviz.accounting.law_reading import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.loss_transform import compose
+from dpviz.accounting.mechanism import SampledGaussian
+from dpviz.accounting.privacy_loss import discretise, loss_of_output
+from dpviz.accounting.single_step import (
+    around,
+    gaussian_epsilon,
+    gaussian_log_delta,
+    single_step_delta,
+    single_step_epsilon,
+    single_step_log_delta,
+)
+from dpviz.accounting.tight_cap import renyi_epsilon
+from dpviz.accounting.tight_inverse import delta_interval
+from dpviz.accounting.tight_plan import (
+    RELATIVE_WIDTH,
+    Aim,
+    aim_at_epsilon,
+    aim_for_rows,
+    finer,
+    promised,
+    rough_epsilon,
+    rough_log_delta,
+    tail_for,
+    wanted,
+)
+
+Array = npt.NDArray[np.float64]
+Mechanisms = Sequence[SampledGaussian]
+
+LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
+LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
+LARGEST_EPSILON = 50.0  # the width is promised up to here
+MOST_SPREAD = 32.0  # of step counts that share a grid and a tilt
+ATTEMPTS = 6  # finer grids tried where the first one is not good enough
+
+
+# What can be said without a grid -----------------------------------------------------------------------------------
+
+
+def _active(mechanisms: Mechanisms, counts: Array) -> tuple[list[SampledGaussian], Array]:
+    """The mechanisms that release something, and how often."""
+    kept = [j for j, m in enumerate(mechanisms) if counts[j] > 0 and m.sample_rate > 0]
+    return [mechanisms[j] for j in kept], counts[kept]
+
+
+def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float:
+    """The noise multiplier of the one Gaussian mechanism that unsampled steps together are."""
+    return 1.0 / math.sqrt(sum(t / m.noise_multiplier**2 for m, t in zip(mechanisms, counts.tolist(), strict=True)))
+
+
+def _epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:
+    if not mechanisms:
+        return 0.0, 0.0
+    if all(m.sample_rate == 1.0 for m in mechanisms):
+        return gaussian_epsilon(_one_gaussian(mechanisms, counts), delta)
+    if min(m.noise_multiplier for m in mechanisms) < LEAST_NOISE:
+        return 0.0, renyi_epsilon(mechanisms, counts, delta)
+    if counts.sum() == 1.0:
+        return single_step_epsilon(mechanisms[0], delta)
+    if sum(t * _total_variation(m) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
+        return 0.0, 0.0  # total variation adds up at most
+    if any(too_large(m) for m in mechanisms):
+        single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
+        return single, renyi_epsilon(mechanisms, counts, delta)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _total_variation(mechanism: SampledGaussian) -> float:
+    return single_step_delta(mechanism, 0.0)
+
+
+@lru_cache(maxsize=1024)
+def too_large(mechanism: SampledGaussian) -> bool:
+    """Whether a step's loss reaches beyond what a grid can hold, within 12 standard deviations."""
+    reach = 12.0 * mechanism.noise_multiplier
+    high, low = (float(loss_of_output(mechanism, z)) for z in (1.0 + reach, -reach))
+    return max(high, -low) > LARGEST_LOSS
+
+
+# On a grid ---------------------------------------------------------------------------------------------------------
+
+
+REMOVE, ADD = 0, 1
+
+
+def _removed(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[tuple[ComposedLaw, ComposedLaw]]:
+    """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
+    laws = [discretise(m, aim.mesh, tail) for m in mechanisms]
+    above = compose([law.remove_above for law in laws], counts, aim.tilt, aim.log_wrap)
+    below = compose([law.remove_below for law in laws], counts, aim.tilt, aim.log_wrap)
+    return list(zip(above, below, strict=True))
+
+
+def _added(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[ComposedLaw]:
+    """Adding one example, from above, for each row of counts."""
+    laws = [discretise(m, aim.mesh, tail).add_above for m in mechanisms]
+    return compose(laws, counts, aim.tilt, aim.log_wrap)
+
+
+def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
+    """(lower, upper) ε for each row of counts; rows of one mechanism that lie close share a grid and its transforms."""
+    answers: dict[int, tuple[float, float]] = {}
+    groups: list[list[int]] = []
+    for i, row in enumerate(rows):
+        active, counts = _active(mechanisms, row)
+        known = _epsilon_without_grid(active, counts, delta)
+        if known is not None:
+            answers[i] = known
+            continue
+        if len(active) == 1 and two_scales.worth_it(active[0], float(counts[0])):
+            answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
+            if answers[i][1] - answers[i][0] <= promised(answers[i][0]):
+                continue
+        if groups and len(mechanisms) == 1 and row[0] <= MOST_SPREAD * rows[groups[-1][0]][0]:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    for members in groups:
+        active, _ = _active(mechanisms, rows[members[0]])
+        counts = np.array([_active(mechanisms, rows[i])[1] for i in members])
+        for i, (lower, upper) in zip(members, _epsilon_of_group(active, counts, delta), strict=True):
+            low, high = answers.get(i, (0.0, math.inf))
+            answers[i] = max(low, lower), min(high, upper)
+    return [_capped(mechanisms, row, delta, *answers[i]) for i, row in enumerate(rows)]
+
+
+def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
+    """(lower, upper) ε for rows of counts that share grids and tilts; a row that these do not fit gets its own."""
+    shared = len(counts) > 1
+    tail = tail_for(float(counts.sum(axis=1).max()), delta)
+    aim = aim_for_rows(mechanisms, counts, REMOVE, delta)
+    removed = [
+        _remove_refined(mechanisms, row, delta, aim, laws, shared)
+        for row, laws in zip(counts, _removed(mechanisms, counts, aim, tail), strict=True)
+    ]
+    # No loss of addition exceeds −ln(1 − q) a step: where that lies below removal's, there is nothing to compute.
+    pure = [_most_added(mechanisms, row) for row in counts]
+    open_ = [i for i, (_, upper) in enumerate(removed) if pure[i] > upper]
+    added = list(pure)
+    if open_:
+        aim = aim_for_rows(mechanisms, counts[open_], ADD, delta)
+        for i, law in zip(open_, _added(mechanisms, counts[open_], aim, tail), strict=True):
+            added[i] = _add_refined(mechanisms, counts[i], delta, aim, law, pure[i], removed[i], shared)
+    return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
+
+
+def _most_added(mechanisms: Mechanisms, counts: Array) -> float:
+    if any(m.sample_rate == 1.0 for m in mechanisms):
+        return math.inf
+    pure = sum(t * math.log1p(-m.sample_rate) for m, t in zip(mechanisms, counts.tolist(), strict=True))
+    return -float(pure) * (1 + 1e-12)
+
+
+def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, upper: float) -> tuple[float, float]:
+    """The bounds, no higher than Rényi's and no lower than one step's, where these may help: small ε, T above 10⁹."""
+    if upper - lower <= RELATIVE_WIDTH * lower or upper == 0.0:
+        return lower, upper
+    active, counts = _active(mechanisms, row)
+    if upper - lower > promised(lower):
+        lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
+    bound = renyi_epsilon(active, counts, delta) * (1 + 1e-9)
+    return lower, min(upper, bound) if bound >= lower else upper
+
+
+def _remove_refined(
+    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, laws: tuple[ComposedLaw, ComposedLaw], shared: bool
+) -> tuple[float, float]:
+    """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
+    lower, upper = epsilon_below(laws[1], delta), epsilon_above(laws[0], delta)
+    tail = tail_for(float(counts.sum()), delta)
+    for attempt in range(ATTEMPTS):
+        if upper - lower <= 0.7 * promised(lower) or (lower > LARGEST_EPSILON and not shared):
+            break
+        if shared and attempt == 0:  # the aim was another row's
+            aim = aim_for_rows(mechanisms, counts[None], REMOVE, delta)
+        elif math.isfinite(upper):
+            numeric = blurred(laws[0], upper, delta)
+            mesh = aim.mesh if numeric else finer(aim.mesh, lower, upper)
+            near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
+            last, aim = aim, aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, mesh)
+            if aim.mesh > 0.9 * last.mesh and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
+                break  # as fine as it gets
+        else:
+            break
+        (laws,) = _removed(mechanisms, counts[None], aim, tail)
+        lower, upper = max(lower, epsilon_below(laws[1], delta)), min(upper, epsilon_above(laws[0], delta))
+    return lower, upper
+
+
+def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
+    """Lower and upper ε, both directions, of many rarely sampled steps."""
+    split = two_scales.split_of(mechanism, steps)
+    left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)
+    tail, counts = tail_for(steps, delta), np.array([steps])
+    lower, upper, removed = 0.0, math.inf, math.inf
+    added = -steps * math.log1p(-mechanism.sample_rate) * (1 + 1e-12)  # no loss of addition exceeds it
+    near = rough_epsilon(mechanism, steps, delta)
+    if near > 3.0 * LARGEST_EPSILON:
+        return lower, upper
+    for attempt in range(4):
+        scales = two_scales.scales_for(mechanism, split, steps, near, delta, wanted(near) / 2.0 ** (attempt + 1))
+        remove, add = (aim_at_epsilon([mechanism], counts, way, near, delta, scales.coarse) for way in (REMOVE, ADD))
+
+        def law(aim: Aim, side: str, small: float, scales: two_scales.Scales = scales) -> ComposedLaw:
+            return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
+
+        above = law(remove, "remove_above", steps)
+        lower = max(lower, epsilon_below(law(remove, "remove_below", steps - left_out), delta + missed))
+        removed = min(removed, epsilon_above(above, delta))
+        if added > lower:  # else removal decides
+            added = min(added, epsilon_above(law(add, "add_above", steps), delta))
+        upper = max(removed, added)
+        width = upper - lower
+        if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
+            break
+        near = math.sqrt(max(lower, 0.1 * min(upper, near)) * min(upper, near))
+    return lower, upper
+
+
+def _add_refined(
+    mechanisms: Mechanisms,
+    counts: Array,
+    delta: float,
+    aim: Aim,
+    law: ComposedLaw,
+    upper: float,
+    removed: tuple[float, float],
+    shared: bool,
+) -> float:
+    """Upper ε of addition, in as much detail as it takes to see that removal decides."""
+    tail = tail_for(float(counts.sum()), delta)
+    lower, high = removed
+    for attempt in range(ATTEMPTS):
+        upper = min(upper, epsilon_above(law, delta))
+        if upper - lower <= max(high - lower, 0.7 * promised(lower)):
+            break
+        if shared and attempt == 0:  # the aim was other rows'
+            aim = aim_for_rows(mechanisms, counts[None], ADD, delta)
+        else:
+            mesh = aim.mesh if blurred(law, upper, delta) else finer(aim.mesh, lower, upper)
+            aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, mesh)
+        (law,) = _added(mechanisms, counts[None], aim, tail)
+    return upper
+
+
+def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple[float, float]:
+    active, counts = _active(mechanisms, counts)
+    if not active:
+        return 0.0, 0.0
+    if all(m.sample_rate == 1.0 for m in active):
+        return around(float(gaussian_log_delta(_one_gaussian(active, counts), epsilon)))
+    if counts.sum() == 1.0:
+        return around(single_step_log_delta(active[0], epsilon))
+
+    def interval(delta: float) -> tuple[float, float]:
+        ((lower, upper),) = epsilon_of_rows(active, counts[None], delta)
+        return lower, upper
+
+    return delta_interval(interval, epsilon, *rough_log_delta(active, counts, epsilon))
+
+
+def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Array) -> tuple[Array, Array]:
+    """Lower and upper δ at each ε, resolved best at `near`."""
+    delta = math.exp(min(max(rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
+    tail = tail_for(float(counts.sum()), delta)
+    aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
+    ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
+    (added,) = _added(mechanisms, counts[None], aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
+    return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))
