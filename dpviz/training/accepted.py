@@ -43,7 +43,8 @@ def refuse_recomputed(name: str, module: nn.Module) -> None:
         if isinstance(found, torch.Tensor) and found is not module._parameters.get(role):
             raise ValueError(
                 f"Expected the {role} of layer {name or 'network'!r} ({type(module).__name__}) to be its own "
-                "parameter; a hook computes it from others (the older spectral_norm and weight_norm, prune). Take that away "
+                "parameter; a hook computes it from others (the older spectral_norm and weight_norm, prune). "
+                "Take that away "
                 "(remove_spectral_norm, remove_weight_norm, prune.remove) or use torch.nn.utils.parametrizations."
             )
 

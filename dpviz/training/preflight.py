@@ -173,7 +173,8 @@ class _Checked:
                 where = f"layer {name!r}" if name else "the network"
                 raise ValueError(
                     f"Expected every example to be treated on its own, found that the output of {where} for one "
-                    "example changes with the examples beside it: it mixes them. Leave out means, norms and sorting over the "
+                    "example changes with the examples beside it: it mixes them. Leave "
+                    "out means, norms and sorting over the "
                     "first dimension; use group or layer norm."
                 )
 

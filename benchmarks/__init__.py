@@ -1,0 +1,1 @@
+"""Speed beside other libraries, and tables of evidence."""

@@ -1,0 +1,1 @@
+"""Tables of evidence, each remade by its own `table()`."""
