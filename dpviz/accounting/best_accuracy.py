@@ -34,6 +34,7 @@ from dpviz.accounting.tight_plan import aim_at_epsilon, tail_for
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
 MOST_NOISE = 1e12  # beyond, nothing is computed
+GOOD_ENOUGH = 1e-4  # a narrower accuracy needs no second look
 ROUNDING = 1e-14  # of sums of probabilities near 1 and of ε₀, many times over
 
 
@@ -107,10 +108,12 @@ def _divergence(
 
 
 def _shown(mechanism: SampledGaussian, count: float, epsilon: float) -> tuple[float, float]:
-    """Lower and upper δ at ε: the inverse of the tight ε(δ), and what one grid for this ε reads off itself."""
-    found = tight_delta(mechanism, count, epsilon)
-    least, most = float(found.lower), float(found.upper)
+    """Lower and upper δ at ε, read off one grid; where that shows little, what the inverse of ε(δ) says as well."""
+    least, most = 0.0, 1.0
     if count > 1.0 and mechanism.sample_rate < 1.0 and not too_large(mechanism):
         (below,), (above,) = delta_bounds([mechanism], np.array([count]), epsilon, np.array([epsilon]))
         least, most = max(least, float(below)), min(most, float(above))
+    if most - least > GOOD_ENOUGH:
+        found = tight_delta(mechanism, count, epsilon)
+        least, most = max(least, float(found.lower)), min(most, float(found.upper))
     return least, most

@@ -1,6 +1,8 @@
-"""Which parameters the engine accepts, told from the network alone; what its run tells is in `preflight`."""
+"""What the engine accepts, told without running the network; what a run of it tells is in `preflight`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import nn
@@ -55,6 +57,19 @@ def refuse_half(name: str, tensor: torch.Tensor) -> None:
             f"Expected layer {name or 'network'!r} to work in single or double precision, found "
             f"{_told(tensor.dtype)}: it breaks the bound on an example's gradient. Switch autocast off and convert the "
             "data with .float()."
+        )
+
+
+def refuse_rounded_products(device: torch.device) -> None:
+    """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
+    backends: Any = torch.backends
+    products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
+    own, general = products.fp32_precision, backends.fp32_precision
+    found = general if own == "none" else own
+    if found not in ("none", "ieee"):
+        raise ValueError(
+            f"Expected matrix products in full single precision, found fp32_precision={found!r}: it breaks the bound "
+            "on an example's gradient. Call torch.set_float32_matmul_precision('highest')."
         )
 
 

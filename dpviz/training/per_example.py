@@ -21,7 +21,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from dpviz import _validate
-from dpviz.training.accepted import refuse_half, refuse_parameters
+from dpviz.training.accepted import refuse_half, refuse_parameters, refuse_rounded_products
 from dpviz.training.block_sums import BlockSums
 from dpviz.training.layers import FunctionalLayer, Layer, trainable_layers
 from dpviz.training.layers.buffers import Buffers
@@ -186,7 +186,7 @@ class PerExample:
             raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
         if any(_mixes_examples(norm) for norm in self._batch_norms):
             raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
-        _refuse_rounded_products(x.device)
+        refuse_rounded_products(x.device)
         step = self._step(even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
@@ -269,19 +269,6 @@ def _tapped_forward(layer: Layer, tape: dict[Layer, Products], anchor: Tensor, e
         return y
 
     return forward
-
-
-def _refuse_rounded_products(device: torch.device) -> None:
-    """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
-    backends: Any = torch.backends
-    products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
-    own, general = products.fp32_precision, backends.fp32_precision
-    found = general if own == "none" else own
-    if found not in ("none", "ieee"):
-        raise ValueError(
-            f"Expected matrix products in full single precision, found fp32_precision={found!r}: it breaks the bound "
-            "on an example's gradient. Call torch.set_float32_matmul_precision('highest')."
-        )
 
 
 def _mixes_examples(norm: nn.modules.batchnorm._NormBase) -> bool:

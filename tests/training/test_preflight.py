@@ -7,12 +7,14 @@ from torch import nn
 from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
-from dpviz.training.catalogue import DATA
+from dpviz.training.catalogue import DATA, load
 from dpviz.training.flat import flatten_parameters
 from dpviz.training.networks import NETWORKS, build
 from dpviz.training.per_example import PerExample, cross_entropy
 from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.sampling import loss_per_example
+from dpviz.training.session import Session
+from dpviz.training.settings import RunSettings
 
 LABELS = torch.tensor([0, 1, 2, 1, 0])
 
@@ -255,3 +257,17 @@ def test_the_engine_itself_refuses_parameters_it_cannot_clip():
         make, words = FAULTS[name]
         with pytest.raises(ValueError, match=f"(?s){words}"):
             PerExample(make())
+
+
+@pytest.mark.parametrize("method", ["dp_sgd", "sgd"])
+def test_a_private_run_looks_before_its_first_step(method, monkeypatch):
+    data = load("abalone")
+    features = data.train_x.shape[1]
+    mixing_network = nn.Sequential(nn.Linear(features, 2), Function(lambda x: x - 0.1 * x.mean(0)))
+    monkeypatch.setattr("dpviz.training.session.build", lambda *_, **__: mixing_network)
+    settings = RunSettings(method=method, model="logistic", data="abalone", batch_size=64, steps=5)
+    if method == "sgd":
+        Session(settings, data, lambda event: None)
+        return
+    with pytest.raises(ValueError, match="mixes"):
+        Session(settings, data, lambda event: None)

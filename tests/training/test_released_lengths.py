@@ -174,6 +174,17 @@ def test_upper_ends_of_the_other_forms():
         torch.testing.assert_close(found.norms.double(), wanted, rtol=found.relative, atol=0)
 
 
+def test_examples_are_scaled_by_the_upper_end_of_their_norm():
+    draw = torch.Generator().manual_seed(4)
+    engine = PerExample(nn.Linear(3000, 3), strong)
+    x, y = torch.randn(1, 3000, generator=draw), torch.full((1, 3), -1e6)
+    record = engine.gradients(x, y)
+    shrunk = certified_bound(BOUND, torch.float32) * float(record.norms[0]) / float(record.lengths[0])
+    assert shrunk < certified_bound(BOUND, torch.float32) * (1.0 - 1e-5)
+    for total in (sums(engine, x, y), torch.cat([part.flatten() for part in record.clipped_sum(BOUND)]).double()):
+        assert float(total.norm()) == pytest.approx(shrunk, rel=3e-6)
+
+
 def test_squares_that_vanish_are_not_forgotten():
     """Each square of the factor is below the least number of single precision; the gradient is not."""
     inputs, outputs = torch.full((1, 1, 4), 1e18), torch.full((1, 1, 4), 1e-24)
