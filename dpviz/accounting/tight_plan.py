@@ -202,13 +202,8 @@ def aim_at_epsilon(
     counting = _size_that_counts(mechanisms, width, span)
     if mesh is None:
         mesh = _mesh(steps, float(ORDERS[best]), epsilon, width, counting)
-    return _with_mesh(
-        max(mesh, counting / LARGEST_SIZE, counting / FIRST_SIZE if counting < width else 0.0),
-        moments,
-        best,
-        epsilon,
-        delta,
-    )
+    least = width / LARGEST_SIZE if counting == width else min(counting / FIRST_SIZE, width / LARGEST_SIZE)
+    return _with_mesh(max(mesh, least), moments, best, epsilon, delta)
 
 
 def finer(mesh: float, lower: float, upper: float) -> float:
