@@ -1,6 +1,7 @@
 """Whole runs on Abalone: what decides was released, what was released was reserved, and the promise is kept."""
 
 import json
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.log_moments import renyi_divergence
 from dpviz.accounting.mechanism import SampledGaussian, merge_runs
+from dpviz.accounting.policies import Policy, Setting
+from dpviz.training import counting
 from dpviz.training import session as session_module
 from dpviz.training.accounting import promised
 from dpviz.training.bayesian_account import BayesianAccount
@@ -72,6 +75,32 @@ def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
     else:
         assert reason in ("plan", "goal")
     assert (case in ("tuning", "noise, going on", "a small budget")) == (reason == "budget")
+
+
+@dataclass(frozen=True)
+class Wild(Policy):
+    """Any σ and any batch after each count, by its last digits: far dearer than the start, or far cheaper."""
+
+    every: int = field(default=1, kw_only=True)
+
+    def _next(self, rose, may_lower):
+        digits = 0.5 if self.reference is None else self.reference.value % 1.0
+        return Setting(1.5 + 8.0 * digits, int(32 + 800 * (1000.0 * digits % 1.0)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_a_policy_does_the_promise_is_kept(monkeypatch, seed):
+    settings = SMALL.with_(policy="adaptive_noise", steps=150, count_noise=40.0, seed=seed)
+    monkeypatch.setattr(
+        counting, "make_policy", lambda settings, examples: Wild(Setting(2.0, 256), count_noise=settings.count_noise)
+    )
+    session, events, reason = followed(settings)
+    promise = events[0]["promise"]
+    charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
+    assert len({one for one, _ in charged}) > 3
+    assert merge_runs(charged) == merge_runs(session.accounts.budget.runs)
+    assert spent_at(charged, promise["order"], promise["delta"]) <= promise["epsilon"]
+    assert reason in ("budget", "plan")
 
 
 @pytest.mark.parametrize("case", ADAPTIVE)

@@ -206,6 +206,25 @@ class TestPolicies:
         assert tuned.ended == "goal"
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]
 
+    def test_the_margin_is_a_setting_and_says_when_it_blocks(self) -> None:
+        narrow, wide = (
+            result(**CIFAR, bview="policy", bpol="noise", beps="3", bmargin=margin, bepochs="60")
+            for margin in ("0", "90")
+        )
+        assert isinstance(narrow, policy.Policies)
+        assert isinstance(wide, policy.Policies)
+        assert narrow.courses["noise"].noise_multiplier.max() > 1.0 == wide.courses["noise"].noise_multiplier.max()
+        said_so = [
+            any("the margin under Show" in remark.text for remark in found.remarks()) for found in (narrow, wide)
+        ]
+        assert said_so == [False, True]
+
+    def test_one_order_is_the_rule_and_the_papers_filter_says_what_it_lacks(self) -> None:
+        proved, papers = (result(**CIFAR, bview="policy", bpol="noise", bunion=flag) for flag in ("1", "0"))
+        assert result(**CIFAR, bview="policy", bpol="noise").settings == proved.settings  # type: ignore[attr-defined]
+        said_so = [any("not proved" in remark.text for remark in found.remarks()) for found in (proved, papers)]
+        assert said_so == [False, True]
+
     @pytest.mark.parametrize("shown", tuple(settings.SHOWN.options))
     @pytest.mark.parametrize("account", tuple(settings.ACCOUNT.options))
     def test_everything_can_be_drawn(self, shown: str, account: str) -> None:
