@@ -1,0 +1,1 @@
+"""Speed and evidence: what the project measures about itself."""
