@@ -213,8 +213,8 @@ def remarks(found: Found) -> list[Remark]:
     if s.view == "residents":
         built.append(
             Remark(
-                "Own ε depends on incomes that are secret: it explains, it is no promise. Bayesian DP (λ ≤ 128) would be "
-                "one; here it is the asymptotic estimate as printed, which is no bound."
+                "Own ε depends on incomes that are secret: it explains, it is no promise. Bayesian DP (λ ≤ 128) would "
+                "be one; here it is the asymptotic estimate as printed, which is no bound."
             )
             if found.get("bayesian")
             else Remark("Bayesian DP's accountant is for Gaussian noise: choose it to see its promise.")
