@@ -173,6 +173,7 @@ def test_the_direct_sum_over_the_envelope() -> None:
         ).bound(steps=300, delta_mu=1e-3)
         alone = bayesian_bound(distances, steps=300, delta_mu=1e-3, **known)
         assert sweep.epsilon[0] == pytest.approx(float(alone.epsilon), rel=1e-3)
+        assert sweep.largest_share[0] == pytest.approx(float(alone.largest_share), rel=1e-2)
         assert sweep.certified
 
 

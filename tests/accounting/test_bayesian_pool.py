@@ -39,7 +39,7 @@ def test_the_quick_psi_is_psi(largest: float, rate: float, size: int, seed: int)
     total_steps=st.sampled_from([12, 200, 5000]),
     failure=st.sampled_from([0.5, 1e-3, 1e-15]),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_formula_written_out(
     seed: int, steps: int, most: int, scale: float, total_steps: int, failure: float
 ) -> None:

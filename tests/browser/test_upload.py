@@ -66,6 +66,7 @@ def test_bad_files_say_why_and_a_good_one_works_after_them(compose: Page) -> Non
         sample_rate=0.01,
         steps=np.array(drawn["x"]),
         delta_mu=1e-5,
+        largest_distance=threshold,
     )
     np.testing.assert_allclose(drawn["y"], expected, rtol=1e-4)
 

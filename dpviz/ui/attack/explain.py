@@ -97,7 +97,8 @@ def _residents_sentence(found: Found) -> str:
     )
     promised = _at(found.get("bayesian"), 0.01)
     if not math.isnan(promised):
-        said += f" Bayesian DP promises 99 % of such people <b>ε ≤ {numbers.epsilon(promised, up=True)}</b>."
+        text = numbers.epsilon(promised, up=True)
+        said += f" For 99 % of such people Bayesian DP estimates <b>ε ≈ {text}</b>, as printed and no bound."
     return said
 
 
@@ -157,7 +158,7 @@ def _roc_figures(found: Found) -> list[Figure]:
 def _resident_figures(found: Found) -> list[Figure]:
     assert found.settings.town is not None
     promised = _at(found.get("bayesian"), 0.01)
-    weak = "–" if math.isnan(promised) else f"≤ {numbers.epsilon(promised, up=True)}"
+    weak = "–" if math.isnan(promised) else f"≈ {numbers.epsilon(promised, up=True)}"
     return [
         Figure("ε for everybody", numbers.plain(found.epsilon), NOISES[found.settings.town.noise] + " noise"),
         Figure(
@@ -190,7 +191,8 @@ def remarks(found: Found) -> list[Remark]:
     if s.view == "residents":
         built.append(
             Remark(
-                "Own ε depends on incomes that are secret: it explains, it is no promise. Bayesian DP (λ ≤ 128) is one."
+                "Own ε depends on incomes that are secret: it explains, it is no promise. Bayesian DP (λ ≤ 128) would "
+                "be one; here it is the asymptotic estimate as printed, which is no bound."
             )
             if found.get("bayesian")
             else Remark("Bayesian DP's accountant is for Gaussian noise: choose it to see its promise.")
