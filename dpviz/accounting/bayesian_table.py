@@ -189,10 +189,12 @@ class Estimator:
             between = np.sqrt((y_jensen - below[:, None]) ** 2 @ bins.share)
             spread_below = np.maximum(0.0, between - np.sqrt((y_chord - y_jensen) ** 2 @ bins.share))
         log = np.log1p if base else np.log
-        average = base + centre
+        average = np.maximum(base + centre, np.finfo(np.float64).tiny)
+        with np.errstate(divide="ignore"):  # ln 0: nothing is known from below
+            lower = log(below + self.tau * spread_below)
         return LogMeans(
-            lower=log(below + self.tau * spread_below),
-            upper=log(centre + self.tau * spread),
+            lower=lower,
+            upper=log(np.maximum(centre + self.tau * spread, np.finfo(np.float64).tiny)),
             largest_share=self._last_mass * (base + y_high[:, -1]) / average,
             effective_size=self.ordered.size / (1.0 + (spread / average) ** 2),
         )

@@ -29,8 +29,8 @@ from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.accounting.privacy_loss import discretise
 from dpviz.accounting.single_step import single_step_delta
 from dpviz.accounting.tight import tight_delta
-from dpviz.accounting.tight_grid import ADD, LEAST_NOISE, delta_bounds, too_large
-from dpviz.accounting.tight_plan import aim_at_epsilon, tail_for
+from dpviz.accounting.tight_grid import ADD, delta_bounds, too_large
+from dpviz.accounting.tight_plan import LEAST_NOISE, aim_at_epsilon, tail_for
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
 MOST_NOISE = 1e12  # beyond, nothing is computed

@@ -7,7 +7,7 @@ same numbers.
 >>> from dpviz.accounting.renyi import Renyi
 >>> exact, bounded = Renyi(order_values=(2.0, 8.0)), Tabulated(Renyi(order_values=(2.0, 8.0)))
 >>> [f"{r:.8f}" for r in exact.step_divergence(4.0, 0.01)], [f"{r:.8f}" for r in bounded.step_divergence(4.0, 0.01)]
-(['0.00000645', '0.00002728'], ['0.00000645', '0.00002728'])
+(['0.00000645', '0.00002590'], ['0.00000645', '0.00002590'])
 """
 
 from __future__ import annotations

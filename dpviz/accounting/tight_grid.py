@@ -29,6 +29,7 @@ from dpviz.accounting.single_step import (
 from dpviz.accounting.tight_cap import renyi_epsilon
 from dpviz.accounting.tight_inverse import delta_interval
 from dpviz.accounting.tight_plan import (
+    LEAST_NOISE,
     RELATIVE_WIDTH,
     Aim,
     aim_at_epsilon,
@@ -45,7 +46,6 @@ Array = npt.NDArray[np.float64]
 Mechanisms = Sequence[SampledGaussian]
 
 LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
-LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
 LARGEST_EPSILON = 50.0  # the width is promised up to here
 MOST_SPREAD = 32.0  # of step counts that share a grid and a tilt
 ATTEMPTS = 6  # finer grids tried where the first one is not good enough

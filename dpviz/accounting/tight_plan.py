@@ -29,6 +29,7 @@ ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
 FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
 FEW_SIZE = 2**12  # of a step's own window, where few modes are left of many steps
 LEAST_NOISE_FOR_FEW = 1.2
+LEAST_NOISE = 1e-3  # below, the losses of one step are in the hundred thousands: only the Rényi bound is given
 LARGEST_MESH = 64.0
 LOG_SPILL = 28.0  # −ln of the tilted probability that may lie outside the window, where Chernoff's bound is near δ
 MOST_SPILL = 60.0
@@ -46,7 +47,8 @@ class Aim:
 @lru_cache(maxsize=1024)
 def _log_moments(mechanism: SampledGaussian, tail: float) -> tuple[Array, Array]:
     """Estimates of ln E[exp(λ loss)] at ORDERS for removing and for adding; they steer, they prove nothing."""
-    sigma = mechanism.noise_multiplier
+    sigma = max(mechanism.noise_multiplier, LEAST_NOISE)  # no grid is made for less
+    mechanism = SampledGaussian(sigma, mechanism.sample_rate)
     z = np.linspace(-tail * sigma, 1.0 + tail * sigma, 481)
     loss = loss_of_output(mechanism, z)
     weight = -0.5 * (z / sigma) ** 2 + math.log((z[1] - z[0]) / (sigma * math.sqrt(2 * math.pi)))

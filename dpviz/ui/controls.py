@@ -16,10 +16,14 @@ from dpviz.ui.state import Keys
 
 
 def number(field: Number, *, note: str = "") -> float:
-    """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say)."""
+    """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say).
+
+    The slider's stops never change: it would be made anew under the visitor's finger, and what the browser still says
+    of the old stops would be unknown to the new ones. A value between two stops is exact in the text, and the slider
+    stands at the nearer stop.
+    """
     value = _where_the_slider_is(field)
-    options = _options(field, value)
-    placed = _closest(options, value)
+    placed = _closest(field.ticks, value)
     if Keys.placed(field) in st.session_state:
         _set(Keys.slider(field), placed)
     else:  # a new page: what its key still says may be another page's slider
@@ -29,8 +33,8 @@ def number(field: Number, *, note: str = "") -> float:
     slider, text = st.columns([0.7, 0.3], vertical_alignment="bottom", gap="small")
     slider.select_slider(
         field.label,
-        options=options,
-        format_func=_labels(field, options).__getitem__,
+        options=field.ticks,
+        format_func=_labels(field).__getitem__,
         key=Keys.slider(field),
         help=field.help or None,
         on_change=_moved,
@@ -153,35 +157,17 @@ def _where_the_slider_is(field: Number) -> float:
     return state.get(field)
 
 
-def _options(field: Number, value: float) -> list[float]:
-    """The slider's stops, with the last exact value that was none of them as one more.
-
-    That stop stays until another exact value takes its place: were it to vanish as soon as the slider leaves it, the
-    slider would be made anew under the visitor's finger.
-    """
-    if value not in field.ticks:
-        st.session_state[Keys.extra(field)] = value
-    extra = st.session_state.get(Keys.extra(field))
-    return sorted({*field.ticks, *(() if extra is None else (extra,))})
-
-
 @lru_cache(maxsize=256)
-def _tick_labels(field: Number) -> dict[float, str]:
-    return {tick: field.show(tick) for tick in field.ticks}
-
-
-def _labels(field: Number, options: list[float]) -> dict[float, str]:
-    """What each stop is called. No two alike: the browser names a stop by its label, so the exact 0.0099999 must not
-    be called 0.01."""
-    labels = dict(_tick_labels(field))
-    for option in options:
-        if option not in labels:
-            shown = field.show(option)
-            labels[option] = field.write(option) if shown in labels.values() else shown
+def _labels(field: Number) -> dict[float, str]:
+    """What each stop is called. No two alike: the browser names a stop by its label."""
+    labels: dict[float, str] = {}
+    for tick in field.ticks:
+        shown = field.show(tick)
+        labels[tick] = field.write(tick) if shown in labels.values() else shown
     return labels
 
 
-def _closest(options: list[float], value: float) -> float:
+def _closest(options: tuple[float, ...], value: float) -> float:
     after = bisect.bisect_left(options, value)
     near = options[max(after - 1, 0) : after + 1]
     return min(near, key=lambda option: abs(option - value))

@@ -214,9 +214,15 @@ def _listed(options: Mapping[str, str]) -> str:
 
 
 def log_ticks(low: float, high: float, per_decade: int = 10) -> tuple[float, ...]:
-    """Slider stops that are even on a log scale, rounded to two digits and without repetition."""
+    """Slider stops that are even on a log scale, rounded to two digits and without repetition.
+
+    Where they are close together, the round numbers 1 … 9 of every decade are among them: people ask for those.
+    """
     count = round(per_decade * math.log10(high / low)) + 1
-    raw = (low * (high / low) ** (i / (count - 1)) for i in range(count))
+    raw = [low * (high / low) ** (i / (count - 1)) for i in range(count)]
+    if per_decade >= 12:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        raw += [value for n in decades for k in range(1, 10) if low <= (value := float(f"{k}e{n}")) <= high]
     return tuple(sorted({float(f"{value:.2g}") for value in raw}))
 
 

@@ -66,10 +66,6 @@ class Keys:
     def error(field: AnyField) -> str:
         return f"error.{field.key}"
 
-    @staticmethod
-    def extra(field: AnyField) -> str:
-        return f"extra.{field.key}"
-
 
 def session() -> str:
     """A name that no other session has."""

@@ -40,7 +40,9 @@ def test_the_plan_just_fits_its_own_epsilon_in_any_order(
     plan: list[tuple[dpviz.SampledGaussian, int]], delta: float
 ) -> None:
     promise = planned_epsilon(plan, delta)
-    assert promise == pytest.approx(float(dpviz.accountant("renyi").of_runs(plan, delta).epsilon), rel=1e-6, abs=1e-8)
+    # The accountant looks between the orders that the filter may choose from.
+    least = float(dpviz.accountant("renyi").of_runs(plan, delta).epsilon)
+    assert least <= promise <= 1.01 * least + 1e-6
     for one_by_one in (plan, plan[::-1]):
         budget = one_order_filter(plan, target_epsilon=promise, delta=delta)
         for step, count in one_by_one:

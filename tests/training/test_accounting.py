@@ -75,7 +75,8 @@ def test_an_adaptive_run_promises_its_baseline_which_just_fits(policy):
     settings = RunSettings(policy=policy, count_every=1)
     promise = promised(settings, 10_000)
     plan = baseline(settings, 10_000)
-    assert promise == pytest.approx(float(dpviz.accountant("renyi").of_runs(plan, 1e-5).epsilon), rel=1e-6)
+    least = float(dpviz.accountant("renyi").of_runs(plan, 1e-5).epsilon)
+    assert least <= promise <= 1.001 * least
     budget = LiveAccounts(settings, examples=10_000).budget
     assert budget.target_epsilon == promise
     (step, steps), (count, counts) = plan

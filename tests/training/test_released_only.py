@@ -95,11 +95,11 @@ def test_whatever_a_policy_does_the_promise_is_kept(monkeypatch, seed):
         counting, "make_policy", lambda settings, examples: Wild(Setting(2.0, 256), count_noise=settings.count_noise)
     )
     session, events, reason = followed(settings)
-    promise = events[0]["promise"]
+    promise = Claim.from_json(events[0]["claim"])
     charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
     assert len({one for one, _ in charged}) > 3
     assert merge_runs(charged) == merge_runs(session.accounts.budget.runs)
-    assert spent_at(charged, promise["order"], promise["delta"]) <= promise["epsilon"]
+    assert spent_at(charged, promise.order, promise.delta) <= promise.epsilon
     assert reason in ("budget", "plan")
 
 

@@ -24,15 +24,17 @@ def test_slider_and_text_are_in_step():
     assert slider(at, SIGMA).value == 3.0
 
 
-def test_an_exact_value_stays_as_a_stop_of_its_own():
+def test_an_exact_value_stands_in_the_text_and_leaves_the_stops_alone():
     at = open_app("compose", "curves=moments")
+    stops = slider(at, SIGMA).options
     text(at, SIGMA_TEXT).set_value("3.14159").run()
-    assert slider(at, SIGMA).value == 3.14159
-    before = slider(at, SIGMA).options
-    slider(at, SIGMA).set_value(10.0).run()
-    assert slider(at, SIGMA).options == before
-    slider(at, SIGMA).set_value(3.14159).run()
+    assert slider(at, SIGMA).value == 3.2
     assert text(at, SIGMA_TEXT).value == "3.14159"
+    slider(at, "Steps T").set_value(1000.0).run()
+    assert text(at, SIGMA_TEXT).value == "3.14159"
+    slider(at, SIGMA).set_value(10.0).run()
+    assert slider(at, SIGMA).options == stops
+    assert text(at, SIGMA_TEXT).value == "10"
 
 
 @pytest.mark.parametrize("exact", ["0.0099999", "0.010001", "0.01"])

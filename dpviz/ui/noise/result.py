@@ -83,7 +83,7 @@ class Result:
             "steps": float(self.settings.steps),
         }
         given |= {self.unknown: value} if self.unknown in given else {}
-        if given["noise_multiplier"] <= 0.0:
+        if given["noise_multiplier"] <= 0.0 or math.isinf(given["steps"]):
             return None
         return given["noise_multiplier"], given["sample_rate"], int(given["steps"])
 
