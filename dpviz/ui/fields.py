@@ -78,6 +78,10 @@ class Number(Field[float]):
     ends: tuple[str, str] = ("", "")
     example: str = ""
 
+    def __post_init__(self) -> None:
+        if self.ticks and self.default not in self.ticks:  # a slider stands exactly where its field starts
+            object.__setattr__(self, "ticks", tuple(sorted((*self.ticks, self.default))))
+
     def parse(self, text: str) -> float:
         return self.check(self._read(text))
 
