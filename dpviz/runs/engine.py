@@ -242,3 +242,12 @@ def engine() -> Engine:
         if folder not in _shared:
             _shared[folder] = Engine(folder)
         return _shared[folder]
+
+
+def shutdown_shared() -> None:
+    """End the engines that `engine` made in this process, in order."""
+    with _shared_lock:
+        made = list(_shared.values())
+        _shared.clear()
+    for one in made:
+        one.shutdown()
