@@ -21,7 +21,7 @@ from dpviz.runs.processes import this_process
 from dpviz.runs.records import ENDED, RunRecord, State
 from dpviz.runs.store import Store, home, open_store
 from dpviz.runs.tables import RunView
-from dpviz.runs.truth import settle
+from dpviz.runs.truth import orphans, settle
 from dpviz.runs.work import TRAINING
 
 # Seconds between two checks, by whoever looks, that the engines of open runs are alive.
@@ -123,6 +123,11 @@ class Engine:
         return self._keeper is not None and self._keeper.ready
 
     @property
+    def starting(self) -> str:
+        """What the first run waits for while the workers start, with the seconds so far; "" if it need not wait."""
+        return self._keeper.starting if self._keeper is not None else ""
+
+    @property
     def problem(self) -> str:
         """What is wrong with the cluster or the store now, in words for the page; "" if nothing is."""
         if self._keeper is None:
@@ -186,6 +191,8 @@ class Engine:
         if time.monotonic() - self._settled > SETTLE:
             self._settled = time.monotonic()
             settle(self.store)
+            if self._keeper is None and not self._closed and orphans(self.store):
+                self._awake()  # it takes them over
 
     def run(self, run: str) -> RunRecord:
         """The run as it truly is now; what `look` finds next is no older."""
@@ -220,7 +227,8 @@ class Engine:
         return record
 
     def shutdown(self, grace: float = 2.0) -> None:
-        """Stop what runs, end the workers; open runs that do not stop in `grace` seconds are lost."""
+        """Stop what runs, end the workers; runs that do not stop in `grace` seconds are lost, those that wait go on
+        waiting for the next engine of this store."""
         with self._lock:
             if self._closed:
                 return

@@ -110,6 +110,22 @@ class SqliteStore:
             )
         return self.run(found[0])
 
+    def release(self, run: str) -> bool:
+        with self.file.connection(write=True) as db:
+            changed = db.execute(
+                "UPDATE runs SET state = 'queued', reason = '', started = NULL, host = NULL "
+                f"WHERE id = ? AND attempt = 0 AND state IN ({marks(ACTIVE)})",
+                (run, *ACTIVE),
+            ).rowcount
+            return bool(changed)
+
+    def adopt(self, run: str, former: str, owner: str) -> bool:
+        with self.file.connection(write=True) as db:
+            changed = db.execute(
+                "UPDATE runs SET owner = ? WHERE id = ? AND owner = ? AND state = 'queued'", (owner, run, former)
+            ).rowcount
+            return bool(changed)
+
     def host_of(self, run: str) -> Process | None:
         rows: list[Any] = self.file.fetch("SELECT host FROM runs WHERE id = ?", (run,))
         return Process.from_json(json.loads(rows[0][0])) if rows and rows[0][0] else None

@@ -54,6 +54,14 @@ class Store(Protocol):
         """Take the owner's oldest queued run and set it running, unless `limit` runs are active, anyone's."""
         ...
 
+    def release(self, run: str) -> bool:
+        """Put a run that was claimed but never began back into the queue; whether it was such a one."""
+        ...
+
+    def adopt(self, run: str, former: str, owner: str) -> bool:
+        """Make a queued run of `former` one of `owner`; whether it was still his."""
+        ...
+
     def host_of(self, run: str) -> Process | None:
         """The process that hosts the run's workers; None if it is not on this side."""
         ...
