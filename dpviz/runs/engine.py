@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dpviz.runs.cluster import TRAINING_MODULES, default_workers
+from dpviz.runs.freed import free_deleted
 from dpviz.runs.keeper import Keeper
 from dpviz.runs.live import Live
+from dpviz.runs.private import private_folder
 from dpviz.runs.processes import this_process
 from dpviz.runs.records import ENDED, RunRecord, State
 from dpviz.runs.store import Store, home, open_store
@@ -61,6 +63,8 @@ class Engine:
     ) -> None:
         self.folder = folder or home()
         self.store: Store = open_store(self.folder)
+        private_folder(self.folder / "weights")
+        free_deleted(self.store, self.weights)
         self.live = Live(self.store)
         self.id = uuid.uuid4().hex
         self.workers = default_workers() if workers is None else workers
@@ -133,6 +137,11 @@ class Engine:
         if self._keeper is None:
             return ""
         return self._keeper.collector.trouble or self._keeper.problem
+
+    @property
+    def notice(self) -> str:
+        """What people should know of the store, though it works: a damaged one was set aside; "" if nothing."""
+        return self.store.notice
 
     def weights(self, run: str) -> Path:
         """Where a run's weights lie once it has ended."""

@@ -30,3 +30,14 @@ def tighten(path: Path, mode: int) -> None:
         now = stat.S_IMODE(path.stat().st_mode)
         if now & ~mode:
             path.chmod(now & mode)
+
+
+def private_home(folder: Path, ours: tuple[str, ...]) -> None:
+    """`private_folder` for the folder of the store. One that holds more than names beginning like `ours` was there
+    before us, a home folder perhaps: it stays open as it is, and only what is ours in it is closed."""
+    try:
+        strange = [entry.name for entry in folder.iterdir() if not entry.name.startswith(ours)]
+    except FileNotFoundError:
+        strange = []
+    if not strange:
+        private_folder(folder)

@@ -30,6 +30,11 @@ class Store(Protocol):
         """Where it lies, for messages."""
         ...
 
+    @property
+    def notice(self) -> str:
+        """What people should know of it: that a damaged one was set aside, and where; "" if there is nothing."""
+        ...
+
     # Engines
     def beat(self, owner: str, process: Process) -> None:
         """Make the owner known, and that it lives now."""
