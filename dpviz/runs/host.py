@@ -61,7 +61,7 @@ class Workers:
         """Start those again that have ended; one that ended as soon as it began has to wait."""
         for slot, child in enumerate(self._children):
             if child.poll() is not None and time.monotonic() - self._begun[slot] > SHORTEST_LIFE:
-                _answer({"worker": child.pid, "phase": "ended"})
+                _answer({"worker": child.pid, "phase": "ended" if child.returncode else "replaced"})
                 self._children[slot] = self._start(slot)
 
 

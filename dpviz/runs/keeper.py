@@ -12,6 +12,7 @@ from typing import Any
 
 from dpviz.runs.cluster import ADDRESS_VARIABLE, Cluster, ClusterError, Host, connect
 from dpviz.runs.collector import Collector, Ended
+from dpviz.runs.memory import resident
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Batch, RunRecord, State
 from dpviz.runs.store import Store, StoreError
@@ -25,6 +26,9 @@ BEAT = 1.0
 
 # Longest pause in seconds between two tries to start or find the cluster; the first is one tick, each next twice that.
 LONGEST_PAUSE = 30.0
+
+# Bytes that a worker may hold between two runs: with PyTorch loaded a fresh one holds 350 MB. Beyond it is replaced.
+MOST_MEMORY = 700_000_000
 
 HOST_DIED = "the process that hosts the workers has ended"
 SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
@@ -55,6 +59,7 @@ class Keeper:
         self._sent: dict[str, tuple[str, int]] = {}
         self._at: dict[str, tuple[Process, str]] = {}
         self._over: set[str] = set()
+        self._used: dict[str, Process] = {}  # local workers that have run something, by address
         self._warm = False
         self._beaten = 0.0
         self._closing = threading.Event()
@@ -151,6 +156,7 @@ class Keeper:
         self._forget()
         for record in under_way:
             self._check_worker(record)
+        self._replace_grown()
         if self._warm or any(record.state == "queued" for record in mine):
             self._open()
             if self._client is not None:
@@ -282,7 +288,29 @@ class Keeper:
                 self._client.unsubscribe_topic(f"dpviz-{run}")
                 self._variable(run).delete()
             self._sent.pop(run, None)
-            self._at.pop(run, None)
+            worker, address = self._at.pop(run, (None, ""))
+            if worker is not None and worker.machine == this_machine():
+                self._used[address] = worker
+
+    def _replace_grown(self) -> None:
+        """Let local workers go that run nothing and hold much memory; the host starts others in their place.
+
+        Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
+        tries again.
+        """
+        if self._host is None or self._client is None:
+            return
+        busy = {address for _, address in self._at.values()}
+        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
+        if unknown:
+            return
+        for address, worker in list(self._used.items()):
+            if address in busy:
+                continue
+            if not is_alive(worker) or resident(worker.pid) <= MOST_MEMORY:
+                del self._used[address]
+            else:
+                self._client.retire_workers([address], close_workers=True)
 
     def _hold_or_release(self) -> None:
         """While the store cannot be written runs pause, so that no more is done than can be recorded."""
@@ -313,7 +341,7 @@ class Keeper:
     def _leave(self) -> None:
         client, host = self._client, self._host
         self._client = self._host = self._cluster = None
-        for known in (self._futures, self._sent, self._at, self._held):
+        for known in (self._futures, self._sent, self._at, self._held, self._used):
             known.clear()
         if client is not None:
             with contextlib.suppress(Exception):

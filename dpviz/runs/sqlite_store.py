@@ -254,7 +254,7 @@ class SqliteStore:
             for table, key in (("events", "run"), ("attempts", "run"), ("runs", "id")):
                 db.execute(f"DELETE FROM {table} WHERE {key} = ?", (run,))
         with self.file.connection() as db:
-            db.execute("PRAGMA incremental_vacuum").fetchall()  # it frees a page a row
+            db.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
 
     def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], events: Sequence[Event]) -> RunRecord:
         if record.state not in ENDED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 # What a phase that a worker tells of is called while people wait for it.
-PHASES = {"loading": "loading PyTorch", "connecting": "connecting", "ended": "starting again"}
+PHASES = {"loading": "loading PyTorch", "connecting": "connecting"}
 
 
 @dataclass(slots=True)
@@ -14,7 +14,7 @@ class Start:
 
     Attributes:
         scheduler: Whether the scheduler is up.
-        phases: Latest phase by process id: "loading", "connecting", "up" or "ended".
+        phases: Latest phase by process id: "loading", "connecting", "up"; "ended" by a fault, "replaced" on purpose.
     """
 
     workers: int
@@ -23,7 +23,7 @@ class Start:
     phases: dict[int, str] = field(default_factory=dict)
 
     def told(self, worker: int, phase: str, now: float) -> None:
-        if phase == "ended" and self.up <= 1:
+        if phase in ("ended", "replaced") and self.up <= 1:
             self.begun = now  # from here on the next one is waited for
         self.phases[worker] = phase
 

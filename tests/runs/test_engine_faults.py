@@ -15,6 +15,7 @@ import pytest
 from dpviz.runs import collector
 from dpviz.runs.engine import Engine
 from dpviz.runs.keeper import Keeper
+from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.records import RunRecord
 from dpviz.runs.sqlite_file import SqliteFile
 from dpviz.runs.store import StoreError
@@ -85,6 +86,7 @@ from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
 from dpviz.runs.keeper import Keeper
+from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.records import RunRecord
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({settings!r}, target={target!r})
@@ -218,6 +220,26 @@ def test_a_host_killed_between_claim_and_sending(make_engine: Any, monkeypatch: 
     runs = [engine.submit({"steps": 2}, target=PLAIN) for _ in range(2)]
     assert [engine.wait(run, 60.0).state for run in runs] == ["done", "done"]
     assert killed
+
+
+def test_a_worker_that_keeps_much_memory_is_replaced(
+    make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two runs, whose results stay: neither is run again, and none is lost."""
+    engine = make_engine()
+    pids = []
+    for most in (10**15, 1, 1):
+        monkeypatch.setattr("dpviz.runs.keeper.MOST_MEMORY", most)
+        run = engine.submit({"steps": 2}, target=PLAIN)
+        record = engine.wait(run, 60.0)
+        assert (record.state, record.attempt) == ("done", 1)
+        pids.append(worker_of(engine, run))
+        if most == 1:
+            worker = Process.from_json(engine.store.attempts(run)[0]["worker"])
+            until(lambda worker=worker: not is_alive(worker))
+    assert pids[0] == pids[1] != pids[2]
+    assert [record.attempt for record in engine.runs()] == [1, 1, 1]
+    assert engine.problem == ""
 
 
 def test_ready_at_the_first_worker(
