@@ -182,8 +182,11 @@ def connect(cluster: Cluster) -> Any:
     Raises:
         ClusterError: if nothing answers at the address.
     """
+    import dask
     from distributed import Client
 
+    # A connection that broke is tried for so long again: half a minute by default, while runs wait.
+    dask.config.set({"distributed.comm.timeouts.connect": f"{CONNECT_LIMIT} s"})
     # A scheduler that went is said by the keeper, in words and once.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     logging.getLogger("tornado.application").addFilter(_after_the_end)
