@@ -11,6 +11,7 @@ import tempfile
 import time
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import psutil
@@ -34,21 +35,23 @@ PATHS = ("/", "/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a
 def table() -> str:
     """How many requests of each kind were let in."""
     counts = {kind: [0, 0, 0] for kind in ("websocket", "GET", "PUT", "DELETE")}  # own let in, strangers, let in
-    with tempfile.TemporaryDirectory() as name:
-        os.environ["DPVIZ_HOME"] = str(Path(name) / "home")
-        with running_app(ROOT / "app.py", Path(name) / "app.log") as url:
-            port = urlsplit(url).port or 0
-            for host, origin in product(HOSTS, ORIGINS):
-                named = f"{host}:{port}"
-                said = origin.replace("{other}", str(port + 1)).replace("{host}", named)
-                said = f"http://{named}" if said == "own" else said
-                own = host in HOSTS[:2] and origin == "own"
-                if host:
-                    note(counts["websocket"], own, shake_hands(url, Host=named, Origin=said) == 101)
-                for method, path in product(("GET", "PUT", "DELETE"), PATHS):
-                    found = answer(url, path, method, Host=named, Origin=said)
-                    note(counts[method], own, found.status != 403)
-            ports, let_in = listeners(url)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        patch.dict(os.environ, DPVIZ_HOME=str(Path(name) / "home")),
+        running_app(ROOT / "app.py", Path(name) / "app.log") as url,
+    ):
+        port = urlsplit(url).port or 0
+        for host, origin in product(HOSTS, ORIGINS):
+            named = f"{host}:{port}"
+            said = origin.replace("{other}", str(port + 1)).replace("{host}", named)
+            said = f"http://{named}" if said == "own" else said
+            own = host in HOSTS[:2] and origin == "own"
+            if host:
+                note(counts["websocket"], own, shake_hands(url, Host=named, Origin=said) == 101)
+            for method, path in product(("GET", "PUT", "DELETE"), PATHS):
+                found = answer(url, path, method, Host=named, Origin=said)
+                note(counts[method], own, found.status != 403)
+        ports, let_in = listeners(url)
     rows = [f"| {kind} | {own} | {strangers} | {let} |" for kind, (own, strangers, let) in counts.items()]
     return "\n".join(
         [

@@ -8,15 +8,21 @@ from typing import Any
 
 from dpviz.runs import host
 
-started: list[list[str]] = []
+started: list[object] = []
 begin = subprocess.Popen
 
 
-def hanging(command: list[str], **options: Any) -> Any:
-    started.append(command)
-    return begin(command if len(started) == 1 else [sys.executable, "-c", "import time; time.sleep(600)"], **options)
+class Hanging(begin):  # type: ignore[type-arg,misc]
+    """A process as asked for; but of workers only the first."""
+
+    def __init__(self, command: Any, **options: Any) -> None:
+        if "dpviz.runs.worker" in command:
+            started.append(command)
+            if len(started) > 1:
+                command = [sys.executable, "-c", "import time; time.sleep(600)"]
+        super().__init__(command, **options)
 
 
 if __name__ == "__main__":
-    subprocess.Popen = hanging  # type: ignore[misc,assignment]
+    subprocess.Popen = Hanging  # type: ignore[misc,assignment]
     host.main()
