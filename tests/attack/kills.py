@@ -14,6 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import psutil
 
@@ -53,7 +54,8 @@ class Round(NamedTuple):
 
 def attack(victim: str, moment: float) -> Round:
     """Kill the "worker", the "host" or the "app" `moment` seconds after the run's third step."""
-    with tempfile.TemporaryDirectory() as name:
+    # The app that takes over starts workers that can import the same training.
+    with tempfile.TemporaryDirectory() as name, patch.object(sys, "path", [*sys.path, str(HERE)]):
         folder = Path(name)
         script = APP.format(here=str(HERE), folder=str(folder), target=PLAIN)
         app = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=HERE.parents[1])
