@@ -13,12 +13,11 @@ from typing import Any
 from dpviz.runs import jsontext
 from dpviz.runs.records import ACTIVE, Batch, Row
 from dpviz.runs.store import Store, StoreError
-from dpviz.runs.truth import give_up
+from dpviz.runs.truth import give_up, why_gone
 
 # Seconds between tries while the store cannot be written, and after how long the runs are held.
 RETRY = 1.0
 PATIENCE = 3.0
-GONE = "its workers have gone, and the run with them"
 HELD = "What runs waits until it can be recorded, then it goes on."
 
 
@@ -129,7 +128,7 @@ class Collector:
                 why = self._why(ended.future)
                 self._insist(lambda: self._store.change_state(ended.run, "failed", why, only=ACTIVE))
             elif status in ("cancelled", "lost"):  # with the connection; a hard stop has set its state already
-                self._insist(lambda: give_up(self._store, ended.run, GONE))
+                self._insist(lambda: give_up(self._store, ended.run, why_gone(self._store, ended.run)))
         except StoreError as error:
             self.trouble = str(error)
         except Exception as error:  # the host went while the result was on its way: the keeper says what that means

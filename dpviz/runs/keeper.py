@@ -16,7 +16,7 @@ from dpviz.runs.memory import resident
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Batch, RunRecord, State
 from dpviz.runs.store import Store, StoreError
-from dpviz.runs.truth import adopt, give_up, settle
+from dpviz.runs.truth import HOST_DIED, adopt, give_up, settle
 from dpviz.runs.work import variable_name, work
 
 # Seconds between two looks while runs are open, and while none is; between two heartbeats.
@@ -30,7 +30,6 @@ LONGEST_PAUSE = 30.0
 # Bytes that a worker may hold between two runs: with PyTorch loaded a fresh one holds 350 MB. Beyond it is replaced.
 MOST_MEMORY = 700_000_000
 
-HOST_DIED = "the process that hosts the workers has ended"
 SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
 
 

@@ -12,6 +12,16 @@ from dpviz.runs.store import Store
 HEARTBEAT_LASTS = 30.0
 
 
+HOST_DIED = "the process that hosts the workers has ended"
+GONE = "its workers have gone, and the run with them"
+
+
+def why_gone(store: Store, run: str) -> str:
+    """Why a run whose connection broke has nobody to compute it."""
+    host = store.host_of(run)
+    return HOST_DIED if host is not None and is_alive(host) is False else GONE
+
+
 def give_up(store: Store, run: str, reason: str) -> bool:
     """A run whose process is gone: lost, or queued again if it had not begun. Whether it was still active."""
     return store.release(run) or store.change_state(run, "lost", reason, only=ACTIVE)
@@ -39,7 +49,7 @@ def settle(store: Store) -> list[str]:
         if not alive.get(record.owner, False):
             reason = "the app that ran it has ended"
         elif (host := store.host_of(record.id)) is not None and is_alive(host) is False:
-            reason = "the process that hosts the workers has ended"
+            reason = HOST_DIED
         if reason and give_up(store, record.id, reason):
             given_up.append(record.id)
     return given_up

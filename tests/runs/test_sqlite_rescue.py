@@ -168,6 +168,27 @@ def test_damage_while_it_is_open_in_two_places(tmp_path: Path) -> None:
         store.close()
 
 
+def test_what_a_killed_writer_left_beside_it_goes_with_it(tmp_path: Path) -> None:
+    """SQLite would add the old write-ahead log to the new file, whose pages it knows nothing of."""
+    path = tmp_path / "runs.sqlite"
+    source = tmp_path / "killed" / "runs.sqlite"
+    source.parent.mkdir()
+    filled(source)
+    store = SqliteStore(source)
+    store.rename(store.runs()[0].id, "another name")
+    for file in source.parent.glob("runs.sqlite*"):  # as a kill leaves them: the log is not written back
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    store.close()
+    assert path.with_name("runs.sqlite-wal").stat().st_size
+    no_database(path)
+    moved = SqliteStore(path)
+    assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
+    usable(moved)
+    moved.close()
+    SqliteStore(path).close()
+    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
+
+
 def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "runs.sqlite")
     new(store)

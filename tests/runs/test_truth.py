@@ -77,6 +77,11 @@ def test_of_a_dead_host_what_ran_there_is_lost(store: SqliteStore) -> None:
     assert [store.run(run).state for run in (sent, queued)] == ["queued", "queued"]
 
 
+def test_why_a_broken_connection_broke(store: SqliteStore) -> None:
+    runs = [run_of(store, "me", host=host) for host in (dead(), this_process(), None)]
+    assert [truth.why_gone(store, run) for run in runs] == [truth.HOST_DIED, truth.GONE, truth.GONE]
+
+
 def test_of_nobody(store: SqliteStore) -> None:
     assert truth.settle(store) == []
     run = begin(store, run_of(store, "never seen"))
