@@ -2,6 +2,8 @@
 
 import os
 import platform
+import runpy
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -43,8 +45,12 @@ def main(port_text: str) -> None:
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     os.chdir(ROOT)
-    # Replaces this process, so that Ctrl-C and signals reach the server itself.
-    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", "app.py", *flags])
+    # The server ends in order and then raises the signal that it was ended by once more: that is no failure.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: sys.exit(0))
+    sys.path[0] = str(ROOT)
+    sys.argv = ["streamlit", "run", "app.py", *flags]
+    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

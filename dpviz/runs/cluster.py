@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -15,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.runs.locked import Certificate
 from dpviz.runs.preload import PRELOAD_VARIABLE
+from dpviz.runs.private import private_folder
 from dpviz.runs.processes import Process, process_of
+from dpviz.runs.start import Start
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 WORKERS_VARIABLE = "DPVIZ_WORKERS"
 
-# Seconds that the host may take to come up: loading PyTorch on a busy machine with a cold disk.
-START_LIMIT = 60.0
 # Seconds that a scheduler may take to answer.
 CONNECT_LIMIT = 10.0
 
@@ -75,14 +75,18 @@ class Cluster:
     Attributes:
         address: Of the scheduler.
         host: The child process that holds it; None for a cluster of the user's.
+        certificate: What it asks to be shown; None for a cluster of the user's, which has Dask's own settings.
     """
 
     address: str
     host: Process | None
+    certificate: Certificate | None = None
 
 
 class Host:
     """The child process with the local cluster; to be started from a thread that lives on.
+
+    It has no time to keep: while it lives it is waited for, and `starting` says for what.
 
     Args:
         workers: Number of worker processes.
@@ -92,8 +96,8 @@ class Host:
 
     def __init__(self, workers: int, log: Path, preload: tuple[str, ...] = TRAINING_MODULES) -> None:
         self._log = log
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as messages:
+        private_folder(log.parent)
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as messages:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", HOST_MODULE, "--workers", str(workers)],
                 stdin=subprocess.PIPE,
@@ -103,28 +107,49 @@ class Host:
                 # A process group of its own: Ctrl-C in the app's terminal goes to the app alone, which then closes us.
                 start_new_session=True,
             )
-        try:
-            self.cluster = self._wait()
-        except BaseException:
-            self.close()
-            raise
+        self._start = Start(workers, time.monotonic())
+        self._cluster: Cluster | None = None
+        self._error = ""
+        self._reader = threading.Thread(target=self._read, name="dpviz-host", daemon=True)
+        self._reader.start()
 
-    def _wait(self) -> Cluster:
+    def _read(self) -> None:
+        """Every line it says, until it ends: the cluster's address, an error, a worker's phase."""
         assert self._child.stdout is not None
-        line, end = b"", time.monotonic() + START_LIMIT
-        while not line.endswith(b"\n"):
-            if time.monotonic() > end:
-                raise ClusterError(f"The workers did not start within {START_LIMIT:.0f} s; see {self._log}.")
-            if not _readable(self._child.stdout.fileno(), 0.2):
-                continue
-            piece = os.read(self._child.stdout.fileno(), 4096)
-            if not piece:
-                raise ClusterError(f"The workers ended while they started; see {self._log}.")
-            line += piece
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise ClusterError(f"The workers cannot start: {answer['error']}; see {self._log}.")
-        return Cluster(answer["address"], process_of(self._child.pid))
+        with contextlib.suppress(OSError, ValueError):  # closed by `close`
+            for line in self._child.stdout:
+                try:
+                    told: dict[str, Any] = json.loads(line)
+                except ValueError:  # a library that prints
+                    continue
+                if "address" in told:
+                    host = process_of(self._child.pid)
+                    self._cluster = Cluster(told["address"], host, Certificate.from_json(told))
+                    self._start.scheduler = True
+                elif "worker" in told:
+                    self._start.told(int(told["worker"]), str(told["phase"]), time.monotonic())
+                elif "error" in told:
+                    self._error = str(told["error"])
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """Where it is; None while it comes up.
+
+        Raises:
+            ClusterError: if it ended instead.
+        """
+        if self._cluster is None and not self.alive:
+            self._reader.join(1.0)
+            if self._error:
+                raise ClusterError(f"The workers cannot start: {self._error}; see {self._log}.")
+            raise ClusterError(f"The workers ended while they started; see {self._log}.")
+        return self._cluster
+
+    @property
+    def starting(self) -> str:
+        """What the first run would wait for now, in words; "" once a worker is up."""
+        words = self._start.words(time.monotonic())
+        return f"{words} See {self._log}." if self._start.failed and words else words
 
     @property
     def alive(self) -> bool:
@@ -132,21 +157,17 @@ class Host:
 
     def close(self, limit: float = 5.0) -> None:
         """End it and its workers: by closing its input, by force after `limit` seconds."""
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        if self._child.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._child.stdin.close()
         try:
             self._child.wait(limit)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
-
-
-def _readable(descriptor: int, seconds: float) -> bool:
-    if os.name == "nt":  # pipes cannot be waited for there: the read itself waits
-        return True
-    return bool(select.select([descriptor], [], [], seconds)[0])
+        self._reader.join(limit)
+        if self._child.stdout is not None and not self._reader.is_alive():
+            self._child.stdout.close()
 
 
 def _after_the_end(record: logging.LogRecord) -> bool:
@@ -161,14 +182,25 @@ def connect(cluster: Cluster) -> Any:
     Raises:
         ClusterError: if nothing answers at the address.
     """
+    import dask
     from distributed import Client
 
+    # A connection that broke is tried for so long again: half a minute by default, while runs wait.
+    dask.config.set({"distributed.comm.timeouts.connect": f"{CONNECT_LIMIT} s"})
     # A scheduler that went is said by the keeper, in words and once.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     logging.getLogger("tornado.application").addFilter(_after_the_end)
     make: Any = Client
+    # None: as Dask is configured, which is how a cluster of the user's says its own.
+    security = cluster.certificate.security() if cluster.certificate else None
     try:
-        return make(cluster.address, set_as_default=False, timeout=CONNECT_LIMIT, name=f"dpviz-{threading.get_ident()}")
+        return make(
+            cluster.address,
+            set_as_default=False,
+            timeout=CONNECT_LIMIT,
+            name=f"dpviz-{threading.get_ident()}",
+            security=security,
+        )
     except Exception as error:
         raise ClusterError(
             f"No Dask scheduler answers at {cluster.address} ({type(error).__name__}: {error}). "

@@ -13,6 +13,7 @@ from typing import Any
 from dpviz.runs import jsontext
 from dpviz.runs.records import ACTIVE, Batch, Row
 from dpviz.runs.store import Store, StoreError
+from dpviz.runs.truth import give_up, why_gone
 
 # Seconds between tries while the store cannot be written, and after how long the runs are held.
 RETRY = 1.0
@@ -126,6 +127,8 @@ class Collector:
             elif status == "error":
                 why = self._why(ended.future)
                 self._insist(lambda: self._store.change_state(ended.run, "failed", why, only=ACTIVE))
+            elif status in ("cancelled", "lost"):  # with the connection; a hard stop has set its state already
+                self._insist(lambda: give_up(self._store, ended.run, why_gone(self._store, ended.run)))
         except StoreError as error:
             self.trouble = str(error)
         except Exception as error:  # the host went while the result was on its way: the keeper says what that means

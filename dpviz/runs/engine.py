@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dpviz.runs.cluster import TRAINING_MODULES, default_workers
+from dpviz.runs.freed import free_deleted
 from dpviz.runs.keeper import Keeper
 from dpviz.runs.live import Live
+from dpviz.runs.private import private_folder
 from dpviz.runs.processes import this_process
 from dpviz.runs.records import ENDED, RunRecord, State
 from dpviz.runs.store import Store, home, open_store
 from dpviz.runs.tables import RunView
-from dpviz.runs.truth import settle
+from dpviz.runs.truth import orphans, settle
 from dpviz.runs.work import TRAINING
 
 # Seconds between two checks, by whoever looks, that the engines of open runs are alive.
@@ -61,6 +63,8 @@ class Engine:
     ) -> None:
         self.folder = folder or home()
         self.store: Store = open_store(self.folder)
+        private_folder(self.folder / "weights")
+        free_deleted(self.store, self.weights)
         self.live = Live(self.store)
         self.id = uuid.uuid4().hex
         self.workers = default_workers() if workers is None else workers
@@ -123,11 +127,21 @@ class Engine:
         return self._keeper is not None and self._keeper.ready
 
     @property
+    def starting(self) -> str:
+        """What the first run waits for while the workers start, with the seconds so far; "" if it need not wait."""
+        return self._keeper.starting if self._keeper is not None else ""
+
+    @property
     def problem(self) -> str:
         """What is wrong with the cluster or the store now, in words for the page; "" if nothing is."""
         if self._keeper is None:
             return ""
         return self._keeper.collector.trouble or self._keeper.problem
+
+    @property
+    def notice(self) -> str:
+        """What people should know of the store, though it works: a damaged one was set aside; "" if nothing."""
+        return self.store.notice
 
     def weights(self, run: str) -> Path:
         """Where a run's weights lie once it has ended."""
@@ -186,6 +200,8 @@ class Engine:
         if time.monotonic() - self._settled > SETTLE:
             self._settled = time.monotonic()
             settle(self.store)
+            if self._keeper is None and not self._closed and orphans(self.store):
+                self._awake()  # it takes them over
 
     def run(self, run: str) -> RunRecord:
         """The run as it truly is now; what `look` finds next is no older."""
@@ -220,7 +236,8 @@ class Engine:
         return record
 
     def shutdown(self, grace: float = 2.0) -> None:
-        """Stop what runs, end the workers; open runs that do not stop in `grace` seconds are lost."""
+        """Stop what runs, end the workers; runs that do not stop in `grace` seconds are lost, those that wait go on
+        waiting for the next engine of this store."""
         with self._lock:
             if self._closed:
                 return
@@ -242,3 +259,12 @@ def engine() -> Engine:
         if folder not in _shared:
             _shared[folder] = Engine(folder)
         return _shared[folder]
+
+
+def shutdown_shared() -> None:
+    """End the engines that `engine` made in this process, in order."""
+    with _shared_lock:
+        made = list(_shared.values())
+        _shared.clear()
+    for one in made:
+        one.shutdown()

@@ -1,8 +1,8 @@
 """The process that holds the local cluster: ``python -m dpviz.runs.host``, started by `dpviz.runs.cluster`.
 
-A scheduler and its workers, on the loopback address only. It ends, and everything it started with it, when its
-standard input closes: that happens whenever the app ends, however it ends. A process of its own, because workers
-that are spawned from inside a Streamlit script would run the script again.
+A scheduler and its workers, on the loopback address only, and only for who shows its certificate. It ends, and
+everything it started with it, when its standard input closes: that happens whenever the app ends, however it ends.
+A process of its own, because workers that are spawned from inside a Streamlit script would run the script again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import sys
 import threading
 import time
 from typing import Any, NoReturn
+
+from dpviz.runs.locked import Certificate, make_certificate, without_pages
 
 # Seconds between two looks at the workers, and how long one must have lived to be replaced at once.
 LOOK = 0.1
@@ -41,45 +43,46 @@ CONFIGURATION = {
 class Workers:
     """Worker processes, each replaced when it ends."""
 
-    def __init__(self, address: str, count: int) -> None:
-        self._address = address
+    def __init__(self, address: str, certificate: Certificate, count: int) -> None:
+        self._told = json.dumps({"address": address, **certificate.to_json()}).encode() + b"\n"
         self._begun = [0.0] * count
         self._children = [self._start(i) for i in range(count)]
 
     def _start(self, slot: int) -> subprocess.Popen[bytes]:
         self._begun[slot] = time.monotonic()
-        return subprocess.Popen(
-            [sys.executable, "-m", "dpviz.runs.worker", self._address], stdin=subprocess.DEVNULL, stdout=sys.stderr
-        )
-
-    @property
-    def all_alive(self) -> bool:
-        return all(child.poll() is None for child in self._children)
+        # Its phases go to our standard output: short lines, which a pipe does not mix.
+        child = subprocess.Popen([sys.executable, "-m", "dpviz.runs.worker"], stdin=subprocess.PIPE)
+        assert child.stdin is not None
+        with contextlib.suppress(OSError), child.stdin as to_child:  # it may have ended already
+            to_child.write(self._told)
+        return child
 
     def replace(self) -> None:
         """Start those again that have ended; one that ended as soon as it began has to wait."""
         for slot, child in enumerate(self._children):
             if child.poll() is not None and time.monotonic() - self._begun[slot] > SHORTEST_LIFE:
+                _answer({"worker": child.pid, "phase": "ended" if child.returncode else "replaced"})
                 self._children[slot] = self._start(slot)
 
 
 async def serve(workers: int) -> None:
-    """Hold the cluster until standard input ends; the first line on standard output says where it is."""
+    """Hold the cluster until standard input ends; the first line on standard output says where it is.
+
+    Workers are not waited for: the first that is up can work while others load, and one that ends is replaced.
+    """
     import dask
     from distributed import Scheduler
 
     dask.config.set(CONFIGURATION)
-    make: Any = Scheduler
-    async with make(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:
+    certificate = make_certificate()
+    async with without_pages(Scheduler)(
+        host="127.0.0.1", port=0, protocol="tls://", security=certificate.security(), dashboard=False
+    ) as scheduler:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         _on_end_of_input(lambda: loop.call_soon_threadsafe(ended.set))
-        children = Workers(scheduler.address, workers)
-        while len(scheduler.workers) < workers and not ended.is_set():
-            if not children.all_alive:
-                raise RuntimeError("a worker ended while it started")
-            await asyncio.sleep(0.02)
-        _answer({"address": scheduler.address, "pid": os.getpid()})
+        _answer({"address": scheduler.address, **certificate.to_json()})
+        children = Workers(scheduler.address, certificate, workers)
         while not ended.is_set():
             children.replace()
             with contextlib.suppress(TimeoutError):

@@ -12,10 +12,11 @@ from typing import Any
 
 from dpviz.runs.cluster import ADDRESS_VARIABLE, Cluster, ClusterError, Host, connect
 from dpviz.runs.collector import Collector, Ended
+from dpviz.runs.memory import resident
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Batch, RunRecord, State
 from dpviz.runs.store import Store, StoreError
-from dpviz.runs.truth import settle
+from dpviz.runs.truth import HOST_DIED, adopt, give_up, settle
 from dpviz.runs.work import variable_name, work
 
 # Seconds between two looks while runs are open, and while none is; between two heartbeats.
@@ -23,7 +24,13 @@ TICK = 0.2
 IDLE_TICK = 1.0
 BEAT = 1.0
 
-HOST_DIED = "the process that hosts the workers has ended"
+# Longest pause in seconds between two tries to start or find the cluster; the first is one tick, each next twice that.
+LONGEST_PAUSE = 30.0
+
+# Bytes that a worker may hold between two runs: with PyTorch loaded a fresh one holds 350 MB. Beyond it is replaced.
+MOST_MEMORY = 700_000_000
+
+SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
 
 
 class Keeper:
@@ -51,6 +58,7 @@ class Keeper:
         self._sent: dict[str, tuple[str, int]] = {}
         self._at: dict[str, tuple[Process, str]] = {}
         self._over: set[str] = set()
+        self._used: dict[str, Process] = {}  # local workers that have run something, by address
         self._warm = False
         self._beaten = 0.0
         self._closing = threading.Event()
@@ -59,6 +67,8 @@ class Keeper:
         self._held: set[str] = set()
         self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._written)
         self._no_cluster = ""  # why the last try to start or find a cluster failed
+        self._tries = 0  # failed ones since the last that went well
+        self._next_try = 0.0
         self._thread = threading.Thread(target=self._run, name="dpviz-keeper", daemon=True)
         self._thread.start()
 
@@ -75,7 +85,14 @@ class Keeper:
 
     @property
     def ready(self) -> bool:
-        return self._client is not None
+        """Whether a run that is sent now starts at once."""
+        return self._client is not None and not self.starting
+
+    @property
+    def starting(self) -> str:
+        """What the first run waits for, in words; "" if it need not wait, or if nothing is starting."""
+        host = self._host
+        return host.starting if host is not None else ""
 
     @property
     def host(self) -> Process | None:
@@ -113,7 +130,7 @@ class Keeper:
                 self.problem = self._no_cluster
             except ClusterError as error:
                 self.problem = self._no_cluster = str(error)
-                pause = IDLE_TICK
+                pause = TICK
             except StoreError as error:
                 self.problem, pause = str(error), IDLE_TICK
             except Exception as error:  # whatever Dask raises when a connection goes: look again
@@ -133,44 +150,53 @@ class Keeper:
         if time.monotonic() - self._beaten > BEAT:
             self._store.beat(self.owner, this_process())
             settle(self._store)
+            adopt(self._store, self.owner)
             self._beaten = time.monotonic()
         self._forget()
         for record in under_way:
             self._check_worker(record)
+        self._replace_grown()
         if self._warm or any(record.state == "queued" for record in mine):
-            self._warm = False
-            self._open(mine)
-            self._dispatch()
-        return TICK if mine else IDLE_TICK
+            self._open()
+            if self._client is not None:
+                self._warm = False
+                self._dispatch()
+        return TICK if mine or self._warm else IDLE_TICK
 
     def _connected(self) -> bool:
         if self._host is not None:
             return self._host.alive
         return bool(self._client.status in ("running", "connecting"))
 
-    def _open(self, mine: list[RunRecord]) -> None:
-        """Start or find the cluster; queued runs fail with the reason if there is none to be had."""
-        if self._client is not None:
+    def _open(self) -> None:
+        """Start or find the cluster, without waiting for one that is coming up.
+
+        Raises:
+            ClusterError: if there is none to be had now. Runs stay queued, and it is tried again, ever more rarely.
+        """
+        if self._client is not None or time.monotonic() < self._next_try:
             return
         try:
             address = os.environ.get(ADDRESS_VARIABLE, "")
             if address:
                 self._cluster = Cluster(address, None)
             else:
-                self._host = Host(self._workers, self._log, self._preload)
+                self._host = self._host or Host(self._workers, self._log, self._preload)
                 self._cluster = self._host.cluster
+            if self._cluster is None:
+                return
             self._client = connect(self._cluster)
-            self._no_cluster = ""
+            self._no_cluster, self._tries = "", 0
         except (ClusterError, OSError) as error:
             self._leave()
-            for record in mine:
-                self._store.change_state(record.id, "failed", str(error), only=("queued",))
-            raise ClusterError(str(error)) from error
+            self._next_try = time.monotonic() + min(LONGEST_PAUSE, TICK * 2**self._tries)
+            self._tries = min(self._tries + 1, 10)
+            raise ClusterError(f"{error} Runs that wait stay queued, and it is tried again.") from error
 
     def _limit(self) -> int:
-        if self._host is not None:
-            return self._workers
-        return max(1, len(self._client.scheduler_info()["workers"]))
+        """How many runs may be active: those that a worker is there for."""
+        there = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        return min(self._workers, there) if self._host is not None else there
 
     def _dispatch(self) -> None:
         limit = self._limit()
@@ -178,9 +204,20 @@ class Keeper:
             try:
                 self._send(record)
             except Exception as error:
+                if not self._answers():  # not the run's fault: it waits for the next cluster
+                    self._store.release(record.id)
+                    raise
                 reason = f"it could not be sent to the workers ({type(error).__name__}: {error})"
                 self._store.change_state(record.id, "failed", reason, only=ACTIVE)
                 raise
+
+    def _answers(self) -> bool:
+        """Whether the scheduler is there and listens."""
+        try:
+            self._client.sync(self._client.scheduler.identity, n_workers=0, callback_timeout=ANSWER_LIMIT)
+        except Exception:  # whatever Dask raises of a connection that is gone
+            return False
+        return self._connected()
 
     def _send(self, record: RunRecord) -> None:
         topic = f"dpviz-{record.id}"
@@ -250,7 +287,29 @@ class Keeper:
                 self._client.unsubscribe_topic(f"dpviz-{run}")
                 self._variable(run).delete()
             self._sent.pop(run, None)
-            self._at.pop(run, None)
+            worker, address = self._at.pop(run, (None, ""))
+            if worker is not None and worker.machine == this_machine():
+                self._used[address] = worker
+
+    def _replace_grown(self) -> None:
+        """Let local workers go that run nothing and hold much memory; the host starts others in their place.
+
+        Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
+        tries again.
+        """
+        if self._host is None or self._client is None:
+            return
+        busy = {address for _, address in self._at.values()}
+        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
+        if unknown:
+            return
+        for address, worker in list(self._used.items()):
+            if address in busy:
+                continue
+            if not is_alive(worker) or resident(worker.pid) <= MOST_MEMORY:
+                del self._used[address]
+            else:
+                self._client.retire_workers([address], close_workers=True)
 
     def _hold_or_release(self) -> None:
         """While the store cannot be written runs pause, so that no more is done than can be recorded."""
@@ -270,17 +329,18 @@ class Keeper:
             self._variable(run).set(["stop", 0])
 
     def _lose(self) -> None:
-        """The host died: its runs are lost, those that wait will get a new one."""
+        """The cluster died: what ran on it is lost; what had not begun, or waits, will get a new one."""
         # What came before it died may still be on its way to the store.
         time.sleep(0.2)
+        reason = HOST_DIED if self._host is not None else SCHEDULER_WENT
         for run in self._futures:
-            self._store.change_state(run, "lost", HOST_DIED, only=ACTIVE)
+            give_up(self._store, run, reason)
         self._leave()
 
     def _leave(self) -> None:
         client, host = self._client, self._host
         self._client = self._host = self._cluster = None
-        for known in (self._futures, self._sent, self._at, self._held):
+        for known in (self._futures, self._sent, self._at, self._held, self._used):
             known.clear()
         if client is not None:
             with contextlib.suppress(Exception):
@@ -289,19 +349,21 @@ class Keeper:
             host.close()
 
     def _let_end(self, grace: float) -> None:
-        """Ask all that runs to stop and wait for it; what has not stopped by then is lost."""
+        """Ask all that runs to stop and wait for it; what has not stopped by then is lost. What waits goes on waiting,
+        for the next app that opens the store."""
         with contextlib.suppress(Exception):
             self._stop_all()
         end = time.monotonic() + grace
         with contextlib.suppress(StoreError):
             while self._mine() and time.monotonic() < end and self._client is not None and self._connected():
                 time.sleep(0.05)
-            for record in self._mine(OPEN):
-                self._store.change_state(record.id, "lost", "the app was closed", only=OPEN)
+            for record in self._mine():
+                give_up(self._store, record.id, "the app was closed")
 
-    def _mine(self, states: tuple[State, ...] = ACTIVE) -> list[RunRecord]:
-        return [record for record in self._store.runs(states=states) if record.owner == self.owner]
+    def _mine(self) -> list[RunRecord]:
+        return [record for record in self._store.runs(states=ACTIVE) if record.owner == self.owner]
 
 
-# Seconds that closing waits for a host that is just coming up.
+# Seconds that closing waits for the thread, and that a scheduler may take to answer whether it is there.
 START_PATIENCE = 15.0
+ANSWER_LIMIT = 2.0

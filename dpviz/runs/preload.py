@@ -7,7 +7,6 @@ import importlib
 import os
 import signal
 import sys
-from typing import Any
 
 # Names of modules to load, with commas between; set by the host.
 PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
@@ -18,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 def end_with_parent() -> None:
     """On Linux the kernel kills this process when its parent ends, also when it is busy in native code.
 
-    Elsewhere Dask's own watch over a pipe does it once Python runs again.
+    Elsewhere the worker's own watch over its parent does it once Python runs again.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -27,9 +26,8 @@ def end_with_parent() -> None:
         os._exit(1)
 
 
-def dask_setup(worker: Any) -> None:
-    """Called by Dask in each worker process before it takes tasks. A module that fails to load fails its run later."""
-    end_with_parent()
+def load_ahead() -> None:
+    """Import the modules that PRELOAD_VARIABLE names. One that fails to load fails its run later, in words."""
     for name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
         try:
             importlib.import_module(name)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 
 from dpviz.runs import jsontext
+from dpviz.runs.clock import moment
 from dpviz.runs.records import ACTIVE, CONTROL_KIND, ENDED, FINAL_KINDS, RESTARTED, Batch, State
 
 
@@ -16,16 +17,21 @@ def marks(values: Sequence[object]) -> str:
     return ", ".join("?" for _ in values)
 
 
+def now_of(db: sqlite3.Connection, run: str) -> float:
+    """Now as the run counts time: never before what happened to it already."""
+    row = db.execute("SELECT anchor, created, started FROM runs WHERE id = ?", (run,)).fetchone()
+    return time.time() if row is None else moment(row[0], max(row[1], row[2] or row[1]))
+
+
 def change_state(db: sqlite3.Connection, run: str, state: State, reason: str, only: Sequence[State]) -> bool:
-    ended = time.time() if state in ENDED else None
+    now = now_of(db, run)
+    ended = now if state in ENDED else None
     changed = db.execute(
         f"UPDATE runs SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ({marks(only)})",
         (state, reason, ended, run, *only),
     ).rowcount
     if changed and (ended is not None or state == "restarted"):
-        db.execute(
-            "UPDATE attempts SET ended = ?, outcome = ? WHERE run = ? AND ended IS NULL", (time.time(), state, run)
-        )
+        db.execute("UPDATE attempts SET ended = ?, outcome = ? WHERE run = ? AND ended IS NULL", (now, state, run))
     return bool(changed)
 
 
@@ -41,9 +47,12 @@ def _attempt(db: sqlite3.Connection, batch: Batch, state: str, latest: int) -> i
     attempt = latest + 1
     if attempt > 1:  # an earlier one was under way: its worker died, and nobody had noticed yet
         change_state(db, batch.run, "restarted", RESTARTED, ACTIVE)
+    # The worker's clock says when it began, as far as that can be: after the run was sent, and not in the future.
+    sent = db.execute("SELECT COALESCE(started, created) FROM runs WHERE id = ?", (batch.run,)).fetchone()[0]
+    begun = max(sent, min(batch.begun, now_of(db, batch.run)))
     db.execute(
         "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, NULL, '')",
-        (batch.run, attempt, batch.execution, json.dumps(batch.worker), batch.begun),
+        (batch.run, attempt, batch.execution, json.dumps(batch.worker), begun),
     )
     db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (attempt, batch.run))
     return attempt

@@ -1,4 +1,4 @@
-"""Connections to one SQLite file from many threads, and its faults in words."""
+"""Connections to one SQLite file from many threads, and its faults in words; a damaged one is replaced."""
 
 from __future__ import annotations
 
@@ -9,35 +9,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpviz.runs.private import FILE, private_file, private_home, tighten
+from dpviz.runs.sqlite_rescue import set_aside
+from dpviz.runs.sqlite_schema import check_schema, prepare_schema
+from dpviz.runs.sqlite_whole import Damaged, is_damage
 from dpviz.runs.store import StoreError
 
-SCHEMA_VERSION = 1
+# What may lie in a folder that is ours alone.
+OURS = ("runs", "weights", "logs")
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS owners (
-    id TEXT PRIMARY KEY, process TEXT NOT NULL, heartbeat REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS runs (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, note TEXT NOT NULL,
-    target TEXT NOT NULL, settings TEXT NOT NULL, options TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL,
-    created REAL NOT NULL, started REAL, ended REAL, attempt INTEGER NOT NULL, steps INTEGER NOT NULL,
-    wish TEXT NOT NULL, granted INTEGER NOT NULL, baseline INTEGER NOT NULL, deleted REAL, imported INTEGER NOT NULL,
-    owner TEXT NOT NULL, host TEXT, summary TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS runs_by_state ON runs (state);
-CREATE TABLE IF NOT EXISTS attempts (
-    run TEXT NOT NULL, attempt INTEGER NOT NULL, execution TEXT NOT NULL, worker TEXT NOT NULL, started REAL NOT NULL,
-    ended REAL, outcome TEXT NOT NULL, PRIMARY KEY (run, attempt), UNIQUE (run, execution)
-);
-CREATE TABLE IF NOT EXISTS events (
-    run TEXT NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL,
-    time REAL NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run, attempt, seq)
-) WITHOUT ROWID;
-"""
+# A larger store is not read through at each start, which takes a second for every 400 MB; damage there shows in use.
+CHECKED = 200_000_000
 
 
 class SqliteFile:
     """A pool of connections to one file: WAL, so that readers and a writer do not wait for each other.
+
+    Only its owner may read it. A file that is damaged, or no store of runs, is set aside under a dated name, and a new
+    one begun with what could be read of it, by whichever process finds out first.
 
     Attributes:
         path: The file.
@@ -49,27 +38,30 @@ class SqliteFile:
         self.path = path
         self.queries = 0
         self.rows_read = 0
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[tuple[int, sqlite3.Connection]] = []
         self._lock = threading.Lock()
         self._closed = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_home(path.parent, OURS)
         except OSError as error:
             raise StoreError(
                 f"Cannot make the folder {path.parent} for runs ({error.strerror}). "
                 "Set DPVIZ_HOME to a folder that can be written."
             ) from error
-        with self.connection(write=True) as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, SCHEMA_VERSION):
-                raise StoreError(
-                    f"{path} was written by another version (format {version}, here {SCHEMA_VERSION}). "
-                    "Set DPVIZ_HOME to another folder."
-                )
-            if version == 0:
-                for statement in SCHEMA.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        for suffix in ("-wal", "-shm"):
+            tighten(path.with_name(path.name + suffix), FILE)
+        try:
+            self._check()
+        except Damaged:
+            self._check()  # of the new one
+
+    def _check(self) -> None:
+        with self.connection() as connection:
+            if self.path.stat().st_size <= CHECKED:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if found != ("ok",):
+                    raise sqlite3.DatabaseError(f"malformed: {found[0] if found else 'nothing to be read'}")
+            check_schema(connection)
 
     def fault(self, error: sqlite3.Error) -> StoreError:
         """The same in words that name the place and the way out."""
@@ -78,17 +70,44 @@ class SqliteFile:
             advice = "the disk is full: free some space; what was stored is kept"
         elif "readonly" in text or "unable to open" in text:
             advice = "it cannot be written: set DPVIZ_HOME to a folder that can"
-        elif "not a database" in text or "malformed" in text:
-            advice = "it is no store of runs, or damaged: move it away, or set DPVIZ_HOME to another folder"
         elif "locked" in text:
             advice = "another program holds it for too long: end that program"
         else:
             advice = "set DPVIZ_HOME to another folder if it lasts"
         return StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {text}).")
 
+    def damaged(self, why: str) -> Damaged:
+        """The file cannot be read: set it aside, and say so. What was asked can be asked again, of a new file."""
+        self._drop_idle()
+        try:
+            notice = set_aside(self.path, why)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"The runs in {self.path} are damaged ({why}), and it cannot be set aside ({error}): "
+                "move it away, or set DPVIZ_HOME to another folder."
+            ) from error
+        return Damaged(notice or f"The runs in {self.path} were damaged and are begun anew: look again.")
+
+    def _inode(self) -> int:
+        """Which file stands at the path; 0 if none does."""
+        try:
+            return self.path.stat().st_ino
+        except OSError:
+            return 0
+
     def _open(self) -> sqlite3.Connection:
+        try:
+            private_file(self.path)
+        except OSError as error:
+            raise StoreError(
+                f"Runs cannot be kept in {self.path} ({error.strerror}): "
+                "set DPVIZ_HOME to a folder that can be written."
+            ) from error
         connection = sqlite3.connect(self.path, timeout=10.0, isolation_level=None, check_same_thread=False)
         try:
+            # Freed pages go back to the disk, and what was deleted is overwritten.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA secure_delete = ON")
             for attempt in range(20):
                 try:
                     connection.execute("PRAGMA journal_mode = WAL")
@@ -99,6 +118,7 @@ class SqliteFile:
                         raise
                     time.sleep(0.05)
             connection.execute("PRAGMA synchronous = NORMAL")
+            prepare_schema(connection, self.path)
         except BaseException:
             connection.close()
             raise
@@ -110,10 +130,12 @@ class SqliteFile:
         with self._lock:
             if self._closed:
                 raise StoreError(f"The store {self.path} was closed.")
-            connection = self._idle.pop() if self._idle else None
+        connection, inode = None, self._inode()
         try:
+            connection = self._taken(inode)
             if connection is None:
                 connection = self._open()
+                inode = self._inode()
             if write:
                 connection.execute("BEGIN IMMEDIATE")
             yield connection
@@ -126,18 +148,36 @@ class SqliteFile:
                 if connection is not None:
                     connection.close()
                     connection = None
+                if is_damage(error):
+                    raise self.damaged(str(error)) from error
                 raise self.fault(error) from error
             raise
         finally:
             if connection is not None:
-                self._give_back(connection)
+                self._give_back(connection, inode)
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _taken(self, inode: int) -> sqlite3.Connection | None:
+        """An idle connection to the file that stands there now; those to one that was replaced are closed."""
+        with self._lock:
+            stale = [held for of, held in self._idle if of != inode]
+            self._idle = [(of, held) for of, held in self._idle if of == inode]
+            found = self._idle.pop()[1] if self._idle else None
+        for held in stale:
+            held.close()
+        return found
+
+    def _give_back(self, connection: sqlite3.Connection, inode: int) -> None:
         with self._lock:
             keep = not self._closed
             if keep:
-                self._idle.append(connection)
+                self._idle.append((inode, connection))
         if not keep:
+            connection.close()
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
             connection.close()
 
     def fetch(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
@@ -152,6 +192,4 @@ class SqliteFile:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._drop_idle()

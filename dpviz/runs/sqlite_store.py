@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.runs import jsontext
+from dpviz.runs.clock import anchor
 from dpviz.runs.processes import Process
-from dpviz.runs.records import ACTIVE, ENDED, OPEN, Batch, Event, News, Owner, RunRecord, State, Wish, new_id
-from dpviz.runs.sqlite_events import change_state, marks, record_batch
+from dpviz.runs.records import ACTIVE, ENDED, OPEN, STATES, Batch, Event, News, Owner, RunRecord, State, Wish, new_id
+from dpviz.runs.sqlite_events import change_state, marks, now_of, record_batch
 from dpviz.runs.sqlite_file import SqliteFile
+from dpviz.runs.sqlite_rescue import notices
+
+T = TypeVar("T")
 
 _COLUMNS = (
     "id, number, name, note, target, settings, options, state, reason, created, started, ended, attempt, steps, "
@@ -21,11 +25,14 @@ _COLUMNS = (
 
 
 def _record(row: tuple[Any, ...]) -> RunRecord:
+    """ValueError, KeyError or TypeError where the row is not what was written."""
     values = dict(zip(_COLUMNS.split(", "), row, strict=True))
     for name in ("settings", "options", "summary"):
         values[name] = jsontext.read(values[name])
     for name in ("baseline", "imported"):
         values[name] = bool(values[name])
+    if values["state"] not in STATES:
+        raise ValueError(f"state {values['state']!r}")
     return RunRecord(**values)
 
 
@@ -45,6 +52,17 @@ class SqliteStore:
         self.file = SqliteFile(path)
 
     @property
+    def notice(self) -> str:
+        return " ".join(notices(self.file.path.parent))
+
+    def _read(self, make: Callable[[tuple[Any, ...]], T], rows: Sequence[Any]) -> list[T]:
+        """Values from rows. Bytes that were overwritten inside a row SQLite does not notice: reading them does."""
+        try:
+            return [make(row) for row in rows]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self.file.damaged(f"a row holds {error}") from error
+
+    @property
     def place(self) -> str:
         return str(self.file.path)
 
@@ -62,7 +80,7 @@ class SqliteStore:
 
     def owners(self) -> list[Owner]:
         rows: list[Any] = self.file.fetch("SELECT id, process, heartbeat FROM owners")
-        return [Owner(owner, Process.from_json(json.loads(process)), beat) for owner, process, beat in rows]
+        return self._read(lambda row: Owner(row[0], Process.from_json(json.loads(row[1])), float(row[2])), rows)
 
     # Runs
 
@@ -74,10 +92,10 @@ class SqliteStore:
         with self.file.connection(write=True) as db:
             db.execute(
                 "INSERT INTO runs (id, name, note, target, settings, options, state, reason, created, attempt, steps, "
-                "wish, granted, baseline, imported, owner, summary) "
-                "VALUES (?, ?, '', ?, ?, ?, 'queued', '', ?, 0, 0, 'go', 0, 0, 0, ?, '{}') "
+                "wish, granted, baseline, imported, owner, summary, anchor) "
+                "VALUES (?, ?, '', ?, ?, ?, 'queued', '', ?, 0, 0, 'go', 0, 0, 0, ?, '{}', ?) "
                 "ON CONFLICT (id) DO NOTHING",
-                (run, name, target, *texts, time.time(), owner),
+                (run, name, target, *texts, time.time(), owner, anchor()),
             )
         return self.run(run)
 
@@ -85,14 +103,14 @@ class SqliteStore:
         rows = self.file.fetch(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run,))
         if not rows:
             raise KeyError(f"There is no run {run!r} in {self.place}.")
-        return _record(rows[0])
+        return self._read(_record, rows)[0]
 
     def runs(self, *, deleted: bool = False, states: Sequence[State] = ()) -> list[RunRecord]:
         where = f"deleted IS {'NOT ' if deleted else ''}NULL"
         if states:
             where += f" AND state IN ({marks(states)})"
         rows = self.file.fetch(f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY number DESC", tuple(states))
-        return [_record(row) for row in rows]
+        return self._read(_record, rows)
 
     def claim(self, owner: str, host: Process | None, limit: int) -> RunRecord | None:
         with self.file.connection(write=True) as db:
@@ -105,14 +123,31 @@ class SqliteStore:
             if found is None:
                 return None
             db.execute(
-                "UPDATE runs SET state = 'running', started = ?, host = ? WHERE id = ?",
-                (time.time(), json.dumps(host.to_json()) if host else None, found[0]),
+                "UPDATE runs SET state = 'running', reason = '', started = ?, host = ? WHERE id = ?",
+                (now_of(db, found[0]), json.dumps(host.to_json()) if host else None, found[0]),
             )
         return self.run(found[0])
 
+    def release(self, run: str) -> bool:
+        with self.file.connection(write=True) as db:
+            changed = db.execute(
+                "UPDATE runs SET state = 'queued', reason = '', started = NULL, host = NULL "
+                f"WHERE id = ? AND attempt = 0 AND state IN ({marks(ACTIVE)})",
+                (run, *ACTIVE),
+            ).rowcount
+            return bool(changed)
+
+    def adopt(self, run: str, former: str, owner: str) -> bool:
+        with self.file.connection(write=True) as db:
+            changed = db.execute(
+                "UPDATE runs SET owner = ? WHERE id = ? AND owner = ? AND state = 'queued'", (owner, run, former)
+            ).rowcount
+            return bool(changed)
+
     def host_of(self, run: str) -> Process | None:
         rows: list[Any] = self.file.fetch("SELECT host FROM runs WHERE id = ?", (run,))
-        return Process.from_json(json.loads(rows[0][0])) if rows and rows[0][0] else None
+        held = self._read(lambda row: Process.from_json(json.loads(row[0])), [row for row in rows if row[0]])
+        return held[0] if held else None
 
     def wish(self, run: str, wish: Wish, *, single_steps: int = 0, granted: int | None = None) -> RunRecord:
         self.run(run)
@@ -126,7 +161,7 @@ class SqliteStore:
                 db.execute(
                     "UPDATE runs SET state = 'stopped', reason = 'stopped before it started', ended = ? "
                     "WHERE id = ? AND state = 'queued'",
-                    (time.time(), run),
+                    (now_of(db, run), run),
                 )
         return self.run(run)
 
@@ -153,7 +188,7 @@ class SqliteStore:
             "WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq LIMIT ?",
             (run, latest, seq, -1 if limit is None else limit),
         )
-        events = [_event(row) for row in found]
+        events = self._read(_event, found)
         return News(latest, events, events[-1].seq if events else seq)
 
     def events(self, run: str, attempt: int | None = None, kinds: Sequence[str] = ()) -> list[Event]:
@@ -164,7 +199,7 @@ class SqliteStore:
             f"WHERE run = ? AND attempt = ?{where} ORDER BY seq",
             (run, latest, *kinds),
         )
-        return [_event(row) for row in rows]
+        return self._read(_event, rows)
 
     def event_count(self, run: str, execution: str) -> int:
         rows: list[Any] = self.file.fetch(
@@ -178,8 +213,8 @@ class SqliteStore:
         rows: list[Any] = self.file.fetch(
             f"SELECT {', '.join(names)} FROM attempts WHERE run = ? ORDER BY attempt", (run,)
         )
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        return [{**entry, "worker": json.loads(entry["worker"])} for entry in found]
+        found = self._read(lambda row: dict(zip(names, row, strict=True)) | {"worker": json.loads(row[2])}, rows)
+        return found
 
     # The user's words
 
@@ -218,6 +253,8 @@ class SqliteStore:
         with self.file.connection(write=True) as db:
             for table, key in (("events", "run"), ("attempts", "run"), ("runs", "id")):
                 db.execute(f"DELETE FROM {table} WHERE {key} = ?", (run,))
+        with self.file.connection() as db:
+            db.executescript("PRAGMA incremental_vacuum")  # `execute` would stop after one page
 
     def insert(self, record: RunRecord, attempts: Sequence[dict[str, Any]], events: Sequence[Event]) -> RunRecord:
         if record.state not in ENDED:

@@ -30,6 +30,11 @@ class Store(Protocol):
         """Where it lies, for messages."""
         ...
 
+    @property
+    def notice(self) -> str:
+        """What people should know of it: that a damaged one was set aside, and where; "" if there is nothing."""
+        ...
+
     # Engines
     def beat(self, owner: str, process: Process) -> None:
         """Make the owner known, and that it lives now."""
@@ -52,6 +57,14 @@ class Store(Protocol):
 
     def claim(self, owner: str, host: Process | None, limit: int) -> RunRecord | None:
         """Take the owner's oldest queued run and set it running, unless `limit` runs are active, anyone's."""
+        ...
+
+    def release(self, run: str) -> bool:
+        """Put a run that was claimed but never began back into the queue; whether it was such a one."""
+        ...
+
+    def adopt(self, run: str, former: str, owner: str) -> bool:
+        """Make a queued run of `former` one of `owner`; whether it was still his."""
         ...
 
     def host_of(self, run: str) -> Process | None:

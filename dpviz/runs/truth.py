@@ -5,30 +5,63 @@ from __future__ import annotations
 import time
 
 from dpviz.runs.processes import is_alive
-from dpviz.runs.records import ACTIVE, OPEN
+from dpviz.runs.records import ACTIVE, RunRecord
 from dpviz.runs.store import Store
 
 # An engine on another machine is alive while its heartbeat is younger than this, in seconds.
 HEARTBEAT_LASTS = 30.0
 
 
-def settle(store: Store) -> list[str]:
-    """Mark open runs lost whose engine or host process has ended; their ids. Costs one query where nothing is open."""
-    open_runs = store.runs(states=OPEN)
-    if not open_runs:
-        return []
+HOST_DIED = "the process that hosts the workers has ended"
+GONE = "its workers have gone, and the run with them"
+
+
+def why_gone(store: Store, run: str) -> str:
+    """Why a run whose connection broke has nobody to compute it."""
+    host = store.host_of(run)
+    return HOST_DIED if host is not None and is_alive(host) is False else GONE
+
+
+def give_up(store: Store, run: str, reason: str) -> bool:
+    """A run whose process is gone: lost, or queued again if it had not begun. Whether it was still active."""
+    return store.release(run) or store.change_state(run, "lost", reason, only=ACTIVE)
+
+
+def _alive(store: Store) -> dict[str, bool]:
+    """Whether each engine that the store knows still runs."""
     alive = {}
     for owner in store.owners():
         lives = is_alive(owner.process)
         alive[owner.id] = lives if lives is not None else time.time() - owner.heartbeat < HEARTBEAT_LASTS
-    lost = []
-    for record in open_runs:
+    return alive
+
+
+def settle(store: Store) -> list[str]:
+    """Give up active runs whose engine or host process has ended; their ids. Queued runs wait on, whoever died.
+
+    Costs one query where nothing is active.
+    """
+    active = store.runs(states=ACTIVE)
+    alive = _alive(store) if active else {}
+    given_up = []
+    for record in active:
         reason = ""
         if not alive.get(record.owner, False):
-            reason = "the app that ran it has ended" if record.active else "the app that queued it has ended"
-        elif record.active and (host := store.host_of(record.id)) is not None and is_alive(host) is False:
-            reason = "the process that hosts the workers has ended"
-        only = ACTIVE if record.active else ("queued",)
-        if reason and store.change_state(record.id, "lost", reason, only=only):
-            lost.append(record.id)
-    return lost
+            reason = "the app that ran it has ended"
+        elif (host := store.host_of(record.id)) is not None and is_alive(host) is False:
+            reason = HOST_DIED
+        if reason and give_up(store, record.id, reason):
+            given_up.append(record.id)
+    return given_up
+
+
+def orphans(store: Store) -> list[RunRecord]:
+    """Queued runs whose engine has ended, oldest first."""
+    queued = store.runs(states=("queued",))
+    alive = _alive(store) if queued else {}
+    return [record for record in reversed(queued) if not alive.get(record.owner, False)]
+
+
+def adopt(store: Store, owner: str) -> list[str]:
+    """Take over the queued runs of engines that have ended; their ids. Of two that try, one gets each."""
+    return [record.id for record in orphans(store) if store.adopt(record.id, record.owner, owner)]

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpviz.runs import jsontext
+from dpviz.runs.memory import give_back
 from dpviz.runs.processes import this_process
 from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, Row
 
@@ -198,4 +199,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
         call(target, settings, options, sender, Control(ask, sender.emit, sender.flush))
     finally:
         sender.close()
-    return execution, described, zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)
+    history = zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)
+    sender.rows.clear()
+    give_back()
+    return execution, described, history

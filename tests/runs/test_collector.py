@@ -78,13 +78,15 @@ def test_a_task_that_dask_gave_up(store: SqliteStore, writing: Collector, heard:
     class KilledWorker(Exception):
         pass
 
-    runs = [started(store), started(store), started(store)]
+    runs = [started(store) for _ in range(4)]
+    store.record([batch(runs[3], *steps(2))])
     writing.put(Ended(runs[0], Future("error", error=KilledWorker())))
     writing.put(Ended(runs[1], Future("error", error=OSError("no"))))
-    writing.put(Ended(runs[2], Future("cancelled")))
+    writing.put(Ended(runs[2], Future("cancelled")))  # it had not begun: it waits for other workers
+    writing.put(Ended(runs[3], Future("cancelled")))
     until(lambda: heard.ends == runs)
     records = [store.run(run) for run in runs]
-    assert [record.state for record in records] == ["failed", "failed", "running"]
+    assert [record.state for record in records] == ["failed", "failed", "queued", "lost"]
     assert "died twice" in records[0].reason
     assert records[1].reason == "OSError: no"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import threading
 import time
 from collections.abc import Callable
@@ -157,15 +159,55 @@ def test_only_this_machine_can_connect(engine: Engine, until: Callable[..., Any]
     until(lambda: engine.ready, 60.0)
     assert engine._keeper is not None
     assert engine._keeper.host is not None
+    processes = [p for p in family(engine._keeper.host.pid) if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     listening = [
-        connection.laddr.ip
-        for process in family(engine._keeper.host.pid)
-        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        connection.laddr
+        for process in processes
         for connection in process.net_connections()
         if connection.status == psutil.CONN_LISTEN
     ]
-    assert listening
-    assert set(listening) == {"127.0.0.1"}
+    assert {address.ip for address in listening} == {"127.0.0.1"}
+    assert len(listening) == len(processes)  # one for Dask itself each, none for web pages
+    # A process without the certificate gets nowhere, at the scheduler as at the workers.
+    for port in {address.port for address in listening}:
+        for protocol in ("tcp", "tls"):
+            assert refused_by(f"{protocol}://127.0.0.1:{port}")
+        assert http_status(port) is None
+
+
+def refused_by(address: str) -> bool:
+    """Whether a plain Dask client cannot connect, and a request without the certificate is not answered."""
+    from distributed import Client, rpc
+    from distributed.security import Security
+
+    make: Any = Client
+    try:
+        make(address, set_as_default=False, timeout=0.5).close()
+    except (OSError, TimeoutError, TypeError, RuntimeError):
+        pass
+    else:
+        return False
+
+    async def ask() -> None:
+        async with rpc(address, timeout=0.5, connection_args=Security().get_connection_args("client")) as there:
+            await asyncio.wait_for(there.identity(), 1.0)
+
+    try:
+        asyncio.run(ask())
+    except (OSError, TimeoutError, TypeError, RuntimeError):
+        return True
+    return False
+
+
+def http_status(port: int) -> int | None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1.0)
+    try:
+        connection.request("GET", "/status")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:

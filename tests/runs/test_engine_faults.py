@@ -14,6 +14,9 @@ import pytest
 
 from dpviz.runs import collector
 from dpviz.runs.engine import Engine
+from dpviz.runs.keeper import Keeper
+from dpviz.runs.processes import Process, is_alive
+from dpviz.runs.records import RunRecord
 from dpviz.runs.sqlite_file import SqliteFile
 from dpviz.runs.store import StoreError
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
@@ -82,6 +85,9 @@ import sys, time
 from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
+from dpviz.runs.keeper import Keeper
+from dpviz.runs.processes import Process, is_alive
+from dpviz.runs.records import RunRecord
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({settings!r}, target={target!r})
 queued = engine.submit({settings!r}, target={target!r})
@@ -107,7 +113,7 @@ def start_app(folder: Path, sleep: float = 60.0, target: str = PLAIN) -> tuple[s
 
 
 def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
-    """Another app that opens the store sees the truth; host and workers end by themselves."""
+    """Another app that opens the store sees the truth and runs what waited; host and workers end by themselves."""
     app, run, queued, host = start_app(tmp_path)
     try:
         processes = family(host)
@@ -121,16 +127,18 @@ def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until:
         recorded = engine.store.events(run)
         kill(app.pid)
         until(lambda: engine.run(run).state == "lost", LOOK)
-        assert engine.run(queued).state == "lost"
         until(lambda: gone(processes), LOOK)
         assert engine.store.events(run)[: len(recorded)] == recorded
+        # What waited is taken over, though this app was never asked to run anything.
+        until(lambda: engine.run(queued).steps >= 2)
+        assert engine.run(queued).owner == engine.id
     finally:
         app.kill()
         app.communicate()
 
 
 def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine], until: Any) -> None:
-    """It stops what runs and leaves nothing behind, without being asked to and without a word of alarm."""
+    """It stops what runs, leaves no process behind, and what waited to the next app; without a word of alarm."""
     app, run, queued, host = start_app(tmp_path, sleep=0.0)
     processes = family(host) if psutil.pid_exists(host) else []
     _, told = app.communicate(timeout=20.0)
@@ -139,7 +147,7 @@ def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., E
     until(lambda: gone(processes), LOOK)
     engine = make_engine()
     assert engine.run(run).state == "stopped"
-    assert engine.run(queued).state == "lost"
+    until(lambda: engine.run(queued).steps >= 2)
 
 
 def test_hard_stop(engine: Engine, until: Callable[..., Any]) -> None:
@@ -157,21 +165,97 @@ def test_hard_stop(engine: Engine, until: Callable[..., Any]) -> None:
     assert engine.run(run).state == "stopped"
 
 
-def test_no_scheduler(make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said at once; what waits stays queued, can be stopped, and runs as soon as there is a cluster."""
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
     monkeypatch.setattr("dpviz.runs.cluster.CONNECT_LIMIT", 0.3)
     engine = make_engine()
-    record = engine.wait(engine.submit({}, target=PLAIN), 60.0)
-    assert record.state == "failed"
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in record.reason
-    assert "DASK_SCHEDULER_ADDRESS" in engine.problem
+    run, other = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
+    until(lambda: "No Dask scheduler answers at tcp://127.0.0.1:9" in engine.problem)
+    assert "stay queued" in engine.problem
+    assert engine.stop(other).state == "stopped"
+    assert engine.run(run).state == "queued"
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
+    assert engine.wait(run, 60.0).state == "done"
+    assert engine.problem == ""
 
 
-def test_a_host_that_cannot_start(make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
-    record = (engine := make_engine()).wait(engine.submit({}, target=PLAIN), 60.0)
-    assert record.state == "failed"
-    assert "workers.log" in record.reason
+def test_a_host_that_cannot_start(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
+        engine = make_engine()
+        run = engine.submit({"steps": 2}, target=PLAIN)
+        until(lambda: "workers.log" in engine.problem)
+        assert engine.run(run).state == "queued"
+    assert engine.wait(run, 60.0).state == "done"
+
+
+@pytest.mark.parametrize("moment", ["at once", "with the scheduler up"])
+def test_a_host_killed_while_it_starts(make_engine: Any, until: Callable[..., Any], moment: str) -> None:
+    """What waited waits on, and runs with the next host."""
+    engine = make_engine()
+    run = engine.submit({"steps": 2}, target=PLAIN)
+    host = until(lambda: engine._keeper._host)
+    if moment == "with the scheduler up":
+        until(lambda: host.cluster)
+    kill(host._child.pid)
+    assert engine.wait(run, 60.0).state == "done"
+    assert engine.run(run).attempt == 1
+
+
+def test_a_host_killed_between_claim_and_sending(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run was taken from the queue and had not begun: it goes back, whatever sending says or does not say."""
+    engine = make_engine()
+    assert engine.wait(engine.submit({"steps": 1}, target=PLAIN), 60.0).state == "done"
+    sending = Keeper._send
+    killed: list[int] = []
+
+    def send(self: Keeper, record: RunRecord) -> None:
+        if not killed:
+            killed.append(self.host.pid if self.host else 0)
+            kill(killed[0])
+        sending(self, record)
+
+    monkeypatch.setattr(Keeper, "_send", send)
+    runs = [engine.submit({"steps": 2}, target=PLAIN) for _ in range(2)]
+    assert [engine.wait(run, 60.0).state for run in runs] == ["done", "done"]
+    assert killed
+
+
+def test_a_worker_that_keeps_much_memory_is_replaced(
+    make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two runs, whose results stay: neither is run again, and none is lost."""
+    engine = make_engine()
+    pids = []
+    for most in (10**15, 1, 1):
+        monkeypatch.setattr("dpviz.runs.keeper.MOST_MEMORY", most)
+        run = engine.submit({"steps": 2}, target=PLAIN)
+        record = engine.wait(run, 60.0)
+        assert (record.state, record.attempt) == ("done", 1)
+        pids.append(worker_of(engine, run))
+        if most == 1:
+            worker = Process.from_json(engine.store.attempts(run)[0]["worker"])
+            until(lambda worker=worker: not is_alive(worker))
+    assert pids[0] == pids[1] != pids[2]
+    assert [record.attempt for record in engine.runs()] == [1, 1, 1]
+    assert engine.problem == ""
+
+
+def test_ready_at_the_first_worker(
+    make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three workers never come up: the first runs what waits, and until then it is said what is waited for."""
+    monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "slow_host")
+    engine = make_engine(workers=3)
+    runs = [engine.submit({"steps": 2}, target=PLAIN) for _ in range(3)]
+    assert "The workers are starting, 0 s so far" in until(lambda: engine.starting)
+    assert not engine.ready
+    assert [engine.wait(run, 60.0).state for run in runs] == ["done"] * 3
+    assert engine.ready
+    assert engine.starting == ""
+    pids = {engine.store.attempts(run)[0]["worker"]["pid"] for run in runs}
+    assert len(pids) == 1
 
 
 def test_a_full_disk_holds_the_run_until_there_is_room(

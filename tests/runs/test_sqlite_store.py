@@ -340,12 +340,6 @@ class TestTrouble:
         store.record([batch(run, *large, first=50)])  # on a new connection, without that limit
         assert store.run(run).steps == 51
 
-    def test_not_a_database(self, tmp_path: Path) -> None:
-        (tmp_path / "runs.sqlite").write_text("something else, long enough to be looked at as a header " * 20)
-        with pytest.raises(StoreError, match="no store of runs, or damaged") as refused:
-            open_store(tmp_path)
-        assert str(tmp_path) in str(refused.value)
-
     def test_of_another_version(self, tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "runs.sqlite") as db:
             db.execute("PRAGMA user_version = 99")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 from dpviz.runs import truth
 from dpviz.runs.processes import Process, process_of, this_process
+from dpviz.runs.records import Batch
 from dpviz.runs.sqlite_store import SqliteStore
 
 
@@ -32,33 +34,63 @@ def test_of_living_engines_nothing_changes(store: SqliteStore) -> None:
     assert [store.run(run).state for run in runs] == ["running", "running", "queued"]
 
 
-def test_of_a_dead_engine_all_are_lost(store: SqliteStore) -> None:
+def begin(store: SqliteStore, run: str) -> str:
+    """Let it begin, so that it cannot be sent again as if nothing had been."""
+    store.record([Batch(run, "one", this_process().to_json(), (), time.time())])
+    return run
+
+
+def test_of_a_dead_engine_what_ran_is_lost_and_what_waited_waits(store: SqliteStore) -> None:
     store.beat("gone", dead())
-    running, queued = run_of(store, "gone", host=this_process()), run_of(store, "gone", queued=True)
-    assert sorted(truth.settle(store)) == sorted([running, queued])
-    assert store.run(running).reason == "the app that ran it has ended"
-    assert store.run(queued).reason == "the app that queued it has ended"
-    assert store.run(queued).state == "lost"
+    running = begin(store, run_of(store, "gone", host=this_process()))
+    sent, queued = run_of(store, "gone", host=this_process()), run_of(store, "gone", queued=True)
+    assert sorted(truth.settle(store)) == sorted([running, sent])
+    assert (store.run(running).state, store.run(running).reason) == ("lost", "the app that ran it has ended")
+    assert [store.run(run).state for run in (sent, queued)] == ["queued", "queued"]
+    assert store.run(sent).started is None
+    assert store.host_of(sent) is None
     assert truth.settle(store) == []
+
+
+def test_what_waits_of_a_dead_engine_is_taken_over_once(store: SqliteStore) -> None:
+    store.beat("gone", dead())
+    store.beat("me", this_process())
+    first, second, mine = (run_of(store, owner, queued=True) for owner in ("gone", "gone", "me"))
+    assert [record.id for record in truth.orphans(store)] == [first, second]
+    assert truth.adopt(store, "me") == [first, second]
+    assert truth.adopt(store, "other") == []
+    assert {store.run(run).owner for run in (first, second, mine)} == {"me"}
+    assert not store.adopt(first, "gone", "other")
+    claimed = store.claim("me", None, 9)
+    assert claimed is not None
+    assert claimed.id == first
+    assert not store.adopt(first, "me", "other")
 
 
 def test_of_a_dead_host_what_ran_there_is_lost(store: SqliteStore) -> None:
     store.beat("me", this_process())
-    running = run_of(store, "me", host=dead())
+    running = begin(store, run_of(store, "me", host=dead()))
+    sent = run_of(store, "me", host=dead())
     queued = run_of(store, "me", queued=True)
-    assert truth.settle(store) == [running]
-    assert store.run(queued).state == "queued"
+    assert sorted(truth.settle(store)) == sorted([running, sent])
+    assert store.run(running).state == "lost"
+    assert [store.run(run).state for run in (sent, queued)] == ["queued", "queued"]
+
+
+def test_why_a_broken_connection_broke(store: SqliteStore) -> None:
+    runs = [run_of(store, "me", host=host) for host in (dead(), this_process(), None)]
+    assert [truth.why_gone(store, run) for run in runs] == [truth.HOST_DIED, truth.GONE, truth.GONE]
 
 
 def test_of_nobody(store: SqliteStore) -> None:
     assert truth.settle(store) == []
-    run = run_of(store, "never seen")
+    run = begin(store, run_of(store, "never seen"))
     assert truth.settle(store) == [run]
 
 
 def test_on_another_machine_the_heartbeat_decides(store: SqliteStore, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     store.beat("far", replace(this_process(), machine="far/boot/space"))
-    run = run_of(store, "far", host=replace(this_process(), machine="far/boot/space", mark="other"))
+    run = begin(store, run_of(store, "far", host=replace(this_process(), machine="far/boot/space", mark="other")))
     assert truth.settle(store) == []
     monkeypatch.setattr(truth, "HEARTBEAT_LASTS", -1.0)
     assert truth.settle(store) == [run]

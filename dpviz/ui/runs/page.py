@@ -62,8 +62,8 @@ def _page(engine: Engine) -> None:
     with top:
         page.notes()
         page.sentence(_sentence(records, chosen, engine))
-        if engine.problem:
-            page.remark(engine.problem, "problem")
+        for said in filter(None, (engine.problem, engine.notice)):
+            page.remark(said, "problem")
     with right:
         _filters()
         _import(engine)

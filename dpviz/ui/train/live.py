@@ -72,11 +72,12 @@ def screen(engine: Engine, run: str, charts: tuple[str, ...]) -> Screen:
     """
     look = take(engine, run)
     problem = engine.problem if not look.record.over else ""
-    key = (*_version(look), charts, problem)
+    coming = engine.starting if look.record.state == "queued" else ""
+    key = (*_version(look), charts, problem, coming)
     with _lock:
         found = _screens.get(key)
     if found is None:
-        found = _made(look, charts, problem)
+        found = _made(look, charts, problem, coming)
         with _lock:
             _screens[key] = found
             while len(_screens) > KEPT:
@@ -131,7 +132,7 @@ def _version(look: Look) -> tuple[Hashable, ...]:
     )
 
 
-def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
+def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Screen:
     # Of a run that ended before it began there is nothing to draw.
     empty = look.record.over and not look.view.started
     charts = () if empty else _useful(charts, look)
@@ -148,7 +149,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str) -> Screen:
         sentence=sentence(look),
         drawings=drawings,
         strip="" if empty else frame.strip(figures(look)),
-        remarks=tuple(remarks(look, problem)),
+        remarks=(*remarks(look, problem), *([Remark(coming)] if coming else [])),
         quiet=quiet,
     )
 

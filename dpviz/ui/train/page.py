@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from dpviz.runs.engine import Engine
@@ -28,6 +30,8 @@ def show() -> None:
     problem = engines.warmed(engine)
     if problem and problem != engine.problem:  # what the engine knows is said beside the form, and with the run
         page.remark(problem, "problem")
+    if engine.notice:
+        page.remark(engine.notice, "problem")
     _sidebar(engine)
     run = state.get(RUN)
     try:
@@ -46,7 +50,8 @@ def _warming(engine: Engine) -> None:
     """Says that the workers come up; gone once they are there."""
     if engine.ready:
         st.rerun()
-    st.html('<div class="dpviz-quiet">The workers are starting: a first run may wait some seconds for them.</div>')
+    said = engine.starting or "The workers are starting."
+    st.html(f'<div class="dpviz-quiet">{escape(said)} A run that is started now waits for them.</div>')
 
 
 def _sidebar(engine: Engine) -> None:

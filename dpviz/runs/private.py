@@ -1,0 +1,43 @@
+"""Files and folders that only their owner may read, whatever the umask says."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+FOLDER = 0o700
+FILE = 0o600
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder of ours, parents included, that only its owner may enter; one that is there is tightened."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=FOLDER, exist_ok=True)
+    tighten(folder, FOLDER)
+
+
+def private_file(file: Path) -> None:
+    """Make a file, empty if it is new, that only its owner may read and write; one that is there is tightened."""
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT, FILE))
+    tighten(file, FILE)
+
+
+def tighten(path: Path, mode: int) -> None:
+    """Take from others what `mode` does not give them. What belongs to somebody else stays as it is."""
+    with suppress(OSError):
+        now = stat.S_IMODE(path.stat().st_mode)
+        if now & ~mode:
+            path.chmod(now & mode)
+
+
+def private_home(folder: Path, ours: tuple[str, ...]) -> None:
+    """`private_folder` for the folder of the store. One that holds more than names beginning like `ours` was there
+    before us, a home folder perhaps: it stays open as it is, and only what is ours in it is closed."""
+    try:
+        strange = [entry.name for entry in folder.iterdir() if not entry.name.startswith(ours)]
+    except FileNotFoundError:
+        strange = []
+    if not strange:
+        private_folder(folder)

@@ -1,0 +1,189 @@
+"""A damaged store is set aside under a dated name, and a new one begun with what could be read of it.
+
+Runs are kept as they were only if all their events are there. Of any other run settings, names and notes stay, and it
+counts as lost without a single event: half of its steps would show half of what it gave away.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dpviz.runs import jsontext
+from dpviz.runs.private import private_file
+from dpviz.runs.records import ENDED, FINAL_KINDS, STATES
+from dpviz.runs.sqlite_schema import columns, prepare_schema, wanted_columns
+
+PREFIX = "runs-damaged-"
+INCOMPLETE = "its record was damaged and could not be read whole: what it gave away is not known"
+
+# Holes between readable rows are tried one by one, so many at most; a lock older than this, in seconds, is nobody's.
+TRIES = 10_000
+STALE = 120.0
+
+Row = dict[str, Any]
+
+
+def set_aside(path: Path, why: str) -> str:
+    """Replace the damaged file at `path`; words for people, "" if another process has just done it.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    before = path.stat().st_ino
+    with _alone(path.with_name("runs.lock")):
+        if path.stat().st_ino != before:
+            return ""
+        stamp = time.strftime("%Y-%m-%d-%H%M%S")
+        aside = path.with_name(f"{PREFIX}{stamp}.sqlite")
+        fresh = path.with_name(f"runs-new-{os.getpid()}.sqlite")
+        kept, spoilt = _begin_anew(path, fresh)
+        _swap(path, aside, fresh)
+        said = (
+            f"The recorded runs were damaged ({why}). They were set aside as {aside} on {stamp[:10]}, and a new store "
+            f"was begun: {kept} runs could be read whole" + (f", {spoilt} in part. " if spoilt else ". ")
+        )
+        note = aside.with_suffix(".txt")
+        private_file(note)
+        note.write_text(f"{said}Move that file away, and {note.name} with it, and this is said no more.")
+        return note.read_text()
+
+
+def notices(folder: Path) -> list[str]:
+    """What was set aside and still lies there, newest first."""
+    found = []
+    for note in sorted(folder.glob(f"{PREFIX}*.txt"), reverse=True):
+        with suppress(OSError):
+            found.append(note.read_text())
+    return found
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One process at a time; one that died inside is not waited for."""
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
+            break
+        except FileExistsError:
+            with suppress(OSError):
+                if abs(time.time() - lock.stat().st_mtime) > STALE:
+                    lock.unlink()
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _swap(path: Path, aside: Path, fresh: Path) -> None:
+    """The old one under its dated name with all that belongs to it, the new one in its place in one move."""
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without second names
+        path.replace(aside)
+    for suffix in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+    fresh.replace(path)
+
+
+def _begin_anew(path: Path, fresh: Path) -> tuple[int, int]:
+    """Write what can be read of `path` into `fresh`: how many runs are whole, and how many are not."""
+    fresh.unlink(missing_ok=True)
+    private_file(fresh)
+    with closing(sqlite3.connect(fresh, isolation_level=None)) as new:
+        new.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        prepare_schema(new, fresh)
+        whole = spoilt = 0
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0)) as old:
+            # Text that is no text any more makes its row unreadable, not the whole file.
+            old.row_factory = sqlite3.Row
+            there = columns(old)
+            new.execute("BEGIN")
+            for owner in _all(old, "owners", "rowid"):
+                _put(new, "owners", owner, there)
+            attempts = [row for row in _all(old, "attempts", "rowid") if _sound(row, "worker")]
+            for run in _all(old, "runs", "number"):
+                if not _sound(run, "settings", "options", "summary") or run.get("state") not in STATES:
+                    continue
+                mine = [row for row in attempts if row["run"] == run["id"]]
+                events = _events_of(old, run)
+                if events is None:
+                    spoilt += 1
+                    state = "lost" if run["state"] != "queued" else "queued"
+                    reason = INCOMPLETE if state == "lost" else run["reason"]
+                    run = {**run, "state": state, "reason": reason, "summary": "{}", "ended": run["ended"]}
+                else:
+                    whole += 1
+                if _put(new, "runs", run, there):
+                    for row in mine:
+                        _put(new, "attempts", row, there)
+                    for row in events or []:
+                        _put(new, "events", row, there)
+            new.execute("COMMIT")
+        return whole, spoilt
+
+
+def _put(new: sqlite3.Connection, table: str, row: Row, there: dict[str, list[str]]) -> bool:
+    names = [name for name in wanted_columns()[table] if name in there[table]]
+    try:
+        new.execute(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+            [row[name] for name in names],
+        )
+    except (sqlite3.Error, KeyError):
+        return False
+    return True
+
+
+def _sound(row: Row, *texts: str) -> bool:
+    """Whether these columns hold the JSON that was written there."""
+    try:
+        return all(isinstance(jsontext.read(row[name]), dict) for name in texts)
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _rows(old: sqlite3.Connection, statement: str, values: tuple[object, ...] = ()) -> Iterator[Row]:
+    """Rows until one cannot be read."""
+    with suppress(sqlite3.Error):
+        for row in old.execute(statement, values):
+            yield dict(row)
+
+
+def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
+    """Every row that can be read, by its integer key: from both ends, and what lies between, one by one."""
+    found = {row["_key"]: row for row in _rows(old, f"SELECT {key} AS _key, * FROM {table} ORDER BY {key}")}
+    last = max(found, default=0)
+    behind = _rows(old, f"SELECT {key} AS _key, * FROM {table} WHERE {key} > ? ORDER BY {key} DESC", (last,))
+    found.update({row["_key"]: row for row in behind})
+    for number in range(last + 1, min([k for k in found if k > last], default=last + TRIES)):
+        if number - last > TRIES:
+            break
+        for row in _rows(old, f"SELECT {key} AS _key, * FROM {table} WHERE {key} = ?", (number,)):
+            found[number] = row
+    return [found[key] for key in sorted(found)]
+
+
+def _events_of(old: sqlite3.Connection, run: Row) -> list[Row] | None:
+    """All events of all attempts of a run in order; None unless every one of them is there."""
+    found: list[Row] = []
+    for attempt in range(1, int(run["attempt"]) + 1):
+        statement = "SELECT * FROM events WHERE run = ? AND attempt = ? ORDER BY seq"
+        rows = list(_rows(old, statement, (run["id"], attempt)))
+        if [row["seq"] for row in rows] != list(range(len(rows))) or not all(_sound(row, "data") for row in rows):
+            return None
+        found += rows
+    last = [row for row in found if row["attempt"] == run["attempt"]][-1:]
+    steps = max([row["step"] for row in found if row["attempt"] == run["attempt"]], default=0)
+    if steps < int(run["steps"]) or (int(run["steps"]) and not last):
+        return None
+    # A run that ended in words of its own ended with an event.
+    ended = run["state"] in ENDED and run["summary"] != "{}"
+    return None if ended and (not last or last[0]["kind"] not in FINAL_KINDS) else found

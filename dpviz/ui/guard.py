@@ -1,0 +1,102 @@
+"""Who may talk to the app's server: browsers that show a page of this very server under a name that it is known by.
+
+A page of another origin, another port of this machine included, must not reach the websocket that starts, stops and
+deletes runs; nor may a name that was pointed at this machine after its page was loaded (DNS rebinding), nor a page
+that shows ours in a frame. Streamlit itself lets every port of localhost in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from streamlit import config
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Websocket close code of "policy violation" (RFC 6455, section 7.4.1); before the handshake it becomes HTTP 403.
+POLICY_VIOLATION = 1008
+
+# No frames around the app, no embedding of its answers by others, no handle on its window, no address told outside.
+HEADERS = (
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+# host, host:port or [v6]:port; whatever else a Host header holds is nobody's name.
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/@?#\[\]]+)(:(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
+
+
+def host_is_ours(host: str, allowed: list[str]) -> bool:
+    """Whether a Host header names this server: one of `server.allowedHosts`, on whatever port."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found["name"].strip("[]").lower().rstrip(".")
+    for entry in allowed:
+        wanted = entry.strip().lower().rstrip(".")
+        if wanted in ("*", name) or (wanted.startswith("*.") and name.endswith(wanted[1:])):
+            return True
+    return False
+
+
+def origin_is_ours(origin: str, host: str, also: list[str]) -> bool:
+    """Whether an Origin header is exactly the server as it was addressed, or one of `server.corsAllowedOrigins`."""
+    return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower()) or origin in also
+
+
+def refusal(scope: Scope) -> str:
+    """Why a request is refused, in words with a way out; "" if it is welcome."""
+    headers = [(name.lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]]
+    hosts = [value for name, value in headers if name == b"host"]
+    origins = [value for name, value in headers if name == b"origin"]
+    host = hosts[0] if len(hosts) == 1 else ""
+    if not host_is_ours(host, config.get_option("server.allowedHosts")):
+        return (
+            f"Expected Host={', '.join(hosts)!r} to be a name of this server. Open it as http://localhost, "
+            "or start it with --server.allowedHosts and the name that it is to have."
+        )
+    if scope["type"] == "websocket" and not origins:
+        return "Expected an Origin header: only browsers are served here."
+    also = [origin.strip() for origin in config.get_option("server.corsAllowedOrigins")]
+    strangers = [origin for origin in origins if not origin_is_ours(origin, host, also)]
+    if strangers:
+        return f"Expected Origin={', '.join(strangers)!r} to be this server: pages of others are not served."
+    return ""
+
+
+class Guard:
+    """Asks `refusal` before anything else sees a request, and forbids others to frame or embed the answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        why = refusal(scope)
+        if why and scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why[:120]})
+            return
+        if why:
+            body = why.encode()
+            kind = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
+            await send({"type": "http.response.start", "status": 403, "headers": [*kind, *HEADERS]})
+            await send({"type": "http.response.body", "body": body})
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ours = {name for name, _ in HEADERS}
+                kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
+                message = {**message, "headers": [*kept, *HEADERS]}
+            await send(message)
+
+        await self._app(scope, receive, guarded)

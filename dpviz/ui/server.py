@@ -1,0 +1,37 @@
+"""What the app's server is made of beside Streamlit: the guard, how it begins and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.middleware import Middleware
+from streamlit import config
+
+from dpviz.runs.engine import shutdown_shared
+from dpviz.ui.guard import Guard
+
+GUARDED = (Middleware(Guard),)
+
+
+def own_address() -> str:
+    """Where a browser on this machine finds the server."""
+    name = config.get_option("browser.serverAddress") if config.is_manually_set("browser.serverAddress") else ""
+    path = str(config.get_option("server.baseUrlPath") or "").strip("/")
+    return f"http://{name or 'localhost'}:{config.get_option('server.port')}/{path}"
+
+
+@asynccontextmanager
+async def lifetime(_app: Any) -> AsyncIterator[None]:
+    """At the beginning a browser, unless it is headless; at the end the runs are stopped in order.
+
+    Streamlit opens browsers only for scripts without a server of their own, and a server that was ended by a signal
+    ends by that signal: nothing that waits for the interpreter's end would be called.
+    """
+    if not config.get_option("server.headless"):
+        asyncio.get_running_loop().call_soon(webbrowser.open, own_address())
+    yield
+    await asyncio.to_thread(shutdown_shared)

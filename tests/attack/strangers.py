@@ -1,0 +1,106 @@
+"""Requests as other sites send them: ``python -m tests.attack.strangers``. Only the app's own pages may be answered.
+
+Every pair of a Host and an Origin header is tried on the websocket and on each kind of address, beside a plain Dask
+client that has no certificate and looks at every port that the app's processes listen on.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from itertools import product
+from pathlib import Path
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+import psutil
+from websockets.sync.client import connect
+
+from tests.browser.driver import ROOT, running_app
+from tests.browser.test_strangers import answer, shake_hands
+
+HOSTS = ("127.0.0.1", "localhost", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "0.0.0.0", "")
+ORIGINS = (
+    "own",
+    "null",
+    "http://evil.example",
+    "http://localhost:{other}",
+    "http://127.0.0.1:{other}",
+    "https://{host}.evil",
+)
+PATHS = ("/", "/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a/b", "/media/a.png")
+
+
+def table() -> str:
+    """How many requests of each kind were let in."""
+    counts = {kind: [0, 0, 0] for kind in ("websocket", "GET", "PUT", "DELETE")}  # own let in, strangers, let in
+    with (
+        tempfile.TemporaryDirectory() as name,
+        patch.dict(os.environ, DPVIZ_HOME=str(Path(name) / "home")),
+        running_app(ROOT / "app.py", Path(name) / "app.log") as url,
+    ):
+        port = urlsplit(url).port or 0
+        for host, origin in product(HOSTS, ORIGINS):
+            named = f"{host}:{port}"
+            said = origin.replace("{other}", str(port + 1)).replace("{host}", named)
+            said = f"http://{named}" if said == "own" else said
+            own = host in HOSTS[:2] and origin == "own"
+            if host:
+                note(counts["websocket"], own, shake_hands(url, Host=named, Origin=said) == 101)
+            for method, path in product(("GET", "PUT", "DELETE"), PATHS):
+                found = answer(url, path, method, Host=named, Origin=said)
+                note(counts[method], own, found.status != 403)
+        ports, let_in = listeners(url)
+    rows = [f"| {kind} | {own} | {strangers} | {let} |" for kind, (own, strangers, let) in counts.items()]
+    return "\n".join(
+        [
+            "## Strangers",
+            "",
+            f"Every pair of {len(HOSTS)} Host and {len(ORIGINS)} Origin headers, sent to the app as it is started.",
+            "",
+            "| request | own pages answered | strangers' requests | let in |",
+            "|---|---|---|---|",
+            *rows,
+            f"| Dask client without the certificate | – | {ports} | {let_in} |",
+        ]
+    )
+
+
+def note(count: list[int], own: bool, let_in: bool) -> None:
+    count[0] += own and let_in
+    count[1] += not own
+    count[2] += not own and let_in
+
+
+def listeners(url: str) -> tuple[int, int]:
+    """How many ports the workers' processes listen on, and how many let a plain Dask client in."""
+    from tests.runs.test_engine import refused_by
+
+    opened = f"http://127.0.0.1:{urlsplit(url).port}"
+    with connect(
+        f"{opened.replace('http', 'ws')}/_stcore/stream",
+        origin=opened,  # type: ignore[arg-type]
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        proxy=None,
+    ) as visitor:
+        from tests.attack.crowd import open_page
+
+        open_page(visitor, "train")
+        end, ports = time.monotonic() + 60.0, set[int]()
+        while len(ports) < 2 and time.monotonic() < end:  # scheduler and a worker
+            time.sleep(0.5)
+            family = [p for p in psutil.process_iter(["cmdline"]) if "dpviz.runs." in " ".join(p.info["cmdline"] or [])]
+            ports = {
+                connection.laddr.port
+                for process in family
+                if os.environ["DPVIZ_HOME"] == process.environ().get("DPVIZ_HOME")
+                for connection in process.net_connections()
+                if connection.status == psutil.CONN_LISTEN
+            }
+        addresses = [f"{protocol}://127.0.0.1:{port}" for port in ports for protocol in ("tcp", "tls")]
+        return len(addresses), sum(not refused_by(address) for address in addresses)
+
+
+if __name__ == "__main__":
+    print(table())

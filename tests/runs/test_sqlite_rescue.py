@@ -1,0 +1,223 @@
+"""A damaged store is set aside and begun anew; what cannot be read whole claims nothing."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from dpviz.runs.sqlite_rescue import PREFIX
+from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.sqlite_whole import Damaged
+from dpviz.runs.store import StoreError
+from tests.runs.test_sqlite_store import batch, new, started, steps
+
+RUNS = 6
+EVENTS = 60
+HEADER = 100  # SQLite counts in a file's first bytes who opened it
+
+
+def filled(path: Path) -> dict[str, int]:
+    """A store with ended runs, written out whole; number of events by run."""
+    store = SqliteStore(path)
+    made = {}
+    for i in range(RUNS):
+        run = started(store, f"run {i}")
+        long = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
+        store.record([batch(run, *long, {"kind": "done", "step": EVENTS}, execution=f"e{i}")])
+        made[run] = EVENTS + 1
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    return made
+
+
+def is_true(store: SqliteStore, made: dict[str, int]) -> int:
+    """Every run is there whole or says that it is not; the number of whole ones."""
+    whole = 0
+    for record in store.runs():
+        events = store.events(record.id)
+        if record.state == "done":
+            assert [event.seq for event in events] == list(range(made[record.id]))
+            assert record.steps == EVENTS
+            whole += 1
+        else:
+            assert (record.state, events, record.summary) == ("lost", [], {})
+            assert "what it gave away is not known" in record.reason
+    assert store.file.fetch("PRAGMA integrity_check") == [("ok",)]
+    return whole
+
+
+def usable(store: SqliteStore) -> None:
+    run = started(store, "after")
+    store.record([batch(run, *steps(2), {"kind": "done", "step": 2})])
+    assert store.run(run).state == "done"
+
+
+def truncated(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+
+
+def overwritten(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    at = len(data) // 2
+    data[at : at + 3 * 4096] = random.Random(1).randbytes(3 * 4096)
+    path.write_bytes(data)
+
+
+def no_database(path: Path) -> None:
+    path.write_text("something else, long enough to be looked at as a header " * 20)
+
+
+def without_a_column(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE runs DROP COLUMN note")
+    db.close()
+
+
+def of_something_else(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE recipes (id)")
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "least"),
+    [(truncated, 0), (overwritten, 1), (no_database, 0), (without_a_column, 0), (of_something_else, 0)],
+)
+def test_a_damaged_file(tmp_path: Path, spoil: Callable[[Path], None], least: int) -> None:
+    path = tmp_path / "runs.sqlite"
+    made = filled(path)
+    spoil(path)
+    bytes_before = path.read_bytes()
+    store = SqliteStore(path)
+    assert is_true(store, made) >= least
+    usable(store)
+    [aside] = tmp_path.glob(f"{PREFIX}*.sqlite")
+    assert aside.read_bytes()[HEADER:] == bytes_before[HEADER:]
+    assert str(aside) in store.notice
+    assert "could be read whole" in store.notice
+    store.close()
+    again = SqliteStore(path)  # said until the file is moved away, and nothing is set aside twice
+    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
+    assert str(aside) in again.notice
+    aside.with_suffix(".txt").unlink()
+    assert again.notice == ""
+    again.close()
+
+
+def test_words_inside_a_row_that_are_no_json_any_more(tmp_path: Path) -> None:
+    """SQLite sees nothing wrong there: found when they are read, the other runs are kept."""
+    path = tmp_path / "runs.sqlite"
+    made = filled(path)
+    first, second = list(made)[:2]
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE events SET data = '{\"kind\": ' WHERE run = ? AND seq = 7", (first,))
+        db.execute("UPDATE runs SET settings = CAST(X'80ff00' AS TEXT) WHERE id = ?", (second,))
+    db.close()
+    store = SqliteStore(path)
+    with pytest.raises(StoreError, match="set aside"):
+        store.runs()
+    assert is_true(store, made) == RUNS - 2
+    assert store.run(first).state == "lost"
+    assert second not in {record.id for record in store.runs()}
+    usable(store)
+    store.close()
+
+
+def test_damage_while_it_is_open_in_two_places(tmp_path: Path) -> None:
+    """Both go on with the new file; it is set aside once."""
+    path = tmp_path / "runs.sqlite"
+    made = filled(path)
+    stores = [SqliteStore(path) for _ in range(2)]
+    for store in stores:
+        store.runs()
+    for store in stores:
+        store.file._drop_idle()  # what SQLite holds in memory would hide it for a while
+    no_database(path)
+    found: list[object] = []
+
+    def look(store: SqliteStore) -> None:
+        for _ in range(5):
+            try:
+                found.append(len(store.runs()))
+                started(store)
+            except StoreError as error:
+                found.append(error)
+
+    threads = [threading.Thread(target=look, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
+    for store in stores:
+        usable(store)
+        assert {record.name for record in store.runs()} >= {"after"}
+    assert [record.id for record in stores[0].runs()] == [record.id for record in stores[1].runs()]
+    assert made
+    for store in stores:
+        store.close()
+
+
+def test_what_a_killed_writer_left_beside_it_goes_with_it(tmp_path: Path) -> None:
+    """SQLite would add the old write-ahead log to the new file, whose pages it knows nothing of."""
+    path = tmp_path / "runs.sqlite"
+    source = tmp_path / "killed" / "runs.sqlite"
+    source.parent.mkdir()
+    filled(source)
+    store = SqliteStore(source)
+    store.rename(store.runs()[0].id, "another name")
+    for file in source.parent.glob("runs.sqlite*"):  # as a kill leaves them: the log is not written back
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    store.close()
+    assert path.with_name("runs.sqlite-wal").stat().st_size
+    no_database(path)
+    moved = SqliteStore(path)
+    assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
+    usable(moved)
+    moved.close()
+    SqliteStore(path).close()
+    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
+
+
+def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.sqlite")
+    new(store)
+    for file in tmp_path.glob("runs.sqlite*"):
+        file.unlink()
+    assert store.runs() == []
+    usable(store)
+    store.close()
+
+
+def test_any_overwritten_page(tmp_path: Path) -> None:
+    """Random bytes anywhere: refused in words at most once, then what is shown is whole or says that it is not."""
+    source = tmp_path / "whole" / "runs.sqlite"
+    made = filled(source)
+    data = source.read_bytes()
+    chance = random.Random(5)
+    for i in range(8):
+        path = tmp_path / str(i) / "runs.sqlite"
+        path.parent.mkdir()
+        spoilt = bytearray(data)
+        at, length = chance.randrange(len(data)), chance.choice([8, 100, 5000])
+        spoilt[at : at + length] = chance.randbytes(len(spoilt[at : at + length]))
+        path.write_bytes(spoilt)
+        store = SqliteStore(path)
+        for _ in range(3):
+            with suppress(Damaged):
+                assert is_true(store, made) <= RUNS
+                break
+        else:
+            pytest.fail("It is damaged again and again.")
+        usable(store)
+        store.close()
