@@ -75,9 +75,9 @@ class Claim:
             raise ValueError(f"Expected delta={self.delta} in (0, 1).")
 
     @classmethod
-    def nothing(cls, reason: str, delta: float = 0.5) -> Self:
-        """No claim, and why."""
-        return cls(epsilon=math.inf, delta=delta, accountant="", covers="nothing", reason=reason)
+    def nothing(cls, reason: str, delta: float = 0.5, conditions: tuple[str, ...] = ()) -> Self:
+        """No claim, and why; `conditions` for an odometer that may still say something (`if_it_ended`)."""
+        return cls(epsilon=math.inf, delta=delta, accountant="", covers="nothing", reason=reason, conditions=conditions)
 
     @property
     def holds(self) -> bool:

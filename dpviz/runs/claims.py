@@ -7,25 +7,29 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import Run, merge_runs
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.runs import jsontext
 from dpviz.runs.records import Event, RunRecord
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store import Store
 from dpviz.runs.tables import Array, RunView
-from dpviz.training.accounting import adaptive, renyi_accountant
-from dpviz.training.claims import MOST_DIFFERENT, claim_at, everything_planned, planned_claim
+from dpviz.training.accounting import adaptive, budget_filter, renyi_accountant
+from dpviz.training.claims import MOST_DIFFERENT, claim_at, conditions, everything_planned, planned_claim
 from dpviz.training.defaults import EXAMPLES
 from dpviz.training.settings import RunSettings
 
 UNKNOWN = "its settings are not those of this version"
 NOTHING_YET = "it has released nothing"
+OVERSPENT = "what was charged exceeds its budget"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 _KEPT = 512
@@ -35,11 +39,25 @@ _lock = threading.Lock()
 
 
 def settings_of(record: RunRecord) -> RunSettings | None:
-    """The run's settings; None where it was made by something else than `dpviz.training`."""
+    """The run's settings, checked; None where this version knows them not, by name or by value."""
+    found = _read(jsontext.write(record.settings))
+    return found if isinstance(found, RunSettings) else None
+
+
+def why_unknown(record: RunRecord) -> str:
+    """What is wrong with settings that are None; empty where nothing is."""
+    found = _read(jsontext.write(record.settings))
+    return found if isinstance(found, str) else ""
+
+
+@lru_cache(maxsize=1024)
+def _read(settings: str) -> RunSettings | str:
     try:
-        return RunSettings.from_json(record.settings)
-    except (ValueError, TypeError):
-        return None
+        found = RunSettings.from_json(jsontext.read(settings))
+        found.check()
+    except (ValueError, TypeError) as problem:
+        return str(problem)[:200]
+    return found
 
 
 def claim_of_view(view: RunView, store: Store) -> Claim:
@@ -87,7 +105,6 @@ def _kept(key: Hashable, make: Callable[[], Claim]) -> Claim:
 def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Claim:
     """From what the latest attempt charged, held against what its settings plan."""
     try:
-        settings.check()
         events = store.events(record.id)
         started = next((event.data for event in events if event.kind == "started"), {})
         if not started:
@@ -96,9 +113,26 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         odometer = float(OdometerAccountant().of_runs(charged, settings.delta).epsilon) if charged else 0.0
         examples = _examples(settings, started)
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events))
+        if not _within_budget(settings, charged):
+            nothing = Claim.nothing(OVERSPENT, settings.delta, conditions(settings))
+            claim = nothing.if_it_ended(odometer=odometer, step=_last_step(events))
         return _with_earlier(claim, record, settings, started, store)
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
+
+
+def _within_budget(settings: RunSettings, charged: Sequence[Run]) -> bool:
+    """Whether a run kept to its filter, which a file may only say it did."""
+    if settings.filter_epsilon is None or not settings.private:
+        return True
+    # All at once, what was charged one by one: the last digits may differ.
+    budget = budget_filter(settings.with_(filter_epsilon=settings.filter_epsilon * (1.0 + 1e-9)))
+    try:
+        for mechanism, count in charged:
+            budget.spend(mechanism, count)
+    except BudgetExceeded:
+        return False
+    return True
 
 
 def _last_step(events: Sequence[Event]) -> int:

@@ -69,13 +69,15 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         # Its refusal, too, is decided ahead.
         offer("filter", settings.filter_epsilon)
     if not found:
-        return Claim.nothing("no accountant bounds what is planned", settings.delta)
+        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings))
     return min(found, key=lambda claim: claim.epsilon)
 
 
 def _promised(settings: RunSettings) -> Claim:
     if settings.filter_epsilon is None:
-        return Claim.nothing("what was seen decides about its steps and there is no budget", settings.delta)
+        return Claim.nothing(
+            "what was seen decides about its steps and there is no budget", settings.delta, conditions(settings)
+        )
     return Claim(
         epsilon=settings.filter_epsilon,
         delta=settings.delta,
@@ -142,5 +144,5 @@ def claim_at(
     if not settings.private:
         return ahead
     if charged is not None and not adaptive(settings) and not was_planned(charged, settings, examples):
-        ahead = Claim.nothing("what was charged is not what was planned", settings.delta)
+        ahead = Claim.nothing("what was charged is not what was planned", settings.delta, conditions(settings))
     return ahead.if_it_ended(odometer=odometer, step=step)

@@ -12,7 +12,9 @@ from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.training import NAME, STEP_HOVER, thinned
 from dpviz.runs.claims import claims_along
+from dpviz.runs.disputes import MISMATCH
 from dpviz.runs.tables import RunView
+from dpviz.ui.plain import on_chart
 from dpviz.ui.train.live import CLAIMED, frontier
 from dpviz.ui.train.words import EMPTY
 
@@ -67,7 +69,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         keep = thinned(x.size)
         color = look.PALETTE[place % DASHED_FROM]
         family = "basic" if place < DASHED_FROM else "renyi_classic"
-        lines.append(Line(view.record.id, name, x[keep], y[keep], family, color=color))
+        lines.append(Line(view.record.id, on_chart(name), x[keep], y[keep], family, color=color))
     y_title = {"epsilon": epsilon}.get(kind, "test accuracy")
     steps = kind != "frontier"
     chart = line_figure(
@@ -82,4 +84,5 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
     )
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")
     told = tuple(f"{name} has no {what} to draw." for name in gone)
+    told += tuple(f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes)
     return Chart(chart.figure, chart.remarks + told), lines

@@ -8,6 +8,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.store import StoreError
 from dpviz.ui import engine as engines
 from dpviz.ui import page, state
+from dpviz.ui.plain import plain
 from dpviz.ui.train import form, watch
 from dpviz.ui.train.fields import FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
@@ -61,7 +62,7 @@ def _sidebar(engine: Engine) -> None:
         place = st.container(gap=None)
         for record in recent:
             place.button(
-                f"{record.title} · {STATE_WORDS[record.state].lower()}",
+                f"{plain(record.title)} · {STATE_WORDS[record.state].lower()}",
                 key=f"recent.{record.id}",
                 on_click=_open,
                 args=(record.id,),

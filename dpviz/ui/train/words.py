@@ -9,7 +9,8 @@ import numpy as np
 
 from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
-from dpviz.runs.claims import last_reading
+from dpviz.runs.claims import last_reading, why_unknown
+from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
@@ -111,10 +112,10 @@ def _where(look: Look) -> str:
     ended = f"{STATE_WORDS[record.state]}</b> {after if record.steps else 'before its first step'}"
     seconds = view.final.get("seconds")
     ended += f" in {duration(float(seconds))}" if isinstance(seconds, (int, float)) else ""
-    told = reason if record.state in ("failed", "lost") else ""
+    why = reason if record.state in ("failed", "lost") else ""
     if record.state in ("done", "stopped") and view.final.get("reason") not in (None, "plan", "stopped"):
-        told = escape(str(view.final.get("text", "")))
-    return f"<b>{ended}{f': {told}' if told else ''}{'' if told.endswith(('.', '!', '?')) else '.'}"
+        why = escape(str(view.final.get("text", ""))[:LONG])
+    return f"<b>{ended}{f': {why}' if why else ''}{'' if why.endswith(('.', '!', '?')) else '.'}"
 
 
 def _accuracy(look: Look) -> str:
@@ -218,8 +219,15 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(Remark(record.reason, "problem"))
     if problem:
         said.append(Remark(problem, "problem"))
+    if view.disputes:
+        said.append(Remark(told(view.disputes), "problem"))
+    if record.imported:
+        said.append(Remark(IMPORTED, "note"))
     if look.settings is None:
-        said.append(Remark("This run's settings are not those of this version: what can be read is shown.", "note"))
+        why = f" ({why_unknown(record).rstrip('.')})" if why_unknown(record) else ""
+        said.append(
+            Remark(f"This run's settings are not those of this version{why}: what can be read is shown.", "note")
+        )
     if record.restarts and record.state != "restarted":
         said.append(
             Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note")

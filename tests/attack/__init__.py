@@ -1,0 +1,1 @@
+"""Attacks on the app as commands: each module attacks one door and says what came of it in a table."""
