@@ -86,7 +86,7 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
         return planned_claim(settings, 1)
     told = record.summary.get("claim")
     if told is not None and not record.imported and not record.restarts:
-        return Claim.from_json(told)
+        return _of(settings, Claim.from_json(told))
     return _kept((record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
 
 
@@ -115,7 +115,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events))
         if not _within_budget(settings, charged):
             nothing = Claim.nothing(OVERSPENT, settings.delta, conditions(settings))
-            claim = nothing.if_it_ended(odometer=odometer, step=_last_step(events))
+            claim = _of(settings, nothing).if_it_ended(odometer=odometer, step=_last_step(events))
         return _with_earlier(claim, record, settings, started, store)
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
@@ -146,7 +146,15 @@ def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
     """What was claimed before the first step; runs of earlier versions did not write it down."""
     told = None if record.imported else started.get("claim")
-    return planned_claim(settings, _examples(settings, started)) if told is None else Claim.from_json(told)
+    return (
+        planned_claim(settings, _examples(settings, started)) if told is None else _of(settings, Claim.from_json(told))
+    )
+
+
+def _of(settings: RunSettings, claim: Claim) -> Claim:
+    """A stored claim as it is meant now: earlier versions claimed ε of noise that can be replayed."""
+    seeded = settings.private and not settings.secure_noise
+    return claim.as_demonstration() if seeded and not claim.demonstration else claim
 
 
 def _with_earlier(
@@ -196,10 +204,10 @@ def last_reading(view: RunView, accountant: str) -> float:
 
 
 def claims_along(view: RunView, claim: Claim) -> Array:
-    """What could have been claimed had the run ended after each step: never falls, ends at `claim`; (steps,)."""
+    """What could have been claimed had the run ended after each step: never falls, ends at `claim.shown`; (steps,)."""
     steps = view.steps.get("step", np.empty(0))
     odometer = view.steps.get("epsilon.odometer", np.full(steps.shape, math.inf))
-    return np.fmin(odometer, _ceiling(view, claim))
+    return np.fmin(odometer, _ceiling(view, claim.shown))
 
 
 def _ceiling(view: RunView, claim: Claim) -> float:
@@ -209,4 +217,4 @@ def _ceiling(view: RunView, claim: Claim) -> float:
         return math.inf
     if claim.covers != "any_end":
         return claim.epsilon
-    return _ahead(view.record, settings, view.started).epsilon if view.started else math.inf
+    return _ahead(view.record, settings, view.started).shown.epsilon if view.started else math.inf

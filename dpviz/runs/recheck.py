@@ -80,7 +80,7 @@ class Recheck:
         if settings is None:
             return data
         claim = planned_claim(settings, data["examples"])
-        self.compare("ahead", "ε claimed ahead", _claimed(told), claim.epsilon)
+        self.compare("ahead", "ε claimed ahead", _claimed(told), claim.shown.epsilon)
         plan = {"steps": settings.steps, "mechanisms": encoded_runs(planned_runs(settings, data["examples"]))}
         rate = settings.sample_rate(data["examples"])
         return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
@@ -146,7 +146,12 @@ class Recheck:
 
 
 def _claimed(claim: Any) -> float | None:
-    """The ε of a stored claim, ∞ where it claims nothing; None where there is no claim."""
+    """The ε of a stored claim, ∞ where it claims nothing; None where there is no claim.
+
+    Of a demonstration the one that secret noise would allow, which earlier versions claimed.
+    """
+    if isinstance(claim, dict) and claim.get("with_secret_noise") is not None:
+        return _claimed(claim["with_secret_noise"])
     if not isinstance(claim, dict) or "epsilon" not in claim:
         return None
     return math.inf if claim["epsilon"] is None else float(claim["epsilon"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.claims import Claim, rounded_up
+from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_up
 from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.sharing import shared_view
 from dpviz.runs.svg import line_chart
@@ -83,10 +83,16 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
 
 def _claimed(claim: Claim) -> dict[str, Any]:
     """The one ε that may be said, or why there is none."""
-    if not claim.holds:
+    if not claim.shown.holds:
         return {"claim": f"no ε: {claim.reason}"}
-    rows: dict[str, Any] = {
-        "claim": f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
+    rows: dict[str, Any] = {}
+    if claim.demonstration:
+        rows["claim"], claim = f"no ε: {claim.reason}", claim.shown
+        said = "with secret noise"
+    else:
+        said = "claim"
+    rows |= {
+        said: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
         "proven by": claim.name,
         "covers": claim.coverage,
         "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
@@ -166,6 +172,7 @@ def html_report(view: RunView, claim: Claim) -> str:
             f"<p class='bad'>{escape(told(view.disputes))}</p>" if view.disputes else "",
             f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
             "<h2>Privacy</h2>",
+            f"<p class='bad'>{escape(DEMONSTRATION)}.</p>" if claim.demonstration else "",
             _table(_claimed(claim)),
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),

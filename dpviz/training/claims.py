@@ -34,6 +34,7 @@ ASSUMPTIONS = (
 def planned_claim(settings: RunSettings, examples: int) -> Claim:
     """What a run with these settings may claim wherever it ends; known before it starts.
 
+    Noise from a seed that is kept protects nobody: such a run claims nothing, and holds what secret noise would allow.
     Mechanisms that are fixed ahead, steps and private counts alike, are composed to the last step that may come; the
     least of the tight, Rényi and moments bounds is claimed, or the filter's budget where that is less. Where counts
     decide about mechanisms, the filter's budget is all that is known ahead.
@@ -44,6 +45,8 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     """
     if not settings.private:
         return Claim.nothing(WITHOUT_NOISE, settings.delta)
+    if not settings.secure_noise:
+        return planned_claim(settings.with_(secure_noise=True), examples).as_demonstration()
     if adaptive(settings):
         return _promised(settings)
     runs = everything_planned(settings, examples)
@@ -99,8 +102,6 @@ def _success(runs: Sequence[Run]) -> float | None:
 def conditions(settings: RunSettings) -> tuple[str, ...]:
     """What must be true of this run for its claim, besides ASSUMPTIONS."""
     found = []
-    if not settings.secure_noise:
-        found.append(f"nobody learns the seed {settings.seed} that its batches and noise came from")
     if settings.start_from is not None:
         found.append("the parameters that it started from saw none of its data, or what they cost is added")
     return tuple(found)
@@ -145,4 +146,5 @@ def claim_at(
         return ahead
     if charged is not None and not adaptive(settings) and not was_planned(charged, settings, examples):
         ahead = Claim.nothing("what was charged is not what was planned", settings.delta, conditions(settings))
+        ahead = ahead if settings.secure_noise else ahead.as_demonstration()
     return ahead.if_it_ended(odometer=odometer, step=step)

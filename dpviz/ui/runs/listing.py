@@ -18,7 +18,7 @@ from dpviz.ui.runs import fields as f
 from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import DATA, MODELS
 from dpviz.ui.train.fields import METHOD_NAMES
-from dpviz.ui.train.words import SHORT, STATE_WORDS
+from dpviz.ui.train.words import SHORT, STATE_WORDS, in_words
 
 
 def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
@@ -59,8 +59,9 @@ def _number(found: Any) -> float:
 
 
 def bayesian_epsilon(record: RunRecord) -> float:
-    """The last ε_μ; NaN where there is none, or where an earlier attempt spent as well."""
-    if record.restarts and record.settings.get("secure_noise"):
+    """The last ε_μ; NaN where there is none, where noise can be replayed, or an earlier attempt spent as well."""
+    secret = record.settings.get("secure_noise")
+    if record.restarts or not secret:
         return math.nan
     found = record.summary.get("epsilon")
     return _number(found.get("bayesian")) if isinstance(found, dict) else math.nan
@@ -96,7 +97,7 @@ def table(
     def claim(record: RunRecord) -> dict[str, Any]:
         found, warned = claimed.get(record.id), f"{MISMATCH}; " if record.id in wrong else ""
         if found is None or not found.holds:
-            return {"ε claimed": math.nan, "δ": math.nan, "by": warned + ("" if found is None else found.reason)}
+            return {"ε claimed": math.nan, "δ": math.nan, "by": warned + ("" if found is None else in_words(found))}
         by = f"{warned}{found.name}, {SHORT[found.covers]}"
         return {"ε claimed": rounded_up(found.epsilon), "δ": found.delta, "by": by}
 

@@ -28,6 +28,7 @@ from dpviz.ui.train import watch
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
+from dpviz.ui.train.words import in_words
 
 TRAIN = "pages/train.py"
 TABLE = "r.table"
@@ -103,7 +104,7 @@ def _sentence(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     if best is None:
         return f"{said}."
     accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
-    cost = f"and claims no ε: {escape(claim.reason)}"
+    cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
         cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name})"
     return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."

@@ -10,7 +10,8 @@ from dpviz.ui import engine as engines
 from dpviz.ui import page, state
 from dpviz.ui.plain import plain
 from dpviz.ui.train import form, watch
-from dpviz.ui.train.fields import FIELDS
+from dpviz.ui.train.fields import FIELDS, SECURE
+from dpviz.ui.train.settings import seeded_by_link
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import STATE_WORDS
@@ -20,7 +21,10 @@ RECENT = 6
 
 def show() -> None:
     """Draw the page."""
+    first = not state.loaded(SECURE)
     page.begin((*FIELDS, *WATCH_FIELDS))
+    if first and seeded_by_link(st.query_params):
+        state.put(SECURE, False)
     engine, problem = engines.found()
     if engine is None:
         page.sentence("Runs can not be kept on this machine now.")

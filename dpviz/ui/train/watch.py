@@ -25,7 +25,7 @@ from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.live import Screen, screen, take
 from dpviz.ui.train.settings import texts_of
 from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
-from dpviz.ui.train.words import STATE_WORDS
+from dpviz.ui.train.words import STATE_WORDS, in_words
 
 EVERY = 1.0  # seconds between two looks at a run under way
 SOON = 0.5  # before its first step, and while a wish is under way
@@ -264,7 +264,7 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
         "**Bayesian DP** speaks of data like these only."
     )
     claim = claim_of_view(view, engine.store)
-    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (claim.reason,):
+    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (in_words(claim),):
         page.remark(text)
     if view.started.get("unprotected"):
         page.remark(str(view.started["unprotected"]))

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from dpviz.accounting.claims import Claim
+from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.charts import numbers
 from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.disputes import IMPORTED, told
@@ -89,7 +89,8 @@ def sentence(look: Look) -> str:
     where = _where(look)
     if record.state == "queued" or not (view.started or view.final):
         return where
-    return f"{where}{_accuracy(look)}{_attacker(look)}"
+    headed = f"<b>{DEMONSTRATION}.</b> " if look.claim.demonstration else ""
+    return f"{headed}{where}{_accuracy(look)}{_attacker(look)}"
 
 
 def _where(look: Look) -> str:
@@ -136,13 +137,14 @@ def _attacker(look: Look) -> str:
         return " Nothing bounds what an attacker learns: this training is not private."
     if look.settings is None or not look.record.steps:
         return ""
-    claim = look.claim
+    claim = look.claim.shown
     if not claim.holds:
         return f" No ε can be claimed: {escape(claim.reason)}."
     chance = numbers.probability(claim.guess, up=True)
     so_far = " so far" if not look.record.over else ""
+    who = "With secret noise an attacker would guess" if look.claim.demonstration else "An attacker guesses"
     return (
-        f" An attacker guesses right whether you took part at most <b>{chance}</b> of the "
+        f" {who} right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
         f"{claim.name})."
     )
@@ -168,6 +170,8 @@ def _bound_figure(look: Look) -> Figure:
         return Figure("Privacy loss", "∞", "not private")
     if not look.record.steps:
         return Figure("Claim", "–", "nothing was released yet")
+    if claim.demonstration and claim.shown.holds:
+        return Figure("Claim", "none", in_words(claim))
     if not claim.holds:
         return Figure("Claim", "none", "see below")
     found = last_reading(look.view, "bayesian")
@@ -181,7 +185,7 @@ def _tight_figure(look: Look) -> Figure:
     found, remark = look.tight, "had this end been planned"
     if look.plan is not None and as_planned(look):
         found, remark = look.plan.tight, "of the whole plan"
-        if found is not None and look.plan.claim.counts:
+        if found is not None and look.plan.claim.shown.counts:
             remark += ", without its counts"
     elif found is not None and int(found.x[-1]) != look.record.steps:
         remark = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
@@ -254,7 +258,7 @@ def _claimed(look: Look) -> str:
     if look.settings is None or not look.settings.private or not look.record.steps or not look.record.over:
         return ""
     if not claim.holds:
-        return f"No ε is claimed: {claim.reason}."
+        return f"No ε is claimed: {in_words(claim) if claim.demonstration else claim.reason}."
     if claim.covers == "plan" and look.view.final.get("reason") == "plan":
         return ""
     return (
@@ -287,6 +291,15 @@ def _bayesian_beside(look: Look) -> str:
             "grows with more of them, so that the true cost may be larger than γ lets expect."
         )
     return " ".join(said)
+
+
+def in_words(claim: Claim) -> str:
+    """A claim in a few words, wherever there is little room."""
+    shown = claim.shown
+    if not shown.holds:
+        return shown.reason
+    said = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]})"
+    return f"its noise can be replayed; with secret noise {said}" if claim.demonstration else said
 
 
 def _one_step(look: Look) -> str:
