@@ -10,14 +10,10 @@ import json
 import os
 import random
 import resource
-import signal
 import tempfile
 import time
-import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +32,7 @@ from dpviz.ui.train import script, tight
 from dpviz.ui.train.live import draw, screen, take
 from dpviz.ui.train.settings import texts_of
 from dpviz.ui.train.watch_settings import CHARTS
+from tests.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 from tests.attack.run_files import spoilt
 from tests.ui.runs_made import TINY, events_of, record
 
@@ -56,35 +53,6 @@ KINDS: dict[str, RunSettings] = {
     ),
     "plain": TINY.with_(method="sgd"),
 }
-
-
-class TooLong(Exception):
-    """A file took more time than it may."""
-
-
-@dataclass
-class Outcome:
-    """What came of a number of files.
-
-    Attributes:
-        refused: in words.
-        harmless: shown everywhere.
-        broken: where something broke → how often.
-        slowest: seconds of the slowest file.
-        memory: largest resident memory of the process beyond what it had before, in bytes.
-        examples: a file for each way of breaking.
-    """
-
-    refused: int = 0
-    harmless: int = 0
-    broken: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
-    memory: int = 0
-    examples: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def files(self) -> int:
-        return self.refused + self.harmless + self.broken.total()
 
 
 def originals(engine: Engine, kinds: dict[str, RunSettings] = KINDS) -> list[Any]:
@@ -144,44 +112,19 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     import_json(engine.store, export_json(engine.store, run.id))
 
 
-def _place(error: BaseException) -> str:
-    """Where it broke: the last frame of ours."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "dpviz/" in f.filename]
-    at = f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else "?"
-    return f"{type(error).__name__} in {at}"
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise TooLong
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def attack(
     engine: Engine, trees: list[Any], *, count: int, seed: int, seconds: float = WHOLE_SECONDS, each: float = SECONDS
 ) -> Outcome:
     """`count` mutants of the trees, as many as fit into `seconds`."""
     rng, found = random.Random(seed), Outcome()
-    began, before = time.monotonic(), _resident()
+    began, before = time.monotonic(), resident()
     for _ in range(count):
         if time.monotonic() - began > seconds:
             break
         content = spoilt(rng.choice(trees), rng)
         at, start, run = ["import"], time.monotonic(), None
         try:
-            with _at_most(each):
+            with at_most(each):
                 run = import_json(engine.store, content)
                 show_everywhere(engine, run, lambda what: at.__setitem__(0, what))  # noqa: B023
             found.harmless += 1
@@ -192,11 +135,11 @@ def attack(
                 found.broken["its own export is refused"] += 1
                 found.examples.setdefault("its own export is refused", content)
         except (Exception, TooLong) as error:
-            name = f"{at[0]}: {_place(error)}"
+            name = f"{at[0]}: {place(error)}"
             found.broken[name] += 1
             found.examples.setdefault(name, content)
         found.slowest = max(found.slowest, time.monotonic() - start)
-        found.memory = max(found.memory, _resident() - before)
+        found.memory = max(found.memory, resident() - before)
         for old in engine.store.runs():
             engine.store.delete(old.id)
             engine.store.purge(old.id)
@@ -233,27 +176,14 @@ def whole(count: int = 2_000, seed: int = 1, seconds: float = WHOLE_SECONDS) -> 
             resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
-def _rows(found: Outcome) -> str:
-    rows = [
-        ("files", f"{found.files:,}"),
-        ("refused in words", f"{found.refused:,}"),
-        ("taken in, shown on every page and exported again", f"{found.harmless:,}"),
-        ("broke something", f"{found.broken.total():,}"),
-        ("slowest file", f"{found.slowest:.1f} s"),
-        ("most memory beyond the start's", f"{found.memory / 2**20:.0f} MB"),
-    ]
-    return "\n".join(f"| {name} | {value} |" for name, value in rows)
-
-
 def table(count: int = 2_000, seed: int = 1) -> str:
     """What came of it, as a Markdown section."""
     found = whole(count, seed)
-    broken = "".join(f"\n- {times} × {name}" for name, times in found.broken.most_common())
     return (
         "## Mutated run files\n\n"
         f"Exports of {len(KINDS) + 1} kinds of runs with one to three places changed (types, sizes, signs, names, "
         "missing and double keys, nesting, markup), imported and shown by everything that shows a run.\n\n"
-        f"| | |\n|---|---|\n{_rows(found)}\n{broken}"
+        + rows(found, "taken in, shown on every page and exported again")
     )
 
 

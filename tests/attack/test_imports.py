@@ -99,3 +99,20 @@ def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     assert all("(imported)" in name for name in table.index)
     assert any("claims do not match" in text for text in said(runs, "remark"))
     show_everywhere(engine, copy)
+
+
+def test_names_that_are_unknown_here_are_said_to_be(engine: Engine, trees: list[Any]) -> None:
+    """A data set of one's own, a method of a later version: shown as far as it can be, and no ε is believed."""
+    tree = trees[0]
+    for settings in (
+        tree["run"]["settings"],
+        *(e["data"]["settings"] for e in tree["events"] if e["kind"] == "started"),
+    ):
+        settings |= {"data": "mars rocks", "method": "dp_new"}
+    copy = import_json(engine.store, json.dumps(tree).encode())
+    page = open_app("train", f"run={copy.id}")
+    assert any("data='mars rocks'" in text for text in said(page, "note"))
+    assert "ε ≤" not in said(page, "sentence")[0]
+    row = open_app("runs", f"runs={copy.id}").dataframe[0].value.iloc[0]
+    assert (row["data"], row["method"]) == ("mars rocks (unknown)", "dp_new (unknown)")
+    show_everywhere(engine, copy)

@@ -152,25 +152,31 @@ class TestNotBelieved:
         assert dispute.recorded == 0.01
         assert shown.steps["epsilon.renyi"][1] == dispute.recomputed > 0.1
 
-    def test_a_summary(self, store: SqliteStore) -> None:
+    @pytest.mark.parametrize("place", ["summary", "last event"])
+    def test_a_summary(self, store: SqliteStore, place: str) -> None:
         def lie(content: dict[str, Any]) -> None:
-            content["run"]["summary"]["epsilon"]["moments"] = 0.02
-            content["run"]["summary"]["claim"] = {"epsilon": 0.03}
+            summary = content["run"]["summary"] if place == "summary" else content["events"][-1]["data"]
+            summary["epsilon"]["moments"] = 0.02
+            summary["claim"] = {"epsilon": 0.03}
 
         shown = self.spoilt(store, lie)
+        assert shown.final["epsilon"] == shown.record.summary["epsilon"]
         assert {d.recorded for d in shown.disputes} == {0.02, 0.03}
         assert shown.record.summary["epsilon"]["moments"] > 0.1
         assert shown.record.summary["claim"]["epsilon"] > 0.1
 
     def test_a_budget_that_was_not_kept(self, store: SqliteStore) -> None:
-        def lie(content: dict[str, Any]) -> None:
-            for settings in (content["run"]["settings"], content["events"][0]["data"]["settings"],
-                             content["events"][2]["data"]["settings"]):  # fmt: skip
-                settings["filter_epsilon"] = 0.5
-                settings["policy"] = "adaptive_noise"
-
-        shown = self.spoilt(store, lie)
-        assert claim_of_view(shown, store).epsilon > 0.5
+        """Fixed or decided on the way: what was charged exceeds the filter that the settings name."""
+        for policy in ("fixed", "adaptive_noise"):
+            events = told(PLAN)
+            events[0]["settings"] |= {"filter_epsilon": 0.5, "policy": policy}
+            run = store.create(target="m:f", settings=events[0]["settings"], options={}, name="", owner=OWNER).id
+            assert store.claim(OWNER, None, 100) is not None
+            store.record([batch(run, *events, {"kind": "done", "step": 9, "reason": "plan", "text": ""})])
+            copy = import_json(store, export_json(store, run))
+            found = claim_of_view(view(store, copy.id), store)
+            assert found.covers == "any_end"
+            assert 0.5 < found.epsilon < math.inf
 
     def test_what_did_not_match_stays_said(self, store: SqliteStore) -> None:
         def lie(content: dict[str, Any]) -> None:

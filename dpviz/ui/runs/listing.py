@@ -68,7 +68,9 @@ def bayesian_epsilon(record: RunRecord) -> float:
 
 
 def _called(names: dict[str, str], key: Any) -> str:
-    return names.get(str(key), str(key) if key is not None else "–")
+    if key is None:
+        return "–"
+    return names.get(str(key), f"{str(key)[:60]} (unknown)")
 
 
 def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
