@@ -251,6 +251,8 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (changed(lambda c: c["events"].pop(2)), "Expected 'started' before 'step'"),
     (changed(lambda c: c["events"].pop(3)), "step 1 next, found 4"),
     (changed(lambda c: c["events"].pop()), "a last event 'done'"),
+    (changed(lambda c: c["events"][7].update(step=3)), "steps that never fall, found step 3 after 9"),
+    (changed(lambda c: c["events"][8].update(seq=0) or c["events"][2].update(seq=99)), "nothing after 'done'"),
     (data(3, mechanisms=[[1, 0.1, 99]]), "mechanisms of 3 steps in event 3, found 99"),
     (data(3, mechanisms=[]), "the mechanism of every private step"),
     (data(3, mechanisms=[[0, 0.1, 3]]), "noise in [1e-6, 1e12]"),
