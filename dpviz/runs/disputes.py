@@ -11,8 +11,8 @@ from dpviz.runs.store import Store
 
 MISMATCH = "claims do not match"
 IMPORTED = (
-    "Imported from a file: what it says of its data, model and accuracy is its own word. Every ε is recomputed from "
-    "the mechanisms that it names."
+    "Imported from a file: what it says of its data, model, accuracy and of where its noise came from is its own word. "
+    "Every ε is recomputed from the mechanisms and distances that it holds."
 )
 # Other processors and libraries round otherwise; a step costs far more than this.
 _SAME = 1e-6

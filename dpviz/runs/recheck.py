@@ -10,13 +10,14 @@ from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.runs.disputes import Dispute, differ
 from dpviz.runs.records import FINAL_KINDS, Event
 from dpviz.runs.typed import NotARun
-from dpviz.training.accounting import LiveAccounts, decoded, encoded_runs
-from dpviz.training.claims import planned_claim
+from dpviz.training.accounting import LiveAccounts, adaptive, decoded, encoded_runs
+from dpviz.training.claims import planned_claim, was_planned
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 
 _NAMES = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian", "tight": "tight"}
+NOT_AS_PLANNED = "not as planned"
 # Steps and distances whose readings are worked out together: some MB.
 _STEPS, _DISTANCES = 500, 20_000
 
@@ -114,6 +115,11 @@ class Recheck:
     def _count(self, accounts: LiveAccounts | None, data: Mapping[str, Any], step: int) -> dict[str, float]:
         if accounts is None:
             return {}
+        noise = data["mechanism"][0]
+        if self.settings is not None and noise != self.settings.count_noise:
+            raise NotARun(
+                f"Expected the noise of a count to be count_noise={self.settings.count_noise:g}, found {noise:g}."
+            )
         accounts.count(SampledGaussian(*data["mechanism"][:2]))
         found = accounts.epsilons()
         self.read(f"after the count at step {step:,}", data.get("epsilon") or {}, found)
@@ -136,6 +142,8 @@ class Recheck:
             seconds=data.get("seconds", event.time),
         )  # fmt: skip
         self.ended(told, claim, summary)
+        if summary["reason"] == "plan" and not _as_planned(settings, accounts, examples, event.step):
+            summary["reason"] = NOT_AS_PLANNED  # pages draw what was planned for a run that kept to it
         return data | summary | {"weights": None}
 
     def ended(self, epsilon: Mapping[str, Any], claim: Any, summary: Mapping[str, Any]) -> None:
@@ -143,6 +151,13 @@ class Recheck:
         self.read("at the end", epsilon, summary.get("epsilon") or {})
         found = _claimed(summary.get("claim"))
         self.compare("claim", "ε claimed", _claimed(claim), math.inf if found is None else found)
+
+
+def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:
+    """Whether a run that says so took its planned steps and no other."""
+    if step != settings.last_step:
+        return False
+    return accounts is None or adaptive(settings) or was_planned(accounts.runs, settings, examples)
 
 
 def _claimed(claim: Any) -> float | None:

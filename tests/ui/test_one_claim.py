@@ -20,13 +20,14 @@ from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.report import html_report
+from dpviz.runs.typed import NotARun
 from dpviz.training.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from dpviz.ui.leakage.subjects import of_run
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.train.live import frontier, take
-from dpviz.ui.train.words import figures, sentence
+from dpviz.ui.train.words import as_planned, figures, sentence
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -193,6 +194,20 @@ def test_a_run_with_less_noise_than_it_says_is_not_claimed_as_planned(
     found = claim_of_record(copy, engine.store)
     assert found.covers == "any_end"
     assert found.epsilon > honest.epsilon
+    # What was planned is not drawn as if it were what was done.
+    assert as_planned(take(engine, run.id))
+    assert not as_planned(take(engine, copy.id))
+
+
+def test_a_count_has_the_noise_that_the_settings_say(engine: Engine, told: dict[str, list[Any]]) -> None:
+    """The tight reading takes it from there."""
+    run = record(engine, KINDS["private counts"], told["private counts"])
+    content = json.loads(export_json(engine.store, run.id))
+    for event in content["events"]:
+        if event["kind"] == "count":
+            event["data"]["mechanism"][0] = 1.0
+    with pytest.raises(NotARun, match="count_noise=20, found 1"):
+        import_json(engine.store, json.dumps(content).encode())
 
 
 def test_a_run_of_an_earlier_version_has_its_claim_made(engine: Engine, told: dict[str, list[Any]]) -> None:
