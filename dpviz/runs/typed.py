@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
+
+import numpy as np
 
 Check = Callable[[str, Any], Any]
 
 # A file of a hundred bytes can ask for a gigabyte; these bound what is made of one before anything is.
 LARGEST = 64 * 1024 * 1024  # bytes: 50,000 steps with all their columns are 15 MB, 300,000 distances 6 MB
 MOST_VALUES = 2_000_000  # commas and brackets: Python takes some 50 to 150 bytes for each value
+MOST_NESTED = 40  # brackets in brackets: runs need eight, and Python's reader can end the whole process at thousands
 LARGEST_NUMBER = 1e39  # single precision, which trains, holds nothing larger
 LARGEST_WHOLE = 2**53  # beyond it a float misses whole numbers
 
@@ -53,12 +57,25 @@ def parsed(content: bytes) -> Any:
     values = sum(content.count(mark) for mark in (b",", b"[", b"{"))
     if values > MOST_VALUES:
         raise NotARun(f"Expected at most {MOST_VALUES:,} values in the file, found about {values:,}.")
+    if _nested(content) > MOST_NESTED:
+        raise NotARun(f"Expected at most {MOST_NESTED} brackets in brackets; this is no JSON of a run.")
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_each_once)
     except NotARun:
         raise
     except (ValueError, RecursionError) as error:  # also: bytes that are no text, numbers of thousands of digits
         raise NotARun(f"Expected the JSON of an exported run; this is no JSON ({str(error)[:200]}).") from None
+
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def _nested(content: bytes) -> int:
+    """How deep brackets lie in brackets, those in texts left out."""
+    brackets = np.frombuffer(_STRING.sub(b"", content).translate(None, _NO_BRACKET), dtype=np.uint8)
+    opening = (brackets == ord("[")) | (brackets == ord("{"))
+    return int(np.cumsum(np.where(opening, 1, -1), dtype=np.int64).max(initial=0))
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import io
 import json
 import math
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -222,6 +224,8 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda content: b"\xff\xfe", "no JSON"),
     (lambda content: content[:-20], "no JSON"),
     (lambda content: b"[" * 100_000, "no JSON"),
+    (lambda content: content[:-1] + b', "x": ' + b'["]",' * 60 + b"0" + b"]" * 60 + b"}", "brackets in brackets"),
+    (lambda content: content[:-1] + b', "x": ' + b'{"\\"}}":' * 60 + b"0" + b"}" * 61, "brackets in brackets"),
     (lambda content: b"[1, 2]", '"format": "dpviz-run"'),
     (lambda content: b'{"format": "other"}', '"format": "dpviz-run"'),
     (lambda content: content[:-1] + b', "run": 1}', "each name once in an object"),
@@ -278,6 +282,26 @@ def test_refused_with_a_reason(store: SqliteStore, spoil: Callable[[bytes], byte
     with pytest.raises(NotARun, match=re.escape(reason)):
         import_json(store, spoil(export_json(store, run)))
     assert len(store.runs()) == 1
+
+
+def test_nesting_is_seen_before_it_is_read() -> None:
+    """Libraries raise Python's own limit on nesting; its reader then ends the process at a file of 200 kB."""
+    script = (
+        "import sys; sys.setrecursionlimit(10**6)\n"
+        "from dpviz.runs.typed import NotARun, parsed\n"
+        "for one, other in ((b'[', b']'), (b'{\"a\":', b'}')):\n"
+        "    try: parsed(one * 100_000 + b'0' + other * 100_000)\n"
+        "    except NotARun as reason: print(reason)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.count("brackets in brackets") == 2
+
+
+def test_brackets_in_words_are_words(store: SqliteStore) -> None:
+    run = example(store)
+    store.annotate(run, '[{"' * 500 + "\\")
+    assert import_json(store, export_json(store, run)).note == store.run(run).note
 
 
 def test_too_large(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
