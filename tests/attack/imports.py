@@ -37,7 +37,7 @@ from tests.attack.run_files import spoilt
 from tests.ui.runs_made import TINY, events_of, record
 
 SECONDS = 10.0  # for one file: taking it in, and everything that is drawn of it
-MEMORY = 1 << 30  # bytes on top of what the process has when it begins
+MEMORY = 3 << 30  # bytes of address space for one file; Arrow alone sets a gigabyte aside that it does not use
 WHOLE_SECONDS = 900.0
 
 KINDS: dict[str, RunSettings] = {
@@ -124,7 +124,7 @@ def attack(
         content = spoilt(rng.choice(trees), rng)
         at, start, run = ["import"], time.monotonic(), None
         try:
-            with at_most(each):
+            with at_most(each), within(MEMORY):
                 run = import_json(engine.store, content)
                 show_everywhere(engine, run, lambda what: at.__setitem__(0, what))  # noqa: B023
             found.harmless += 1
@@ -167,13 +167,19 @@ def whole(count: int = 2_000, seed: int = 1, seconds: float = WHOLE_SECONDS) -> 
     """The attack on a store of its own, with a bound on memory."""
     with fresh() as made:
         trees = originals(made)
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        limits = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, limits[1]))
-        try:
-            return attack(made, trees, count=count, seed=seed, seconds=seconds)
-        finally:
-            resource.setrlimit(resource.RLIMIT_AS, limits)
+        return attack(made, trees, count=count, seed=seed, seconds=seconds)
+
+
+@contextmanager
+def within(memory: int) -> Iterator[None]:
+    """No more than so many bytes on top of what is reserved now, whatever made it."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def table(count: int = 2_000, seed: int = 1) -> str:
