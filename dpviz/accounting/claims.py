@@ -27,6 +27,7 @@ NAMES = {
     "filter": "filter's budget",
     "": "nothing",
 }
+DEMONSTRATION = "Demonstration: its noise can be replayed"
 _COVERAGE = {
     "plan": "everything was fixed ahead: it holds wherever the run ends, up to step {steps}",
     "any_end": "it holds whenever and for whatever reason the run ended",
@@ -54,6 +55,8 @@ class Claim:
         order: The one Rényi order, fixed ahead, at which a filter enforces it.
         conditions: What must be true of this run besides, in words.
         reason: Why nothing is claimed; empty where something is.
+        with_secret_noise: Of a demonstration, whose noise came from a seed that is kept: what the same run could claim
+            had nobody been able to replay it. It itself claims nothing.
     """
 
     epsilon: float
@@ -67,6 +70,7 @@ class Claim:
     order: float | None = None
     conditions: tuple[str, ...] = ()
     reason: str = ""
+    with_secret_noise: Self | None = None
 
     def __post_init__(self) -> None:
         if self.accountant not in NAMES or self.covers not in get_args(Covers):
@@ -77,9 +81,24 @@ class Claim:
             raise ValueError(f"Expected delta={self.delta} in (0, 1).")
 
     @classmethod
-    def nothing(cls, reason: str, delta: float = 0.5) -> Self:
-        """No claim, and why."""
-        return cls(epsilon=math.inf, delta=delta, accountant="", covers="nothing", reason=reason)
+    def nothing(cls, reason: str, delta: float = 0.5, conditions: tuple[str, ...] = ()) -> Self:
+        """No claim, and why; `conditions` for an odometer that may still say something (`if_it_ended`)."""
+        return cls(epsilon=math.inf, delta=delta, accountant="", covers="nothing", reason=reason, conditions=conditions)
+
+    def as_demonstration(self) -> Self:
+        """No claim, because batches and noise came from a seed that is kept; this one is what could be claimed else."""
+        reason = "its noise can be replayed from its seed, so that it protects nobody"
+        return replace(self.nothing(reason, self.delta), with_secret_noise=self)
+
+    @property
+    def demonstration(self) -> bool:
+        """Whether its noise can be replayed."""
+        return self.with_secret_noise is not None
+
+    @property
+    def shown(self) -> Self:
+        """What is drawn and compared: the claim, of a demonstration the one that secret noise would allow."""
+        return self if self.with_secret_noise is None else self.with_secret_noise
 
     @property
     def holds(self) -> bool:
@@ -111,6 +130,8 @@ class Claim:
 
         Never more than what was claimed ahead. The odometer covers every end, so nothing is asked about who ended it.
         """
+        if self.with_secret_noise is not None:
+            return replace(self, with_secret_noise=self.with_secret_noise.if_it_ended(odometer=odometer, step=step))
         if not (math.isfinite(odometer) and odometer < self.epsilon):
             return self
         return replace(
@@ -122,7 +143,10 @@ class Claim:
     def to_json(self) -> dict[str, Any]:
         """JSON values, None where nothing is claimed; `from_json` gives the same claim back."""
         epsilon = self.epsilon if self.holds else None
-        return asdict(self) | {"epsilon": epsilon, "conditions": list(self.conditions)}
+        found = asdict(self) | {"epsilon": epsilon, "conditions": list(self.conditions)}
+        if self.with_secret_noise is not None:
+            found["with_secret_noise"] = self.with_secret_noise.to_json()
+        return found
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -135,8 +159,9 @@ class Claim:
         if set(stored) - known:
             raise ValueError(f"Expected a claim with {', '.join(sorted(known))}.")
         try:
-            values = {name: _KINDS[name](value) for name, value in stored.items()}
-            return cls(**values)
+            values = {name: _KINDS[name](value) for name, value in stored.items() if name in _KINDS}
+            secret = stored.get("with_secret_noise")
+            return cls(**values, with_secret_noise=None if secret is None else cls.from_json(secret))
         except (TypeError, KeyError) as error:
             raise ValueError(f"Expected a claim, found {error}.") from None
 

@@ -16,12 +16,13 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.mechanism import Run, SampledGaussian, merge_runs
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_runs
+from dpviz.runs import jsontext
 from dpviz.runs.records import Event, RunRecord
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store import Store
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.accounting import adaptive, renyi_accountant
-from dpviz.training.claims import MOST_DIFFERENT, claim_at, everything_planned, planned_claim
+from dpviz.training.claims import MOST_DIFFERENT, claim_at, conditions, everything_planned, planned_claim
 from dpviz.training.defaults import EXAMPLES
 from dpviz.training.settings import RunSettings
 
@@ -36,11 +37,25 @@ _lock = threading.Lock()
 
 
 def settings_of(record: RunRecord) -> RunSettings | None:
-    """The run's settings; None where it was made by something else than `dpviz.training`."""
+    """The run's settings, checked; None where this version knows them not, by name or by value."""
+    found = _read(jsontext.write(record.settings))
+    return found if isinstance(found, RunSettings) else None
+
+
+def why_unknown(record: RunRecord) -> str:
+    """What is wrong with settings that are None; empty where nothing is."""
+    found = _read(jsontext.write(record.settings))
+    return found if isinstance(found, str) else ""
+
+
+@lru_cache(maxsize=1024)
+def _read(settings: str) -> RunSettings | str:
     try:
-        return RunSettings.from_json(record.settings)
-    except (ValueError, TypeError):
-        return None
+        found = RunSettings.from_json(jsontext.read(settings))
+        found.check()
+    except (ValueError, TypeError) as problem:
+        return str(problem)[:200]
+    return found
 
 
 def claim_of_view(view: RunView, store: Store) -> Claim:
@@ -69,7 +84,7 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
         return planned_claim(settings, 1)
     told = record.summary.get("claim")
     if told is not None and not record.imported and not record.restarts:
-        return Claim.from_json(told)
+        return _of(settings, Claim.from_json(told))
     return _kept((record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
 
 
@@ -88,7 +103,6 @@ def _kept(key: Hashable, make: Callable[[], Claim]) -> Claim:
 def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Claim:
     """From what the latest attempt charged, held against what its settings plan."""
     try:
-        settings.check()
         events = store.events(record.id)
         started = next((event.data for event in events if event.kind == "started"), {})
         if not started:
@@ -97,7 +111,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         odometer = float(OdometerAccountant().of_runs(charged, settings.delta).epsilon) if charged else 0.0
         if adaptive(settings) and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
-            claim = Claim.nothing("no budget held it", settings.delta)
+            claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings)))
             return claim.if_it_ended(odometer=odometer, step=_last_step(events))
         examples = _examples(settings, started)
         ended = str(record.summary.get("reason", ""))
@@ -118,7 +132,15 @@ def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
     """What was claimed before the first step; runs of earlier versions did not write it down."""
     told = None if record.imported else started.get("claim")
-    return planned_claim(settings, _examples(settings, started)) if told is None else Claim.from_json(told)
+    return (
+        planned_claim(settings, _examples(settings, started)) if told is None else _of(settings, Claim.from_json(told))
+    )
+
+
+def _of(settings: RunSettings, claim: Claim) -> Claim:
+    """A stored claim as it is meant now: earlier versions claimed ε of noise that can be replayed."""
+    seeded = settings.private and not settings.secure_noise
+    return claim.as_demonstration() if seeded and not claim.demonstration else claim
 
 
 def _with_earlier(
@@ -168,10 +190,10 @@ def last_reading(view: RunView, accountant: str) -> float:
 
 
 def claims_along(view: RunView, claim: Claim) -> Array:
-    """What could have been claimed had the run ended after each step: never falls, ends at `claim`; (steps,)."""
+    """What could have been claimed had the run ended after each step: never falls, ends at `claim.shown`; (steps,)."""
     steps = view.steps.get("step", np.empty(0))
     odometer = view.steps.get("epsilon.odometer", np.full(steps.shape, math.inf))
-    return np.fmin(odometer, _ceiling(view, claim))
+    return np.fmin(odometer, _ceiling(view, claim.shown))
 
 
 def _ceiling(view: RunView, claim: Claim) -> float:
@@ -181,29 +203,30 @@ def _ceiling(view: RunView, claim: Claim) -> float:
         return math.inf
     if claim.covers != "any_end":
         return claim.epsilon
-    return _ahead(view.record, settings, view.started).epsilon if view.started else math.inf
+    return _ahead(view.record, settings, view.started).shown.epsilon if view.started else math.inf
 
 
 def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     """What a run that had been planned to end at each of these steps might claim; at its own end, `claim`; (n,).
 
-    Of a run whose steps depended on what was seen there is no shorter plan: what it could claim had it ended there.
+    Of a run whose steps depended on what was seen there is no shorter plan: what it could claim had it ended there. Of
+    a demonstration it is what secret noise would allow.
     """
     steps = view.steps.get("step", np.empty(0))
-    settings = settings_of(view.record)
+    settings, shown = settings_of(view.record), claim.shown
     if settings is None or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
     place = np.searchsorted(steps, at, side="right")
-    if adaptive(settings) or settings.past_plan != "stop" or not claim.holds:
+    if adaptive(settings) or settings.past_plan != "stop" or not shown.holds:
         return np.concatenate([[0.0], claims_along(view, claim)])[place]
     renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
     found = np.concatenate([[0.0], renyi])[place]
     planned = everything_planned(settings, _examples(settings, view.started))
     if len(planned) == 1:
         found = np.fmin(found, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
-    found = np.minimum(found, claim.epsilon)
-    if claim.covers == "plan":
-        found = np.where(at >= claim.steps, claim.epsilon, found)
+    found = np.minimum(found, shown.epsilon)
+    if shown.covers == "plan":
+        found = np.where(at >= shown.steps, shown.epsilon, found)
     return found
 
 

@@ -4,148 +4,130 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from dpviz.runs import jsontext
-from dpviz.runs.claims import claim_of_view
-from dpviz.runs.records import ENDED, STATES, Event, RunRecord, State
+from dpviz.runs import door, jsontext
+from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.disputes import of_event
+from dpviz.runs.recheck import Recheck
+from dpviz.runs.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
 from dpviz.runs.report import html_report
+from dpviz.runs.sharing import cut, shared, shared_event, shared_settings, without_paths
 from dpviz.runs.store import Store
 from dpviz.runs.tables import RunView, view_of
+from dpviz.runs.typed import NotARun, parsed, table
 from dpviz.runs.work import TRAINING
 
 FORMAT = "dpviz-run"
 VERSION = 1
-LARGEST = 256 * 1024 * 1024
-
-_RECORD_TYPES: dict[str, tuple[type, ...]] = {
-    "name": (str,),
-    "note": (str,),
-    "target": (str,),
-    "settings": (dict,),
-    "state": (str,),
-    "reason": (str,),
-    "created": (int, float),
-    "started": (int, float, type(None)),
-    "ended": (int, float, type(None)),
-    "attempt": (int,),
-    "steps": (int,),
-    "summary": (dict,),
-}
-_ATTEMPT_TYPES: dict[str, tuple[type, ...]] = {
-    "attempt": (int,),
-    "execution": (str,),
-    "worker": (dict,),
-    "started": (int, float),
-    "ended": (int, float, type(None)),
-    "outcome": (str,),
-}
-_EVENT_TYPES: dict[str, tuple[type, ...]] = {
-    "attempt": (int,),
-    "seq": (int,),
-    "kind": (str,),
-    "step": (int,),
-    "time": (int, float),
-    "data": (dict,),
-}
-
-
-class NotARun(ValueError):
-    """The file is no exported run; the message says why."""
 
 
 def export_json(store: Store, run: str) -> bytes:
     """Everything the store knows about a run, all attempts included, without paths and processes of this machine."""
-    record = asdict(store.run(run))
-    attempts = store.attempts(run)
-    events = [event._asdict() for attempt in attempts for event in store.events(run, attempt["attempt"])]
+    record, attempts = store.run(run), store.attempts(run)
+    numbers = sorted({0, *(attempt["attempt"] for attempt in attempts)})
+    events = [event for number in numbers for event in store.events(run, number)]
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "run": {name: record[name] for name in _RECORD_TYPES},
-        "attempts": [{**attempt, "worker": {}} for attempt in attempts],
-        "events": events,
+        "imported": record.imported,
+        "run": {
+            "name": cut(record.name, door.NAME),
+            "note": cut(record.note, door.WORDS),
+            "target": record.target,
+            "settings": shared_settings(record.settings),
+            "state": record.state,
+            "reason": cut(without_paths(record.reason), door.WORDS),
+            "created": record.created,
+            "started": record.started,
+            "ended": record.ended,
+            "attempt": record.attempt,
+            "steps": record.steps,
+            "summary": _short(shared_event(record.summary)),
+        },
+        "attempts": [shared({**attempt, "worker": {}}) for attempt in attempts],
+        "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
     }
     return jsontext.write(content).encode()
 
 
-def _checked(what: str, found: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise NotARun(f"Expected {what} to be an object, found {type(found).__name__}.")
-    for name, allowed in types.items():
-        if name not in found:
-            raise NotARun(f"Expected {what} to have {name!r}.")
-        value = found[name]
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise NotARun(f"Expected {name!r} of {what} to be {allowed[0].__name__}, found {value!r:.60}.")
-        if isinstance(value, (int, float)) and not abs(value) < 2**53:
-            raise NotARun(f"Expected {name!r} of {what} to be a finite number, found {value!r}.")
-    return {name: found[name] for name in types}
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    if len(content) > LARGEST:
-        raise NotARun(f"Expected a file of at most {LARGEST // 2**20} MB, found {len(content) // 2**20} MB.")
-    try:
-        found = jsontext.read(content.decode("utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise NotARun(f"Expected the JSON of an exported run; this is no JSON ({error}).") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise NotARun(f'Expected the JSON of an exported run, with "format": "{FORMAT}".')
-    if found.get("version") != VERSION:
-        raise NotARun(f"Expected version {VERSION} of the format, found {found.get('version')!r}.")
-    for name in ("attempts", "events"):
-        if not isinstance(found.get(name), list):
-            raise NotARun(f"Expected {name!r} as a list.")
-    return found
-
-
-def _events(stored: list[Any], attempts: set[int]) -> list[Event]:
-    events, seen = [], set()
-    for at, entry in enumerate(stored):
-        event = Event(**_checked(f"event {at}", entry, _EVENT_TYPES))
-        if event.attempt not in attempts or event.seq < 0 or event.step < 0:
-            raise NotARun(f"Expected event {at} to belong to an attempt, with seq and step >= 0.")
-        if (event.attempt, event.seq) in seen:
-            raise NotARun(f"Expected event {at} to have a number of its own, found {event.seq} again.")
-        seen.add((event.attempt, event.seq))
-        if event.data.get("kind") != event.kind:
-            raise NotARun(f"Expected event {at} to hold its own kind {event.kind!r}, found {event.data.get('kind')!r}.")
-        events.append(event)
-    return sorted(events, key=lambda event: (event.attempt, event.seq))
+def _short(data: dict[str, Any]) -> dict[str, Any]:
+    """Words of an event as long as an import takes them."""
+    limits = {"traceback": door.TRACE} | dict.fromkeys(("text", "data", "model", "noise_source"), door.WORDS)
+    return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
 
 
 def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
-    """Record, attempts and events of an exported run.
+    """Record, attempts and events of an exported run: typed, bounded, and every ε in them worked out again.
 
     Raises:
-        NotARun: with the reason, if it is none or was changed so that it cannot be drawn.
+        NotARun: with the reason, if it is none or was changed so that it cannot be followed.
     """
-    found = _parsed(content)
-    fields = _checked("the run", found.get("run"), _RECORD_TYPES)
-    if fields["state"] not in STATES:
-        raise NotARun(f"Expected state {fields['state']!r} to be one of {', '.join(STATES)}.")
-    attempts = [_checked(f"attempt {i}", entry, _ATTEMPT_TYPES) for i, entry in enumerate(found["attempts"])]
-    numbers = [attempt["attempt"] for attempt in attempts]
-    if numbers != list(range(1, len(numbers) + 1)) or fields["attempt"] != len(numbers):
-        raise NotARun(f"Expected attempts 1 … {fields['attempt']}, found {numbers}.")
-    events = _events(found["events"], set(numbers))
+    found = parsed(content)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise NotARun(f'Expected the JSON of an exported run, with "format": "{FORMAT}".')
+    if found.get("version") != VERSION or isinstance(found["version"], bool):
+        raise NotARun(f"Expected version {VERSION} of the format, found {found.get('version')!r:.60}.")
+    fields = table({**door.RECORD, "settings": door.settings_of_file})("the run", found.get("run"))
+    attempts = door.attempts_of(found.get("attempts"), fields["attempt"])
+    events = door.events_of(found.get("events"), len(attempts))
+    told = fields.pop("summary")
     nobody: dict[str, Any] = {"id": "", "number": 0, "options": {}, "owner": "", "imported": True}
     record = RunRecord(wish="go", granted=0, baseline=False, deleted=None, **nobody, **fields)
+    # A file may name any function: cloning the run must not call it.
+    record = _ended(replace(record, target=TRAINING), events)
+    try:
+        return _rechecked(record, told, attempts, events)
+    except NotARun:
+        raise
+    except (ValueError, ArithmeticError) as error:  # an accountant's own words
+        raise NotARun(f"Expected events that follow their plan: {str(error)[:300]}") from error
+
+
+def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
+    """The run as one that is over, its state, steps and summary those of its last attempt's events."""
+    mine = [event for event in events if event.attempt == record.attempt and event.kind != IMPORTED_KIND]
+    last = max((event.step for event in mine), default=0)
+    if record.steps != last:
+        raise NotARun(f"Expected steps={record.steps} of the run to be {last}, the last step of its events.")
+    final = mine[-1] if mine and mine[-1].kind in FINAL_KINDS else None
+    if final is not None and FINAL_KINDS[final.kind] != record.state:
+        raise NotARun(f"Expected the state of a run that ended as {final.kind!r}, found {record.state!r}.")
+    if final is None and record.state == "done":
+        raise NotARun("Expected a last event 'done' of a run that is done.")
     if record.state not in ENDED:
         state: State = "lost"
         record = replace(record, state=state, reason=f"exported while it was {record.state}")
-    # A file may name any function: cloning the run must not call it.
-    record = replace(record, target=TRAINING)
-    try:
-        view_of(record, [event for event in events if event.attempt == record.attempt])
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise NotARun(f"Expected events that can be drawn: {error}") from error
-    return record, attempts, events
+    return record
+
+
+def _rechecked(
+    record: RunRecord, told: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event]
+) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
+    settings = settings_of(record)
+    for event in events:
+        if event.kind == "started" and event.data.get("settings", record.settings) != record.settings:
+            raise NotARun("Expected the settings of 'started' to be those of the run.")
+    if settings is not None:
+        door.known_size(settings, events)
+    check, found = Recheck(settings), []
+    mine: list[Event] = []
+    for attempt in range(1, record.attempt + 1):
+        mine = check.attempt([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
+        found += mine
+    summary: dict[str, Any] = {}
+    if mine and mine[-1].kind in FINAL_KINDS:
+        summary = mine[-1].data
+        check.ended(told.get("epsilon") or {}, told.get("claim"), summary)
+    # What did not match when it was taken in elsewhere was set right there: the file still says so.
+    earlier = [dispute for event in events for dispute in of_event(event.data) if event.kind == IMPORTED_KIND]
+    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: door.MOST_DISPUTES]
+    last = max((event.seq for event in mine), default=-1)
+    data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
+    mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
+    return replace(record, summary=summary), attempts, [*found, mark]
 
 
 def import_json(store: Store, content: bytes) -> RunRecord:

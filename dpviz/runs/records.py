@@ -20,6 +20,8 @@ STATES: tuple[State, ...] = (*OPEN, *ENDED)
 # Event kinds that end a run, and the state that they end it in.
 FINAL_KINDS: dict[str, State] = {"done": "done", "stopped": "stopped", "failed": "failed"}
 CONTROL_KIND = "control"
+# Added to a run that came from a file: what it recorded that does not follow from its mechanisms.
+IMPORTED_KIND = "imported"
 
 RESTARTED = "its worker died, so it runs again from its first step"
 
@@ -84,7 +86,8 @@ class RunRecord:
 
     @property
     def title(self) -> str:
-        return self.name or f"Run {self.number}"
+        """What every page, chart and report calls it."""
+        return (self.name or f"Run {self.number}") + (" (imported)" if self.imported else "")
 
 
 def new_id() -> str:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.claims import Claim, rounded_up
+from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_up
+from dpviz.runs.disputes import IMPORTED, told
+from dpviz.runs.sharing import shared_view
 from dpviz.runs.svg import line_chart
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import ASSUMPTIONS
@@ -81,10 +83,16 @@ def _final_numbers(view: RunView) -> dict[str, Any]:
 
 def _claimed(claim: Claim) -> dict[str, Any]:
     """The one ε that may be said, or why there is none."""
-    if not claim.holds:
+    if not claim.shown.holds:
         return {"claim": f"no ε: {claim.reason}"}
-    rows: dict[str, Any] = {
-        "claim": f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
+    rows: dict[str, Any] = {}
+    if claim.demonstration:
+        rows["claim"], claim = f"no ε: {claim.reason}", claim.shown
+        said = "with secret noise"
+    else:
+        said = "claim"
+    rows |= {
+        said: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
         "proven by": claim.name,
         "covers": claim.coverage,
         "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
@@ -137,7 +145,13 @@ def _charts(view: RunView) -> list[tuple[str, str]]:
 
 
 def html_report(view: RunView, claim: Claim) -> str:
-    """The page; every text in it is escaped, whatever a run was named. `claim`: what may be said of the run."""
+    """The page; every text in it is escaped, whatever a run was named, and none names a folder of this machine.
+
+    Args:
+        view: the run.
+        claim: what may be said of it.
+    """
+    view = shared_view(view)
     record = view.record
     title = escape(record.title)
     charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
@@ -145,8 +159,8 @@ def html_report(view: RunView, claim: Claim) -> str:
     notes = "".join(f"<li>Step {step}: {escape(text)}</li>" for step, text in view.notes)
     warned = view.started.get("unprotected")
     times = {"created": _moment(record.created), "started": _moment(record.started), "ended": _moment(record.ended)}
-    told = ("data", "model", "parameters", "examples", "device", "noise_source")
-    facts: dict[str, Any] = {key: view.started[key] for key in told if key in view.started}
+    named = ("data", "model", "parameters", "examples", "device", "noise_source")
+    facts: dict[str, Any] = {key: view.started[key] for key in named if key in view.started}
     return "".join(
         (
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
@@ -154,8 +168,11 @@ def html_report(view: RunView, claim: Claim) -> str:
             f"<meta http-equiv='Content-Security-Policy' content=\"{_POLICY}\">",
             f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
             f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_sentence(view))}</p>",
+            f"<p class='note'>{escape(IMPORTED)}</p>" if record.imported else "",
+            f"<p class='bad'>{escape(told(view.disputes))}</p>" if view.disputes else "",
             f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
             "<h2>Privacy</h2>",
+            f"<p class='bad'>{escape(DEMONSTRATION)}.</p>" if claim.demonstration else "",
             _table(_claimed(claim)),
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.runs.records import FINAL_KINDS, Event, RunRecord
+from dpviz.runs.disputes import Dispute, of_event
+from dpviz.runs.records import FINAL_KINDS, IMPORTED_KIND, Event, RunRecord
 
 Array = npt.NDArray[np.float64]
 
@@ -132,6 +133,7 @@ class RunView:
         noise: Norms of signal and noise of the last watched step, and its number "step"; {} if none was.
         notes: Texts of "note" and "replanned", with their step, oldest first.
         final: The last event, {} before the end.
+        disputes: What a run from a file recorded that does not follow from its mechanisms.
     """
 
     record: RunRecord
@@ -143,6 +145,7 @@ class RunView:
     noise: dict[str, Any] = field(default_factory=dict)
     notes: tuple[tuple[int, str], ...] = ()
     final: dict[str, Any] = field(default_factory=dict)
+    disputes: tuple[Dispute, ...] = ()
 
 
 class Tables:
@@ -155,6 +158,7 @@ class Tables:
         self.final: dict[str, Any] = {}
         self.norms: list[dict[str, Any]] = []
         self.notes: list[tuple[int, str]] = []
+        self.disputes: tuple[Dispute, ...] = ()
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
@@ -173,6 +177,8 @@ class Tables:
                 self.started = data
             elif event.kind in FINAL_KINDS:
                 self.final = data
+            elif event.kind == IMPORTED_KIND:
+                self.disputes = of_event(data)
             if event.kind in ("note", "replanned"):
                 self.notes.append((event.step, str(data.get("text", ""))))
 
@@ -187,6 +193,7 @@ class Tables:
             noise=self.noise,
             notes=tuple(self.notes),
             final=self.final,
+            disputes=self.disputes,
         )
 
 

@@ -12,9 +12,10 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from dpviz.accounting.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.mechanism import Run, merge_runs
 from dpviz.accounting.renyi import Moments
 from dpviz.accounting.tight import tight_epsilon_of_runs
@@ -26,6 +27,8 @@ from dpviz.training.settings import RunSettings
 MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
 
 LOSSES_DECIDED = "not finite"
+NOT_PLANNED = "what was charged is not what was planned"
+OVERSPENT = "what was charged exceeds its budget"
 WITHOUT_NOISE = "it was trained without noise"
 ASSUMPTIONS = (
     "One example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients.",
@@ -37,6 +40,7 @@ ASSUMPTIONS = (
 def planned_claim(settings: RunSettings, examples: int) -> Claim:
     """What a run with these settings may claim wherever it ends; known before it starts.
 
+    Noise from a seed that is kept protects nobody: such a run claims nothing, and holds what secret noise would allow.
     Mechanisms that are fixed ahead, steps and private counts alike, are composed to the last step that may come; the
     least of the tight, Rényi and moments bounds is claimed, or the filter's budget where that is less. Where counts
     decide about mechanisms, the filter's budget is all that is known ahead.
@@ -47,6 +51,8 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     """
     if not settings.private:
         return Claim.nothing(WITHOUT_NOISE, settings.delta)
+    if not settings.secure_noise:
+        return planned_claim(settings.with_(secure_noise=True), examples).as_demonstration()
     if adaptive(settings):
         return _promised(settings, examples)
     runs = everything_planned(settings, examples)
@@ -72,7 +78,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         # Its refusal, too, is decided ahead.
         offer("filter", settings.filter_epsilon)
     if not found:
-        return Claim.nothing("no accountant bounds what is planned", settings.delta)
+        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings))
     return min(found, key=lambda claim: claim.epsilon)
 
 
@@ -105,8 +111,6 @@ def _success(runs: Sequence[Run]) -> float | None:
 def conditions(settings: RunSettings) -> tuple[str, ...]:
     """What must be true of this run for its claim, besides ASSUMPTIONS."""
     found = []
-    if not settings.secure_noise:
-        found.append(f"nobody learns the seed {settings.seed} that its batches and noise came from")
     if settings.start_from is not None:
         found.append("the parameters that it started from saw none of its data, or what they cost is added")
     return tuple(found)
@@ -126,17 +130,27 @@ def everything_planned(settings: RunSettings, examples: int) -> tuple[Run, ...]:
 
 
 def was_planned(charged: Sequence[Run], settings: RunSettings, examples: int) -> bool:
-    """Whether nothing was charged that the plan does not hold, or that does not fit an adaptive run's budget."""
-    if adaptive(settings):
+    """Whether nothing was charged that the plan does not hold, or that does not fit the budget, if there is one."""
+    return not _not_kept(charged, settings, examples)
+
+
+def _not_kept(charged: Sequence[Run], settings: RunSettings, examples: int) -> str:
+    """Why what was charged is not covered by what is claimed ahead; empty where it is."""
+    runs = merge_runs(charged)
+    if adaptive(settings) or settings.filter_epsilon is not None:
         budget = budget_filter(settings, examples)
-        try:
-            for mechanism, count in merge_runs(charged):
-                budget.spend(mechanism, count)
-        except BudgetExceeded:
-            return False
-        return True
+        spent = np.zeros(budget.accountant.orders.size)
+        with np.errstate(over="ignore"):
+            for mechanism, count in runs:
+                step = budget.accountant.step_divergence(mechanism.noise_multiplier, mechanism.sample_rate)
+                spent = spent + count * step
+        # All at once, what was charged one by one: the last digits may differ.
+        if not (spent <= budget.limits * (1.0 + 1e-9) + 1e-12).any():
+            return OVERSPENT
+    if adaptive(settings):
+        return ""
     planned = dict(everything_planned(settings, examples))
-    return all(count <= planned.get(mechanism, 0) for mechanism, count in merge_runs(charged))
+    return "" if all(count <= planned.get(mechanism, 0) for mechanism, count in runs) else NOT_PLANNED
 
 
 def claim_at(
@@ -154,8 +168,12 @@ def claim_at(
     ahead = planned_claim(settings, examples)
     if not settings.private:
         return ahead
+    problem = ""
     if reason == LOSSES_DECIDED:
         return Claim.nothing("losses that were not released decided about its end", settings.delta)
-    if charged is not None and ahead.holds and not was_planned(charged, settings, examples):
-        ahead = Claim.nothing("what was charged is not what was planned", settings.delta)
+    if charged is not None and ahead.shown.holds:
+        problem = _not_kept(charged, settings, examples)
+    if problem:
+        ahead = Claim.nothing(problem, settings.delta, conditions(settings))
+        ahead = ahead if settings.secure_noise else ahead.as_demonstration()
     return ahead.if_it_ended(odometer=odometer, step=step)

@@ -37,7 +37,7 @@ def randomness(seed: int, *, secure: bool, device: torch.device) -> Randomness:
         )
     else:
         noise_seed = int(noise.generate_state(1, np.uint64)[0] >> np.uint64(1))
-        words = f"seed {seed}: reproducible, and therefore private only as long as the seed is secret"
+        words = f"seed {seed}: whoever knows it can replay the noise, which protects nobody then"
     generator = torch.Generator(device=device)
     generator.manual_seed(noise_seed)
     return Randomness(int(start.generate_state(1)[0]), np.random.default_rng(batches), generator, words)

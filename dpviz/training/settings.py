@@ -71,7 +71,8 @@ class RunSettings:
         evaluation_every: Steps between evaluations on test data; 0 for the end only.
         histogram_every: Steps between gradient-norm histograms; 0 for none.
         seed: Of everything random but, with `secure_noise`, batches and noise.
-        secure_noise: Batches and noise from a seed of the system's cryptographic source, which is not kept.
+        secure_noise: Batches and noise from a seed of the system's cryptographic source, which is not kept. Without it
+            the run is a demonstration: whoever knows `seed` can replay its noise, and no ε protects its data.
         start_from: File with the parameters to start from (what `run` wrote to `weights_to`), None for random ones.
         device: "auto" takes a GPU if there is one.
         threads: CPU threads; 0 leaves PyTorch's number.
@@ -112,7 +113,7 @@ class RunSettings:
     evaluation_every: int = 10
     histogram_every: int = 5
     seed: int = 0
-    secure_noise: bool = False
+    secure_noise: bool = True
     start_from: str | None = None
     device: str = "auto"
     threads: int = 0
@@ -142,7 +143,7 @@ class RunSettings:
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
         """From `to_json`, or its text. Missing keys take their default, but a Bayesian run that does not say which
         distances it measured is from before there was a choice: pairs; and so is an adaptive one that names no margin:
-        50 epochs.
+        50 epochs. One that does not say where its noise came from is from before it was secret: seeded.
 
         Raises:
             ValueError: for a key that does not exist, named.
@@ -156,6 +157,7 @@ class RunSettings:
             values.setdefault("bayesian_distances", "pairs")
         if values.get("policy", "fixed") != "fixed":
             values.setdefault("margin_epochs", 50)
+        values.setdefault("secure_noise", False)
         return cls(**values)
 
     def sample_rate(self, examples: int, batch_size: int | None = None) -> float:

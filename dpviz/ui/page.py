@@ -12,6 +12,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from dpviz.ui import state
 from dpviz.ui.mechanism import RATE, SIGMA, STEPS
+from dpviz.ui.plain import plain
 from dpviz.ui.presets import Preset
 from dpviz.ui.registry import FIELDS, PRESET, PRESET_BY_KEY, PRESETS
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
@@ -50,7 +51,7 @@ def notes() -> None:
     Drawn inside the page's fragment: what stands outside would stay until the whole page runs again.
     """
     for note in st.session_state.get(Keys.NOTES, []):
-        st.warning(note)
+        st.warning(plain(note, 1_000))
 
 
 def sentence(html: str) -> None:
@@ -164,7 +165,7 @@ def _pins() -> None:
         help=f"Keeps the curves on the chart, faded, while you go on. At most {MOST_PINS}.",
     )
     for index, pin in enumerate(pins()):
-        name = pin_name(pin)
+        name = plain(pin_name(pin))
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(name, key=f"pin.show.{index}", on_click=_show_pin, args=(pin,), help="Go back to this state.")
             st.button(

@@ -14,6 +14,7 @@ from dpviz.gradients.upload import columns, read_distances
 from dpviz.gradients.weibull import weibull_vectors
 from dpviz.ui import controls
 from dpviz.ui.fields import Choice, Number, even_ticks, log_ticks
+from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys, Reader
 
 SOURCE = Choice(
@@ -245,7 +246,7 @@ def _take_upload() -> None:
         column = chosen if chosen in names else names[0]
         key = ("upload", file.name, column, file.file_id)
         if held is None or held.key != key:
-            with st.spinner(f"Reading {file.name} …"):
+            with st.spinner(f"Reading {plain(file.name)} …"):
                 st.session_state[Keys.UPLOAD] = Sample(key, read_distances(file.getvalue(), file.name, column))
         st.session_state.pop(Keys.UPLOAD_ERROR, None)
     except ValueError as problem:

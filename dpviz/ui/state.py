@@ -161,6 +161,11 @@ def load_from_url(fields: Iterable[AnyField]) -> None:
         st.session_state[Keys.NOTES] = notes + more
 
 
+def loaded(field: AnyField) -> bool:
+    """Whether what the URL says of `field` was looked at in this session."""
+    return field.key in st.session_state.get(Keys.LOADED, frozenset())
+
+
 def _legal(known: Mapping[str, AnyField], texts: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """The values that `texts` writes for known fields, made legal, and what had to be said about them."""
     found, notes = {}, []

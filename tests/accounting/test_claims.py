@@ -40,6 +40,18 @@ def test_no_claim_says_why():
     assert none.if_it_ended(odometer=2.0, step=5).coverage != none.coverage
 
 
+def test_a_demonstration_claims_nothing_whatever_comes():
+    claim = Claim(epsilon=2.0, delta=1e-5, accountant="tight", covers="plan", steps=9)
+    found = claim.as_demonstration()
+    assert Claim.from_json(found.to_json()) == found
+    for now in (found, found.if_it_ended(odometer=0.5, step=3)):
+        assert now.demonstration
+        assert not now.holds
+        assert now.guess == 1.0
+    assert found.shown == claim
+    assert found.if_it_ended(odometer=0.5, step=3).shown.epsilon == 0.5
+
+
 def test_there_and_back():
     for claim in (PLANNED, Claim.nothing("no reason", 1e-6), PLANNED.if_it_ended(odometer=1.0, step=2)):
         assert Claim.from_json(claim.to_json()) == claim

@@ -99,9 +99,32 @@ def test_an_end_that_unreleased_losses_decided_is_not_claimed():
 
 
 def test_conditions_are_told():
-    assert "seed 0" in planned_claim(PLAIN, N).conditions[0]
-    assert planned_claim(PLAIN.with_(secure_noise=True), N).conditions == ()
-    assert "started from" in planned_claim(PLAIN.with_(secure_noise=True, start_from="x.pt"), N).conditions[0]
+    assert planned_claim(PLAIN, N).conditions == ()
+    assert "started from" in planned_claim(PLAIN.with_(start_from="x.pt"), N).conditions[0]
+    odd = spent(PLAIN.with_(start_from="x.pt"), 100, SampledGaussian(1.9, 0.05))
+    assert odd.covers == "any_end"
+    assert "started from" in odd.conditions[0]
+
+
+@pytest.mark.parametrize("changed", [{}, {"policy": "adaptive_noise", "filter_epsilon": 3.0}])
+def test_noise_that_can_be_replayed_claims_nothing_and_says_what_secret_noise_would(changed):
+    secret = planned_claim(PLAIN.with_(**changed), N)
+    seeded = planned_claim(PLAIN.with_(secure_noise=False, **changed), N)
+    assert secret.holds
+    assert not secret.demonstration
+    assert seeded.demonstration
+    assert not seeded.holds
+    assert seeded.guess == 1.0
+    assert seeded.shown == secret
+    assert "replayed" in seeded.reason
+    for mechanism in (None, SampledGaussian(1.9, 0.05)):  # as planned, and not
+        ended = spent(PLAIN.with_(secure_noise=False, **changed), 20, mechanism)
+        assert not ended.holds
+        assert ended.shown == spent(PLAIN.with_(**changed), 20, mechanism)
+
+
+def test_plain_training_is_no_demonstration():
+    assert not planned_claim(PLAIN.with_(method="sgd", secure_noise=False), N).demonstration
 
 
 def test_nothing_proven_is_nothing_claimed():

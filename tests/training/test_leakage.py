@@ -19,7 +19,9 @@ from dpviz.training.loop import FreeRun, run
 from dpviz.training.networks import build
 from dpviz.training.settings import RunSettings
 
-SMALL = RunSettings(data="abalone", model="mlp", batch_size=256, learning_rate=1.0, device="cpu", evaluation_every=0)
+SMALL = RunSettings(
+    data="abalone", model="mlp", batch_size=256, learning_rate=1.0, device="cpu", evaluation_every=0, secure_noise=False
+)  # fmt: skip
 
 
 def trained(folder: Path, settings: RunSettings) -> tuple[Path, dict]:

@@ -15,7 +15,7 @@ def test_settings_survive_json():
 
 
 def test_missing_keys_take_their_default_and_unknown_ones_are_named():
-    assert RunSettings.from_json({"steps": 7}) == RunSettings(steps=7)
+    assert RunSettings.from_json({"steps": 7}) == RunSettings(steps=7, secure_noise=False)
     assert RunSettings.from_json({"bayesian": True}).bayesian_distances == "pairs"
     assert RunSettings.from_json({"policy": "adaptive_noise"}).margin_epochs == 50
     assert RunSettings.from_json({"policy": "adaptive_noise", "margin_epochs": 3}).margin_epochs == 3

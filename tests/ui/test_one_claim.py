@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,20 +21,23 @@ from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, clai
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.report import html_report
+from dpviz.runs.typed import NotARun
 from dpviz.training.claims import planned_claim
 from dpviz.training.settings import RunSettings
 from dpviz.ui.leakage.subjects import of_run
 from dpviz.ui.runs import listing
+from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.train.live import frontier, take
-from dpviz.ui.train.words import figures, sentence
+from dpviz.ui.train.words import as_planned, figures, sentence
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
 N = 3133  # of Abalone
-LOUD = TINY.with_(noise_multiplier=0.5, secure_noise=True)
+LOUD = TINY.with_(noise_multiplier=0.5)
 KINDS: dict[str, RunSettings] = {
     "as planned": LOUD,
-    "seeded": TINY,
+    "quiet": TINY,
+    "seeded": TINY.with_(secure_noise=False),
     "private counts": TINY.with_(
         batch_size=1000, steps=8, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
     ),
@@ -67,33 +71,76 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     events = told[kind] if kind in told else stopped_early(told["as planned"])
     run = record(engine, settings, events, state=events[-1].kind)
     claim = Claim.from_json(run.summary["claim"])
-    assert claim.holds
-    shown = f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}"
+    assert claim.shown.holds
+    assert claim.demonstration == (kind == "seeded")
+    said = claim.shown
+    shown = f"ε ≤ {numbers.epsilon(said.epsilon, up=True)}"
 
     look = take(engine, run.id)
     assert look.claim == claim
     assert shown in sentence(look)
-    assert figures(look)[0].value == shown
+    assert sentence(look).startswith("<b>Demonstration: its noise can be replayed.</b>") == claim.demonstration
+    assert shown in f"{figures(look)[0].value} {figures(look)[0].remark}"
+    assert (figures(look)[0].value == "none") == claim.demonstration
 
     row = listing.table([run], {}, listing.claims([run], engine.store)).iloc[0]
-    assert numbers.epsilon(row["ε claimed"]) == numbers.epsilon(claim.epsilon, up=True)
-    assert row["by"].startswith(claim.name)
+    if claim.demonstration:
+        assert math.isnan(row["ε claimed"])
+        assert f"replayed; with secret noise {shown}" in row["by"]
+    else:
+        assert numbers.epsilon(row["ε claimed"]) == numbers.epsilon(said.epsilon, up=True)
+        assert row["by"].startswith(said.name)
 
     view = engine.look(run.id)
-    assert claims_along(view, claim)[-1] == claim.epsilon or claim.counts
-    (curve,) = frontier(view, claim).values()
-    assert curve[0][-1] == claim.epsilon or claim.counts
+    assert claims_along(view, claim)[-1] == said.epsilon or said.counts
+    ((called, curve),) = frontier(view, claim).items()
+    assert curve[0][-1] == said.epsilon or said.counts
+    assert called.startswith("with secret noise") == claim.demonstration
+    chart, lines = overlay([view], [claim], "frontier", "claim")
+    assert ("(demonstration)" in lines[0].name) == claim.demonstration
+    assert any("is a demonstration" in text for text in chart.remarks) == claim.demonstration
 
-    assert of_run(run).claim == claim
+    subject = of_run(run)
+    assert subject.claim == claim
+    assert subject.claimed is not None
+    assert subject.claimed.epsilon == said.epsilon
+    assert ("with secret noise" in subject.claimed.name) == claim.demonstration
     text = html_report(view, claim_of_view(view, engine.store))
     told_epsilon = float(re.search(r"ε ≤ ([\d.]+) at δ", text).group(1))  # type: ignore[union-attr]
-    assert claim.epsilon <= told_epsilon <= claim.epsilon * (1 + 1e-5)
+    assert said.epsilon <= told_epsilon <= said.epsilon * (1 + 1e-5)
+    assert ("Demonstration: its noise can be replayed" in text) == claim.demonstration
+    assert ("<th scope='row'>claim</th><td>no ε" in text) == claim.demonstration
 
     exported = export_json(engine.store, run.id)
     assert Claim.from_json(json.loads(exported)["run"]["summary"]["claim"]) == claim
-    back = claim_of_record(import_json(engine.store, exported), engine.store)
-    assert back.epsilon == pytest.approx(claim.epsilon, rel=1e-9)
-    assert (back.accountant, back.covers) == (claim.accountant, claim.covers)
+    copy = import_json(engine.store, exported)
+    assert engine.look(copy.id).disputes == ()
+    back = claim_of_record(copy, engine.store)
+    assert back.holds == claim.holds
+    assert back.shown.epsilon == pytest.approx(said.epsilon, rel=1e-9)
+    assert (back.shown.accountant, back.shown.covers) == (said.accountant, said.covers)
+
+
+def test_a_seeded_run_of_an_earlier_version_claims_nothing_any_more(engine: Engine, told: dict[str, list[Any]]) -> None:
+    """It was recorded, and exported, with an ε that held as long as nobody learnt the seed."""
+    settings = KINDS["seeded"]
+    events = [
+        event._replace(data=event.data | {"claim": event.data["claim"]["with_secret_noise"]})
+        if "claim" in event.data
+        else event
+        for event in told["seeded"]
+    ]
+    run = record(engine, settings, events)
+    kept = {name: value for name, value in settings.to_json().items() if name != "secure_noise"}
+    before = replace(run, settings=kept, imported=False)  # from before one could choose
+    for old in (replace(run, imported=False), before):
+        found = claim_of_record(old, engine.store)
+        assert found.demonstration
+        assert not found.holds
+        assert found.shown.holds
+    copy = import_json(engine.store, export_json(engine.store, run.id))
+    assert claim_of_record(copy, engine.store).demonstration
+    assert engine.look(copy.id).disputes == ()
 
 
 def test_the_pages_say_it(engine: Engine, told: dict[str, list[Any]]) -> None:
@@ -159,6 +206,20 @@ def test_a_run_with_less_noise_than_it_says_is_not_claimed_as_planned(
     found = claim_of_record(copy, engine.store)
     assert found.covers == "any_end"
     assert found.epsilon > honest.epsilon
+    # What was planned is not drawn as if it were what was done.
+    assert as_planned(take(engine, run.id))
+    assert not as_planned(take(engine, copy.id))
+
+
+def test_a_count_has_the_noise_that_the_settings_say(engine: Engine, told: dict[str, list[Any]]) -> None:
+    """The tight reading takes it from there."""
+    run = record(engine, KINDS["private counts"], told["private counts"])
+    content = json.loads(export_json(engine.store, run.id))
+    for event in content["events"]:
+        if event["kind"] == "count":
+            event["data"]["mechanism"][0] = 1.0
+    with pytest.raises(NotARun, match="count_noise=20, found 1"):
+        import_json(engine.store, json.dumps(content).encode())
 
 
 def test_a_run_of_an_earlier_version_has_its_claim_made(engine: Engine, told: dict[str, list[Any]]) -> None:
@@ -186,9 +247,10 @@ def test_all_attempts_with_secret_noise_are_charged(engine: Engine, told: dict[s
     assert of_run(twice).claim == found
     assert take(engine, twice.id).claim == found
     # From a seed that is kept the second attempt repeats the first, and nobody learns more.
-    seeded = replace(once, settings=TINY.to_json(), attempt=2)
+    seeded = replace(once, settings=KINDS["seeded"].to_json(), attempt=2)
     same = engine.store.insert(seeded, attempts, [*first, *again])
-    assert claim_of_record(same, engine.store).covers == "any_end"  # σ 0.5 was charged where 2.0 was planned
+    # σ 0.5 was charged where 2.0 was planned
+    assert claim_of_record(same, engine.store).shown.covers == "any_end"
 
 
 def test_an_adaptive_run_that_began_again_claims_nothing(engine: Engine, told: dict[str, list[Any]]) -> None:

@@ -136,13 +136,14 @@ def test_a_file_that_is_no_run_is_said_and_changes_nothing(
 
 
 def test_an_exported_run_comes_back(engine: Engine, three: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    session: dict[str, Any] = {page.UPLOADS: 0, "up": _File("run.json", export_json(engine.store, three[1].id))}
+    session: dict[str, Any] = {page.UPLOADS: 0, "up": _File("run.json", export_json(engine.store, three[0].id))}
     monkeypatch.setattr("streamlit.session_state", session)
     page._imported(engine, "up")
     fresh = engine.runs()[0]
     assert fresh.imported
-    assert fresh.name == "wide"
-    assert fresh.summary["epsilon"] == three[1].summary["epsilon"]
+    assert fresh.title.endswith("(imported)")
+    assert fresh.summary["epsilon"] == pytest.approx(three[0].summary["epsilon"], rel=1e-9)
+    assert open_app("runs", f"runs={fresh.id}").expander[0].label.endswith("(imported)")
 
 
 def test_accuracies_are_drawn_where_they_differ(engine: Engine, three: list[Any]) -> None:

@@ -515,3 +515,45 @@ def test_a_target_is_met_with_the_private_counts_that_are_planned() -> None:
     assert 2.5 < found.claim.epsilon <= 3.0
     with pytest.raises(ValueError, match="private counts with noise 1 cost"):
         form.read(state.reader("t_goal=1&t_acc=0.9&t_measure=private&t_cnoise=1&t_eps=3"))
+
+
+# --- secret noise -----------------------------------------------------------------------------------------------------
+
+
+def test_noise_is_secret_unless_a_demonstration_is_chosen(engine: Engine) -> None:
+    assert form.read(state.reader("")).settings.secure_noise
+    at = open_app("train", "t_secure=0")
+    said_first = said(at, "sentence")[0]
+    assert said_first.startswith("Demonstration: its noise can be replayed")
+    assert "With secret noise" in said_first
+    assert "ε ≤ 3.00" in said_first
+
+
+@pytest.mark.parametrize(
+    ("query", "secret"),
+    [
+        ("", True),
+        ("t_sigma=2", True),
+        ("t_secure=1&t_seed=7", True),
+        ("t_secure=0", False),
+        ("t_secure=0&t_seed=7", False),
+        ("t_seed=7", False),  # from before noise was secret unless said otherwise
+    ],
+)
+def test_a_link_opens_the_run_that_it_was(engine: Engine, query: str, secret: bool) -> None:
+    at = open_app("train", query)
+    demonstration = said(at, "sentence")[0].startswith("Demonstration")
+    assert demonstration is not secret
+    # What is changed by hand afterwards is not undone by the link.
+    at.session_state["value.t_secure"] = not secret
+    at.run()
+    assert said(at, "sentence")[0].startswith("Demonstration") is secret
+
+
+def test_a_link_that_names_a_seed_says_where_the_noise_is_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {"value.t_seed": 7.0}
+    monkeypatch.setattr("streamlit.session_state", session)
+    assert form.link() == "t_seed=7&t_secure=1"
+    assert not form.seeded_by_link({"t_seed": "7", "t_secure": "1"})
+    session["value.t_seed"] = 0.0
+    assert form.link() == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
+from dpviz.accounting.claims import DEMONSTRATION
 from dpviz.charts import numbers
 from dpviz.gradients.leakage import CONFIDENCE
 from dpviz.ui.frame import Figure, Remark
@@ -59,6 +60,12 @@ def _attack_said(found: Found, measured: Measured) -> str:
     if bound is None:
         why = "" if found.subject.claim is None else f", for {found.subject.claim.reason}"
         return f"{right}; nothing bounds a better one{escape(why)}."
+    if found.subject.demonstration:
+        return (
+            f"{right}. <b>{DEMONSTRATION}</b>, so nothing bounds who does that; with secret noise no guess could be "
+            f"right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
+            f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)})."
+        )
     return (
         f"{right}; no guess can be right more than <b>{numbers.probability(bound.success, up=True)}</b> of the time "
         f"(ε ≤ {numbers.epsilon(bound.epsilon, up=True)}{alone(found.subject.claim)})."

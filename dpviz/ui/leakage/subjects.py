@@ -81,12 +81,17 @@ class Subject:
     stand_in: bool = False
 
     @property
+    def demonstration(self) -> bool:
+        """Whether its noise can be replayed: bounds are those of the same run with secret noise then."""
+        return self.claim is not None and self.claim.demonstration
+
+    @property
     def claimed(self) -> Bound | None:
         """The claim as a bound on attacks; None where nothing is claimed."""
-        claim = self.claim
-        if claim is None or not claim.holds:
+        if self.claim is None or not self.claim.shown.holds:
             return None
-        name = f"{claim.name}, {SHORT[claim.covers]}"
+        claim = self.claim.shown
+        name = f"{claim.name}, {SHORT[claim.covers]}" + ", with secret noise" * self.demonstration
         return Bound("claim", name, FAMILIES[claim.accountant], claim.epsilon, claim.delta, claim.guess)
 
     @property
@@ -149,8 +154,9 @@ def of_run(record: RunRecord) -> Subject:
     """A run with what may be claimed of it."""
     told, epsilons = dict(record.settings), record.summary.get("epsilon")
     bayesian = None
-    # Started again with other noise, a run has released more than its last attempt's reading says.
-    repeated = not record.restarts or not told.get("secure_noise")
+    # Started again with other noise, a run has released more than its last attempt's reading says; noise that can be
+    # replayed keeps nothing secret.
+    repeated = not record.restarts and told.get("secure_noise")
     if isinstance(epsilons, dict) and "bayesian" in epsilons and repeated:
         epsilon, delta = _number(epsilons["bayesian"]), float(told.get("delta_mu", 1e-10))
         success = float(attack_success(epsilon, delta=delta))

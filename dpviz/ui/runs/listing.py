@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from dpviz.accounting.claims import Claim, rounded_up
 from dpviz.runs.claims import claim_of_record
+from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import Store
 from dpviz.ui.runs import fields as f
 from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import DATA, MODELS
 from dpviz.ui.train.fields import METHOD_NAMES
-from dpviz.ui.train.words import SHORT, STATE_WORDS
+from dpviz.ui.train.words import SHORT, STATE_WORDS, in_words
 
 
 def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
@@ -58,15 +59,18 @@ def _number(found: Any) -> float:
 
 
 def bayesian_epsilon(record: RunRecord) -> float:
-    """The last ε_μ; NaN where there is none, or where an earlier attempt spent as well."""
-    if record.restarts and record.settings.get("secure_noise"):
+    """The last ε_μ; NaN where there is none, where noise can be replayed, or an earlier attempt spent as well."""
+    secret = record.settings.get("secure_noise")
+    if record.restarts or not secret:
         return math.nan
     found = record.summary.get("epsilon")
     return _number(found.get("bayesian")) if isinstance(found, dict) else math.nan
 
 
 def _called(names: dict[str, str], key: Any) -> str:
-    return names.get(str(key), str(key) if key is not None else "–")
+    if key is None:
+        return "–"
+    return names.get(str(key), f"{str(key)[:60]} (unknown)")
 
 
 def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
@@ -74,20 +78,34 @@ def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
     return {record.id: claim_of_record(record, store) for record in records if record.over}
 
 
-def table(records: Sequence[RunRecord], queue: dict[str, int], claimed: Mapping[str, Claim]) -> pd.DataFrame:
-    """One row a run, in the order given; NaN where a number did not come."""
+def disputed(records: Sequence[RunRecord], store: Store) -> set[str]:
+    """Ids of those from a file that recorded an ε that does not follow from what they did."""
+    return {record.id for record in records if disputes_of(record, store)}
+
+
+def table(
+    records: Sequence[RunRecord], queue: dict[str, int], claimed: Mapping[str, Claim], wrong: Container[str] = ()
+) -> pd.DataFrame:
+    """One row a run, in the order given; NaN where a number did not come.
+
+    Args:
+        records: the runs.
+        queue: place of each that waits.
+        claimed: what may be claimed of each that has ended.
+        wrong: ids of those that recorded another ε.
+    """
     titles = {key: data.title for key, data in DATA.items()}
 
     def claim(record: RunRecord) -> dict[str, Any]:
-        found = claimed.get(record.id)
+        found, warned = claimed.get(record.id), f"{MISMATCH}; " if record.id in wrong else ""
         if found is None or not found.holds:
-            return {"ε claimed": math.nan, "δ": math.nan, "by": "" if found is None else found.reason}
-        by = f"{found.name}, {SHORT[found.covers]}"
+            return {"ε claimed": math.nan, "δ": math.nan, "by": warned + ("" if found is None else in_words(found))}
+        by = f"{warned}{found.name}, {SHORT[found.covers]}"
         return {"ε claimed": rounded_up(found.epsilon), "δ": found.delta, "by": by}
 
     rows = [
         {
-            "run": ("★ " if r.baseline else "") + r.title + (" (imported)" if r.imported else ""),
+            "run": ("★ " if r.baseline else "") + r.title,
             "state": state_words(r, queue.get(r.id)),
             "accuracy": _number(r.summary.get("test_accuracy")),
             **claim(r),

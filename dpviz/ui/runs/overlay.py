@@ -12,7 +12,9 @@ from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.training import NAME, STEP_HOVER, thinned
 from dpviz.runs.claims import claims_along
+from dpviz.runs.disputes import MISMATCH
 from dpviz.runs.tables import RunView
+from dpviz.ui.plain import on_chart
 from dpviz.ui.train.live import CLAIMED, frontier
 from dpviz.ui.train.words import EMPTY
 
@@ -36,7 +38,7 @@ def _series(view: RunView, claim: Claim, kind: str, accountant: str) -> tuple[Ar
         return view.steps.get("step", EMPTY), view.steps.get(f"epsilon.{accountant}", EMPTY)
     if kind == "accuracy":
         return view.evaluations.get("step", EMPTY), view.evaluations.get("test_accuracy", EMPTY)
-    return frontier(view, claim).get(CLAIMED, (EMPTY, EMPTY))
+    return next(iter(frontier(view, claim).values()), (EMPTY, EMPTY))
 
 
 def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
@@ -67,7 +69,8 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         keep = thinned(x.size)
         color = look.PALETTE[place % DASHED_FROM]
         family = "basic" if place < DASHED_FROM else "renyi_classic"
-        lines.append(Line(view.record.id, name, x[keep], y[keep], family, color=color))
+        said = f"{name} (demonstration)" if claim.demonstration else name
+        lines.append(Line(view.record.id, on_chart(said), x[keep], y[keep], family, color=color))
     y_title = {"epsilon": epsilon}.get(kind, "test accuracy")
     steps = kind != "frontier"
     chart = line_figure(
@@ -82,4 +85,11 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
     )
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")
     told = tuple(f"{name} has no {what} to draw." for name in gone)
+    shown = kind == "frontier" or (kind == "epsilon" and accountant == "claim")
+    told += tuple(
+        f"{view.record.title} is a demonstration: its noise can be replayed. Its ε is what secret noise would allow."
+        for view, claim in zip(views, claims, strict=True)
+        if claim.demonstration and shown
+    )
+    told += tuple(f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes)
     return Chart(chart.figure, chart.remarks + told), lines

@@ -13,12 +13,14 @@ from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.runs.claims import claim_of_record, claim_of_view, settings_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import NotARun, bundle, import_json
+from dpviz.runs.exchange import bundle, import_json
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import StoreError
+from dpviz.runs.typed import NotARun
 from dpviz.ui import controls, frame, page, state
 from dpviz.ui import engine as engines
 from dpviz.ui.frame import Drawing
+from dpviz.ui.plain import plain
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
@@ -26,6 +28,7 @@ from dpviz.ui.train import watch
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
+from dpviz.ui.train.words import in_words
 
 TRAIN = "pages/train.py"
 TABLE = "r.table"
@@ -101,7 +104,7 @@ def _sentence(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     if best is None:
         return f"{said}."
     accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
-    cost = f"and claims no ε: {escape(claim.reason)}"
+    cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
         cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name})"
     return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
@@ -140,7 +143,9 @@ def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> No
     key = f"{TABLE}.{hash((order, chosen))}"
     st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
     st.dataframe(
-        listing.table(kept, listing.places(records), listing.claims(kept, engine.store)),
+        listing.table(
+            kept, listing.places(records), listing.claims(kept, engine.store), listing.disputed(kept, engine.store)
+        ),
         width="stretch",
         height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
         hide_index=True,
@@ -202,7 +207,7 @@ def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
 
 def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
     for record in chosen:
-        with st.expander(f"{'★ ' if record.baseline else ''}{record.title}", expanded=len(chosen) == 1):
+        with st.expander(f"{'★ ' if record.baseline else ''}{plain(record.title)}", expanded=len(chosen) == 1):
             left, right = st.columns([0.3, 0.7])
             _named(engine, record, left, "Name", record.name, engine.store.rename)
             _named(engine, record, right, "Note", record.note, engine.store.annotate)
@@ -238,7 +243,7 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
             st.download_button(
                 "All of it (zip)",
                 data=partial(bundle, engine.store, record.id),
-                file_name=f"dpviz-run-{record.number}.zip",
+                file_name=f"dpviz-run-{record.number}{'-imported' * record.imported}.zip",
                 mime="application/zip",
                 on_click="ignore",
                 key=f"zip.{record.id}",

@@ -347,13 +347,14 @@ SEED = Number(
     high=2.0**53,
     whole=True,
     example="7",
-    help="Of everything random; the run is private only as long as the seed is secret.",
+    help="Of everything random; with secret noise only of where training starts.",
 )
 SECURE = Flag(
     key="t_secure",
     label="Secret noise",
-    default=False,
-    help="Batches and noise from a seed of the system's cryptographic source, which is not kept: not reproducible.",
+    default=DEFAULT.secure_noise,
+    help="Batches and noise from a seed of the system's cryptographic source, which is not kept. Off: a demonstration, "
+    "whose noise can be replayed from the seed below and protects nobody.",
 )
 DEVICE = Choice(
     key="t_dev",

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.accounting.claims import DEMONSTRATION
 from dpviz.charts import numbers, training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
@@ -21,7 +22,7 @@ from dpviz.ui.train import fields as s
 from dpviz.ui.train.facts import DATA, MODELS, examples, graphics_card, missing, unsuited
 from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import Plan, plan
-from dpviz.ui.train.settings import Form, read, usual
+from dpviz.ui.train.settings import Form, link, read, usual
 from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import alone
 
@@ -62,7 +63,7 @@ def show(engine: Engine) -> None:
             page.remark(problem + _where(problem), "problem")
         else:
             _plan(form, found)
-    page.follow_link(state.query((*s.FIELDS,)))
+    page.follow_link(link())
 
 
 def _read() -> tuple[Form | None, str]:
@@ -106,9 +107,10 @@ def _sentence(form: Form, found: Plan) -> str:
             f"<b>{numbers.steps(settings.last_step)}</b> steps of plain SGD, the baseline: <b>nothing</b> bounds what "
             "an attacker could learn from the model."
         )
-    claim = found.claim
+    claim = found.claim.shown
     if not claim.holds:
         return f"No ε can be claimed of this plan: {claim.reason}."
+    seeded = f"<b>{DEMONSTRATION}</b>, and no ε is claimed. With secret noise: " if found.claim.demonstration else ""
     chance = numbers.probability(claim.guess, up=True)
     started = "Whatever the policy decides, at most" if settings.policy != "fixed" else "All"
     planned = f"<b>{steps}</b> planned steps"
@@ -117,7 +119,7 @@ def _sentence(form: Form, found: Plan) -> str:
     counts = ", private counts included" if claim.counts else ""
     sigma = "" if settings.langevin else f" with noise <b>σ = {numbers.plain(settings.noise_multiplier)}</b>"
     return (
-        f"{started} {planned}{sigma} let an attacker guess right whether you took part at most "
+        f"{seeded}{started} {planned}{sigma} let an attacker guess right whether you took part at most "
         f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at "
         f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{alone(claim)})."
     )
@@ -193,7 +195,7 @@ def _figures(form: Form, found: Plan) -> list[Figure]:
 
 def _quiet(form: Form) -> str:
     settings = form.settings
-    noise = "secret seed" if settings.secure_noise else f"seed {settings.seed}, private only while it is secret"
+    noise = "secret seed" if settings.secure_noise else f"seed {settings.seed}, can be replayed"
     return (
         f"Poisson sampling, add/remove one example, δ = {numbers.delta(settings.delta)} · noise: {noise} · device: "
         f"{settings.device} · loss, gradient norms, distances and batch sizes on the next page are not covered by ε"

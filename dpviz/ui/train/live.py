@@ -28,7 +28,7 @@ from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, remarks, sent
 
 ONE, FIRST, SECOND = 430, 262, 218
 KEPT = 64
-CLAIMED = "claimed by a plan that ends there"
+CLAIMED, WITH_SECRET_NOISE = "claimed by a plan that ends there", "with secret noise, by a plan that ends there"
 _FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
 
 UNPROTECTED = {
@@ -278,14 +278,15 @@ def _series(
 
 
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
-    """(ε, test accuracy) at some evaluations, the last among them: ε is what a plan that ends there may claim; empty
-    for plain training."""
+    """(ε, test accuracy) at some evaluations, the last among them: ε is what a plan that ends there may claim, of a
+    demonstration what secret noise would allow; empty for plain training."""
     found, steps = view.evaluations, view.steps
     if "test_accuracy" not in found or "step" not in steps or not epsilons(view):
         return {}
     kept = training.thinned(found["step"].size, _FRONTIER)
     at = found["step"][kept]
-    return {CLAIMED: (claims_of_shorter_plans(view, claim, at), found["test_accuracy"][kept])}
+    called = WITH_SECRET_NOISE if claim.demonstration else CLAIMED
+    return {called: (claims_of_shorter_plans(view, claim, at), found["test_accuracy"][kept])}
 
 
 def _frontier(look: Look, height: int) -> Chart:

@@ -10,8 +10,10 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.store import StoreError
 from dpviz.ui import engine as engines
 from dpviz.ui import page, state
+from dpviz.ui.plain import plain
 from dpviz.ui.train import form, watch
-from dpviz.ui.train.fields import FIELDS
+from dpviz.ui.train.fields import FIELDS, SECURE
+from dpviz.ui.train.settings import seeded_by_link
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import STATE_WORDS
@@ -21,7 +23,10 @@ RECENT = 6
 
 def show() -> None:
     """Draw the page."""
+    first = not state.loaded(SECURE)
     page.begin((*FIELDS, *WATCH_FIELDS))
+    if first and seeded_by_link(st.query_params):
+        state.put(SECURE, False)
     engine, problem = engines.found()
     if engine is None:
         page.sentence("Runs can not be kept on this machine now.")
@@ -66,7 +71,7 @@ def _sidebar(engine: Engine) -> None:
         place = st.container(gap=None)
         for record in recent:
             place.button(
-                f"{record.title} · {STATE_WORDS[record.state].lower()}",
+                f"{plain(record.title)} · {STATE_WORDS[record.state].lower()}",
                 key=f"recent.{record.id}",
                 on_click=_open,
                 args=(record.id,),

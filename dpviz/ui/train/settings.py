@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 from dpviz.training.accounting import adaptive
 from dpviz.training.counting import planned_counts
 from dpviz.training.defaults import recommended
 from dpviz.training.settings import RunSettings
+from dpviz.ui import state
 from dpviz.ui.fields import Field
 from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import examples
@@ -31,6 +34,7 @@ from dpviz.ui.train.fields import (
     DISTANCES,
     EVALUATE,
     EXPONENT,
+    FIELDS,
     FRICTION,
     GOAL,
     GOAL_ON,
@@ -202,6 +206,20 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         values.append((MOST, float(settings.most_steps)))
     texts = {field.key: field.write(value) for field, value in values}
     return texts | ({SLOW.key: f"{slow:g}"} if f"{slow:g}" in SLOW.options else {})
+
+
+def link() -> str:
+    """The form as a link. One that names a seed says where the noise comes from, which earlier links need not have
+    said: those are seeded (`seeded_by_link`)."""
+    found = state.texts(FIELDS)
+    if SEED.key in found:
+        found[SECURE.key] = SECURE.write(state.get(SECURE))
+    return urlencode(found)
+
+
+def seeded_by_link(named: Container[str]) -> bool:
+    """Whether a link that names these fields chose a seed before noise was secret unless said otherwise."""
+    return SEED.key in named and SECURE.key not in named
 
 
 # Found by trial: a step size and C at which the Langevin methods' noise is worth its price; a plain step that learns.

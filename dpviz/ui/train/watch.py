@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
 from dpviz.runs.records import RunRecord
@@ -24,7 +25,7 @@ from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.live import Screen, screen, take
 from dpviz.ui.train.settings import texts_of
 from dpviz.ui.train.watch_settings import CHART, FIELDS, RUN, SECOND
-from dpviz.ui.train.words import STATE_WORDS
+from dpviz.ui.train.words import STATE_WORDS, in_words
 
 EVERY = 1.0  # seconds between two looks at a run under way
 SOON = 0.5  # before its first step, and while a wish is under way
@@ -128,7 +129,8 @@ def _put(found: Screen) -> None:
 
 
 def _controls(engine: Engine, record: RunRecord) -> None:
-    badge = f'<span class="dpviz-quiet">{STATE_WORDS[record.state].lower()}</span>'
+    words = STATE_WORDS[record.state].lower() + (f", {MISMATCH}" if disputes_of(record, engine.store) else "")
+    badge = f'<span class="dpviz-quiet">{words}</span>'
     st.html(f"<div><b>{escape(record.title)}</b> {badge}</div>")
     if record.over:
         st.button("New run", type="primary", on_click=_leave, icon=":material/add:", width="stretch")
@@ -262,7 +264,7 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
         "**Bayesian DP** speaks of data like these only."
     )
     claim = claim_of_view(view, engine.store)
-    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (claim.reason,):
+    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (in_words(claim),):
         page.remark(text)
     if view.started.get("unprotected"):
         page.remark(str(view.started["unprotected"]))
@@ -295,7 +297,7 @@ def _report(engine: Engine, run: str) -> bytes:
 
 def files(engine: Engine, record: RunRecord) -> None:
     """Download buttons; a file is made when its button is pressed."""
-    name = f"dpviz-run-{record.number}"
+    name = f"dpviz-run-{record.number}" + "-imported" * record.imported
     with st.container(horizontal=True):
         for label, kind, mime, make in (
             ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),

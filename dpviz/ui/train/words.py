@@ -7,9 +7,10 @@ from html import escape
 
 import numpy as np
 
-from dpviz.accounting.claims import Claim
+from dpviz.accounting.claims import DEMONSTRATION, Claim
 from dpviz.charts import numbers
-from dpviz.runs.claims import last_reading
+from dpviz.runs.claims import last_reading, why_unknown
+from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
@@ -88,7 +89,8 @@ def sentence(look: Look) -> str:
     where = _where(look)
     if record.state == "queued" or not (view.started or view.final):
         return where
-    return f"{where}{_accuracy(look)}{_attacker(look)}"
+    headed = f"<b>{DEMONSTRATION}.</b> " if look.claim.demonstration else ""
+    return f"{headed}{where}{_accuracy(look)}{_attacker(look)}"
 
 
 def _where(look: Look) -> str:
@@ -111,10 +113,10 @@ def _where(look: Look) -> str:
     ended = f"{STATE_WORDS[record.state]}</b> {after if record.steps else 'before its first step'}"
     seconds = view.final.get("seconds")
     ended += f" in {duration(float(seconds))}" if isinstance(seconds, (int, float)) else ""
-    told = reason if record.state in ("failed", "lost") else ""
+    why = reason if record.state in ("failed", "lost") else ""
     if record.state in ("done", "stopped") and view.final.get("reason") not in (None, "plan", "stopped"):
-        told = escape(str(view.final.get("text", "")))
-    return f"<b>{ended}{f': {told}' if told else ''}{'' if told.endswith(('.', '!', '?')) else '.'}"
+        why = escape(str(view.final.get("text", ""))[:LONG])
+    return f"<b>{ended}{f': {why}' if why else ''}{'' if why.endswith(('.', '!', '?')) else '.'}"
 
 
 def _accuracy(look: Look) -> str:
@@ -135,13 +137,14 @@ def _attacker(look: Look) -> str:
         return " Nothing bounds what an attacker learns: this training is not private."
     if look.settings is None or not look.record.steps:
         return ""
-    claim = look.claim
+    claim = look.claim.shown
     if not claim.holds:
         return f" No ε can be claimed: {escape(claim.reason)}."
     chance = numbers.probability(claim.guess, up=True)
     so_far = " so far" if not look.record.over else ""
+    who = "With secret noise an attacker would guess" if look.claim.demonstration else "An attacker guesses"
     return (
-        f" An attacker guesses right whether you took part at most <b>{chance}</b> of the "
+        f" {who} right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
         f"{claim.name}{alone(claim)})."
     )
@@ -174,6 +177,8 @@ def _bound_figure(look: Look) -> Figure:
         return Figure("Privacy loss", "∞", "not private")
     if not look.record.steps:
         return Figure("Claim", "–", "nothing was released yet")
+    if claim.demonstration and claim.shown.holds:
+        return Figure("Claim", "none", in_words(claim))
     if not claim.holds:
         return Figure("Claim", "none", "see below")
     found = last_reading(look.view, "bayesian")
@@ -187,7 +192,7 @@ def _tight_figure(look: Look) -> Figure:
     found, remark = look.tight, "had this end been planned"
     if look.plan is not None and as_planned(look):
         found, remark = look.plan.tight, "of the whole plan"
-        if found is not None and look.plan.claim.counts:
+        if found is not None and look.plan.claim.shown.counts:
             remark += ", without its counts"
     elif found is not None and int(found.x[-1]) != look.record.steps:
         remark = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
@@ -225,8 +230,15 @@ def remarks(look: Look, problem: str) -> list[Remark]:
         said.append(Remark(record.reason, "problem"))
     if problem:
         said.append(Remark(problem, "problem"))
+    if view.disputes:
+        said.append(Remark(told(view.disputes), "problem"))
+    if record.imported:
+        said.append(Remark(IMPORTED, "note"))
     if look.settings is None:
-        said.append(Remark("This run's settings are not those of this version: what can be read is shown.", "note"))
+        why = f" ({why_unknown(record).rstrip('.')})" if why_unknown(record) else ""
+        said.append(
+            Remark(f"This run's settings are not those of this version{why}: what can be read is shown.", "note")
+        )
     if record.restarts and record.state != "restarted":
         said.append(
             Remark(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note")
@@ -253,7 +265,7 @@ def _claimed(look: Look) -> str:
     if look.settings is None or not look.settings.private or not look.record.steps or not look.record.over:
         return ""
     if not claim.holds:
-        return f"No ε is claimed: {claim.reason}."
+        return f"No ε is claimed: {in_words(claim) if claim.demonstration else claim.reason}."
     if claim.covers == "plan" and look.view.final.get("reason") == "plan":
         return ""
     return (
@@ -281,6 +293,15 @@ def _bayesian_beside(look: Look) -> str:
         )
     said.append(str(look.view.final.get("bayesian_text") or ""))
     return " ".join(filter(None, said))
+
+
+def in_words(claim: Claim) -> str:
+    """A claim in a few words, wherever there is little room."""
+    shown = claim.shown
+    if not shown.holds:
+        return shown.reason
+    said = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]})"
+    return f"its noise can be replayed; with secret noise {said}" if claim.demonstration else said
 
 
 def _one_step(look: Look) -> str:

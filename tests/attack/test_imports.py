@@ -1,0 +1,118 @@
+"""A seeded part of the attack by mutated run files, and that the attack notices what breaks."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, import_json, read_run
+from dpviz.runs.typed import NotARun
+from tests.attack.imports import KINDS, attack, originals, show_everywhere
+from tests.attack.run_files import spoilt
+from tests.ui.driver import open_app, said
+from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+
+FEW = {kind: KINDS[kind] for kind in ("secret", "private counts", "plain")}
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    yield from fresh_engine(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def trees(engine: Engine) -> list[Any]:
+    return originals(engine, FEW)
+
+
+def test_mutants_are_refused_or_harmless(engine: Engine, trees: list[Any]) -> None:
+    found = attack(engine, trees, count=40, seed=7, seconds=15.0)
+    assert not found.broken, found.broken
+    assert found.refused > 5
+    assert found.harmless > 5
+    assert found.memory < 300 * 2**20
+
+
+def test_what_breaks_is_noticed(engine: Engine, trees: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.attack.imports.html_report", lambda *_: 1 // 0)
+    assert attack(engine, trees, count=12, seed=1).broken.total() > 0
+
+
+def test_no_two_mutants_are_alike(trees: list[Any]) -> None:
+    rng = random.Random(0)
+    assert len({spoilt(trees[-1], rng) for _ in range(50)}) > 45
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"count": 10**8, "mechanisms": [[2.0, 0.1, 10**8]], "first": 1},
+        {"mechanisms": [[2.0, 0.1, 10**8]]},
+        {"norms": {"step": 1, "edges": list(range(900)), "counts": [10**11] * 899, "max_grad_norm": 1.0}},
+        {"distances": [[1.0] * 10_000] * 6},
+    ],
+)
+def test_a_small_file_costs_little(trees: list[Any], change: dict[str, Any]) -> None:
+    """What a file asks for is bounded by what it holds, before any of it is made."""
+    for event in trees[0]["events"]:
+        if event["kind"] == "step":
+            event["data"].update(change)
+            break
+    content = json.dumps(trees[0]).encode()
+    tracemalloc.start()
+    try:
+        read_run(content)
+    except NotARun:
+        pass
+    finally:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 50 * 2**20
+
+
+def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
+    settings = TINY.with_(secure_noise=True)
+    run = record(engine, settings, events_of(settings))
+    content = json.loads(export_json(engine.store, run.id))
+    for event in content["events"]:
+        if event["kind"] == "done":
+            event["data"]["claim"]["epsilon"] = 0.125
+    copy = import_json(engine.store, json.dumps(content).encode())
+    honest = import_json(engine.store, export_json(engine.store, run.id))
+    page = open_app("train", f"run={copy.id}")
+    assert any("claims do not match" in text and "recorded 0.125" in text for text in said(page, "problem"))
+    assert "0.125" not in said(page, "sentence")[0]
+    assert "(imported)" in str([element.proto.body for element in page.get("html")])
+    fair = open_app("train", f"run={honest.id}")
+    assert said(fair, "problem") == []
+    assert any("Imported from a file" in text for text in said(fair, "note"))
+    runs = open_app("runs", f"runs={copy.id}.{honest.id}")
+    table = runs.dataframe[0].value.set_index("run")
+    assert [by.startswith("claims do not match") for by in table["by"]] == [False, True, False]
+    assert all("(imported)" in name for name in table.index)
+    assert any("claims do not match" in text for text in said(runs, "remark"))
+    show_everywhere(engine, copy)
+
+
+def test_names_that_are_unknown_here_are_said_to_be(engine: Engine, trees: list[Any]) -> None:
+    """A data set of one's own, a method of a later version: shown as far as it can be, and no ε is believed."""
+    tree = trees[0]
+    for settings in (
+        tree["run"]["settings"],
+        *(e["data"]["settings"] for e in tree["events"] if e["kind"] == "started"),
+    ):
+        settings |= {"data": "mars rocks", "method": "dp_new"}
+    copy = import_json(engine.store, json.dumps(tree).encode())
+    page = open_app("train", f"run={copy.id}")
+    assert any("data='mars rocks'" in text for text in said(page, "note"))
+    assert "ε ≤" not in said(page, "sentence")[0]
+    row = open_app("runs", f"runs={copy.id}").dataframe[0].value.iloc[0]
+    assert (row["data"], row["method"]) == ("mars rocks (unknown)", "dp_new (unknown)")
+    show_everywhere(engine, copy)

@@ -1,0 +1,148 @@
+"""Words of people and files never reach Streamlit's Markdown as they came: tried, and looked for in the source."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.runs.engine import Engine
+from dpviz.ui import plain as module
+from dpviz.ui.plain import LONGEST, on_chart, plain
+from tests.ui.driver import open_app
+from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+
+ROOT = Path(__file__).parents[2]
+# What Streamlit reads as Markdown: first argument or `label`, `body`, `help`.
+MARKDOWN = {
+    "badge", "button", "caption", "checkbox", "code_input", "download_button", "error", "expander", "feedback",
+    "file_uploader", "form_submit_button", "header", "info", "link_button", "markdown", "metric", "multiselect",
+    "number_input", "page_link", "pills", "popover", "progress", "radio", "segmented_control", "select_slider",
+    "selectbox", "slider", "spinner", "status", "subheader", "success", "tabs", "text_area", "text_input", "title",
+    "toast", "toggle", "warning", "write",
+}  # fmt: skip
+# Makers of words that hold nothing of a person's: numbers in words, and plain() itself.
+MAKERS = {"plain", "len", "int", "steps", "epsilon", "delta", "probability", "show", "legal"}
+# Words of the house, by the name that holds them: a field's label and help, a page's assumptions.
+OURS = {"label", "help", "assumptions", "symbol"}
+# Other expressions that are ours, each with what they hold.
+KNOWN = {
+    ("frame.py", "text"): "a page's assumptions",
+    ("frame.py", "name"): "a formula's name",
+    ("page.py", "label"): "what a person may write about a run: Name, Note",
+    ("page.py", "name"): "a pin's name, plain",
+    ("watch.py", "label"): "a button's own label",
+    ("watch.py", "help"): "a button's own help",
+    ("watch.py", "record.steps"): "a number",
+    ("study.py", "fits"): "a number",
+    ("study.py", "index + 1"): "a number",
+    ("home.py", "path"): "a page of the app",
+    ("home.py", "question"): "a page's question",
+    ("home.py", "number"): "a stop's number",
+    ("home.py", "stop.title"): "a stop of the tour",
+    ("home.py", "stop.text"): "a stop of the tour",
+}
+
+
+def expressions(tree: ast.AST) -> Iterator[tuple[ast.Call, ast.expr]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MARKDOWN:
+            of_streamlit = isinstance(node.func.value, ast.Name) and node.func.value.id == "st"
+            if isinstance(node.func.value, ast.Name) and node.func.value.id in ("Keys", "state"):
+                continue  # names of keys
+            if not of_streamlit and node.func.attr in ("error", "title", "write", "status"):
+                continue  # a text's title(), a field's write(), a state's error()
+            yield from ((node, arg) for arg in node.args[:1])
+            yield from ((node, k.value) for k in node.keywords if k.arg in ("label", "body", "help"))
+
+
+def ours(found: ast.expr, file: str) -> bool:
+    """Whether an expression holds words of the house only."""
+    if isinstance(found, ast.Constant):
+        return True
+    if (file, ast.unparse(found)) in KNOWN:
+        return True
+    if isinstance(found, ast.JoinedStr):
+        return all(ours(part.value, file) for part in found.values if isinstance(part, ast.FormattedValue))
+    if isinstance(found, ast.IfExp):
+        return ours(found.body, file) and ours(found.orelse, file)
+    if isinstance(found, ast.BoolOp):
+        return all(ours(value, file) for value in found.values)
+    if isinstance(found, ast.BinOp):
+        return ours(found.left, file) and ours(found.right, file)
+    if isinstance(found, (ast.List, ast.Tuple)):
+        return all(ours(entry, file) for entry in found.elts)
+    if isinstance(found, ast.Attribute):
+        return found.attr in OURS or found.attr.isupper()
+    if isinstance(found, ast.Name):
+        return found.id.isupper()
+    if isinstance(found, ast.Subscript):
+        return ours(found.value, file)
+    if isinstance(found, ast.Call):
+        name = found.func.attr if isinstance(found.func, ast.Attribute) else getattr(found.func, "id", "")
+        if name in ("lower", "upper", "format", "join"):
+            return ours(found.func.value, file) and all(ours(arg, file) for arg in found.args)  # type: ignore[attr-defined]
+        return name in MAKERS
+    return False
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "dpviz" / "ui").rglob("*.py")), ids=lambda p: p.name)
+def test_every_label_is_ours_or_plain(file: Path) -> None:
+    wrong = [
+        f"{file.name}:{call.lineno}: {ast.unparse(found)}"
+        for call, found in expressions(ast.parse(file.read_text()))
+        if not ours(found, file.name)
+    ]
+    assert not wrong, "words that may be a person's: plain() them, or name them in KNOWN"
+
+
+# Every way that Markdown, and Streamlit's own, makes something else of text (a link, an image, a colour, an icon, …).
+NASTY = [
+    "![x](https://example.com/x.png)", "[a](javascript:alert(1))", "https://example.com", "www.example.com/x",
+    "me@example.com", "<img src=x onerror=alert(1)>", "**b** _i_ `c` ~~s~~", ":red[x]", ":material/delete:", ":smile:",
+    "$x^2$", "&lt;b&gt;", "# head", "- item", "+ item", "1. one", "1) one", "> quote", "---", "a\\nb", "\\[x](y)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nothing_is_left_that_markdown_reads(text: str) -> None:
+    found = plain(text)
+    bare = re.sub(r"\\[\\`*_\[\]<>&$~#+=-]", "x", found)  # what is escaped is text
+    assert not re.search(r"[\\`*_\[\]<>&$~]|^[-+#=>]|^\d+[.)]|:\S(?<!\u2060)|www\.|@[\w]|\n", bare), found
+
+
+@given(st.text(max_size=300))
+def test_the_words_stay(text: str) -> None:
+    found = re.sub(r"\\([\\`*_\[\]<>&$~#+=-])", r"\1", plain(text.replace("\u2060", ""))).replace("\u2060", "")
+    assert found == " ".join(text.replace("\u2060", "").split())[:LONGEST] or len(text) > LONGEST
+    assert len(found) <= LONGEST
+
+
+def test_examples() -> None:
+    assert doctest.testmod(module).failed == 0
+    assert on_chart("<a href='https://example.com'>x</a>") == "‹a href='https://example.com'>x‹/a>"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    yield from fresh_engine(tmp_path, monkeypatch)
+
+
+def test_a_name_is_plain_on_every_page(engine: Engine) -> None:
+    name = "<b>x</b> ![x](https://example.com/x.png) :red[y]"
+    run = record(engine, TINY, events_of(TINY), name=name)
+    runs = open_app("runs", f"runs={run.id}")
+    assert runs.expander[0].label.startswith(plain(name))
+    assert "<b>x" not in str(runs.get("plotly_chart")[0].proto.spec)
+    train = open_app("train")
+    labels = [button.label for button in train.sidebar.button]
+    assert any(label.startswith(plain(name)) for label in labels)
+    bodies: list[Any] = [element.proto.body for element in open_app("train", f"run={run.id}").get("html")]
+    assert not [body for body in bodies if "<b>x</b>" in body]
