@@ -22,7 +22,7 @@ test: ## Check everything: style, types, layers, and all tests with those in a r
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
 	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
-	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadgroup -p no:benchmark tests
+	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark tests
 
 bench: ## Measure speed beside other libraries in the same run
 	@$(INSTALL) dev

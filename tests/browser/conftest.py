@@ -18,11 +18,10 @@ REQUIRED = "DPVIZ_REQUIRE_BROWSER"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in this folder, and keep it on one worker: one app and one Chromium serve all of it."""
+    """Mark what lies in this folder."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 # Package scope: while Playwright's event loop stands on a thread, tests elsewhere cannot start one of their own there.

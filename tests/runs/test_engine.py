@@ -18,8 +18,6 @@ from dpviz.runs.store import StoreError
 from dpviz.runs.work import TRAINING
 from tests.runs.conftest import PLAIN, family
 
-pytestmark = pytest.mark.xdist_group("runs")
-
 ENDLESS = {"steps": 100_000, "pause": 0.01}
 
 

@@ -21,8 +21,6 @@ from dpviz.runs.sqlite_file import SqliteFile
 from dpviz.runs.store import StoreError
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
-pytestmark = pytest.mark.xdist_group("runs")
-
 ENDLESS = {"steps": 100_000, "pause": 0.02}
 LOOK = 3.0  # seconds in which a look must show the truth
 
