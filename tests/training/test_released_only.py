@@ -23,7 +23,14 @@ from dpviz.training.settings import RunSettings
 from tests.accounting.released_counts import released
 
 SMALL = RunSettings(
-    data="abalone", model="logistic", batch_size=256, steps=39, learning_rate=2.0, evaluation_every=0, histogram_every=0
+    data="abalone",
+    model="logistic",
+    batch_size=256,
+    steps=39,
+    learning_rate=2.0,
+    evaluation_every=0,
+    histogram_every=0,
+    secure_noise=False,
 )
 ADAPTIVE = {
     "noise": SMALL.with_(policy="adaptive_noise", count_noise=30.0),
@@ -63,7 +70,7 @@ def spent_at(runs, order, delta):
 def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
     settings = ADAPTIVE[case]
     session, events, reason = followed(settings)
-    promise = Claim.from_json(events[0]["claim"])
+    promise = Claim.from_json(events[0]["claim"]).shown
     assert promise.covers == "adaptive"
     assert promise.epsilon == session.accounts.budget.target_epsilon == promised(settings, session.examples)
     assert merge_runs(session.accounts.runs) == merge_runs(session.accounts.budget.runs)
@@ -95,7 +102,7 @@ def test_whatever_a_policy_does_the_promise_is_kept(monkeypatch, seed):
         counting, "make_policy", lambda settings, examples: Wild(Setting(2.0, 256), count_noise=settings.count_noise)
     )
     session, events, reason = followed(settings)
-    promise = Claim.from_json(events[0]["claim"])
+    promise = Claim.from_json(events[0]["claim"]).shown
     charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
     assert len({one for one, _ in charged}) > 3
     assert merge_runs(charged) == merge_runs(session.accounts.budget.runs)
@@ -195,7 +202,7 @@ def test_a_step_that_is_not_the_one_reserved_fails_the_run_and_is_charged(monkey
 def test_only_adaptive_runs_have_a_promise():
     events = []
     run(SMALL.with_(steps=1), lambda event: events.append(json.loads(json.dumps(event))), FreeRun())
-    assert events[0]["claim"]["covers"] == "plan"
+    assert Claim.from_json(events[0]["claim"]).shown.covers == "plan"
 
 
 def test_a_new_plan_costs_what_it_would_have_cost_from_the_start():
