@@ -6,9 +6,8 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,7 +21,15 @@ from dpviz.runs.spending import mechanisms
 from dpviz.runs.store import Store
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.accounting import adaptive, renyi_accountant
-from dpviz.training.claims import MOST_DIFFERENT, claim_at, conditions, everything_planned, planned_claim
+from dpviz.training.claims import (
+    LOSSES_DECIDED,
+    MOST_DIFFERENT,
+    claim_at,
+    conditions,
+    everything_planned,
+    planned_claim,
+    was_planned,
+)
 from dpviz.training.defaults import EXAMPLES
 from dpviz.training.settings import RunSettings
 
@@ -31,8 +38,9 @@ NOTHING_YET = "it has released nothing"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 _KEPT = 512
+V = TypeVar("V")
 
-_found: OrderedDict[Hashable, Claim] = OrderedDict()
+_found: OrderedDict[Hashable, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -69,7 +77,7 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
         return Claim.nothing(NOTHING_YET, settings.delta)
     claim = _ahead(record, settings, view.started)
     claim = claim.if_it_ended(odometer=last_reading(view, "odometer"), step=record.steps)
-    return _with_earlier(claim, record, settings, view.started, store)
+    return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
 
 
 def claim_of_record(record: RunRecord, store: Store) -> Claim:
@@ -88,9 +96,9 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
     return _kept((record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
 
 
-def _kept(key: Hashable, make: Callable[[], Claim]) -> Claim:
+def _kept(key: Hashable, make: Callable[[], V]) -> V:
     with _lock:
-        known = _found.get(key)
+        known: V | None = _found.get(key)
     if known is None:
         known = make()
         with _lock:
@@ -116,7 +124,8 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         examples = _examples(settings, started)
         ended = str(record.summary.get("reason", ""))
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events), reason=ended)
-        return _with_earlier(claim, record, settings, started, store)
+        kept = ended != LOSSES_DECIDED and was_planned(charged, settings, examples)
+        return _with_earlier(claim, record, settings, examples, store, kept=kept)
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
 
@@ -144,39 +153,54 @@ def _of(settings: RunSettings, claim: Claim) -> Claim:
 
 
 def _with_earlier(
-    claim: Claim, record: RunRecord, settings: RunSettings, started: Mapping[str, Any], store: Store
+    claim: Claim, record: RunRecord, settings: RunSettings, examples: int, store: Store, *, kept: bool = True
 ) -> Claim:
     """What holds where a worker died and the run began again with other noise: every attempt was seen.
 
     From a seed that is kept a second attempt repeats the first. A secret one draws anew: to what this attempt may
-    spend in all comes what the earlier ones told of. Steps that a killed worker did not tell about nobody saw.
+    spend in all comes what the earlier ones told of. Steps that a killed worker did not tell about nobody saw. `kept`:
+    whether this attempt kept to what was planned; else nothing covers it and the earlier ones together.
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
-    key = (record.id, record.attempt, "all attempts")
-    return _kept(key, lambda: _of_all_attempts(claim, record, settings, started, store))
-
-
-def _of_all_attempts(
-    claim: Claim, record: RunRecord, settings: RunSettings, started: Mapping[str, Any], store: Store
-) -> Claim:
-    earlier: list[Run] = []
-    for attempt in store.attempts(record.id):
-        if attempt["attempt"] < record.attempt:
-            earlier += mechanisms(store.events(record.id, attempt["attempt"]))
+    earlier = _kept((record.id, record.attempt, "earlier"), lambda: _charged_before(record, store))
     if not earlier:
         return claim
     if adaptive(settings):
         reason = "it was started again with other noise, and what it spent before is not in its budget"
         return Claim.nothing(reason, settings.delta)
-    examples = _examples(settings, started)
+    if not kept:
+        return Claim.nothing("it was started again and left its plan: no ε covers all attempts", settings.delta)
+    key = (record.id, record.attempt, "all attempts")
+    return _kept(key, lambda: _of_all_attempts(earlier, settings, examples))
+
+
+def _charged_before(record: RunRecord, store: Store) -> tuple[Run, ...]:
+    """What the attempts before the latest told of."""
+    before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
+    return merge_runs(run for attempt in before for run in mechanisms(store.events(record.id, attempt)))
+
+
+def _of_all_attempts(earlier: Sequence[Run], settings: RunSettings, examples: int) -> Claim:
+    """Everything that the earlier attempts told of and all that this one may do."""
     runs = merge_runs((*earlier, *everything_planned(settings, examples)))
-    whole = replace(claim, covers="plan", success=None, lower=None, steps=settings.last_step)
+    lower, accountant = None, "renyi"
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_runs(runs, settings.delta)
-        return replace(whole, epsilon=float(interval.upper), lower=float(interval.lower), accountant="tight")
-    found = renyi_accountant(settings, examples).of_runs(runs, settings.delta)
-    return replace(whole, epsilon=float(found.epsilon), accountant="renyi")
+        epsilon, lower, accountant = float(interval.upper), float(interval.lower), "tight"
+    else:
+        epsilon = float(renyi_accountant(settings, examples).of_runs(runs, settings.delta).epsilon)
+    if not math.isfinite(epsilon):
+        return Claim.nothing("no accountant bounds all attempts together", settings.delta)
+    return Claim(
+        epsilon=epsilon,
+        delta=settings.delta,
+        accountant=accountant,
+        covers="plan",
+        lower=lower,
+        steps=settings.last_step,
+        conditions=conditions(settings),
+    )
 
 
 def last_reading(view: RunView, accountant: str) -> float:

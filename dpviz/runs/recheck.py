@@ -10,7 +10,7 @@ from dpviz.accounting.mechanism import SampledGaussian
 from dpviz.runs.disputes import Dispute, differ
 from dpviz.runs.records import FINAL_KINDS, Event
 from dpviz.runs.typed import NotARun
-from dpviz.training.accounting import LiveAccounts, adaptive, decoded, encoded_runs
+from dpviz.training.accounting import LiveAccounts, decoded, encoded_runs
 from dpviz.training.claims import planned_claim, was_planned
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings
@@ -157,7 +157,7 @@ def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: 
     """Whether a run that says so took its planned steps and no other."""
     if step != settings.last_step:
         return False
-    return accounts is None or adaptive(settings) or was_planned(accounts.runs, settings, examples)
+    return accounts is None or was_planned(accounts.runs, settings, examples)
 
 
 def _claimed(claim: Any) -> float | None:

@@ -253,6 +253,35 @@ def test_all_attempts_with_secret_noise_are_charged(engine: Engine, told: dict[s
     assert claim_of_record(same, engine.store).shown.covers == "any_end"
 
 
+@pytest.mark.parametrize("fault", ["less noise than planned", "ended by its losses"])
+def test_a_run_that_began_again_and_left_its_plan_claims_nothing(
+    engine: Engine, told: dict[str, list[Any]], fault: str
+) -> None:
+    """What all attempts were planned to cost says nothing of an attempt that did otherwise."""
+    events = told["as planned"]
+    again = [e._replace(attempt=2) for e in events]
+    if fault == "less noise than planned":
+        again = [
+            e._replace(data=e.data | {"mechanisms": [[0.3, q, n] for _, q, n in e.data["mechanisms"]]})
+            if e.kind == "step"
+            else e
+            for e in again
+        ]
+    else:
+        again[-1] = again[-1]._replace(data=again[-1].data | {"reason": "not finite"})
+    attempts = [
+        {"attempt": n, "execution": f"z{n}", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": "done"}
+        for n in (1, 2)
+    ]
+    once = record(engine, LOUD, events)
+    first = [e for e in events if e.kind in ("started", "step")]
+    summary = again[-1].data
+    twice = engine.store.insert(replace(once, attempt=2, summary=summary), attempts, [*first, *again])
+    found = claim_of_record(twice, engine.store)
+    assert not found.holds
+    assert "all attempts" in found.reason
+
+
 def test_an_adaptive_run_that_began_again_claims_nothing(engine: Engine, told: dict[str, list[Any]]) -> None:
     settings = LOUD.with_(policy="adaptive_noise", filter_epsilon=6.0)
     events = told["as planned"]
