@@ -26,7 +26,7 @@ from dpviz.charts.hand.pack import Packer
 from dpviz.charts.plot import Plot
 from dpviz.questions.answer import LATER, Answer, Note
 from dpviz.questions.fields import Field, Number
-from dpviz.questions.layout import Reader, fields_of
+from dpviz.questions.layout import Reader, fields_of, moved
 from dpviz.questions.question import Question
 from dpviz.questions.shown import frame, noted, paragraphs, rows
 
@@ -105,12 +105,8 @@ class Handout:
 
     def _moved(self, field: Number, value: float) -> dict[str, Any] | None:
         """What is shown where one field has another value; None where there is no answer."""
-
-        def get(asked: Field[Any], /) -> Any:
-            return value if asked.key == field.key else self.get(asked)
-
         try:
-            shown = self._frame(self.at(get))
+            shown = self._frame(self.at(moved(self.get, field, value)))
         except ValueError:
             return None
         return _without_waiting(shown)

@@ -17,6 +17,24 @@ class Reader(Protocol):
     def __call__(self, field: Field[V], /) -> V: ...
 
 
+def of_values(values: Mapping[str, Any]) -> Reader:
+    """A reader of values by their fields' keys."""
+
+    def get(asked: Field[Any], /) -> Any:
+        return values[asked.key]
+
+    return get
+
+
+def moved(get: Reader, field: Field[V], value: V) -> Reader:
+    """What `get` reads, but for one field's value."""
+
+    def read(asked: Field[Any], /) -> Any:
+        return value if asked.key == field.key else get(asked)
+
+    return read
+
+
 @dataclass(frozen=True)
 class Row:
     """Fields side by side; `shares` of the width, equal ones where empty."""

@@ -22,11 +22,12 @@ _SPANS = (
 
 def frame(question: Question[Any], answer: Answer[Any], plot: Plot) -> dict[str, Any]:
     """Figure, headline and metrics of an answer that is drawn as `plot`."""
-    return {
-        "figure": plot.chart().figure,
-        "headline": question.headline(answer),
-        "strip": strip(question.metrics(answer)),
-    }
+    return {"figure": plot.chart().figure, **said(question, answer)}
+
+
+def said(question: Question[Any], answer: Answer[Any]) -> dict[str, str]:
+    """Headline and metrics of an answer, as HTML."""
+    return {"headline": question.headline(answer), "strip": strip(question.metrics(answer))}
 
 
 def strip(metrics: Sequence[Metric]) -> str:

@@ -102,11 +102,13 @@ def take(field: Number) -> None:
     except ValueError as problem:
         st.session_state[Keys.error(field)] = str(problem)
     st.session_state[Keys.seen(field)] = sent.n
+    st.session_state[Keys.LAST_ENTRY] = max(last_entry(), sent.n)
 
 
-def last_entry(fields: Iterable[Field[Any]]) -> float:
-    """The last entry that any of these fields has taken."""
-    return max((st.session_state.get(Keys.seen(field), 0.0) for field in fields), default=0.0)
+def last_entry() -> float:
+    """The last entry that was taken."""
+    found: float = st.session_state.get(Keys.LAST_ENTRY, 0.0)
+    return found
 
 
 def settle(fields: Iterable[Field[Any]]) -> None:

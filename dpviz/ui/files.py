@@ -9,8 +9,8 @@ import streamlit as st
 
 from dpviz.charts.plot import Plot
 from dpviz.questions.answer import Answer, whole
-from dpviz.questions.fields import Field
 from dpviz.questions.handout import Handout
+from dpviz.questions.layout import of_values
 from dpviz.questions.question import Question
 from dpviz.ui import page, state
 from dpviz.ui.answers import compute, with_samples
@@ -49,15 +49,12 @@ def files(question: Question[Any], answer: Answer[Any], plot_of: Drawn) -> None:
 
 def _handout(question: Question[Any], address: str, plot_of: Drawn) -> Callable[[], str]:
     """Makes the page that is handed out, in a thread without a session: all it needs of that is read now."""
-    values, quick = {one.key: state.get(one) for one in FIELDS}, compute(question, state.get)
-
-    def get(asked: Field[Any], /) -> Any:
-        return values[asked.key]
+    get, quick = of_values({one.key: state.get(one) for one in FIELDS}), compute(question, state.get)
 
     def made() -> str:
         found = whole(quick, question.slow)
         return Handout(
-            question, found, get, lambda moved: with_samples(question, moved, quick.given), address, plot_of
+            question, found, get, lambda other: with_samples(question, other, quick.given), address, plot_of
         ).html()
 
     return made

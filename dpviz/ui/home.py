@@ -140,10 +140,11 @@ def _drawn() -> Callable[[], None] | None:
     assert found.answer is not None
     with chart:
         page.notes()
-        page.headline(_said(found.answer))
+        words = {"headline": _said(found.answer)}
+        page.headline(words["headline"])
         plot = found.answer.plot
         drawing = Drawing(plot.chart(HEIGHT).figure, plot.alt)
-        pieces.plot(drawing, key="home", frames=frames.offer(QUESTION, _get, asked, "home", _frame))
+        pieces.plot(drawing, key="home", frames=frames.offer(QUESTION, _get, asked, "home", _frame), words=words)
         rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
         setting = (
             f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one example"

@@ -10,7 +10,6 @@ from dpviz.questions.answer import Note
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, page, state
 from dpviz.ui.hand.chart import chart
-from dpviz.ui.registry import ENTERED
 
 
 class Drawing(NamedTuple):
@@ -21,10 +20,23 @@ class Drawing(NamedTuple):
     notes: Sequence[Note] = ()
 
 
-def plot(drawing: Drawing, *, key: str, frames: Mapping[str, str] | None = None) -> None:
-    """One chart, which stays the same chart under its key; `frames` as in `hand.chart`."""
+def plot(
+    drawing: Drawing,
+    *,
+    key: str,
+    frames: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> None:
+    """One chart, which stays the same chart under its key; `frames` and `words` as in `hand.chart`."""
     config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
-    seen = controls.last_entry(ENTERED)
-    chart(drawing.figure, key=f"{key}.chart", config=config, alt=drawing.alt, frames=frames, seen=seen)
+    chart(
+        drawing.figure,
+        key=f"{key}.chart",
+        config=config,
+        alt=drawing.alt,
+        frames=frames,
+        words=words,
+        seen=controls.last_entry(),
+    )
     for note in drawing.notes:
         page.remark(*note)

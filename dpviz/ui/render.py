@@ -21,7 +21,7 @@ from dpviz.questions.layout import Item, Noted, Offered, Own, Row
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import frame, strip
+from dpviz.questions.shown import frame, said
 from dpviz.ui import boundary, controls, files, measuring, networks, page, pieces, slow, sources, spending, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
@@ -101,10 +101,13 @@ def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
         page.remark(str(problem), "problem")
         return Parts(None)
     assert found.answer is not None
+    plot_of = _drawn(shown, question)
+    words = said(question, found.answer)
     with top:
-        page.headline(question.headline(found.answer))
-    _chart(shown, question, found.answer)
-    st.html(strip(question.metrics(found.answer)))
+        page.headline(words["headline"])
+    tokens = _offered(shown, question, found.answer, plot_of)
+    _plot(plot_of(found.answer), key=question.key, tokens=tokens, words=words)
+    st.html(words["strip"])
     if found.failed:
         page.remark("A part of this result could not be computed: it stands here without that part.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
@@ -169,8 +172,10 @@ def _field(field: Field[Any]) -> None:
 # --- chart ------------------------------------------------------------------------------------------------------------
 
 
-def _chart(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
-    plot_of = _drawn(shown, question)
+def _offered(
+    shown: Page, question: Question[Any], answer: Answer[Any], plot_of: Callable[[Answer[Any]], Plot]
+) -> dict[str, str]:
+    """Tokens of the frames around an answer."""
 
     def framed(answer: Answer[Any]) -> dict[str, Any]:
         found = slow.joined(shown.key, question, answer).answer
@@ -179,8 +184,7 @@ def _chart(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
 
     preset = page.preset()
     extra = (tuple(page.pins()), preset.key if preset else "")
-    tokens = frames.offer(question, state.get, answer, extra, framed)
-    _plot(plot_of(answer), key=question.key, tokens=tokens)
+    return frames.offer(question, state.get, answer, extra, framed)
 
 
 def _drawn(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
@@ -196,10 +200,17 @@ def _drawn(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot
     return plot_of
 
 
-def _plot(plot: Plot, *, key: str, height: int | None = None, tokens: Mapping[str, str] | None = None) -> None:
+def _plot(
+    plot: Plot,
+    *,
+    key: str,
+    height: int | None = None,
+    tokens: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> None:
     drawn = plot.chart() if height is None else plot.chart(height)
     notes = [Note(words) for words in drawn.remarks]
-    pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens)
+    pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens, words=words)
 
 
 def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:

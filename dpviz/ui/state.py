@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
 from dpviz.questions.fields import Field
+from dpviz.questions.layout import Reader
 
 V = TypeVar("V")
 AnyField = Field[Any]
@@ -22,6 +23,7 @@ class Keys:
     """Names of session keys."""
 
     LOADED = "loaded_from_url"
+    LAST_ENTRY = "last_entry"
     SESSION = "session"
     PINS = "pins"
     PRESET = "preset"
@@ -92,12 +94,6 @@ def put(field: Field[V], value: V) -> None:
     st.session_state[Keys.value(field)] = value
     st.session_state.pop(Keys.NOTES, None)
     forget_error(field)
-
-
-class Reader(Protocol):
-    """Tells the value of any field: `get` for the session, `reader(pin)` for a pinned state."""
-
-    def __call__(self, field: Field[V], /) -> V: ...
 
 
 def reader(pin: str) -> Reader:

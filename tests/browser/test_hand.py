@@ -126,6 +126,26 @@ def test_the_last_entry_wins_however_quick(page: Page) -> None:
     assert "steps%3D1234" in pinned, "what was typed before the click is pinned"
 
 
+def test_the_servers_words_stand_in_the_end(page: Page) -> None:
+    """Streamlit does not draw again what it drew before: a frame's words would stay where an answer is the old one."""
+    open_page(page, "compose", curves="moments")
+    text(page, "sigma").fill("3.14159")
+    text(page, "sigma").press("Enter")
+    wait_idle(page, settle_ms=500)
+    words = [main_area(page).locator(f".dpviz-{kind}") for kind in ("headline", "strip")]
+    before = [word.inner_text() for word in words]
+    slider(page, "sigma").hover()
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 4")
+    detail = {"field": "sigma", "phase": "move", "text": "3.2", "at": 0, "stops": [], "between": [], "n": 1}
+    page.evaluate("detail => window.dispatchEvent(new CustomEvent('dpviz-move', {detail}))", detail)
+    page.wait_for_function("told => document.querySelector('.dpviz-headline').innerText !== told", arg=before[0])
+    text(page, "sigma").fill("3.14159")  # and the hand goes back to where it was
+    text(page, "sigma").press("Enter")
+    wait_idle(page, settle_ms=500)
+    assert [word.inner_text() for word in words] == before
+    assert page.locator(".dpviz-over").count() == 0
+
+
 def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     slider(page, "sigma").press("Shift+ArrowRight")
@@ -143,3 +163,21 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     wait_idle(page, settle_ms=500)
     assert f"sigma={fine:g}" in page.url
     assert typed.input_value() == "much"
+
+
+def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
+    """Streamlit may unmount a component and mount it again, at a page's start say."""
+    open_page(page, "compose", curves="moments")
+    page.evaluate(
+        """() => {
+            let at = document.querySelector('.dpviz-chart');
+            while (!at.dpvizChart) at = at.parentElement;
+            at.dpvizChart.gone();
+        }"""
+    )
+    slider(page, "sigma").press("ArrowLeft")
+    wait_idle(page, settle_ms=500)
+    drag(page, "sigma", -8)
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
+    page.mouse.up()
+    wait_idle(page)

@@ -7,6 +7,7 @@ import gzip
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.requests import Request
 from starlette.routing import Match
@@ -14,12 +15,16 @@ from streamlit.testing.v1 import AppTest
 
 import dpviz
 from dpviz.charts import numbers
+from dpviz.gradients.sample import GradientSample
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.fields import Number
+from dpviz.questions.gradients import File
+from dpviz.questions.source import Held
 from dpviz.ui.hand import frames
 from dpviz.ui.hand.frames import MOST
 from dpviz.ui.hand.served import FILES, mark, root, routes
 from dpviz.ui.registry import FIELDS
+from dpviz.ui.state import Keys
 from tests.ui.driver import charts, enter, open_app, unpacked
 
 FIELD = {field.key: field for field in FIELDS}
@@ -95,6 +100,28 @@ def test_the_place_of_the_moved_field_does_not_matter() -> None:
     after = tokens(at)
     assert after["sigma"] == before["sigma"]
     assert after["q"] != before["q"]
+
+
+def test_another_upload_has_other_frames() -> None:
+    """No field says which file it is: it was chosen beside them."""
+    at = open_app("compose", "curves=moments.bayesian&source=upload&quantile=0.9")
+    seen = []
+    for size, called in ((0.1, "one"), (5.0, "two")):
+        norms = GradientSample(norms=np.r_[np.full(400, size), np.full(30, 5.0)], description="norms")
+        at.session_state[Keys.UPLOAD] = Held(File("norms.npy", "column 1"), norms, called)
+        at.run()
+        assert not at.exception
+        frame = asked(at, "sigma", "2")["2"]
+        seen.append((tokens(at)["sigma"], frame["strip"]))
+        at.session_state["value.sigma"] = 2.0
+        at.run()
+        (strip,) = [e.proto.body for e in at.get("html") if e.proto.body.startswith('<div class="dpviz-strip"')]
+        shown = strip[strip.index("Bayesian") :]
+        assert shown in frame["strip"]
+        at.session_state["value.sigma"] = 4.0
+        at.run()
+    assert seen[0] != seen[1]
+    assert seen[0][0] != seen[1][0]
 
 
 def test_what_is_no_value_has_no_frame() -> None:

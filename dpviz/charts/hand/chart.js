@@ -43,13 +43,13 @@ class MountedChart {
     };
     this.frames = given ? new GivenFrames(given) : new Frames(arrived);
     this.moving = null; // the movement under way
+    this.here = false; // whether it hears of movements
     this.onMove = (event) => this.moved(event.detail);
-    window.addEventListener("dpviz-move", this.onMove);
     this.sizes = new ResizeObserver(() => this.resize());
-    this.sizes.observe(this.plot);
   }
 
   adopt(data) {
+    if (!this.here) this.come();
     this.plot.setAttribute("aria-label", data.alt);
     this.plot.style.height = `${data.figure.layout.height}px`;
     this.frames.offer(data.at, data.frames);
@@ -60,36 +60,46 @@ class MountedChart {
     // The hand is ahead of this answer: another one will come.
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
-    if (this.wanted !== this.figure || this.hand?.over) this.settle();
+    if (this.wanted !== this.figure || this.hand?.away) this.settle();
   }
 
-  // Draw what the server says, one drawing after the other, the last one always.
+  // Draw what the server says; the last of it always.
   settle() {
     this.wanted = this.figure;
     this.plot.dataset.state = "drawing";
-    this.drawn = this.drawn.then(() => this.draw()).catch((error) => this.failed(error));
+    this.inTurn(() => this.draw());
+  }
+
+  // One drawing after the other: Plotly mixes up two at a time.
+  inTurn(work) {
+    this.drawn = this.drawn.then(work).catch((error) => this.failed(error));
   }
 
   async draw() {
-    if ((this.shown === this.wanted && !this.hand?.over) || !this.plot.isConnected) {
+    if ((this.shown === this.wanted && !this.hand?.away) || !this.plot.isConnected) {
       this.plot.dataset.state = "drawn";
       return;
     }
     const figure = this.wanted;
-    const library = await plotly();
-    const layout = { ...figure.layout, ...this.theme(figure.layout), uirevision: this.data.key, autosize: true };
-    delete layout.width;
-    const config = { ...this.data.config, responsive: false };
-    await library.react(this.plot, figure.data, layout, config);
-    this.library = library;
+    this.library = await plotly();
+    await this.react(figure);
     this.shown = figure;
-    this.plot.dpvizRelayout = (changed) => library.relayout(this.plot, changed);
-    this.plot.dpvizReact = ({ data, layout }) =>
-      library.react(this.plot, data, { ...layout, ...this.theme(layout), uirevision: this.data.key, autosize: true }, config);
-    this.hand ??= new Hand(this.plot);
+    this.hand ??= new Hand(this.plot, {
+      react: (other) => this.react(other),
+      relayout: (changed) => this.library.relayout(this.plot, changed),
+      inTurn: (work) => this.inTurn(work),
+    });
     this.hand.rest();
+    this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
+    this.follow();
+  }
+
+  react({ data, layout }) {
+    const { width, ...rest } = layout;
+    const whole = { ...rest, ...this.theme(layout), uirevision: this.data.key, autosize: true };
+    return this.library.react(this.plot, data, whole, { ...this.data.config, responsive: false });
   }
 
   failed(error) {
@@ -135,10 +145,18 @@ class MountedChart {
     });
   }
 
+  // Streamlit may take a chart away and put it back at once: it must follow then as before.
+  come() {
+    this.here = true;
+    window.addEventListener("dpviz-move", this.onMove);
+    this.sizes.observe(this.plot);
+  }
+
   gone() {
+    this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
     this.sizes.disconnect();
     this.frames.stop();
-    this.library?.purge(this.plot);
+    setTimeout(() => this.here || this.library?.purge(this.plot));
   }
 }

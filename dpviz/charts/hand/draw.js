@@ -32,8 +32,10 @@ class Scale {
 }
 
 export class Hand {
-  constructor(plot) {
-    this.plot = plot;
+  // `react` and `relayout` are Plotly's, for this chart; `inTurn` does one thing after the other.
+  constructor(plot, { react, relayout, inTurn }) {
+    Object.assign(this, { plot, react, relayout, inTurn });
+    this.away = false; // whether a frame is shown: what the server said is not
     this.over = null; // what lies over the chart while the hand moves
     this.axes = null; // of a frame that was shown, while they hold
   }
@@ -43,17 +45,25 @@ export class Hand {
     return { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length };
   }
 
-  // Plotly has drawn: what lay over it goes.
+  // The server's figure is drawn: nothing of a frame stays.
   rest() {
+    this.uncover();
+    this.waiting = null;
+    this.away = false;
+    document.querySelector(".dpviz-headline")?.setAttribute("aria-live", "polite");
+  }
+
+  // Plotly has drawn: what lay over it goes.
+  uncover() {
     this.over?.remove();
     this.over = null;
     this.axes = this.last = this.before = null;
-    document.querySelector(".dpviz-headline")?.setAttribute("aria-live", "polite");
     for (const hidden of this.plot.querySelectorAll(".dpviz-under")) hidden.classList.remove("dpviz-under");
   }
 
   show(frame) {
     if (!frame.figure) return;
+    this.away = true;
     const { data, layout } = frame.figure;
     if (!this.plot._fullLayout.xaxis || !this.sameTraces(data) || layout.xaxis.type !== this.type("x")) {
       this.redraw(frame);
@@ -105,7 +115,10 @@ export class Hand {
       }
     }
     if (!Object.keys(changed).length) return false;
-    this.plot.dpvizRelayout(changed).then(() => this.last && this.show(this.last)); // which drew the curves of before
+    this.inTurn(async () => {
+      if (this.last) await this.relayout(changed); // which draws the curves of before
+      if (this.last) this.show(this.last);
+    });
     return true;
   }
 
@@ -241,19 +254,17 @@ export class Hand {
   }
 
   // What cannot be moved by hand is drawn by Plotly, as often as it keeps up.
-  async redraw(frame) {
+  redraw(frame) {
     this.waiting = frame;
-    if (this.drawing) return;
-    this.drawing = true;
-    while (this.waiting) {
+    this.inTurn(async () => {
       const next = this.waiting;
+      if (!next) return; // a later frame was drawn, or the server's figure is
       this.waiting = null;
-      await this.plot.dpvizReact(next.figure);
-      this.rest();
+      await this.react(next.figure);
+      this.uncover();
       this.say(next);
       this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
-    }
-    this.drawing = false;
+    });
   }
 }
 

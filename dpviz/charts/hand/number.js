@@ -58,7 +58,6 @@ class NumberControl {
     else this.text.id = id;
     this.listenToText();
     this.below = made("div", "below", this.root);
-    this.built = JSON.stringify([data.field, data.label, data.help, data.shows_label, data.stops]);
   }
 
   // --- what the server says -----------------------------------------------------------------------------------------
@@ -66,6 +65,7 @@ class NumberControl {
   adopt(data) {
     const built = JSON.stringify([data.field, data.label, data.help, data.shows_label, data.stops]);
     if (built !== this.built) {
+      this.built = built;
       this.build(data);
       this.numbers = data.stops.map(Number);
       this.dirty = false;

@@ -20,6 +20,7 @@ def chart(
     alt: str,
     config: Mapping[str, Any],
     frames: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
     seen: float = 0.0,
 ) -> None:
     """One chart.
@@ -29,6 +30,7 @@ def chart(
         key: the same as long as it is the same chart.
         alt: the chart in a sentence, for those who do not see it.
         config: Plotly's.
+        words: the page's "headline" and "strip", where frames change them.
         seen: the last entry of a number's control that the figure knows of.
         frames: field's key → the token under which `frames` answers what the chart would be at its other values.
     """
@@ -40,6 +42,7 @@ def chart(
         "alt": alt,
         "config": config,
         "frames": frames or {},
+        "words": words or {},
         "seen": seen,
         "at": root(),
     }

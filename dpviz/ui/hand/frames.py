@@ -16,12 +16,14 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from dpviz._remember import Named
 from dpviz.charts.hand.pack import Packer
 from dpviz.questions.answer import Answer
-from dpviz.questions.fields import Field, Number
+from dpviz.questions.fields import Number
+from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.ui import answers, boundary
-from dpviz.ui.state import Keys, Reader
+from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
@@ -51,12 +53,8 @@ class Recipe:
 
     def frame(self, text: str) -> Mapping[str, Any]:
         """What is shown where the field is what `text` writes; ValueError where there is no answer."""
-        value = self.moved.parse(text)
-
-        def get(asked: Field[Any]) -> Any:
-            return value if asked.key == self.moved.key else self.others[asked.key]
-
-        return self.show(answers.with_samples(self.question, get, self.given))
+        values = {**self.others, self.moved.key: self.moved.parse(text)}
+        return self.show(answers.with_samples(self.question, of_values(values), self.given))
 
 
 # Frames that are computed at the same time: pages are computed beside them, and come first.
@@ -77,12 +75,13 @@ def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hash
     """
     held: dict[Hashable, Recipe] = st.session_state.setdefault(Keys.FRAMES, {})
     values = {one.key: get(one) for one in question.fields}
+    samples = tuple(value.key for value in answer.given.values() if isinstance(value, Named))  # an upload is no field's
     tokens = {}
     for moved in question.fields:
         if not (isinstance(moved, Number) and moved.ticks):
             continue
         others = {key: value for key, value in values.items() if key != moved.key}
-        name = (question.key, moved.key, tuple(others.items()), extra)
+        name = (question.key, moved.key, tuple(others.items()), samples, extra)
         recipe = held.pop(name, None) or Recipe(question, moved, others, answer.given, show)
         held[name] = recipe  # last in line
         _recipes[recipe.token] = recipe

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpviz.accounting.claims import SHORT, Claim, rounded_up
+from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.records import RunRecord
@@ -17,7 +18,6 @@ from dpviz.runs.store import Store
 from dpviz.training.datasets import DATA_SETS
 from dpviz.training.own.place import is_own
 from dpviz.ui.runs import fields as f
-from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import data_of
 from dpviz.ui.train.fields import METHOD, MODEL
 from dpviz.ui.train.words import STATE_WORDS, in_words

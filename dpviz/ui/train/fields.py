@@ -8,11 +8,11 @@ from typing import Any
 from dpviz.accounting.policies import POLICIES
 from dpviz.questions import shared
 from dpviz.questions.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
+from dpviz.questions.layout import Reader
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
 from dpviz.ui import mechanism
-from dpviz.ui.state import Reader
 from dpviz.ui.train.facts import Titles
 
 DEFAULT = RunSettings()

@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from dpviz._remember import remembered
 from dpviz.accounting.policies import POLICIES
 from dpviz.questions.fields import Field
+from dpviz.questions.layout import Reader
 from dpviz.training.counting import planned_counts
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
-from dpviz.ui.state import Reader
 from dpviz.ui.train.fields import (
     BATCH,
     BAYESIAN,
