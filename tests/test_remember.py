@@ -171,7 +171,7 @@ def test_many_large_samples_stay_within_the_bound(page: str, curves: str, monkey
     kept = [entry.value for entry in MEMORY._entries.values()]
     assert not any(hasattr(value, "ordered") for value in kept if isinstance(value, BayesianSweep))
     large = [value for value in kept if weight(value) > 700_000 and not isinstance(value, BayesianSweep)]
-    assert all(isinstance(value, GradientSample | gradients.Clipped | np.ndarray) for value in large), large
+    assert all(isinstance(value, GradientSample | gradients.Distances | np.ndarray) for value in large), large
     MEMORY.clear()
 
 

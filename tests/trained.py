@@ -16,7 +16,7 @@ from dpviz.gradients.leakage import Leakage
 from dpviz.runs import jsontext
 from dpviz.runs.engine import Engine
 from dpviz.runs.processes import this_process
-from dpviz.runs.records import Batch, Row
+from dpviz.runs.records import Delivery, EventRow
 from dpviz.training.settings import RunSettings
 
 TINY = RunSettings(
@@ -53,8 +53,8 @@ def recorded(
     made.weights(record.id).parent.mkdir(exist_ok=True)
     made.weights(record.id).write_bytes(weights)
     last = {"kind": summary["state"], "step": summary["steps"], "time": 1.0, **summary, **(told or {})}
-    row = Row(0, last["kind"], last["step"], 1.0, jsontext.write(last))
-    made.store.record([Batch(record.id, "one", this_process().to_json(), (row,), time.time())])
+    row = EventRow(0, last["kind"], last["step"], 1.0, jsontext.write(last))
+    made.store.record([Delivery(record.id, "one", this_process().to_json(), (row,), time.time())])
     return record.id
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.formula import tex
-from dpviz.mechanisms import Mechanism, Run, SampledGaussian, merge_runs
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
 
 Array = npt.NDArray[np.float64]
 
@@ -133,14 +133,14 @@ class Accountant(ABC):
     @abstractmethod
     def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound: ...
 
-    def of_runs(self, runs: Sequence[Run], delta: float) -> Bound:
-        """ε of runs of different steps, in any order (a bound of shape ())."""
-        merged = merge_runs(runs)
+    def of_events(self, events: Sequence[Event], delta: float) -> Bound:
+        """ε of events of different mechanisms, in any order (a bound of shape ())."""
+        merged = merge_events(events)
         self.check(*(mechanism for mechanism, _ in merged))
-        return self._of_runs(merged, _validate.scalar("delta", _validate.delta(delta)))
+        return self._of_events(merged, _validate.scalar("delta", _validate.delta(delta)))
 
     @abstractmethod
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound: ...
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound: ...
 
     def delta(
         self,
@@ -182,9 +182,9 @@ def _settings(mechanism: Mechanism) -> tuple[Array, Array]:
     return np.asarray(mechanism.noise_multiplier), np.asarray(mechanism.sample_rate)
 
 
-def gaussian_steps(runs: Sequence[Run]) -> tuple[Array, Array, Array]:
-    """σ, q and counts, (runs,) each, of runs of sampled Gaussian steps, as the default `supports` lets pass."""
-    known = [mechanism for mechanism, _ in runs if isinstance(mechanism, SampledGaussian)]
+def gaussian_steps(events: Sequence[Event]) -> tuple[Array, Array, Array]:
+    """σ, q and counts, (events,) each, of sampled Gaussian steps, as the default `supports` lets pass."""
+    known = [mechanism for mechanism, _ in events if isinstance(mechanism, SampledGaussian)]
     sigma = np.array([mechanism.noise_multiplier for mechanism in known])
     rate = np.array([mechanism.sample_rate for mechanism in known])
-    return sigma, rate, np.array([float(count) for _, count in runs])
+    return sigma, rate, np.array([float(count) for _, count in events])

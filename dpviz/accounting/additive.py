@@ -14,7 +14,7 @@ from dpviz.accounting import conversion
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import composed_latex
-from dpviz.mechanisms import Mechanism, Run, SampledGaussian
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -59,10 +59,10 @@ class AdditiveAccountant(Accountant):
         nothing = np.zeros((counts.shape[0], 1))
         return self.bound(nothing + self.total(zip(mechanisms, counts.T, strict=True)), delta)
 
-    def total(self, runs: Iterable[tuple[Mechanism, int | Array]]) -> Array:
-        """Σ count · R(α) of all runs, (…, orders) for counts (…)."""
+    def total(self, events: Iterable[tuple[Mechanism, int | Array]]) -> Array:
+        """Σ count · R(α) of all events, (…, orders) for counts (…)."""
         total = np.zeros(self.orders.size)
-        for mechanism, count in runs:
+        for mechanism, count in events:
             total = total + times(self.divergence(mechanism), np.asarray(count))
         return total
 
@@ -95,8 +95,8 @@ class AdditiveAccountant(Accountant):
         """The smallest δ of divergences (…, orders) that were added up over all steps."""
         return conversion.to_delta(total, self.orders, epsilon, self.conversion)
 
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound:
-        return self.bound(self.total(runs), delta, self.reasons(mechanism for mechanism, _ in runs))
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        return self.bound(self.total(events), delta, self.reasons(mechanism for mechanism, _ in events))
 
     def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
         bound = self.epsilon_of(mechanism, steps=steps, delta=delta)

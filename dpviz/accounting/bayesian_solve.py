@@ -92,11 +92,11 @@ def solve_bayesian(
     fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
     fixed["largest_distance"] = largest_distance
     whole = np.unique(_validate.whole_orders(orders))
-    problem = _Problem(found, target, known, fixed, whole, tolerance)
+    problem = _BayesianProblem(found, target, known, fixed, whole, tolerance)
     return _SOLVERS[for_](problem)
 
 
-class _Problem:
+class _BayesianProblem:
     """One sample, one target, three of the four numbers; orders are tried near the one that decided last."""
 
     def __init__(
@@ -184,7 +184,7 @@ def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float],
         return math.nan
 
 
-def _noise_std(problem: _Problem) -> float:
+def _noise_std(problem: _BayesianProblem) -> float:
     problem.check_floor()
     if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
         return 0.0
@@ -200,7 +200,7 @@ def _noise_std(problem: _Problem) -> float:
     return nudged(math.exp(boundary(gap, *found, problem.tolerance)), 1.0, lambda value: problem.fits(noise_std=value))
 
 
-def _sample_rate(problem: _Problem) -> float:
+def _sample_rate(problem: _BayesianProblem) -> float:
     problem.check_floor()
     at_one = problem.gap(sample_rate=1.0)
     if at_one <= 0.0 and problem.fits(sample_rate=1.0):
@@ -217,7 +217,7 @@ def _sample_rate(problem: _Problem) -> float:
     )
 
 
-def _steps(problem: _Problem) -> float:
+def _steps(problem: _BayesianProblem) -> float:
     problem.check_floor()
     if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
         return math.inf
@@ -227,7 +227,7 @@ def _steps(problem: _Problem) -> float:
     return found
 
 
-def _delta_mu(problem: _Problem) -> float:
+def _delta_mu(problem: _BayesianProblem) -> float:
     """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
     known, fixed = problem.known, problem.fixed
     cost = bayesian_cost(
@@ -251,7 +251,7 @@ def _delta_mu(problem: _Problem) -> float:
     return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
 
 
-_SOLVERS: dict[str, Callable[[_Problem], float]] = {
+_SOLVERS: dict[str, Callable[[_BayesianProblem], float]] = {
     "noise_std": _noise_std,
     "sample_rate": _sample_rate,
     "steps": _steps,

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant, gaussian_steps
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.mechanisms import Mechanism, Run
+from dpviz.mechanisms import Event, Mechanism
 
 Array = npt.NDArray[np.float64]
 
@@ -102,15 +102,15 @@ class _PerStepComposition(Accountant):
 
     @abstractmethod
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
-        """ε of runs laid out along the last axis (…, runs) at total δ (…)."""
+        """ε of events laid out along the last axis (…, events) at total δ (…)."""
 
     def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
         sigma, rate, steps, delta = np.broadcast_arrays(sigma, rate, steps, delta)
         epsilon = self._compose(sigma[..., None], rate[..., None], steps[..., None], delta)
         return bound_without_orders(epsilon, self.kind_reason)
 
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound:
-        sigma, rate, count = gaussian_steps(runs)
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        sigma, rate, count = gaussian_steps(events)
         epsilon = self._compose(sigma, rate, count, np.asarray(delta))
         return bound_without_orders(epsilon, self.kind_reason)
 
@@ -126,7 +126,7 @@ def _delta_per_draw(budget: Array, rate: Array, count: Array) -> Array:
 
 
 def _weighted_sum(count: Array, values: Array) -> Array:
-    """Σ count·value over runs; a run of no steps adds nothing even if one step costs infinitely much."""
+    """Σ count·value over events; one of no steps adds nothing even if one step costs infinitely much."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.where(count > 0.0, count * values, 0.0).sum(axis=-1))
 
@@ -181,7 +181,7 @@ class Strong(_PerStepComposition):
         return np.asarray(np.minimum(coarse.min(axis=-1), fine.min(axis=-1)))
 
     def _at_splits(self, sigma: Array, rate: Array, count: Array, delta: Array, logits: Array) -> Array:
-        """ε at each split: δ′ = δ/(1 + e^−logit); shapes (…, runs), (…), (…, splits) → (…, splits)."""
+        """ε at each split: δ′ = δ/(1 + e^−logit); shapes (…, events), (…), (…, splits) → (…, splits)."""
         log_slack = np.log(delta)[..., None] - np.log1p(np.exp(-logits))
         rest = delta[..., None] / (1.0 + np.exp(logits))
         sigma, rate, count = sigma[..., None, :], rate[..., None, :], count[..., None, :]

@@ -35,7 +35,7 @@ from dpviz.accounting.bound import Bound
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import Renyi
-from dpviz.mechanisms import History, Mechanism, Run
+from dpviz.mechanisms import Event, History, Mechanism
 
 Array = npt.NDArray[np.float64]
 _LARGEST_COUNT = 2**53
@@ -93,9 +93,9 @@ class Filter:
         self._sum = RunningSum(self.accountant)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def events(self) -> tuple[Event, ...]:
         """What was spent, in order, neighbouring equal steps merged; refused steps are not among them."""
-        return self._history.runs
+        return self._history.events
 
     @property
     def steps(self) -> int:

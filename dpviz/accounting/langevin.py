@@ -33,9 +33,9 @@ from dpviz.accounting.schedules import (
     scaled,
     total_steps,
 )
-from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
-from dpviz.mechanisms import Run, SampledGaussian
+from dpviz.mechanisms import Event, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -164,7 +164,7 @@ def langevin_epsilon(
     if _validate.choice("method", method, METHODS) == "tight":
         if marks is not None:
             raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
-        return float(tight_epsilon_of_runs(langevin_runs(setting, schedule, groups), target).upper)
+        return float(tight_epsilon_of_events(langevin_events(setting, schedule, groups), target).upper)
     bound = langevin_bound(setting, schedule, delta=target, conversion=conversion, orders=orders, marks=marks)
     return bound.epsilon if marks is not None else float(bound.epsilon[-1])
 
@@ -202,13 +202,15 @@ def _marks(marks: npt.ArrayLike | None, steps: int) -> Array:
 
 def langevin_tight(setting: Langevin, schedule: Schedule, delta: float, groups: int = GROUPS) -> tuple[float, float]:
     """Lower and upper ε, numerically tight up to the grouping: from below every group takes its smallest step size."""
-    sides = (langevin_runs(setting, schedule, groups, smallest=small) for small in (True, False))
-    below, above = (tight_epsilon_of_runs(runs, delta) for runs in sides)
+    sides = (langevin_events(setting, schedule, groups, smallest=small) for small in (True, False))
+    below, above = (tight_epsilon_of_events(events, delta) for events in sides)
     return float(below.lower), float(above.upper)
 
 
-def langevin_runs(setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False) -> list[Run]:
-    """The steps as runs of equal steps for any accountant: at most `groups`, each at its largest step size.
+def langevin_events(
+    setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False
+) -> list[Event]:
+    """The steps as events of equal steps for any accountant: at most `groups`, each at its largest step size.
 
     With `smallest` each at its smallest, for bounds from below.
     """
@@ -234,7 +236,7 @@ __all__ = [
     "as_schedule",
     "langevin_bound",
     "langevin_epsilon",
+    "langevin_events",
     "langevin_noise_multiplier",
-    "langevin_runs",
     "langevin_tight",
 ]

@@ -6,7 +6,7 @@ from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.bound import Bound
-from dpviz.mechanisms import History, Mechanism, Run
+from dpviz.mechanisms import Event, History, Mechanism
 
 
 class Ledger:
@@ -27,9 +27,9 @@ class Ledger:
         self._sum = RunningSum(accountant) if isinstance(accountant, AdditiveAccountant) else None
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def events(self) -> tuple[Event, ...]:
         """What was spent, in order, neighbouring equal steps merged."""
-        return self._history.runs
+        return self._history.events
 
     @property
     def steps(self) -> int:
@@ -53,4 +53,4 @@ class Ledger:
         if self._sum is not None and not self._sum.accountant.searches(len(self._counts)):
             adding = self._sum.accountant
             return adding.bound(self._sum.total, checked, adding.reasons(self._counts))
-        return self.accountant.of_runs(tuple(self._counts.items()), checked)
+        return self.accountant.of_events(tuple(self._counts.items()), checked)

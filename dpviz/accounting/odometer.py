@@ -34,7 +34,7 @@ from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi import exact_divergence
-from dpviz.mechanisms import Mechanism, Run
+from dpviz.mechanisms import Event, Mechanism
 
 Array = npt.NDArray[np.float64]
 
@@ -180,9 +180,9 @@ class Odometer:
         self._ledger = Ledger(self.accountant)
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def events(self) -> tuple[Event, ...]:
         """What was spent, in order, neighbouring equal steps merged."""
-        return self._ledger.runs
+        return self._ledger.events
 
     @property
     def steps(self) -> int:

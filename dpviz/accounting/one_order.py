@@ -31,7 +31,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.filter import Filter
 from dpviz.accounting.renyi import Renyi
-from dpviz.mechanisms import Run, merge_runs
+from dpviz.mechanisms import Event, merge_events
 
 Array = npt.NDArray[np.float64]
 
@@ -41,30 +41,30 @@ _ALL = Renyi(_CONVERSION)
 _ROUNDING = 1e-9
 
 
-def planned_epsilon(runs: Sequence[Run], delta: float) -> float:
-    """The least budget that all of `runs` fit, in whatever order they come: ε of the plan at its best order.
+def planned_epsilon(events: Sequence[Event], delta: float) -> float:
+    """The least budget that all of `events` fit, in whatever order they come: ε of the plan at its best order.
 
     Infinite where no order has a finite divergence.
     """
-    return _planned(merge_runs(runs), delta)
+    return _planned(merge_events(events), delta)
 
 
-def one_order_filter(runs: Sequence[Run], *, target_epsilon: float, delta: float) -> Filter:
-    """A filter at the order at which the budget holds the plan `runs` the most times over."""
-    order = _best_order(merge_runs(runs), target_epsilon, delta)
+def one_order_filter(events: Sequence[Event], *, target_epsilon: float, delta: float) -> Filter:
+    """A filter at the order at which the budget holds the plan `events` the most times over."""
+    order = _best_order(merge_events(events), target_epsilon, delta)
     return Filter(target_epsilon=target_epsilon, delta=delta, orders=[order], conversion=_CONVERSION)
 
 
 @remembered
-def _planned(runs: tuple[Run, ...], delta: float) -> float:
-    found = float(np.nanmin(_tails(delta) + _ALL.total(runs)))
+def _planned(events: tuple[Event, ...], delta: float) -> float:
+    found = float(np.nanmin(_tails(delta) + _ALL.total(events)))
     return max(found, 0.0) * (1.0 + _ROUNDING) + _ROUNDING
 
 
 @remembered
-def _best_order(runs: tuple[Run, ...], target_epsilon: float, delta: float) -> float:
+def _best_order(events: tuple[Event, ...], target_epsilon: float, delta: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = (target_epsilon - _tails(delta)) / _ALL.total(runs)
+        times = (target_epsilon - _tails(delta)) / _ALL.total(events)
     return float(_ALL.orders[int(np.nan_to_num(times, nan=-np.inf, posinf=np.inf, neginf=-np.inf).argmax())])
 
 

@@ -24,7 +24,7 @@ from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.one_order import one_order_filter
 from dpviz.accounting.policies import Policy, Setting
 from dpviz.accounting.released import Spending, release
-from dpviz.mechanisms import Run, SampledGaussian
+from dpviz.mechanisms import Event, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class PolicyTrajectory:
         planned: ε at δ of all steps and counts so far, read as if planned: how full the filter is.
         odometer: ε at δ that holds whenever one stops.
         ended: "budget" (the filter refused), "goal" (the policy stopped), or "epochs" (as many as were asked for).
-        runs: what was spent, neighbouring equal steps merged.
+        events: what was spent, neighbouring equal steps merged.
     """
 
     noise_multiplier: Array
@@ -86,14 +86,14 @@ class PolicyTrajectory:
     planned: Array
     odometer: Array
     ended: str
-    runs: tuple[Run, ...]
+    events: tuple[Event, ...]
 
     @property
     def epochs(self) -> Array:
         return np.arange(float(self.accuracy.size))
 
 
-def _epoch(setting: Setting, size: int) -> Run:
+def _epoch(setting: Setting, size: int) -> Event:
     """An epoch's steps: as many as batches fit into the data, rounded up."""
     batch = min(setting.batch_size, size)
     return SampledGaussian(setting.noise_multiplier, batch / size), math.ceil(size / batch)
@@ -157,7 +157,7 @@ def policy_trajectory(
             ended = "goal"
             break
     sigma, batch, reached, counts, held, planned, running = np.array(rows).T
-    return PolicyTrajectory(sigma, batch, reached, counts, held, planned, running, ended, budget.runs)
+    return PolicyTrajectory(sigma, batch, reached, counts, held, planned, running, ended, budget.events)
 
 
 def _budget(

@@ -8,7 +8,7 @@ noise, charges every account, and only then looks.
 >>> budget = Filter(target_epsilon=1.0, delta=1e-5)
 >>> count = release(lambda: 9_000, mechanism=SampledGaussian(100.0), account=Spending(budget),
 ...                 random=np.random.default_rng(0))
->>> round(count.value, 2), budget.runs
+>>> round(count.value, 2), budget.events
 (9012.57, ((SampledGaussian(noise_multiplier=100.0, sample_rate=1.0), 1),))
 >>> Released(9_000.0, SampledGaussian(100.0), None)
 Traceback (most recent call last):

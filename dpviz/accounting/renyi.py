@@ -18,7 +18,7 @@ from dpviz.accounting.conversion import CONVERSIONS
 from dpviz.accounting.order_search import divergences_of
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi_search import Spent, capped_bound, capped_delta, equal_steps
-from dpviz.mechanisms import Mechanism, Run, SampledGaussian
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 Array = npt.NDArray[np.float64]
@@ -120,11 +120,11 @@ class Renyi(AdditiveAccountant):
         rows = counts.shape[:1]
         return capped_bound(spent, np.full(rows, delta), self.conversion, rows)
 
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound:
-        if not self.searches(len(runs)):
-            return super()._of_runs(runs, delta)
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        if not self.searches(len(events)):
+            return super()._of_events(events, delta)
         # In an order that does not depend on who came first, so that sums do not either.
-        ordered = sorted(runs, key=lambda run: (type(run[0]).__name__, repr(run[0])))
+        ordered = sorted(events, key=lambda event: (type(event[0]).__name__, repr(event[0])))
         counts = np.array([[float(count) for _, count in ordered]])
         found = self.of_counts([mechanism for mechanism, _ in ordered], counts, delta)
         return Bound(found.epsilon[0], found.order[0], found.at_grid_end[0], found.floor[0])

@@ -56,7 +56,7 @@ Schedule = PowerSchedule | Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class Grouped:
     """Steps gathered in parts; each part lies between two marks and within one cell of step sizes. Shapes (parts,).
 
     Attributes:
@@ -71,9 +71,9 @@ class Split:
     mean: Array
     largest: Array
 
-    def of(self, kept: npt.NDArray[np.bool_]) -> Split:
+    def of(self, kept: npt.NDArray[np.bool_]) -> Grouped:
         """The parts that are `kept`."""
-        return Split(self.mark[kept], self.count[kept], self.mean[kept], self.largest[kept])
+        return Grouped(self.mark[kept], self.count[kept], self.mean[kept], self.largest[kept])
 
 
 def checked(step_sizes: Any, steps: int | None = None) -> Schedule:
@@ -123,7 +123,7 @@ def cell_edges(largest: float) -> Array:
     return np.concatenate([[0.0], np.exp2(k[kept] / 16.0)])
 
 
-def split(schedule: Schedule, marks: Sequence[float] | Array, edges: Array | None = None) -> Split:
+def split(schedule: Schedule, marks: Sequence[float] | Array, edges: Array | None = None) -> Grouped:
     """The steps up to each mark, in parts that stay within one cell of `edges`.
 
     Args:
@@ -138,7 +138,7 @@ def split(schedule: Schedule, marks: Sequence[float] | Array, edges: Array | Non
     return _split_list(schedule[: int(ends[-1])], ends, edges)
 
 
-def _split_power(schedule: PowerSchedule, ends: Array, edges: Array) -> Split:
+def _split_power(schedule: PowerSchedule, ends: Array, edges: Array) -> Grouped:
     with np.errstate(divide="ignore", over="ignore"):
         # The last t whose step size is still above each edge. Rounding may put a step one cell too far: clipped below.
         power = 1.0 / schedule.exponent if schedule.exponent else np.inf
@@ -149,7 +149,7 @@ def _split_power(schedule: PowerSchedule, ends: Array, edges: Array) -> Split:
     count = stops - starts + 1.0
     mean = schedule.first * power_sums(starts, stops, schedule.exponent) / count
     largest = schedule.at(starts)
-    return Split(np.searchsorted(ends, stops), count, np.minimum(mean, largest), largest)
+    return Grouped(np.searchsorted(ends, stops), count, np.minimum(mean, largest), largest)
 
 
 def power_sums(starts: Array, stops: Array, exponent: float) -> Array:
@@ -171,7 +171,7 @@ def power_sums(starts: Array, stops: Array, exponent: float) -> Array:
     return np.asarray(sums + np.where(late, integral, 0.0), dtype=np.float64)
 
 
-def _split_list(sizes: Array, ends: Array, edges: Array) -> Split:
+def _split_list(sizes: Array, ends: Array, edges: Array) -> Grouped:
     cells = np.minimum(np.maximum(np.searchsorted(edges, sizes, side="left") - 1, 0), edges.size - 2)
     mark = np.searchsorted(ends, np.arange(1.0, sizes.size + 1.0))
     part = mark * (edges.size - 1) + cells
@@ -182,7 +182,7 @@ def _split_list(sizes: Array, ends: Array, edges: Array) -> Split:
     np.maximum.at(largest, part, sizes)
     kept = np.flatnonzero(count)
     mean = np.minimum(sums[kept] / count[kept] * (1.0 + 1e-12), largest[kept])
-    return Split((kept // (edges.size - 1)).astype(np.int64), count[kept], mean, largest[kept])
+    return Grouped((kept // (edges.size - 1)).astype(np.int64), count[kept], mean, largest[kept])
 
 
 def grouped(schedule: Schedule, groups: int, *, smallest: bool = False) -> tuple[Array, Array]:

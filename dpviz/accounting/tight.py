@@ -32,7 +32,7 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.tight_grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, too_large
 from dpviz.accounting.tight_plan import promised
-from dpviz.mechanisms.events import Run, merge_runs
+from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
 
 Array = npt.NDArray[np.float64]
@@ -79,10 +79,10 @@ def tight_epsilon(mechanism: Mechanism, steps: npt.ArrayLike, delta: float) -> T
     return TightResult(lower, upper, _reason(lower, upper, counts))
 
 
-def tight_epsilon_of_runs(runs: Iterable[Run], delta: float) -> TightResult:
-    """Lower and upper ε at δ of runs of equal steps [(mechanism, count), …] together; arrays of shape ()."""
+def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResult:
+    """Lower and upper ε at δ of events of equal steps [(mechanism, count), …] together; arrays of shape ()."""
     target = _validate.scalar("delta", _validate.delta(delta))
-    merged = merge_runs(runs)
+    merged = merge_events(events)
     ((low, high),) = epsilon_of_rows([m for m, _ in merged], np.array([[float(t) for _, t in merged]]), target)
     lower, upper = np.array(low), np.array(high)
     return TightResult(lower, upper, _reason(lower, upper, np.array(float(sum(t for _, t in merged)))))

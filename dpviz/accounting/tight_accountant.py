@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.accounting.tight import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_runs
-from dpviz.mechanisms import Mechanism, Run, SampledGaussian
+from dpviz.accounting.tight import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -103,8 +103,8 @@ class Tight(Accountant):
         found = [float(self._side(tight_delta(mechanism, t, e))) for t, e in asked]
         return np.array(found).reshape(every[0].shape)
 
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound:
-        result = tight_epsilon_of_runs(runs, delta)
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        result = tight_epsilon_of_events(events, delta)
         return bound_without_orders(np.asarray(self._side(result)), result.reason)
 
     def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:

@@ -19,5 +19,5 @@ MOST_MECHANISMS = 8  # with all orders; divergences of many different steps take
 def renyi_epsilon(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> float:
     """ε of all steps together by `Renyi`; with fewer orders where many mechanisms differ."""
     accountant = Renyi() if len(mechanisms) <= MOST_MECHANISMS else Renyi(order_values=VARYING_ORDERS)
-    runs = [(mechanism, int(count)) for mechanism, count in zip(mechanisms, counts.tolist(), strict=True)]
-    return float(accountant.of_runs(runs, delta).epsilon)
+    events = [(mechanism, int(count)) for mechanism, count in zip(mechanisms, counts.tolist(), strict=True)]
+    return float(accountant.of_events(events, delta).epsilon)

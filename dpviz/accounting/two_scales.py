@@ -44,7 +44,7 @@ MOST_OFTEN = 1e-3  # sample rate up to which there are two scales
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class OutputSplit:
     """A step parted at an output: probabilities of a large one, and what "not large" says.
 
     Attributes:
@@ -66,16 +66,16 @@ def worth_it(mechanism: Mechanism, steps: float) -> TypeGuard[SampledGaussian]:
     return rare and steps >= FEWEST_STEPS
 
 
-def split_of(mechanism: SampledGaussian, steps: float) -> Split:
+def split_of(mechanism: SampledGaussian, steps: float) -> OutputSplit:
     sigma, q = mechanism.noise_multiplier, mechanism.sample_rate
     share = min(LARGE_SHARE, MOST_LARGE / steps)
     z = float(-sigma * ndtri(share))
     large_q = float(ndtr(-z / sigma))
     gain = q * (float(ndtr((1.0 - z) / sigma)) - large_q)
-    return Split(z, large_q + gain, math.log1p(-gain / (1.0 - large_q)))
+    return OutputSplit(z, large_q + gain, math.log1p(-gain / (1.0 - large_q)))
 
 
-def most_large(split: Split, steps: float, probability: float) -> tuple[float, float]:
+def most_large(split: OutputSplit, steps: float, probability: float) -> tuple[float, float]:
     """m and a bound on Pr[N > m] that is at most `probability`, by Chernoff."""
     mean = steps * split.large
 
@@ -103,7 +103,7 @@ def _settled(pld: LossDistribution, up: bool) -> LossDistribution:
     return LossDistribution(pld.anchor, pld.interval, pld.start - 1, mass, rounding, np.zeros(mass.size), pld.infinite)
 
 
-def small_part(mechanism: SampledGaussian, split: Split, interval: float, tail: float) -> Brackets:
+def small_part(mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float) -> Brackets:
     """Loss distributions above and below S."""
     plds = discretise(mechanism, interval, tail, -math.inf, split.threshold)
     shift = split.quiet
@@ -126,7 +126,7 @@ def small_part(mechanism: SampledGaussian, split: Split, interval: float, tail: 
     )
 
 
-def large_part(mechanism: SampledGaussian, split: Split, interval: float, tail: float) -> Brackets:
+def large_part(mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float) -> Brackets:
     """Loss distributions above and below R: "not large" is one atom, exactly on the grid."""
     plds = discretise(mechanism, interval, tail, split.threshold, math.inf, split.quiet)
     small_p = 1.0 - split.large
@@ -210,7 +210,7 @@ class Scales:
 
 @remembered
 def _coarse_small(
-    mechanism: SampledGaussian, split: Split, steps: float, scales: Scales, tail: float, side: str
+    mechanism: SampledGaussian, split: OutputSplit, steps: float, scales: Scales, tail: float, side: str
 ) -> LossDistribution:
     pld = getattr(small_part(mechanism, split, scales.fine, tail), side)
     loss, upper, lower, beyond = masses_of(pld, steps, scales.tilts)
@@ -222,7 +222,7 @@ def _coarse_small(
 
 def composed(
     mechanism: SampledGaussian,
-    split: Split,
+    split: OutputSplit,
     steps: float,
     scales: Scales,
     aim: Aim,
@@ -240,7 +240,7 @@ def composed(
     return compose([rare, often], np.array([[steps, 1.0]]), aim.tilt, aim.log_wrap)[0]
 
 
-def reach_of_small(mechanism: SampledGaussian, split: Split, steps: float) -> tuple[float, float]:
+def reach_of_small(mechanism: SampledGaussian, split: OutputSplit, steps: float) -> tuple[float, float]:
     """Standard deviation of Sᵀ and the largest loss of S; estimates."""
     sigma = mechanism.noise_multiplier
     z = np.linspace(-9.0 * sigma, split.threshold, 801)
@@ -263,7 +263,7 @@ def _fine_interval(mechanism: SampledGaussian, steps: float, slope: float, width
 
 
 def scales_for(
-    mechanism: SampledGaussian, split: Split, steps: float, epsilon: float, delta: float, width: float
+    mechanism: SampledGaussian, split: OutputSplit, steps: float, epsilon: float, delta: float, width: float
 ) -> Scales:
     """Intervals for a width near ε; estimates."""
     slope = -math.log(delta) / max(epsilon, 1e-6)

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.schedules import PowerSchedule, Schedule, Split, cell_edges, largest_step, split, total_steps
+from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
 from dpviz.mechanisms.log_moments import log_moment
 
 Array = npt.NDArray[np.float64]
@@ -207,7 +207,7 @@ def composed_divergence(
     return totals[0] if marks is None else totals
 
 
-def _cost_of_parts(parts: Split, edges: Array, table: MomentTable) -> Array:
+def _cost_of_parts(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     """Upper bounds on Σ ln A over the steps of each part, shape (parts, orders)."""
     if table.rate == 1.0:  # ln A is proportional to u
         return (parts.count * parts.mean)[:, None] * (table.orders * (table.orders - 1.0) / 2.0)
@@ -220,7 +220,7 @@ def _cost_of_parts(parts: Split, edges: Array, table: MomentTable) -> Array:
     return parts.count[:, None] * chord
 
 
-def _chords(parts: Split, edges: Array, table: MomentTable) -> Array:
+def _chords(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     """Chords of ln A (whole α) and of A (other α) at the mean u of each part, shape (parts, orders)."""
     right = np.minimum(np.maximum(np.searchsorted(edges, parts.mean, side="left"), 1), edges.size - 1)
     a, b = edges[right - 1], edges[right]

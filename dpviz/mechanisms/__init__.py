@@ -1,6 +1,6 @@
 """What is done to the data, as values: new samplers and noises come here and nowhere else."""
 
-from dpviz.mechanisms.events import GaussianRun, History, Run, merge_runs
+from dpviz.mechanisms.events import Event, GaussianEvent, History, merge_events
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism
 from dpviz.mechanisms.replace_one import ReplaceOneGaussian
@@ -8,12 +8,12 @@ from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 __all__ = [
     "Adjacency",
-    "GaussianRun",
+    "Event",
+    "GaussianEvent",
     "History",
     "Laplace",
     "Mechanism",
     "ReplaceOneGaussian",
-    "Run",
     "SampledGaussian",
-    "merge_runs",
+    "merge_events",
 ]

@@ -33,7 +33,7 @@ class Cells(NamedTuple):
     gain_error: Array
 
 
-class Split(NamedTuple):
+class LossSplit(NamedTuple):
     """What one learns from "the loss is at most / above l": ln(P/Q) of either, and the Q mass of the first."""
 
     left: float
@@ -74,7 +74,7 @@ class DominatingPair(ABC):
         """The cells between consecutive outputs z, shape (n + 1,), ascending."""
 
     @abstractmethod
-    def split(self, loss: float) -> Split: ...
+    def split(self, loss: float) -> LossSplit: ...
 
     @abstractmethod
     def below(self, z: float) -> tuple[float, float]:

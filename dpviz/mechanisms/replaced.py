@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.mechanisms.noise import LEAST_SCALE, GaussianNoise
-from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, Split
+from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 from dpviz.mechanisms.sampled import log_mixture
 
 Array = npt.NDArray[np.float64]
@@ -93,13 +93,13 @@ class ReplacedPair(DominatingPair):
             (1.0 - q) * mass[1] + q * mass[0], q * (mass[2] - mass[0]), mass_error, unit * q * (size[0] + size[2])
         )
 
-    def split(self, loss: float) -> Split:
+    def split(self, loss: float) -> LossSplit:
         z, log_cdf = self.output(loss), self.noise.log_cdf
         without, with_it, other = (log_cdf(z - centre) for centre in (0.0, 1.0, -1.0))
         left = log_mixture(self.rate, with_it - without) - log_mixture(self.rate, other - without)
         without, with_it, other = (log_cdf(centre - z) for centre in (0.0, 1.0, -1.0))
         right = log_mixture(self.rate, with_it - without) - log_mixture(self.rate, other - without)
-        return Split(float(left), float(right), self.below(float(z))[0])
+        return LossSplit(float(left), float(right), self.below(float(z))[0])
 
     def below(self, z: float) -> tuple[float, float]:
         q = self.rate

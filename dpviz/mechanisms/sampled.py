@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.mechanisms.noise import LEAST_SCALE, GaussianNoise, LaplaceNoise
-from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, Split
+from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 
 Array = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class SampledPair(DominatingPair):
         unit = ULPS * UNIT
         return Cells(mass0, q * (mass1 - mass0), unit * size0, unit * q * (size0 + size1))
 
-    def split(self, loss: float) -> Split:
+    def split(self, loss: float) -> LossSplit:
         q, log_cdf = self.rate, self.noise.log_cdf
         z = self.output(loss)
         below = float(self.noise.cdf(z))
@@ -87,9 +87,9 @@ class SampledPair(DominatingPair):
         left = float(log_cdf(z - 1.0) - log_cdf(z))
         right = float(log_cdf(1.0 - z) - log_cdf(-z))
         if q == 1.0:
-            return Split(left, right, below)
+            return LossSplit(left, right, below)
         grown = float(np.logaddexp(math.log1p(-q), math.log(q) + right))
-        return Split(math.log1p(q * math.expm1(left)), grown, below)
+        return LossSplit(math.log1p(q * math.expm1(left)), grown, below)
 
     def below(self, z: float) -> tuple[float, float]:
         q, without, with_it = self.rate, *(float(self.noise.cdf(np.asarray(at))) for at in (z, z - 1.0))

@@ -86,7 +86,7 @@ class File(Gradients):
         return read_distances(Path(self.name).read_bytes(), self.name, self.column)
 
 
-class Clipped(NamedTuple):
+class Distances(NamedTuple):
     """What Bayesian DP sees of a sample.
 
     Attributes:
@@ -103,7 +103,7 @@ class Clipped(NamedTuple):
 
 
 @remembered
-def clipped(gradients: Gradients, quantile: float, clip: str) -> Clipped:
+def clipped(gradients: Gradients, quantile: float, clip: str) -> Distances:
     """The sample with C at a quantile of its norms; `clip` is "both", or "dp" where Bayesian DP sees it unclipped.
 
     Raises:
@@ -113,4 +113,4 @@ def clipped(gradients: Gradients, quantile: float, clip: str) -> Clipped:
     threshold = sample.threshold(quantile)
     sensitivity = sample.sensitivity(threshold)
     distances = sample.distances(threshold if both else None)
-    return Clipped(distances, threshold, sensitivity, sensitivity if both and sample.independent else None)
+    return Distances(distances, threshold, sensitivity, sensitivity if both and sample.independent else None)

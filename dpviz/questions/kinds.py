@@ -27,7 +27,7 @@ SCALE = Number(
 
 
 @dataclass(frozen=True)
-class Kind:
+class MechanismKind:
     """A mechanism that pages offer.
 
     Attributes:
@@ -44,20 +44,20 @@ class Kind:
 
 
 KINDS = {
-    "gaussian": Kind(
+    "gaussian": MechanismKind(
         "Gaussian, add or remove one",
         SampledGaussian,
         SIGMA,
         "**Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh each step.",
     ),
-    "replace": Kind(
+    "replace": MechanismKind(
         "Gaussian, replace one",
         ReplaceOneGaussian,
         SIGMA,
         "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. "
         "Replacing an example moves that sum by up to 2C; σ counts C, as in training.",
     ),
-    "laplace": Kind(
+    "laplace": MechanismKind(
         "Laplace, add or remove one",
         Laplace,
         SCALE,

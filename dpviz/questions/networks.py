@@ -17,7 +17,7 @@ FAMILIES = {"renyi": "renyi_improved", "": "basic"}  # the colour of who proves 
 
 
 @dataclass(frozen=True)
-class Bound:
+class Limit:
     """What limits an attack on a run.
 
     Attributes:
@@ -71,24 +71,24 @@ class Network(Measurable[Leakage]):
         return self.claim is not None and self.claim.demonstration
 
     @property
-    def claimed(self) -> Bound | None:
+    def claimed(self) -> Limit | None:
         """The claim as a bound on attacks; None where nothing is claimed."""
         if self.claim is None or not self.claim.shown.holds:
             return None
         claim = self.claim.shown
         name = f"{claim.name}, {SHORT[claim.covers]}" + ", with secret noise" * self.demonstration
-        return Bound(
+        return Limit(
             "claim", name, FAMILIES.get(claim.accountant, claim.accountant), claim.epsilon, claim.delta, claim.guess
         )
 
     @property
-    def bounds(self) -> tuple[Bound, ...]:
+    def bounds(self) -> tuple[Limit, ...]:
         """What is drawn: the claim, and Bayesian DP, which promises less."""
         found = [] if self.claimed is None else [self.claimed]
         if self.bayesian is not None:
             epsilon, delta = self.bayesian
             success = float(attack_success(epsilon, delta=delta))
-            found.append(Bound("bayesian", "Bayesian DP", "bayesian", epsilon, delta, success))
+            found.append(Limit("bayesian", "Bayesian DP", "bayesian", epsilon, delta, success))
         return tuple(found)
 
 

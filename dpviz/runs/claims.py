@@ -11,8 +11,8 @@ import numpy as np
 from dpviz._remember import MEMORY, remembered
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_runs
-from dpviz.mechanisms import GaussianRun, SampledGaussian, merge_runs
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs import jsontext
 from dpviz.runs.records import Event, RunRecord
 from dpviz.runs.spending import mechanisms
@@ -102,7 +102,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         if not started:
             return Claim.nothing(RELEASED_NOTHING, settings.delta)
         charged = mechanisms(events)
-        odometer = float(OdometerAccountant().of_runs(charged, settings.delta).epsilon) if charged else 0.0
+        odometer = float(OdometerAccountant().of_events(charged, settings.delta).epsilon) if charged else 0.0
         if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
             claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings)))
@@ -161,21 +161,21 @@ def _with_earlier(
     return _kept(key, lambda: _of_all_attempts(earlier, settings, examples))
 
 
-def _charged_before(record: RunRecord, store: Store) -> tuple[GaussianRun, ...]:
+def _charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
     """What the attempts before the latest told of."""
     before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
-    return merge_runs(run for attempt in before for run in mechanisms(store.events(record.id, attempt)))
+    return merge_events(run for attempt in before for run in mechanisms(store.events(record.id, attempt)))
 
 
-def _of_all_attempts(earlier: Sequence[GaussianRun], settings: RunSettings, examples: int) -> Claim:
+def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
     """Everything that the earlier attempts told of and all that this one may do."""
-    runs = merge_runs((*earlier, *everything_planned(settings, examples)))
+    runs = merge_events((*earlier, *everything_planned(settings, examples)))
     lower, accountant = None, "renyi"
     if len(runs) <= MOST_DIFFERENT:
-        interval = tight_epsilon_of_runs(runs, settings.delta)
+        interval = tight_epsilon_of_events(runs, settings.delta)
         epsilon, lower, accountant = float(interval.upper), float(interval.lower), "tight"
     else:
-        epsilon = float(renyi_accountant(settings, examples).of_runs(runs, settings.delta).epsilon)
+        epsilon = float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon)
     if not math.isfinite(epsilon):
         return Claim.nothing("no accountant bounds all attempts together", settings.delta)
     return Claim(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpviz.runs import jsontext
 from dpviz.runs.reconcile import give_up, why_gone
-from dpviz.runs.records import ACTIVE, Batch, Row
+from dpviz.runs.records import ACTIVE, Delivery, EventRow
 from dpviz.runs.store import Store, StoreError
 
 # Seconds between tries while the store cannot be written, and after how long the runs are held.
@@ -21,15 +21,15 @@ PATIENCE = 3.0
 HELD = "What runs waits until it can be recorded, then it goes on."
 
 
-def read_batch(text: str) -> Batch:
+def read_batch(text: str) -> Delivery:
     """The batch that a worker sent."""
     found: dict[str, Any] = jsontext.read(text)
-    rows = tuple(Row(*row) for row in found["rows"])
-    return Batch(found["run"], found["execution"], found["worker"], rows, found["begun"])
+    rows = tuple(EventRow(*row) for row in found["rows"])
+    return Delivery(found["run"], found["execution"], found["worker"], rows, found["begun"])
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedFuture:
     """A Dask future that will not change any more."""
 
     run: str
@@ -55,19 +55,19 @@ class Collector:
         self,
         store: Store,
         *,
-        on_batch: Callable[[Batch], None],
+        on_batch: Callable[[Delivery], None],
         on_end: Callable[[str], None],
         on_trouble: Callable[[str], None],
     ) -> None:
         self.trouble = ""
         self._store = store
         self._on_batch, self._on_end, self._on_trouble = on_batch, on_end, on_trouble
-        self._incoming: queue.SimpleQueue[str | Ended | None] = queue.SimpleQueue()
+        self._incoming: queue.SimpleQueue[str | EndedFuture | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dpviz-collector", daemon=True)
         self._thread.start()
 
-    def put(self, item: str | Ended) -> None:
+    def put(self, item: str | EndedFuture) -> None:
         """A batch as text, or an ended future; returns at once."""
         self._incoming.put(item)
 
@@ -90,10 +90,10 @@ class Collector:
             for batch in batches:
                 self._on_batch(batch)
             for item in items:
-                if isinstance(item, Ended):
+                if isinstance(item, EndedFuture):
                     self._finish(item)
 
-    def _record(self, batches: list[Batch]) -> None:
+    def _record(self, batches: list[Delivery]) -> None:
         self._insist(lambda: self._store.record(batches))
 
     def _insist(self, write: Callable[[], object]) -> None:
@@ -115,7 +115,7 @@ class Collector:
         if told:
             self._on_trouble("")
 
-    def _finish(self, ended: Ended) -> None:
+    def _finish(self, ended: EndedFuture) -> None:
         """Fill gaps from the history that came with the result, and let go of the result."""
         try:
             status = ended.future.status

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.measurement_process import MeasuringEnded, Process
+from dpviz.runs.measurement_process import MeasurementProcess, MeasuringEnded
 from dpviz.runs.store import home
 
 # Seconds without a look after which a measurement is given up, and without work after which the process ends.
@@ -30,7 +30,7 @@ MOST_KEPT = 64_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What is to be measured.
 
     Attributes:
@@ -56,7 +56,7 @@ class Measurement:
         seen: When somebody looked last, on the monotonic clock.
     """
 
-    asked: Asked
+    asked: Request
     result: Any = None
     problem: str = ""
     doing: str = "The measuring process starts"
@@ -101,7 +101,7 @@ class Measurements:
         self._known: OrderedDict[Hashable, Measurement] = OrderedDict()
         self._queue: deque[Measurement] = deque()
         self._changed = threading.Condition()
-        self._process: Process | None = None
+        self._process: MeasurementProcess | None = None
         self._busy = False  # whether one is under way
         self._closed = False
         # The child ends with the thread that started it, so this one lives on.
@@ -112,7 +112,7 @@ class Measurements:
         with self._changed:
             return self._known.get(key)
 
-    def ask(self, asked: Asked) -> Measurement:
+    def ask(self, asked: Request) -> Measurement:
         """The measurement, begun unless it is known; to be looked at again within `FORGOTTEN` seconds."""
         with self._changed:
             known = self._known.get(asked.key)
@@ -189,7 +189,7 @@ class Measurements:
         try:
             if self._process is None or not self._process.alive or self._process.grown:
                 self._end()
-                self._process = Process(self._log or home() / "logs" / "measurements.log")
+                self._process = MeasurementProcess(self._log or home() / "logs" / "measurements.log")
             self._follow(measurement, self._process)
         except MeasuringEnded as ended:
             self._end()
@@ -198,7 +198,7 @@ class Measurements:
             self._end()
             measurement.problem = f"The measuring process cannot start ({type(error).__name__}: {error})."
 
-    def _follow(self, measurement: Measurement, process: Process) -> None:
+    def _follow(self, measurement: Measurement, process: MeasurementProcess) -> None:
         """Hand the work over and listen until it is over."""
         process.send(measurement.asked.target, measurement.asked.arguments)
         cancelled = False

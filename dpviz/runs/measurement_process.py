@@ -22,7 +22,7 @@ class MeasuringEnded(RuntimeError):
     """The child ended before it answered; the message says how, and where more is written."""
 
 
-class Process:
+class MeasurementProcess:
     """Started at once; to be made in a thread that lives on, for the child ends with it.
 
     Requests are lines of JSON on its standard input, answers pickles on its standard output: only ever from a child

@@ -10,7 +10,7 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.disputes import Dispute, differ
 from dpviz.runs.records import FINAL_KINDS, Event
 from dpviz.runs.typed import NotARun
-from dpviz.training.accounting import LiveAccounts, decoded, encoded_runs
+from dpviz.training.accounting import LiveAccounts, decoded, encoded_events
 from dpviz.training.claims import planned_claim, was_planned
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings
@@ -82,7 +82,7 @@ class Recheck:
             return data
         claim = planned_claim(settings, data["examples"])
         self.compare("ahead", "ε claimed ahead", _claimed(told), claim.shown.epsilon)
-        plan = {"steps": settings.steps, "mechanisms": encoded_runs(planned_runs(settings, data["examples"]))}
+        plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_runs(settings, data["examples"]))}
         rate = settings.sample_rate(data["examples"])
         return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
 
@@ -157,7 +157,7 @@ def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: 
     """Whether a run that says so took its planned steps and no other."""
     if step != settings.last_step:
         return False
-    return accounts is None or was_planned(accounts.runs, settings, examples)
+    return accounts is None or was_planned(accounts.events, settings, examples)
 
 
 def _claimed(claim: Any) -> float | None:

@@ -106,7 +106,7 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """One event on its way to the store: `text` is its JSON (`dpviz.runs.jsontext`)."""
 
     seq: int
@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Delivery:
     """Events of one execution of a run, in order.
 
     Attributes:
@@ -131,7 +131,7 @@ class Batch:
     run: str
     execution: str
     worker: dict[str, Any]
-    rows: tuple[Row, ...]
+    rows: tuple[EventRow, ...]
     begun: float
 
 

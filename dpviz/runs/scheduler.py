@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.cluster import ClusterError
-from dpviz.runs.collector import Collector, Ended
+from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.connection import Connection
 from dpviz.runs.desired_states import DesiredStates
 from dpviz.runs.memory import GrownWorkers
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.reconcile import HOST_DIED, adopt, give_up, reconcile
-from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Batch, RunRecord, State
+from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Delivery, RunRecord, State
 from dpviz.runs.store import Store, StoreError
 from dpviz.runs.work import work
 
@@ -87,7 +87,7 @@ class Scheduler:
 
     # The collector's thread
 
-    def _began(self, batch: Batch) -> None:
+    def _began(self, batch: Delivery) -> None:
         self._at[batch.run] = (Process.from_json(batch.worker), str(batch.worker.get("address", "")))
 
     def _ended(self, run: str) -> None:
@@ -165,7 +165,7 @@ class Scheduler:
         client.subscribe_topic(topic, lambda event: self.collector.put(event[1]))
         future = client.submit(work, record.id, topic, record.target, record.settings, options, key=topic, pure=False)
         self._futures[record.id] = future
-        future.add_done_callback(lambda done: self.collector.put(Ended(record.id, done)))
+        future.add_done_callback(lambda done: self.collector.put(EndedFuture(record.id, done)))
 
     def _pass_on(self, record: RunRecord) -> None:
         """Tell the worker what the user wants, if that has changed."""

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.mechanisms import GaussianRun, SampledGaussian, merge_runs
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.records import Event
 
 Array = npt.NDArray[np.float64]
 
 
-def mechanisms(events: Iterable[Event]) -> tuple[GaussianRun, ...]:
+def mechanisms(events: Iterable[Event]) -> tuple[GaussianEvent, ...]:
     """Everything that these events charged, private counts included; equal steps together."""
-    runs: list[GaussianRun] = []
+    runs: list[GaussianEvent] = []
     for event in events:
         if event.kind == "step":
             triples: Sequence[Sequence[float]] = event.data.get("mechanisms") or []
@@ -26,7 +26,7 @@ def mechanisms(events: Iterable[Event]) -> tuple[GaussianRun, ...]:
         else:
             continue
         runs += [(SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples]
-    return merge_runs(runs)
+    return merge_events(runs)
 
 
 def recorded(events: Iterable[Event]) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dpviz.runs import jsontext
 from dpviz.runs.clock import moment
-from dpviz.runs.records import ACTIVE, CONTROL_KIND, ENDED, FINAL_KINDS, RESTARTED, Batch, State
+from dpviz.runs.records import ACTIVE, CONTROL_KIND, ENDED, FINAL_KINDS, RESTARTED, Delivery, State
 
 
 def marks(values: Sequence[object]) -> str:
@@ -35,7 +35,7 @@ def change_state(db: sqlite3.Connection, run: str, state: State, reason: str, on
     return bool(changed)
 
 
-def _attempt(db: sqlite3.Connection, batch: Batch, state: str, latest: int) -> int | None:
+def _attempt(db: sqlite3.Connection, batch: Delivery, state: str, latest: int) -> int | None:
     """The number of the batch's attempt, a new one if it is not known; None for a new one of a run that has ended."""
     found = db.execute(
         "SELECT attempt FROM attempts WHERE run = ? AND execution = ?", (batch.run, batch.execution)
@@ -58,7 +58,7 @@ def _attempt(db: sqlite3.Connection, batch: Batch, state: str, latest: int) -> i
     return attempt
 
 
-def record_batch(db: sqlite3.Connection, batch: Batch) -> None:
+def record_batch(db: sqlite3.Connection, batch: Delivery) -> None:
     row = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (batch.run,)).fetchone()
     if row is None:
         return

@@ -16,7 +16,7 @@ from dpviz.runs.records import (
     ENDED,
     OPEN,
     STATES,
-    Batch,
+    Delivery,
     DesiredState,
     Event,
     News,
@@ -187,7 +187,7 @@ class SqliteStore:
 
     # Events
 
-    def record(self, batches: Sequence[Batch]) -> None:
+    def record(self, batches: Sequence[Delivery]) -> None:
         with self.file.connection(write=True) as db:
             for batch in batches:
                 record_batch(db, batch)

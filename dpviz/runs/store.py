@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpviz.runs.processes import Process
-from dpviz.runs.records import Batch, DesiredState, Event, News, Owner, RunRecord, State
+from dpviz.runs.records import Delivery, DesiredState, Event, News, Owner, RunRecord, State
 
 
 class StoreError(RuntimeError):
@@ -85,7 +85,7 @@ class Store(Protocol):
         ...
 
     # Events
-    def record(self, batches: Sequence[Batch]) -> None:
+    def record(self, batches: Sequence[Delivery]) -> None:
         """Add events, all in one transaction; what is already there is passed over. Final events end their run."""
         ...
 

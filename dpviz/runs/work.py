@@ -16,7 +16,7 @@ from dpviz._extras import extra
 from dpviz.runs import jsontext
 from dpviz.runs.memory import give_back
 from dpviz.runs.processes import this_process
-from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, Row
+from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, EventRow
 
 TRAINING = "dpviz.runs.work:train"
 
@@ -27,10 +27,10 @@ POLL_INTERVAL = 0.2
 PAUSED_POLL_INTERVAL = 0.1
 
 Event = dict[str, Any]
-Send = Callable[[list[Row]], None]
+Send = Callable[[list[EventRow]], None]
 
 
-def train(settings: Event, emit: Callable[[Event], None], control: Control, **options: Any) -> None:
+def train(settings: Event, emit: Callable[[Event], None], control: AskedControl, **options: Any) -> None:
     """The target of real runs: `dpviz.training.loop.run`, imported here because only workers load torch."""
     with extra("train"):
         loop = importlib.import_module("dpviz.training.loop")
@@ -45,7 +45,7 @@ class Sender:
     """
 
     def __init__(self, send: Send) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[EventRow] = []
         self._send = send
         self._sent = 0
         self._begun = time.monotonic()
@@ -63,7 +63,7 @@ class Sender:
         data.setdefault("time", time.monotonic() - self._begun)
         text = jsontext.write(data)
         with self._lock:
-            self.rows.append(Row(len(self.rows), str(data["kind"]), int(data["step"]), float(data["time"]), text))
+            self.rows.append(EventRow(len(self.rows), str(data["kind"]), int(data["step"]), float(data["time"]), text))
         self._news.set()
 
     @property
@@ -92,7 +92,7 @@ class Sender:
         self.flush()
 
 
-class Control:
+class AskedControl:
     """Tells training what the user wants: "go", "pause", "step" or "stop". Cheap to ask often.
 
     Args:
@@ -152,7 +152,7 @@ def _resolve(target: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def call(target: str, settings: Event, options: Event, sender: Sender, control: Control) -> None:
+def call(target: str, settings: Event, options: Event, sender: Sender, control: AskedControl) -> None:
     """Call the target so that exactly one final event comes, whatever it does."""
     try:
         _resolve(target)(settings, sender.emit, control, **options)
@@ -184,7 +184,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
     described = {**this_process().to_json(), "address": worker.address}
     head = {"run": run, "execution": execution, "worker": described, "begun": begun}
 
-    def send(rows: list[Row]) -> None:
+    def send(rows: list[EventRow]) -> None:
         worker.log_event(topic, jsontext.write({**head, "rows": rows}))
 
     # An empty batch first: it says that this execution began, and where.
@@ -198,7 +198,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
 
     sender = Sender(send)
     try:
-        call(target, settings, options, sender, Control(ask, sender.emit, sender.flush))
+        call(target, settings, options, sender, AskedControl(ask, sender.emit, sender.flush))
     finally:
         sender.close()
     history = zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)

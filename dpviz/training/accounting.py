@@ -23,7 +23,7 @@ from dpviz.accounting.one_order import one_order_filter, planned_epsilon
 from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tabulated import Tabulated
 from dpviz.accounting.varying_noise import VARYING_ORDERS
-from dpviz.mechanisms import GaussianRun, History, SampledGaussian
+from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
 from dpviz.training.bayesian_account import BayesianAccount
 from dpviz.training.counting import baseline
 from dpviz.training.methods import METHODS
@@ -164,9 +164,9 @@ class LiveAccounts:
         return self._history.steps
 
     @property
-    def runs(self) -> tuple[GaussianRun, ...]:
+    def events(self) -> tuple[GaussianEvent, ...]:
         """Everything charged, in order, equal neighbours merged."""
-        return self._history.runs
+        return self._history.events
 
     def epsilons(self) -> dict[str, float]:
         """ε of everything charged so far, by each accountant."""
@@ -205,8 +205,8 @@ def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
     return found
 
 
-def encoded_runs(runs: Sequence[GaussianRun]) -> list[list[float]]:
-    return [[mechanism.noise_multiplier, mechanism.sample_rate, count] for mechanism, count in runs]
+def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:
+    return [[mechanism.noise_multiplier, mechanism.sample_rate, count] for mechanism, count in events]
 
 
 def decoded(stored: Iterable[Sequence[float]]) -> list[SampledGaussian]:

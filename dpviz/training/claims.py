@@ -17,8 +17,8 @@ from dpviz._remember import remembered
 from dpviz.accounting.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.renyi import Moments
-from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.mechanisms import GaussianRun, merge_runs
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.mechanisms import GaussianEvent, merge_events
 from dpviz.training.accounting import budget_filter, for_steps, renyi_accountant
 from dpviz.training.counting import baseline, planned_counts
 from dpviz.training.events import DECLARED, PUBLIC_SIZE
@@ -72,10 +72,10 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
             )  # fmt: skip
 
     if len(runs) <= MOST_DIFFERENT:
-        interval = tight_epsilon_of_runs(runs, settings.delta)
+        interval = tight_epsilon_of_events(runs, settings.delta)
         offer("tight", float(interval.upper), float(interval.lower), _success(runs))
-    offer("renyi", float(renyi_accountant(settings, examples).of_runs(runs, settings.delta).epsilon))
-    offer("moments", float(for_steps(Moments(), settings, examples).of_runs(runs, settings.delta).epsilon))
+    offer("renyi", float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
+    offer("moments", float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
     if settings.filter_epsilon is not None:
         # Its refusal, too, is decided ahead.
         offer("filter", settings.filter_epsilon)
@@ -101,7 +101,7 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
     )
 
 
-def _success(runs: Sequence[GaussianRun]) -> float | None:
+def _success(runs: Sequence[GaussianEvent]) -> float | None:
     """Accuracy of the best attack at even odds; None where several mechanisms are mixed."""
     if len(runs) != 1:
         return None
@@ -120,7 +120,7 @@ def conditions(settings: RunSettings) -> tuple[str, ...]:
     return tuple(found)
 
 
-def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianRun, ...]:
+def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
     """Steps and private counts up to the last step that may come, equal ones together.
 
     Where all steps are equal a budget ends them at a step that is known ahead, too.
@@ -133,14 +133,14 @@ def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianRu
     return runs
 
 
-def was_planned(charged: Sequence[GaussianRun], settings: RunSettings, examples: int) -> bool:
+def was_planned(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> bool:
     """Whether nothing was charged that the plan does not hold, or that does not fit the budget, if there is one."""
     return not _not_kept(charged, settings, examples)
 
 
-def _not_kept(charged: Sequence[GaussianRun], settings: RunSettings, examples: int) -> str:
+def _not_kept(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> str:
     """Why what was charged is not covered by what is claimed ahead; empty where it is."""
-    runs = merge_runs(charged)
+    runs = merge_events(charged)
     if settings.adaptive or settings.filter_epsilon is not None:
         budget = budget_filter(settings, examples)
         spent = np.zeros(budget.accountant.orders.size)
@@ -161,7 +161,7 @@ def claim_at(
     settings: RunSettings,
     examples: int,
     *,
-    charged: Sequence[GaussianRun] | None,
+    charged: Sequence[GaussianEvent] | None,
     odometer: float,
     step: int,
     reason: str = "",

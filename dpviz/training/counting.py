@@ -7,7 +7,7 @@ from typing import Any
 from dpviz.accounting.filter import Filter
 from dpviz.accounting.policies import POLICIES, Policy, Setting
 from dpviz.accounting.released import Released
-from dpviz.mechanisms import GaussianRun, SampledGaussian, merge_runs
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.plan import planned_runs
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
@@ -32,10 +32,10 @@ def planned_counts(settings: RunSettings, examples: int) -> int:
     return epochs // every if every else 0
 
 
-def baseline(settings: RunSettings, examples: int) -> tuple[GaussianRun, ...]:
+def baseline(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
     """All T steps and their private counts, if no policy changes anything."""
     counts = planned_counts(settings, examples)
-    return merge_runs(
+    return merge_events(
         (*planned_runs(settings, examples), *([(SampledGaussian(settings.count_noise), counts)] if counts else []))
     )
 

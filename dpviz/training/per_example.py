@@ -30,7 +30,7 @@ from dpviz.training.products import Products
 from dpviz.training.record import (
     Chunk,
     GradientRecord,
-    Part,
+    LayerGradients,
     checked_norm,
     clip_factors,
     joined,
@@ -211,7 +211,7 @@ class PerExample:
                 "gradients cannot be followed. Wrap that computation in a module that holds the parameter."
             )
         parts = [
-            Part(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
+            LayerGradients(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
             for layer in self.layers
             if layer in tape
         ]

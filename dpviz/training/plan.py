@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dpviz.mechanisms import GaussianRun, SampledGaussian, merge_runs
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.methods import METHODS
 from dpviz.training.settings import RunSettings
 
@@ -29,10 +29,10 @@ def mechanism_at(settings: RunSettings, step: int, examples: int) -> SampledGaus
     return found
 
 
-def planned_runs(settings: RunSettings, examples: int) -> tuple[GaussianRun, ...]:
+def planned_runs(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
     """All T steps of the plan, equal ones together; nothing for a method without privacy."""
     if not settings.private:
         return ()
     if not settings.changing:
         return ((mechanism_at(settings, 1, examples), settings.steps),)
-    return merge_runs((mechanism_at(settings, step, examples), 1) for step in range(1, settings.steps + 1))
+    return merge_events((mechanism_at(settings, step, examples), 1) for step in range(1, settings.steps + 1))

@@ -176,7 +176,7 @@ class PrivateTraining(Iterator[Step]):
     def claim_after(self, step: int) -> Claim:
         """What may be claimed of a training that ends after `step`."""
         charged = ((self._mechanism, step),) if step else ()
-        odometer = float(OdometerAccountant().of_runs(charged, self.settings.delta).epsilon) if step else math.inf
+        odometer = float(OdometerAccountant().of_events(charged, self.settings.delta).epsilon) if step else math.inf
         return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
 
     def _taken(self, chosen: Any) -> tuple[Tensor, Tensor]:

@@ -28,7 +28,7 @@ def clip_factors(lengths: Tensor, max_grad_norm: float, dtype: torch.dtype) -> T
     return factors.to(dtype)
 
 
-class Part(NamedTuple):
+class LayerGradients(NamedTuple):
     """Per-example gradients of one layer, and where its parameters stand among the engine's."""
 
     layer: Layer
@@ -50,7 +50,7 @@ class Chunk:
         norms, losses, outputs: As in `GradientRecord`.
     """
 
-    def __init__(self, start: int, parts: list[Part], losses: Tensor, outputs: Tensor) -> None:
+    def __init__(self, start: int, parts: list[LayerGradients], losses: Tensor, outputs: Tensor) -> None:
         self.start = start
         self.parts = parts
         self.losses = losses

@@ -23,7 +23,7 @@ Tensor = torch.Tensor
 IGNORED = -100
 
 
-class Batch(NamedTuple):
+class PoissonBatch(NamedTuple):
     """One Poisson batch.
 
     Attributes:
@@ -62,21 +62,21 @@ class Batches:
         self._random = random
         self._pad = x.device.type != "cpu" if pad is None else pad
 
-    def draw(self, batch_size: int) -> Batch:
+    def draw(self, batch_size: int) -> PoissonBatch:
         """A batch of `batch_size` expected examples."""
         examples = self.x.shape[0]
         rate = batch_size / examples
         chosen = poisson_indices(self._random, examples, rate)
         if not self._pad:
             index = torch.from_numpy(chosen)
-            return Batch(self.x[index], self.y[index], chosen.size, float(batch_size), rate)
+            return PoissonBatch(self.x[index], self.y[index], chosen.size, float(batch_size), rate)
         capacity = padded_size(batch_size, examples, chosen.size)
         padded = torch.zeros(capacity, dtype=torch.int64, pin_memory=self.x.is_cuda)
         padded[: chosen.size] = torch.from_numpy(chosen)
         index = padded.to(self.x.device, non_blocking=True)
         real = torch.arange(capacity, device=self.x.device) < chosen.size
         y = torch.where(real, self.y[index], IGNORED)
-        return Batch(self.x[index], y, chosen.size, float(batch_size), rate)
+        return PoissonBatch(self.x[index], y, chosen.size, float(batch_size), rate)
 
 
 def padded_size(batch_size: int, examples: int, size: int) -> int:

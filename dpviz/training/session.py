@@ -14,7 +14,7 @@ import torch
 from dpviz.accounting.filter import BudgetExceeded
 from dpviz.accounting.released import release
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts, encoded_runs
+from dpviz.training.accounting import LiveAccounts, encoded_events
 from dpviz.training.catalogue import TrainingData
 from dpviz.training.claims import planned_claim
 from dpviz.training.counting import Counting
@@ -111,7 +111,7 @@ class Session:
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
             sample_rate=settings.sample_rate(self.examples),
-            plan={"steps": settings.steps, "mechanisms": encoded_runs(planned_runs(settings, self.examples))},
+            plan={"steps": settings.steps, "mechanisms": encoded_events(planned_runs(settings, self.examples))},
             claim=planned_claim(settings, self.examples).to_json(),
             device=_device_name(self.device),
             threads=torch.get_num_threads(),

@@ -41,7 +41,7 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """One data set.
 
     Attributes:
@@ -63,7 +63,7 @@ class Source:
 SHIPPED = str(Path(__file__).parent / "data")
 
 
-def folders(source: Source, folder: str | Path | None = None) -> list[Path]:
+def folders(source: DataSource, folder: str | Path | None = None) -> list[Path]:
     """Where the files of `source` may lie, first the one that downloads are kept in.
 
     `folder`, else DPVIZ_DATA, else the user's cache folder; with and without a folder of the set's name in it.
@@ -76,7 +76,7 @@ def folders(source: Source, folder: str | Path | None = None) -> list[Path]:
     return found
 
 
-def fetch(source: Source, role: str, folder: str | Path | None = None, timeout: float = 20.0) -> bytes:
+def fetch(source: DataSource, role: str, folder: str | Path | None = None, timeout: float = 20.0) -> bytes:
     """The uncompressed bytes of one file: from a folder if it is there, else from a mirror.
 
     Args:
@@ -142,7 +142,7 @@ def _keep(path: Path, raw: bytes) -> None:
         return
 
 
-def _unavailable(source: Source, wanted: DataFile, places: list[Path], failures: list[str]) -> str:
+def _unavailable(source: DataSource, wanted: DataFile, places: list[Path], failures: list[str]) -> str:
     hint = f" ({source.package_hint})" if source.package_hint else ""
     return (
         f"{source.name} is not here: {' or '.join(wanted.names)} is in none of {', '.join(map(str, places))}, and no "

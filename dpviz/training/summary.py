@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.training.accounting import LiveAccounts, encoded_runs
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.training.accounting import LiveAccounts, encoded_events
 from dpviz.training.claims import MOST_DIFFERENT, claim_at
 from dpviz.training.settings import RunSettings
 
@@ -25,11 +25,11 @@ def closing(
     epsilon: dict[str, float] = {}
     tail = None if accounts is None or accounts.bayesian is None else accounts.bayesian.tail_share()
     mechanisms: list[list[float]] = []
-    charged = None if accounts is None else accounts.runs
+    charged = None if accounts is None else accounts.events
     if accounts is not None:
-        epsilon, mechanisms = accounts.epsilons(), encoded_runs(accounts.runs)
-        if accounts.runs and len(set(accounts.runs)) <= MOST_DIFFERENT:
-            epsilon["tight"] = float(tight_epsilon_of_runs(accounts.runs, settings.delta).upper)
+        epsilon, mechanisms = accounts.epsilons(), encoded_events(accounts.events)
+        if accounts.events and len(set(accounts.events)) <= MOST_DIFFERENT:
+            epsilon["tight"] = float(tight_epsilon_of_events(accounts.events, settings.delta).upper)
     odometer = epsilon.get("odometer", 0.0)
     claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {

@@ -70,21 +70,21 @@ def entry(
     )
 
 
-class Entry(NamedTuple):
+class Entered(NamedTuple):
     """What the browser says was entered last, in its order."""
 
     text: str
     n: float
 
 
-def _entry(field: Number) -> Entry | None:
+def _entry(field: Number) -> Entered | None:
     """The last entry of the field's control, if there is one that makes sense: a stranger may send anything."""
     try:
         told = st.session_state[Keys.entry(field)]["entry"]
         text, n = told["text"], float(told["n"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return Entry(text[:LONGEST], n) if isinstance(text, str) and math.isfinite(n) else None
+    return Entered(text[:LONGEST], n) if isinstance(text, str) and math.isfinite(n) else None
 
 
 def take(field: Number) -> None:

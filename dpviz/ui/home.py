@@ -13,7 +13,7 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.compose import COMPOSE
-from dpviz.questions.compose.curves import Facts
+from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.fields import CURVES
 from dpviz.questions.fields import Field
 from dpviz.ui import controls, mechanism, page, pieces, places, slow, state
@@ -115,7 +115,7 @@ def _get(field: Field[V], /) -> V:
     return state.get(field) if field in ours else field.default
 
 
-def _said(answer: Answer[Facts]) -> str:
+def _said(answer: Answer[ComposeFacts]) -> str:
     given, best = answer.given, float(answer.facts.bounds["renyi_improved"].epsilon[-1])
     chance = guessing.guess(best, given["delta"], answer.facts.accuracy)
     return headline(given["mechanism"].noise_multiplier, given["steps"], best, chance)

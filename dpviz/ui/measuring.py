@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.questions.source import NoSample
-from dpviz.runs.measurement import Asked, Measurement, measurements
+from dpviz.runs.measurement import Measurement, Request, measurements
 from dpviz.ui.moves import moved
 from dpviz.ui.state import Keys
 
@@ -29,7 +29,7 @@ def begin() -> None:
     st.session_state[Keys.ASKED] = {}
 
 
-def result(asked: Asked) -> Any:
+def result(asked: Request) -> Any:
     """What was measured.
 
     Raises:
@@ -48,18 +48,18 @@ def kind(words: str) -> str:
     return "note" if words == COMING else "problem"
 
 
-def _problem(asked: Asked) -> str:
+def _problem(asked: Request) -> str:
     known = measurements().find(asked.key)
     if known is not None and known.problem:
         return f"Nothing could be measured: {known.problem}"
     return STOPPED if asked.key in _stopped() else ""
 
 
-def _asked() -> list[Asked]:
+def _asked() -> list[Request]:
     return list(st.session_state.get(Keys.ASKED, {}).values())
 
 
-def missing() -> list[Asked]:
+def missing() -> list[Request]:
     """What this page asked for and waits for."""
     return [asked for asked in _asked() if not _problem(asked)]
 
@@ -78,7 +78,7 @@ def ways_on() -> None:
             )
 
 
-def wait(several: Sequence[Asked]) -> bool:
+def wait(several: Sequence[Request]) -> bool:
     """Have them measured and wait until all are over, saying here how far they are: True, and the page draws again.
 
     The visitor's next move ends the wait: False, and the page lets it come. What nobody waits for is then given up.

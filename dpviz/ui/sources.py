@@ -13,7 +13,7 @@ from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.upload import columns, read_distances
 from dpviz.questions.gradients import NO_FILE, File
 from dpviz.questions.source import Held, Measurable, Missing, NoSample, Source
-from dpviz.runs.measurement import Asked
+from dpviz.runs.measurement import Request
 from dpviz.ui import measuring
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
@@ -43,7 +43,7 @@ def known(value: Any, held: Any) -> Any:
 def _resolved(source: Source[Any]) -> Source[Any]:
     if isinstance(source, Measurable):
         try:
-            return Held(source, measuring.result(Asked(source.measured, source.target, source.arguments)))
+            return Held(source, measuring.result(Request(source.measured, source.target, source.arguments)))
         except NoSample as why:
             return Missing(source, str(why), why.coming)
     if isinstance(source, File):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.odometer import PAPER_ORDERS
-from dpviz.accounting.tight import tight_epsilon_of_runs
+from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 STEP = dpviz.SampledGaussian(noise_multiplier=1.0, sample_rate=0.01024)
@@ -68,19 +68,19 @@ class TestBoundary:
         budget = Filter(target_epsilon=target, delta=1e-5, orders=PAPER_ORDERS, union=union)
         clean = Filter(target_epsilon=target, delta=1e-5, orders=PAPER_ORDERS, union=union)
         for step, count in asked:
-            before = (budget.runs, budget.steps, budget.spent.tolist(), budget.epsilon())
+            before = (budget.events, budget.steps, budget.spent.tolist(), budget.epsilon())
             if budget.allows(step, count):
                 budget.spend(step, count)
                 clean.spend(step, count)
                 continue
             with pytest.raises(BudgetExceeded) as caught:
                 budget.spend(step, count)
-            assert (budget.runs, budget.steps, budget.spent.tolist(), budget.epsilon()) == before
+            assert (budget.events, budget.steps, budget.spent.tolist(), budget.epsilon()) == before
             fits = caught.value.fits
             assert fits == budget.remaining_steps(step) < count
             assert f"{fits} of them still fit" in str(caught.value)
             assert budget.allows(step, fits)
-        assert budget.runs == clean.runs
+        assert budget.events == clean.events
         np.testing.assert_array_equal(budget.spent, clean.spent)
         assert budget.epsilon() <= target
 
@@ -89,7 +89,7 @@ class TestBoundary:
         with pytest.raises(BudgetExceeded) as refused:
             budget.spend(STEP, 5000)
         assert (refused.value.mechanism, refused.value.count, refused.value.fits) == (STEP, 5000, 1082)
-        assert (budget.steps, budget.runs, budget.epsilon()) == (0, (), 0.0)
+        assert (budget.steps, budget.events, budget.epsilon()) == (0, (), 0.0)
         budget.spend(STEP, refused.value.fits)
         assert budget.steps == 1082
 
@@ -99,7 +99,7 @@ class TestBoundary:
             budget.spend(STEP)
             steps += 1
         assert steps == 1082
-        assert budget.runs == ((STEP, 1082),)
+        assert budget.events == ((STEP, 1082),)
 
     @given(st.lists(st.tuples(steps_of, st.integers(1, 500)), min_size=1, max_size=5), targets)
     @settings(max_examples=25, deadline=None)
@@ -140,8 +140,8 @@ class TestSound:
         quiet, loud = dpviz.SampledGaussian(4.0, 0.01), dpviz.SampledGaussian(1.5, 0.01)
         budget.spend(loud, int(budget.remaining_steps(loud)) // 2)
         budget.spend(quiet, int(budget.remaining_steps(quiet)))
-        assert len(budget.runs) == 2
-        assert float(tight_epsilon_of_runs(budget.runs, 1e-6).lower) <= 1.0
+        assert len(budget.events) == 2
+        assert float(tight_epsilon_of_events(budget.events, 1e-6).lower) <= 1.0
 
 
 class TestEdges:
@@ -156,7 +156,7 @@ class TestEdges:
     def test_no_steps_leave_no_trace(self) -> None:
         budget = Filter(target_epsilon=3.0, delta=1e-6)
         budget.spend(STEP, 0)
-        assert budget.runs == ()
+        assert budget.events == ()
 
     def test_a_budget_below_every_tail_allows_nothing(self) -> None:
         budget = Filter(target_epsilon=0.1, delta=1e-6, orders=[2, 32])
@@ -198,4 +198,4 @@ class TestEdges:
         budget = Filter(target_epsilon=3.0, delta=1e-6)
         with pytest.raises(ValueError, match="Expected count"):
             budget.spend(STEP, count)  # type: ignore[arg-type]
-        assert budget.runs == ()
+        assert budget.events == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.conversion import to_bound
-from dpviz.accounting.langevin import Langevin, langevin_bound, langevin_runs
+from dpviz.accounting.langevin import Langevin, langevin_bound, langevin_events
 from dpviz.accounting.renyi import Renyi
 from dpviz.accounting.schedules import PowerSchedule, grouped, split
 from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
@@ -170,7 +170,7 @@ def test_nothing_released_costs_nothing() -> None:
     setting = {"n": 100, "batch_size": 100, "clip": 1, "delta": 1e-5}
     assert dpviz.langevin_epsilon([0.0, 0.0], **setting) == 0.0
     assert dpviz.langevin_epsilon([0.0, 0.0], **setting, method="tight") == 0.0
-    assert langevin_runs(Langevin(100, 100, 1), np.zeros(3)) == []
+    assert langevin_events(Langevin(100, 100, 1), np.zeros(3)) == []
 
 
 @pytest.mark.parametrize("first", [1e-300, 1e-12, 1e3, 1e30, 1e300])

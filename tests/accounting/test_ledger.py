@@ -20,7 +20,7 @@ def test_records_runs() -> None:
     ledger = Ledger(Renyi())
     for mechanism, count in ((STEP, 1), (STEP, 2), (OTHER, 5), (OTHER, 0), (STEP, 1)):
         ledger.spend(mechanism, count)
-    assert ledger.runs == ((STEP, 3), (OTHER, 5), (STEP, 1))
+    assert ledger.events == ((STEP, 3), (OTHER, 5), (STEP, 1))
     assert ledger.steps == 9
 
 
@@ -28,7 +28,7 @@ def test_empty_has_spent_nothing() -> None:
     for accountant in (Renyi(), Moments(), Basic(), ClosedForm()):
         ledger = Ledger(accountant)
         assert float(ledger.bound(1e-5).epsilon) == 0.0
-        assert ledger.runs == ()
+        assert ledger.events == ()
         assert ledger.steps == 0
 
 
@@ -48,7 +48,7 @@ def test_alternating_steps_match_the_runs_merged() -> None:
     for _ in range(300):
         ledger.spend(STEP)
         ledger.spend(OTHER)
-    merged = Renyi().of_runs([(STEP, 300), (OTHER, 300)], 1e-5)
+    merged = Renyi().of_events([(STEP, 300), (OTHER, 300)], 1e-5)
     assert float(ledger.bound(1e-5).epsilon) == pytest.approx(float(merged.epsilon), rel=1e-12)
 
 
@@ -80,10 +80,10 @@ def test_a_mechanism_without_a_bound_says_so_for_the_whole_run() -> None:
 def test_a_refused_step_leaves_no_trace(bad: object) -> None:
     ledger = Ledger(Renyi())
     ledger.spend(STEP, 3)
-    before = ledger.runs, float(ledger.bound(1e-5).epsilon)
+    before = ledger.events, float(ledger.bound(1e-5).epsilon)
     with pytest.raises(ValueError, match="Expected count"):
         ledger.spend(OTHER, bad)  # type: ignore[arg-type]
-    assert (ledger.runs, float(ledger.bound(1e-5).epsilon)) == before
+    assert (ledger.events, float(ledger.bound(1e-5).epsilon)) == before
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, math.nan, "1e-5", None, [1e-5, 1e-6]])

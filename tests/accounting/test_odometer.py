@@ -194,7 +194,7 @@ class TestLive:
             odometer.spend(dpviz.SampledGaussian(sigma, rate), count)
             read.append(odometer.epsilon())
         assert read == sorted(read)
-        again = dpviz.accountant("odometer", variant=variant).of_runs(odometer.runs, delta)
+        again = dpviz.accountant("odometer", variant=variant).of_events(odometer.events, delta)
         assert read[-1] == pytest.approx(float(again.epsilon), rel=1e-9)
         assert odometer.steps == sum(count for *_, count in runs)
 

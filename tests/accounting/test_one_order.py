@@ -42,7 +42,7 @@ def test_the_plan_just_fits_its_own_epsilon_in_any_order(
     promise = planned_epsilon(plan, delta)
     # The accountant looks between the orders that the filter may choose from, and knows too that nothing is proven
     # against δ where it exceeds the total variation: 0, which no order says.
-    least = float(dpviz.accountant("renyi").of_runs(plan, delta).epsilon)
+    least = float(dpviz.accountant("renyi").of_events(plan, delta).epsilon)
     assert least <= promise
     assert promise <= 1.01 * least + 1e-6 or least == 0
     for one_by_one in (plan, plan[::-1]):

@@ -98,7 +98,7 @@ class TestCourse:
         assert (trajectory.ended, trajectory.epochs[-1]) == ("budget", 100)
         assert trajectory.planned[-1] == pytest.approx(8.2187, abs=5e-5)
         assert trajectory.odometer[-1] == pytest.approx(10.2046, abs=5e-5)
-        assert trajectory.runs == ((dpviz.SampledGaussian(1.0, 512 / 50_000), 9800),)
+        assert trajectory.events == ((dpviz.SampledGaussian(1.0, 512 / 50_000), 9800),)
         assert np.isnan(trajectory.count).all()
 
     @pytest.mark.parametrize("policy", [AdaptiveNoise(BASE), AdaptiveBatch(BASE)], ids=["noise", "batch"])
@@ -116,12 +116,14 @@ class TestCourse:
     def test_budgets_are_those_of_what_was_spent(self, policy: Policy) -> None:
         trajectory = policy_trajectory(policy, EASY, delta=1e-6, most_epochs=60, variant="authors")
         plain = dpviz.accountant("renyi", conversion="classic", orders=AUTHORS_ORDERS)
-        assert trajectory.planned[-1] == pytest.approx(float(plain.of_runs(trajectory.runs, 1e-6).epsilon), rel=1e-10)
+        assert trajectory.planned[-1] == pytest.approx(
+            float(plain.of_events(trajectory.events, 1e-6).epsilon), rel=1e-10
+        )
         odometer = dpviz.accountant("odometer", variant="authors")
         assert trajectory.odometer[-1] == pytest.approx(
-            float(odometer.of_runs(trajectory.runs, 1e-6).epsilon), rel=1e-10
+            float(odometer.of_events(trajectory.events, 1e-6).epsilon), rel=1e-10
         )
-        counted = sum(count for mechanism, count in trajectory.runs if mechanism == policy.count_mechanism)
+        counted = sum(count for mechanism, count in trajectory.events if mechanism == policy.count_mechanism)
         assert counted == np.isfinite(trajectory.count).sum() == (60 // policy.every if policy.every else 0)
         assert (np.diff(trajectory.planned) >= 0).all()
         assert (trajectory.odometer >= trajectory.planned - 1e-12).all()
@@ -136,8 +138,8 @@ class TestCourse:
 
     def test_batches_change_the_steps_of_an_epoch(self) -> None:
         trajectory = policy_trajectory(AdaptiveBatch(BASE), Scenario(), delta=1e-6, most_epochs=20)
-        assert trajectory.runs[0] == (dpviz.SampledGaussian(1.0, 512 / 50_000), 980)
-        assert trajectory.runs[2] == (dpviz.SampledGaussian(1.0, 384 / 50_000), 131 * 10)
+        assert trajectory.events[0] == (dpviz.SampledGaussian(1.0, 512 / 50_000), 980)
+        assert trajectory.events[2] == (dpviz.SampledGaussian(1.0, 384 / 50_000), 131 * 10)
 
     def test_goal_stops(self) -> None:
         tuned = policy_trajectory(
@@ -165,7 +167,7 @@ class TestCourse:
         )
         assert one.epochs[-1] >= all_.epochs[-1]
         assert one.planned[-1] <= 8.22
-        best = dpviz.accountant("renyi").of_runs(one.runs, 1e-6)
+        best = dpviz.accountant("renyi").of_events(one.events, 1e-6)
         assert float(best.epsilon) <= one.planned[-1]
 
     def test_the_margin_blocks_and_says_so(self) -> None:
@@ -183,7 +185,7 @@ class TestCourse:
 
     def test_a_budget_below_one_epoch(self) -> None:
         trajectory = policy_trajectory(Fixed(BASE), Scenario(), delta=1e-6, target_epsilon=0.5)
-        assert (trajectory.ended, trajectory.epochs.tolist(), trajectory.runs) == ("budget", [0.0], ())
+        assert (trajectory.ended, trajectory.epochs.tolist(), trajectory.events) == ("budget", [0.0], ())
 
     @pytest.mark.parametrize(
         ("change", "message"),

@@ -67,7 +67,7 @@ def test_the_noise_is_the_mechanism_s() -> None:
     noise = np.array([release(lambda: 4000.0, **paid).value - 4000.0 for _ in range(4000)])  # type: ignore[arg-type]
     assert abs(noise.mean()) < 5 * 50 / np.sqrt(4000)
     assert abs(noise.std() - 50.0) < 5 * 50 / np.sqrt(8000)
-    assert budget.runs == ((dpviz.SampledGaussian(50.0), 4000),)
+    assert budget.events == ((dpviz.SampledGaussian(50.0), 4000),)
 
 
 def test_a_sampled_mechanism_is_refused() -> None:

@@ -182,13 +182,13 @@ class TestManyMechanisms:
         runs = [(step, 200) for step in self.steps(MOST_SEARCHED)]
         total = sum(200 * renyi_divergence(m.noise_multiplier, m.sample_rate, FINE_ORDERS[::4]) for m, _ in runs)
         least = epsilon_per_order(total, FINE_ORDERS[::4], np.array(1e-5), "improved").min()
-        assert float(Renyi().of_runs(runs, 1e-5).epsilon) == pytest.approx(least, rel=1e-7)
-        assert float(Renyi().of_runs(runs, 1e-5).epsilon) <= least * (1 + 1e-12)
+        assert float(Renyi().of_events(runs, 1e-5).epsilon) == pytest.approx(least, rel=1e-7)
+        assert float(Renyi().of_events(runs, 1e-5).epsilon) <= least * (1 + 1e-12)
 
     def test_one_more_never_lowers_when_the_grid_takes_over(self) -> None:
         runs = [(step, 200) for step in self.steps(MOST_SEARCHED)]
         more = [*runs, (SampledGaussian(1e6, 1e-6), 1)]
-        assert float(Renyi().of_runs(more, 1e-5).epsilon) >= float(Renyi().of_runs(runs, 1e-5).epsilon)
+        assert float(Renyi().of_events(more, 1e-5).epsilon) >= float(Renyi().of_events(runs, 1e-5).epsilon)
 
     def test_a_live_run_reads_what_its_runs_cost(self) -> None:
         charges = [step for step in self.steps(MOST_SEARCHED + 2) for _ in range(3)]
@@ -198,4 +198,4 @@ class TestManyMechanisms:
             found += trajectory.read(charges[start : start + 7]).tolist()
         for taken in (1, 4, 20, 48, 49, 55, len(charges)):
             runs = [(charge, 1) for charge in charges[:taken]]
-            assert found[taken - 1] == pytest.approx(float(Renyi().of_runs(runs, 1e-5).epsilon), rel=1e-12)
+            assert found[taken - 1] == pytest.approx(float(Renyi().of_events(runs, 1e-5).epsilon), rel=1e-12)

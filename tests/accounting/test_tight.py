@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpviz
 import dpviz.accounting.tight_grid as tight
-from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_runs, tight_profile
+from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
 from dpviz.mechanisms import SampledGaussian
 
 
@@ -109,7 +109,7 @@ def test_agrees_with_prv_accountant_and_is_not_wider(sigma: float, q: float, ste
     assert found.upper[0] - found.lower[0] <= high - low
 
 
-def langevin_runs(n: int, clip: float, batch: int, epochs: int) -> list[tuple[SampledGaussian, int]]:
+def langevin_events(n: int, clip: float, batch: int, epochs: int) -> list[tuple[SampledGaussian, int]]:
     """η_t = 0.1 t^(−1/3): noise multiplier batch / (clip √(η_t n)), grouped by log t and rounded to less noise."""
     steps = np.arange(1, epochs * round(n / batch) + 1)
     sigma = batch / (clip * np.sqrt(0.1 * steps ** (-1 / 3) * n))
@@ -120,7 +120,7 @@ def langevin_runs(n: int, clip: float, batch: int, epochs: int) -> list[tuple[Sa
 @pytest.mark.parametrize(("epochs", "truth"), [(1, 0.215), (100, 0.690)])
 def test_langevin_schedule_for_mnist(epochs: int, truth: float) -> None:
     """The composed cost of Langevin step sizes that a paper states as 0.10 (formula sheet, tight upper)."""
-    found = tight_epsilon_of_runs(langevin_runs(60_000, 4.0, 245, epochs), 1e-5)
+    found = tight_epsilon_of_events(langevin_events(60_000, 4.0, 245, epochs), 1e-5)
     assert found.reason == ""
     assert float(found.upper) == pytest.approx(truth, abs=3e-3)
 
@@ -128,7 +128,7 @@ def test_langevin_schedule_for_mnist(epochs: int, truth: float) -> None:
 @pytest.mark.parametrize(("epochs", "other_upper"), [(1, 0.015), (100, 0.088)])
 def test_langevin_schedule_for_svhn(epochs: int, other_upper: float) -> None:
     """The other upper bounds came from a fixed grid, which reads too high the longer the run."""
-    found = tight_epsilon_of_runs(langevin_runs(604_388, 1.0, 777, epochs), 1e-6)
+    found = tight_epsilon_of_events(langevin_events(604_388, 1.0, 777, epochs), 1e-6)
     assert 0.8 * other_upper < float(found.lower) <= float(found.upper) < other_upper
     assert float(found.upper) - float(found.lower) < 0.005 * float(found.upper)
 
@@ -136,17 +136,17 @@ def test_langevin_schedule_for_svhn(epochs: int, other_upper: float) -> None:
 def test_runs_merge_split_and_order() -> None:
     one, other = step(1.5, 0.02), step(3.0, 0.05)
     whole = tight_epsilon(one, [700], 1e-6)
-    parts = tight_epsilon_of_runs([(one, 300), (step(9.0, 0.0), 50), (one, 400)], 1e-6)
+    parts = tight_epsilon_of_events([(one, 300), (step(9.0, 0.0), 50), (one, 400)], 1e-6)
     assert (float(parts.lower), float(parts.upper)) == pytest.approx((whole.lower[0], whole.upper[0]), rel=1e-12)
-    mixed = tight_epsilon_of_runs([(one, 300), (other, 200)], 1e-6)
-    swapped = tight_epsilon_of_runs([(other, 200), (one, 300)], 1e-6)
+    mixed = tight_epsilon_of_events([(one, 300), (other, 200)], 1e-6)
+    swapped = tight_epsilon_of_events([(other, 200), (one, 300)], 1e-6)
     assert float(mixed.upper) == pytest.approx(float(swapped.upper), rel=1e-9)
     assert float(mixed.upper) >= tight_epsilon(one, [300], 1e-6).lower[0]
 
 
 def test_nearly_equal_mechanisms_compose_like_equal_ones() -> None:
     same = tight_epsilon(step(1.5, 0.02), [700], 1e-6)
-    near = tight_epsilon_of_runs([(step(1.5, 0.02), 350), (step(1.5 * (1 + 1e-9), 0.02), 350)], 1e-6)
+    near = tight_epsilon_of_events([(step(1.5, 0.02), 350), (step(1.5 * (1 + 1e-9), 0.02), 350)], 1e-6)
     assert float(near.lower) == pytest.approx(same.lower[0], rel=4e-3)
     assert float(near.upper) == pytest.approx(same.upper[0], rel=4e-3)
 
@@ -154,7 +154,7 @@ def test_nearly_equal_mechanisms_compose_like_equal_ones() -> None:
 def test_edges() -> None:
     assert tight_epsilon(step(1.0, 0.0), [0, 10], 1e-5).upper.tolist() == [0.0, 0.0]
     assert tight_epsilon(step(1.0, 0.1), [0], 1e-5).upper.tolist() == [0.0]
-    assert tight_epsilon_of_runs([], 1e-5).upper == 0.0
+    assert tight_epsilon_of_events([], 1e-5).upper == 0.0
     assert tight_delta(step(1.0, 0.1), [0], 1.0).upper.tolist() == [0.0]
     scalar = tight_epsilon(step(1.0, 0.1), 5, 1e-5)
     assert scalar.lower.shape == scalar.upper.shape == ()

@@ -69,7 +69,7 @@ class Bayesian(Accountant):
         except ValueError:
             return 1.0
 
-    def _of_runs(self, runs: tuple[Run, ...], delta: float) -> Bound:
+    def _of_events(self, runs: tuple[Run, ...], delta: float) -> Bound:
         if len(runs) > 1:
             raise ValueError("Expected equal steps: a sample of distances knows one noise.")
         if not runs:

@@ -69,21 +69,21 @@ def equal_runs_merge(case: Case, step: SampledGaussian, first: int, second: int,
     ledger = Ledger(case.method)
     ledger.spend(step, first)
     ledger.spend(step, second)
-    parts = [case.of_runs([(step, first), (step, second)], delta), float(ledger.bound(delta).epsilon)]
+    parts = [case.of_events([(step, first), (step, second)], delta), float(ledger.bound(delta).epsilon)]
     assert parts == pytest.approx([whole, whole], rel=DIGITS, abs=case.room(whole))
 
 
 def order_does_not_matter(case: Case, runs: Runs, shuffled: Runs, delta: float) -> None:
-    found = case.of_runs(runs, delta)
+    found = case.of_events(runs, delta)
     ledger = Ledger(case.method)
     for mechanism, count in shuffled:
         ledger.spend(mechanism, count)
-    both = [case.of_runs(shuffled, delta), float(ledger.bound(delta).epsilon)]
+    both = [case.of_events(shuffled, delta), float(ledger.bound(delta).epsilon)]
     assert both == pytest.approx([found, found], rel=DIGITS, abs=case.room(found))
 
 
 def one_more_never_lowers(case: Case, runs: Runs, step: SampledGaussian, delta: float) -> None:
-    never_lower(case, case.of_runs([*runs, (step, 1)], delta), case.of_runs(runs, delta))
+    never_lower(case, case.of_events([*runs, (step, 1)], delta), case.of_events(runs, delta))
 
 
 def arrays_are_scalars_side_by_side(case: Case, sigma: Any, rate: Any, steps: Any, delta: Any) -> None:
@@ -97,7 +97,7 @@ def arrays_are_scalars_side_by_side(case: Case, sigma: Any, rate: Any, steps: An
 
 def nothing_released_costs_nothing(case: Case, sigma: float) -> None:
     assert case.epsilon(sigma, 0.5, 0, 1e-5) == 0.0
-    assert case.of_runs([], 1e-5) == 0.0
+    assert case.of_events([], 1e-5) == 0.0
     if not case.floor:
         assert case.epsilon(sigma, 0.0, [1, 10**9], 1e-300).tolist() == [0.0, 0.0]
         assert case.epsilon(sigma, 0.0, 7, 1e-14) == 0.0

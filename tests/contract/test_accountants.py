@@ -267,4 +267,4 @@ class TestBadInput:
     @pytest.mark.parametrize("bad", [0.0, 1.0, math.nan, None, "1e-5"])
     def test_delta_of_runs(self, case: Case, bad: Any) -> None:
         with pytest.raises(ValueError, match="Expected delta"):
-            case.method.of_runs([(SampledGaussian(4.0, 0.1), 1)], bad)
+            case.method.of_events([(SampledGaussian(4.0, 0.1), 1)], bad)

@@ -72,7 +72,7 @@ class TestSupported:
         assert curve[0] == 0.0
         assert float(ledger.bound(1e-5).epsilon) == pytest.approx(curve[3], rel=DIGITS, abs=room(method, curve[3]))
         both = [
-            float(method.of_runs(runs, 1e-5).epsilon) for runs in ([(step, 3), (other, 2)], [(other, 2), (step, 3)])
+            float(method.of_events(runs, 1e-5).epsilon) for runs in ([(step, 3), (other, 2)], [(other, 2), (step, 3)])
         ]
         ledger.spend(other, 2)
         both.append(float(ledger.bound(1e-5).epsilon))
@@ -124,7 +124,7 @@ class TestAccountant:
             for asked in (
                 lambda step=step: method.epsilon_of(step, steps=3, delta=1e-5),
                 lambda step=step: method.delta_of(step, steps=3, epsilon=1.0),
-                lambda step=step: method.of_runs([(step, 3)], 1e-5),
+                lambda step=step: method.of_events([(step, 3)], 1e-5),
                 lambda step=step: Ledger(method).spend(step),
                 lambda step=step: dpviz.epsilon(method.name, mechanism=step, steps=3, delta=1e-5),
             ):
@@ -137,7 +137,7 @@ class TestAccountant:
         method = ACCOUNTANTS[name]
         runs = [(SampledGaussian(4.0, 0.1), 1), (ReplaceOneGaussian(4.0, 0.1), 1)]
         with pytest.raises(ValueError, match="Expected"):
-            method.of_runs(runs, 1e-5)
+            method.of_events(runs, 1e-5)
         ledger = Ledger(method)
         ledger.spend(*runs[0])
         with pytest.raises(ValueError, match="Expected"):

@@ -71,7 +71,7 @@ def test_curve_runs_and_ledger_overlap(sigma: float, rate: float, delta: float, 
     ledger.spend(step, second)
     parts = float(ledger.bound(delta).epsilon)
     whole = LOWER.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=first + second, delta=delta)
-    merged = float(UPPER.of_runs([(step, first), (step, second)], delta).epsilon)
+    merged = float(UPPER.of_events([(step, first), (step, second)], delta).epsilon)
     assert parts == merged
     assert parts >= float(whole.epsilon)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.mechanisms import SampledGaussian, merge_runs
+from dpviz.mechanisms import SampledGaussian, merge_events
 
 
 class TestSampledGaussian:
@@ -39,15 +39,15 @@ class TestSampledGaussian:
 class TestMergeRuns:
     def test_equal_steps_add_up_in_order_of_appearance(self) -> None:
         a, b = SampledGaussian(1.0, 0.1), SampledGaussian(2.0, 0.1)
-        assert merge_runs([(a, 3), (b, 2), (SampledGaussian(1.0, 0.1), 4)]) == ((a, 7), (b, 2))
+        assert merge_events([(a, 3), (b, 2), (SampledGaussian(1.0, 0.1), 4)]) == ((a, 7), (b, 2))
 
     def test_nothing(self) -> None:
-        assert merge_runs([]) == ()
+        assert merge_events([]) == ()
 
     @pytest.mark.parametrize("bad", [-1, 1.5, math.nan, "3", None, True])
     def test_bad_count(self, bad: object) -> None:
         with pytest.raises(ValueError, match="Expected count"):
-            merge_runs([(SampledGaussian(1.0), bad)])  # type: ignore[list-item]
+            merge_events([(SampledGaussian(1.0), bad)])  # type: ignore[list-item]
 
 
 def test_public_name() -> None:

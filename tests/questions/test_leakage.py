@@ -24,7 +24,7 @@ from dpviz.questions.leakage.fields import NETWORK
 from dpviz.questions.leakage.found import Found
 from dpviz.questions.leakage.stored import of_run, weights_of
 from dpviz.questions.leakage.words import headline, metrics, notes
-from dpviz.questions.networks import Bound, RunNetwork, SmallNetwork
+from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
 from dpviz.training.leakage import leakage_of_run
@@ -108,7 +108,7 @@ def test_nothing_claimed_bounds_nothing(home: Engine, epsilon: object) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (0.0, 0.1), (30.0, 1e-5), (float("inf"), 1e-5)])
 def test_exchange_is_a_group_of_two(epsilon: float, delta: float) -> None:
     success = float(dpviz.attack_success(epsilon, delta=delta))
-    bound = Bound("claim", "Rényi", "renyi_improved", epsilon, delta, success)
+    bound = Limit("claim", "Rényi", "renyi_improved", epsilon, delta, success)
     assert 0.5 <= bound.success <= bound.swapped <= 1.0
     if epsilon < 10:
         assert bound.swapped == pytest.approx(

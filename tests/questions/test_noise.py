@@ -11,7 +11,7 @@ from dpviz.charts import numbers
 from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped
 from dpviz.questions.noise.along import ALONG_NOISE, band_key
-from dpviz.questions.noise.curves import Weak
+from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import UNKNOWN
 from dpviz.questions.noise.needs import Need, accuracy_key, mechanism, written
 from dpviz.questions.noise.presets import FIGURES
@@ -128,7 +128,7 @@ class TestNumbers:
 
     @pytest.mark.parametrize("quantile", ["q05", "q50", "q99"])
     def test_noise_in_units_of_the_sensitivity_is_not_rounded_down(self, quantile):
-        gradients, weak = Vectors(40, 50, 0.5, "disjoint", 0), Weak(quantile, "both", 1e-15, 0.5)
+        gradients, weak = Vectors(40, 50, 0.5, "disjoint", 0), BayesianAsk(quantile, "both", 1e-15, 0.5)
         seen, known = clipped(gradients, weak.share, "both"), {"steps": 100.0, "sample_rate": 0.1, "delta_mu": 1e-5}
         known |= {"target_epsilon": 2.0, "tolerance": TOLERANCE, "largest_distance": seen.largest}
         noise = dpviz.solve_bayesian("noise_std", seen.distances, **known)

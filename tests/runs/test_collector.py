@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from dpviz.runs import collector, jsontext
-from dpviz.runs.collector import Collector, Ended
-from dpviz.runs.records import Batch
+from dpviz.runs.collector import Collector, EndedFuture
+from dpviz.runs.records import Delivery
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.store import StoreError
 from tests.runs.test_sqlite_store import batch, started, steps
 
 
-def text(one: Batch) -> str:
+def text(one: Delivery) -> str:
     return jsontext.write(
         {"run": one.run, "execution": one.execution, "worker": one.worker, "begun": one.begun, "rows": one.rows}
     )
@@ -41,7 +41,7 @@ class Future:
 
 class Heard:
     def __init__(self) -> None:
-        self.batches: list[Batch] = []
+        self.batches: list[Delivery] = []
         self.ends: list[str] = []
         self.troubles: list[str] = []
 
@@ -66,7 +66,7 @@ def test_gaps_are_filled_from_the_result(store: SqliteStore, writing: Collector,
     writing.put(text(batch(run, *steps(3))))
     writing.put(text(batch(run, {"kind": "done", "step": 10}, first=10)))
     future = Future("finished", ("one", {}, zlib.compress(text(whole).encode())))
-    writing.put(Ended(run, future))
+    writing.put(EndedFuture(run, future))
     until(lambda: heard.ends == [run])
     assert [event.seq for event in store.events(run)] == list(range(11))
     assert store.run(run).state == "done"
@@ -80,10 +80,10 @@ def test_a_task_that_dask_gave_up(store: SqliteStore, writing: Collector, heard:
 
     runs = [started(store) for _ in range(4)]
     store.record([batch(runs[3], *steps(2))])
-    writing.put(Ended(runs[0], Future("error", error=KilledWorker())))
-    writing.put(Ended(runs[1], Future("error", error=OSError("no"))))
-    writing.put(Ended(runs[2], Future("cancelled")))  # it had not begun: it waits for other workers
-    writing.put(Ended(runs[3], Future("cancelled")))
+    writing.put(EndedFuture(runs[0], Future("error", error=KilledWorker())))
+    writing.put(EndedFuture(runs[1], Future("error", error=OSError("no"))))
+    writing.put(EndedFuture(runs[2], Future("cancelled")))  # it had not begun: it waits for other workers
+    writing.put(EndedFuture(runs[3], Future("cancelled")))
     until(lambda: heard.ends == runs)
     records = [store.run(run) for run in runs]
     assert [record.state for record in records] == ["failed", "failed", "queued", "lost"]
@@ -126,7 +126,7 @@ def test_a_failure_is_written_once_there_is_room(
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(SqliteStore, "change_state", full)
-    writing.put(Ended(run, Future("error", error=OSError("no"))))
+    writing.put(EndedFuture(run, Future("error", error=OSError("no"))))
     until(lambda: len(tries) > 2)
     assert heard.ends == []
     monkeypatch.setattr(SqliteStore, "change_state", works)

@@ -11,7 +11,7 @@ import pytest
 
 from dpviz.runs import reconcile
 from dpviz.runs.processes import Process, process_of, this_process
-from dpviz.runs.records import Batch
+from dpviz.runs.records import Delivery
 from dpviz.runs.sqlite_store import SqliteStore
 
 
@@ -38,7 +38,7 @@ def test_of_living_engines_nothing_changes(store: SqliteStore) -> None:
 
 def begin(store: SqliteStore, run: str) -> str:
     """Let it begin, so that it cannot be sent again as if nothing had been."""
-    store.record([Batch(run, "one", this_process().to_json(), (), time.time())])
+    store.record([Delivery(run, "one", this_process().to_json(), (), time.time())])
     return run
 
 

@@ -29,7 +29,7 @@ def told(plan: list[tuple[float, float, int]], halved: bool = False) -> list[dic
         for taken in range(1, count + 1):
             now = [*done, (SampledGaussian(sigma, rate), taken)]
             for name, values in epsilon.items():
-                values.append(float(accountant(name).of_runs(now, settings.delta).epsilon))
+                values.append(float(accountant(name).of_events(now, settings.delta).epsilon))
         done.append((SampledGaussian(sigma, rate), count))
         stored = sigma / 2 if halved and len(done) == 2 else sigma
         events.append(

@@ -16,7 +16,7 @@ import pytest
 from dpviz.runs import jsontext
 from dpviz.runs.private import private_file
 from dpviz.runs.processes import Process, this_process
-from dpviz.runs.records import ACTIVE, Batch, Row, RunRecord, new_id
+from dpviz.runs.records import ACTIVE, Delivery, EventRow, RunRecord, new_id
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.store import StoreError, home, open_store
 from tests.runs.conftest import HERE, kill
@@ -34,14 +34,15 @@ def started(store: SqliteStore, name: str = "") -> str:
     return run
 
 
-def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[Row, ...]:
+def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
     return tuple(
-        Row(first + i, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e)) for i, e in enumerate(events)
+        EventRow(first + i, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
+        for i, e in enumerate(events)
     )
 
 
-def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Batch:
-    return Batch(run, execution, this_process().to_json(), rows(events, first), time.time())
+def batch(run: str, *events: dict[str, Any], first: int = 0, execution: str = "one") -> Delivery:
+    return Delivery(run, execution, this_process().to_json(), rows(events, first), time.time())
 
 
 def steps(count: int, start: int = 1) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dpviz.runs import jsontext, work
-from dpviz.runs.records import Row
-from dpviz.runs.work import Control, Sender, call
+from dpviz.runs.records import EventRow
+from dpviz.runs.work import AskedControl, Sender, call
 from tests.runs.conftest import HERE
 
 
@@ -41,7 +41,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestSender:
     def test_all_in_order_and_in_few_batches(self) -> None:
-        sent: list[list[Row]] = []
+        sent: list[list[EventRow]] = []
         sender = Sender(sent.append)
         for step in range(2000):
             sender.emit({"kind": "step", "step": step, "time": 0.5})
@@ -68,10 +68,10 @@ class TestSender:
 
     def test_what_the_run_does_about_it_is_sent_at_once(self, said: list[dict[str, Any]]) -> None:
         """Not with the next events: a paused run has none."""
-        sent: list[list[Row]] = []
+        sent: list[list[EventRow]] = []
         sender = Sender(sent.append)
         sender._over = True  # its own thread sends nothing more
-        control = Control(DesiredStates("pause"), sender.emit, sender.flush)
+        control = AskedControl(DesiredStates("pause"), sender.emit, sender.flush)
         assert control.poll() == "pause"
         assert [row.kind for batch in sent for row in batch] == ["control"]
         sender.close()
@@ -89,7 +89,7 @@ class TestSender:
 class TestControl:
     def test_go_and_stop(self, said: list[dict[str, Any]]) -> None:
         desired_states = DesiredStates()
-        control = Control(desired_states, said.append)
+        control = AskedControl(desired_states, said.append)
         assert control.poll() == "go"
         desired_states.now = ("stop", 0)
         assert control.poll() == "stop"
@@ -97,7 +97,7 @@ class TestControl:
 
     def test_pause_and_on(self, said: list[dict[str, Any]]) -> None:
         desired_states = DesiredStates("pause")
-        control = Control(desired_states, said.append)
+        control = AskedControl(desired_states, said.append)
         assert [control.poll() for _ in range(3)] == ["pause"] * 3
         desired_states.now = ("go", 0)
         assert control.poll() == "go"
@@ -105,7 +105,7 @@ class TestControl:
 
     def test_each_granted_step_once(self, said: list[dict[str, Any]]) -> None:
         desired_states = DesiredStates("pause")
-        control = Control(desired_states, said.append)
+        control = AskedControl(desired_states, said.append)
         desired_states.now = ("pause", 3)
         assert [control.poll() for _ in range(5)] == ["step"] * 3 + ["pause"] * 2
         desired_states.now = ("pause", 4)
@@ -114,7 +114,7 @@ class TestControl:
     def test_steps_granted_before_do_not_count(self, said: list[dict[str, Any]]) -> None:
         """To an earlier attempt, or to a run that went on meanwhile."""
         desired_states = DesiredStates("pause", 5)
-        control = Control(desired_states, said.append)
+        control = AskedControl(desired_states, said.append)
         assert control.poll() == "pause"
         desired_states.now = ("go", 7)
         assert control.poll() == "go"
@@ -129,13 +129,13 @@ class TestControl:
                 raise OSError("connection lost")
             return desired_states()
 
-        control = Control(ask, said.append)
+        control = AskedControl(ask, said.append)
         assert [control.poll() for _ in range(3)] == ["go"] * 3
 
 
 def test_a_running_loop_asks_four_times_a_second_at_most(said: list[dict[str, Any]]) -> None:
     desired_states = DesiredStates()
-    control = Control(desired_states, said.append)
+    control = AskedControl(desired_states, said.append)
     end = time.monotonic() + 0.6
     while time.monotonic() < end:
         control.poll()
@@ -145,7 +145,7 @@ def test_a_running_loop_asks_four_times_a_second_at_most(said: list[dict[str, An
 class TestCall:
     def run(self, target: str, **options: Any) -> list[dict[str, Any]]:
         sender = Sender(lambda rows: None)
-        call(target, {"steps": 2}, options, sender, Control(DesiredStates(), sender.emit))
+        call(target, {"steps": 2}, options, sender, AskedControl(DesiredStates(), sender.emit))
         sender.close()
         return [jsontext.read(row.text) for row in sender.rows]
 
@@ -175,7 +175,7 @@ class TestCall:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(work, "_resolve", lambda target: missing)
-            call("m:f", {}, {}, sender, Control(DesiredStates(), sender.emit))
+            call("m:f", {}, {}, sender, AskedControl(DesiredStates(), sender.emit))
         sender.close()
         assert jsontext.read(sender.rows[-1].text)["text"] == "The digits are not here."
 

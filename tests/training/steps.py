@@ -8,7 +8,7 @@ from dpviz.training.flat import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.per_example import PerExample
 from dpviz.training.record import clip_factors
-from dpviz.training.sampling import Batch, loss_per_example
+from dpviz.training.sampling import PoissonBatch, loss_per_example
 from dpviz.training.settings import RunSettings
 
 EXAMPLES, EXPECTED, BOUND = 500, 20, 0.3
@@ -40,7 +40,7 @@ def make(name, network=None, seed=9, device="cpu", **changed):
 def make_batch(size=24, seed=1):
     draw = torch.Generator().manual_seed(seed)
     x, y = torch.randn(size, 6, generator=draw), torch.randint(0, 3, (size,), generator=draw)
-    return Batch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
+    return PoissonBatch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
 
 
 def clipped_by_hand(network, batch):

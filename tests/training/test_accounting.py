@@ -33,7 +33,7 @@ def test_live_accounts_read_what_the_facade_says():
     for name, value in accounts.epsilons().items():
         expected = dpviz.epsilon(name, noise_multiplier=2.0, sample_rate=0.1, steps=30, delta=1e-5)
         assert value == pytest.approx(expected, rel=1e-12)
-    assert accounts.runs == ((STEP, 30),)
+    assert accounts.events == ((STEP, 30),)
 
 
 def test_a_count_is_charged_to_every_account():
@@ -75,7 +75,7 @@ def test_an_adaptive_run_promises_its_baseline_which_just_fits(policy):
     settings = RunSettings(policy=policy, count_every=1)
     promise = promised(settings, 10_000)
     plan = baseline(settings, 10_000)
-    least = float(dpviz.accountant("renyi").of_runs(plan, 1e-5).epsilon)
+    least = float(dpviz.accountant("renyi").of_events(plan, 1e-5).epsilon)
     assert least <= promise <= 1.001 * least
     budget = LiveAccounts(settings, examples=10_000).budget
     assert budget.target_epsilon == promise
@@ -156,7 +156,7 @@ def test_readings_are_the_epsilons_after_each_step_however_often_one_looks(toget
         assert found[step] == pytest.approx(after, rel=1e-12)
     assert many.epsilons() == pytest.approx(one.epsilons(), rel=1e-12)
     assert all(values == [] for values in many.readings().values())
-    assert one.runs == many.runs
+    assert one.events == many.events
     assert many.charges == 32
 
 
@@ -188,7 +188,7 @@ def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
     assert accounts.epsilons()["renyi"] == pytest.approx(page, rel=1e-9)
     for name, epsilon in accounts.epsilons().items():
         assert epsilon == pytest.approx(float(plan(settings, 60_000).epsilon[name][-1]), rel=1e-12)
-    exact = Renyi(order_values=CHANGING_ORDERS).of_runs(accounts.runs, settings.delta).epsilon
+    exact = Renyi(order_values=CHANGING_ORDERS).of_events(accounts.events, settings.delta).epsilon
     assert exact <= accounts.epsilons()["renyi"] <= exact * (1 + 1e-4)
 
 

@@ -17,7 +17,7 @@ from dpviz.training.datasets.adult import parse_adult
 from dpviz.training.datasets.base import coloured
 from dpviz.training.datasets.cifar10 import parse_archive, parse_batch
 from dpviz.training.datasets.svhn import parse_mat
-from dpviz.training.sources import DataFile, DataUnavailable, Source
+from dpviz.training.sources import DataFile, DataSource, DataUnavailable
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +136,7 @@ def test_a_small_cifar_archive_is_read(tmp_path, monkeypatch):
     np.testing.assert_array_equal(parts["test_images"].reshape(4, -1), batches["test_batch"][1])
     assert parts["train_labels"].tolist() == [label for name in CIFAR_NAMES[:5] for label in batches[name][2]]
     # Through the loader, with its checksum.
-    source = Source("cifar10", {"archive": DataFile("c.tar.gz", hashlib.sha256(raw).hexdigest(), whole=True)}, ())
+    source = DataSource("cifar10", {"archive": DataFile("c.tar.gz", hashlib.sha256(raw).hexdigest(), whole=True)}, ())
     monkeypatch.setattr(cifar10, "SOURCE", source)
     (tmp_path / "c.tar.gz").write_bytes(raw)
     data = load("cifar10", tmp_path)
@@ -208,7 +208,7 @@ def test_a_small_svhn_is_read(tmp_path, monkeypatch):
         (tmp_path / f"{role}.mat").write_bytes(raw)
         files[role] = DataFile(f"{role}.mat", hashlib.sha256(raw).hexdigest(), whole=True)
         parts[role] = images
-    monkeypatch.setattr(svhn, "SOURCE", Source("svhn", files, ()))
+    monkeypatch.setattr(svhn, "SOURCE", DataSource("svhn", files, ()))
     data = load("svhn", tmp_path)
     assert data.train_y.tolist() == [0, 1, 9, 0, 5]
     assert data.test_x.shape == (3, 3, 32, 32)

@@ -88,7 +88,7 @@ def tiny(tmp_path):
             raw = write_idx(array)
             (tmp_path / role).write_bytes(raw)
             files[role] = sources.DataFile(role, hashlib.sha256(raw).hexdigest())
-        return sources.Source("tiny", files, mirrors=())
+        return sources.DataSource("tiny", files, mirrors=())
 
     return arrays, put, tmp_path
 

@@ -145,7 +145,7 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     for step, epsilons in rows[:: max(1, len(rows) // 7)] + rows[-1:]:
         charged = charged_until(events, step)
         for name, accountant in accountants.items():
-            expected = float(accountant.of_runs(charged, settings.delta).epsilon)
+            expected = float(accountant.of_events(charged, settings.delta).epsilon)
             assert expected * (1 - 1e-9) <= epsilons[name] <= expected * (1 + near), (name, step)
         if settings.bayesian:
             assert epsilons["bayesian"] == pytest.approx(bayesian_by_hand(settings, events, step), rel=1e-9), step
@@ -153,9 +153,9 @@ def test_every_recorded_epsilon_follows_from_the_recorded_mechanisms(case):
     everything = [(SampledGaussian(s, q), n) for s, q, n in summary["mechanisms"]]
     assert sum(n for _, n in everything) == summary["steps"] + len(of_kind(events, "count"))
     for name, accountant in accountants.items():
-        expected = float(accountant.of_runs(everything, settings.delta).epsilon)
+        expected = float(accountant.of_events(everything, settings.delta).epsilon)
         assert expected * (1 - 1e-9) <= summary["epsilon"][name] <= expected * (1 + near)
-    tight = dpviz.accountant("tight").of_runs(everything, settings.delta)
+    tight = dpviz.accountant("tight").of_events(everything, settings.delta)
     assert summary["epsilon"]["tight"] == pytest.approx(float(tight.epsilon), rel=1e-9)
 
 

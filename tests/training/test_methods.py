@@ -7,7 +7,7 @@ from dpviz.training.flat import flatten, flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import learning_rate
 from dpviz.training.record import rounding_of_sums
-from dpviz.training.sampling import Batch, Batches
+from dpviz.training.sampling import Batches, PoissonBatch
 from tests.training.steps import (
     BOUND,
     EXAMPLES,
@@ -109,7 +109,7 @@ def test_private_descent_with_hardly_any_noise_is_plain_descent(optimiser):
 def test_an_empty_batch_is_a_real_step(name):
     method, state, _ = make(name, momentum=0.0, learning_rate_end=1.0, step_exponent=0.0)
     before = state.parameters.clone()
-    empty = Batch(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), 0, float(EXPECTED), EXPECTED / EXAMPLES)
+    empty = PoissonBatch(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), 0, float(EXPECTED), EXPECTED / EXAMPLES)
     state, info = method.step(state, empty)
     assert (state.step, info.batch_size, info.losses.numel()) == (1, 0, 0)
     moved = state.parameters - before

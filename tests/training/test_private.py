@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 import dpviz
 from dpviz.training import PrivateTraining
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import Batch, poisson_indices
+from dpviz.training.sampling import PoissonBatch, poisson_indices
 from tests.training.steps import clipped_by_hand, make_network
 
 N, DOC = 300, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
@@ -38,7 +38,7 @@ def test_steps_by_hand():
     random, (x, y) = randomness(7, secure=False, device=torch.device("cpu")), data()
     for number, step in enumerate(found, start=1):
         chosen = poisson_indices(random.batches, N, 0.1)
-        batch = Batch(x[chosen], y[chosen], chosen.size, 30.0, 0.1)
+        batch = PoissonBatch(x[chosen], y[chosen], chosen.size, 30.0, 0.1)
         total = clipped_by_hand(reference, batch)
         noise = torch.empty_like(total).normal_(0.0, 1.5 * 0.3, generator=random.noise)
         parts = ((total + noise) / 30).split([p.numel() for p in reference.parameters()])

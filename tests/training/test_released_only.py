@@ -9,7 +9,7 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.policies import Policy, Setting
-from dpviz.mechanisms import SampledGaussian, merge_runs
+from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.training import counting
 from dpviz.training import session as session_module
@@ -73,7 +73,7 @@ def test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges(case):
     promise = Claim.from_json(events[0]["claim"]).shown
     assert promise.covers == "adaptive"
     assert promise.epsilon == session.accounts.budget.target_epsilon == promised(settings, session.examples)
-    assert merge_runs(session.accounts.runs) == merge_runs(session.accounts.budget.runs)
+    assert merge_events(session.accounts.events) == merge_events(session.accounts.budget.events)
     charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
     assert sum(n for _, n in charged) == session.step + sum(event["kind"] == "count" for event in events)
     assert spent_at(charged, promise.order, promise.delta) <= promise.epsilon
@@ -105,7 +105,7 @@ def test_whatever_a_policy_does_the_promise_is_kept(monkeypatch, seed):
     promise = Claim.from_json(events[0]["claim"]).shown
     charged = [(SampledGaussian(sigma, rate), n) for sigma, rate, n in events[-1]["mechanisms"]]
     assert len({one for one, _ in charged}) > 3
-    assert merge_runs(charged) == merge_runs(session.accounts.budget.runs)
+    assert merge_events(charged) == merge_events(session.accounts.budget.events)
     assert spent_at(charged, promise.order, promise.delta) <= promise.epsilon
     assert reason in ("budget", "plan")
 

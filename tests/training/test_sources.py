@@ -7,10 +7,10 @@ import pytest
 
 from dpviz.training import sources
 from dpviz.training.datasets import fashion_mnist, mnist
-from dpviz.training.sources import DataFile, DataUnavailable, Source, fetch, folders
+from dpviz.training.sources import DataFile, DataSource, DataUnavailable, fetch, folders
 
 RAW = b"the very bytes"
-SOURCE = Source(
+SOURCE = DataSource(
     name="letters",
     files={"text": DataFile("letters-idx1-ubyte", hashlib.sha256(RAW).hexdigest())},
     mirrors=("https://first.example/", "https://second.example/"),

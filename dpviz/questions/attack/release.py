@@ -28,7 +28,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class Guessed:
     """What the attacker achieved on the outlier and on one resident; the release's own ε comes last in both.
 
     `best` is the exact success of the best attack on anybody: on the outlier, who moves the mean most.
@@ -45,7 +45,7 @@ def draw(*, residents: int, factor: float, seed: int) -> towns.Town:
 
 def played(
     town: towns.Town, share: float, epsilon: Any, *, noise: str, delta: float, releases: int, seed: int
-) -> Played:
+) -> Guessed:
     """Everybody's releases at each ε, from one set of coins and noises."""
     options: dict[str, Any] = {
         "limit": town.limit,
@@ -59,7 +59,7 @@ def played(
         for income in (town.outlier, town.resident(share))
     )
     last = outlier.epsilon[-1]
-    return Played(outlier, resident, float(towns.guess_success(1.0, mechanism=noise, epsilon=last, delta=delta)))
+    return Guessed(outlier, resident, float(towns.guess_success(1.0, mechanism=noise, epsilon=last, delta=delta)))
 
 
 def delta_kept(noise: str, delta: float) -> float:
@@ -91,7 +91,7 @@ def interval(low: float, high: float) -> str:
     return f"99 % interval {100 * low:.1f} – {100 * high:.1f} %"
 
 
-def metrics(a: Answer[Played]) -> list[Metric]:
+def metrics(a: Answer[Guessed]) -> list[Metric]:
     """What was measured, beside what is allowed."""
     o, r = a.facts.outlier, a.facts.resident
     sure = "–" if o.sure[-1] != o.sure[-1] else measured(o.sure[-1])

@@ -27,7 +27,7 @@ ORDERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # a town costs lit
 
 
 @dataclass(frozen=True)
-class Facts:
+class ResidentFacts:
     """ε of the resident in question and of the richest; Bayesian ε_μ for 99 % (NaN: none); whether γ eats some δ_μ."""
 
     own: float
@@ -38,7 +38,7 @@ class Facts:
 
 def residents(
     *, epsilon: float, noise: str, delta: float, residents: int, factor: float, seed: int, share: float
-) -> Answer[Facts]:
+) -> Answer[ResidentFacts]:
     """ε against the share of residents that is left out, x = 1 − p."""
     people = draw(residents=residents, factor=factor, seed=seed)
     release: dict[str, Any] = {"mechanism": noise, "epsilon": epsilon, "delta": delta}
@@ -87,10 +87,10 @@ def residents(
         ),
         lines=tuple(lines),
     )
-    return Answer(plot, Facts(float(some[0]), float(some[1]), most, cut))
+    return Answer(plot, ResidentFacts(float(some[0]), float(some[1]), most, cut))
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ResidentFacts]) -> str:
     f = a.facts
     said = (
         f"{promise(a)} for everybody, outlier included. The resident at quantile {numbers.plain(a.given['share'])} "
@@ -103,7 +103,7 @@ def headline(a: Answer[Facts]) -> str:
     return said
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[ResidentFacts]) -> list[Metric]:
     g, f = a.given, a.facts
     weak = "–" if math.isnan(f.most) else f"≈ {numbers.epsilon(f.most, up=True)}"
     return [
@@ -118,7 +118,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     ]
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ResidentFacts]) -> list[Note]:
     if a.given["noise"] != "gaussian":
         return [Note("Bayesian DP's accountant is for Gaussian noise: choose it to see its promise.")]
     built = [
@@ -133,7 +133,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[ResidentFacts]) -> list[tuple[str, str]]:
     return [
         (
             "Percentiles (Triastcyn & Faltings 2020, §4.4.1)",
@@ -147,7 +147,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": (*controls(get(NOISE)), SHARE), "Town": (FACTOR, PEOPLE, SEED), "Show": (IMAGE,)}
 
 
-RESIDENTS: Question[Facts] = Question(
+RESIDENTS: Question[ResidentFacts] = Question(
     key="residents",
     title="The town: who loses how much?",
     settings=SETTINGS | {"share": SHARE},

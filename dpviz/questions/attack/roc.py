@@ -30,7 +30,7 @@ NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class RocFacts:
     """Numbers beside the curves.
 
     Attributes:
@@ -49,7 +49,7 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class TightRegion:
     """The tight region: true positive rates at `rates(log)`, by `log`; accuracy at even odds; why there is none."""
 
     curves: dict[bool, Array] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Region:
     problem: str = ""
 
 
-def roc(*, noise_multiplier: float, sample_rate: float, steps: int, delta: float, log_rates: bool) -> Answer[Facts]:
+def roc(*, noise_multiplier: float, sample_rate: float, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
     """Curves that bound TPR at each FPR: one (ε, δ), all of Rényi's (ε, δ(ε)), and one unsampled step exactly."""
     x = rates(log_rates)
     mechanism: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
@@ -67,7 +67,7 @@ def roc(*, noise_multiplier: float, sample_rate: float, steps: int, delta: float
         Line("unsampled", "one step, no sampling", x, alone, "moments", color=look.MAUVE, kept=False),
         Line("guess", "guessing", x, x, "moments", color=look.GREY, kept=False, approximate=True),
     ]
-    facts = Facts(epsilon, 1.0)
+    facts = RocFacts(epsilon, 1.0)
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
         at = np.linspace(0.0, 1.5 * epsilon, 61)
@@ -78,7 +78,7 @@ def roc(*, noise_multiplier: float, sample_rate: float, steps: int, delta: float
             Line("renyi", "Rényi, all ε", x, curve, "moments", color=look.GREEN),
             *lines,
         ]
-        facts = Facts(epsilon, dpviz.profile_success(epsilon=at, delta=failure), curve)
+        facts = RocFacts(epsilon, dpviz.profile_success(epsilon=at, delta=failure), curve)
     span = (1e-6, 1.0) if log_rates else (0.0, 1.0)
     plot = LinePlot(
         x=Axis(
@@ -110,26 +110,26 @@ def rates(log: bool) -> Array:
     return small if log else np.unique(np.concatenate([[0.0], small, np.linspace(0.0, 1.0, 101)]))
 
 
-def region_key(a: Answer[Facts]) -> Hashable | None:
+def region_key(a: Answer[RocFacts]) -> Hashable | None:
     """What decides the tight region, which holds for every δ at once; None where the chart shows none."""
     g = a.given
     return (g["noise_multiplier"], g["sample_rate"], g["steps"]) if a.facts.epsilon < NO_PROMISE else None
 
 
-def region(a: Answer[Facts]) -> Region:
+def region(a: Answer[RocFacts]) -> TightRegion:
     """The mechanism's whole privacy curve as a region of error rates."""
     sigma, rate, steps = a.given["noise_multiplier"], a.given["sample_rate"], a.given["steps"]
     try:
         profile = tight_profile(dpviz.SampledGaussian(sigma, rate), steps, points=120)
     except ValueError as problem:
-        return Region(problem=str(problem))
+        return TightRegion(problem=str(problem))
     upper = np.clip(profile.upper, 0.0, 1.0)
     curves = {log: dpviz.profile_roc(rates(log), epsilon=profile.epsilon, delta=upper) for log in (False, True)}
     best = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps).upper
-    return Region(curves, min(dpviz.profile_success(epsilon=profile.epsilon, delta=upper), best))
+    return TightRegion(curves, min(dpviz.profile_success(epsilon=profile.epsilon, delta=upper), best))
 
 
-def with_region(a: Answer[Facts], found: Region) -> Answer[Facts]:
+def with_region(a: Answer[RocFacts], found: TightRegion) -> Answer[RocFacts]:
     if found.problem:
         return replace(a, facts=replace(a.facts, problem=found.problem))
     assert isinstance(a.plot, LinePlot)
@@ -140,7 +140,7 @@ def with_region(a: Answer[Facts], found: Region) -> Answer[Facts]:
     return replace(a, plot=replace(a.plot, lines=(*kept, curve)), facts=facts)
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[RocFacts]) -> str:
     f, delta = a.facts, a.given["delta"]
     if not math.isfinite(f.epsilon):
         return "No finite ε can be proven here: any attack may succeed. Add noise or take fewer steps."
@@ -153,7 +153,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[RocFacts]) -> list[Metric]:
     f = a.facts
     source = "tight" if f.tight else "Rényi"
     alone = float(dpviz.attack_success(f.epsilon, delta=a.given["delta"]))
@@ -168,14 +168,14 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     return built
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[RocFacts]) -> list[Note]:
     built = [Note("Every curve but “one step, no sampling” bounds all attacks: the lowest one says most.")]
     if a.facts.problem:
         built.insert(0, Note(f"Tight region: {a.facts.problem}", "note"))
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[RocFacts]) -> list[tuple[str, str]]:
     return [
         (
             "Region of one (ε, δ) (Kairouz, Oh, Viswanath 2015)",
@@ -199,7 +199,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": (*CONTROLS, LOG_RATES), "Show": (IMAGE,)}
 
 
-ROC: Question[Facts] = Question(
+ROC: Question[RocFacts] = Question(
     key="roc",
     title="Which attacks are possible?",
     settings={**SETTINGS, "log_rates": LOG_RATES},

@@ -16,7 +16,7 @@ from dpviz.questions.attack.fields import NOISE, SHARE
 from dpviz.questions.attack.release import (
     PLAYED_SETTINGS,
     TOWN_CONTROLS,
-    Played,
+    Guessed,
     controls,
     draw,
     formulas,
@@ -32,7 +32,7 @@ from dpviz.questions.shared import IMAGE
 
 
 @dataclass(frozen=True, eq=False)
-class Seen(Played):
+class Seen(Guessed):
     """Also the mean without and with the outlier, and the noise's scale; in thousands."""
 
     without: float

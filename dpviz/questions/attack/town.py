@@ -17,7 +17,7 @@ from dpviz.questions.attack.fields import LARGEST, NOISE, SHARE
 from dpviz.questions.attack.release import (
     PLAYED_SETTINGS,
     TOWN_CONTROLS,
-    Played,
+    Guessed,
     bound,
     controls,
     delta_kept,
@@ -46,7 +46,7 @@ def town(
     share: float,
     releases: int,
     largest: float,
-) -> Answer[Played]:
+) -> Answer[Guessed]:
     """Shares of right guesses, measured, against ε; beside what (ε, δ) alone allows."""
     x = np.linspace(0.0, max(largest, 1.25 * epsilon), 81)[1:]
     people = draw(residents=residents, factor=factor, seed=seed)
@@ -96,7 +96,7 @@ def ring(what: str, epsilon: float, value: float, low: float, high: float, color
     return Ring(epsilon, value, text, color, low, high)
 
 
-def headline(a: Answer[Played]) -> str:
+def headline(a: Answer[Guessed]) -> str:
     o, r = a.facts.outlier, a.facts.resident
     sure = "" if math.isnan(o.sure[-1]) else f", claims beyond the outlier's own mean <b>{measured(o.sure[-1])}</b>"
     return (
@@ -107,7 +107,7 @@ def headline(a: Answer[Played]) -> str:
     )
 
 
-def notes(a: Answer[Played]) -> list[Note]:
+def notes(a: Answer[Guessed]) -> list[Note]:
     g, o, r = a.given, a.facts.outlier, a.facts.resident
     most_sure = float(dpviz.sure_success(g["epsilon"], hit_rate=0.5, delta=delta_kept(g["noise"], g["delta"])))
     above = {
@@ -133,7 +133,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": (*controls(get(NOISE)), SHARE, LARGEST), "Town": TOWN_CONTROLS, "Show": (IMAGE,)}
 
 
-TOWN: Question[Played] = Question(
+TOWN: Question[Guessed] = Question(
     key="town",
     title="The town: outlier and resident",
     settings=PLAYED_SETTINGS | {"largest": LARGEST},

@@ -13,7 +13,7 @@ from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.presets import BATCH, BUDGETS, FINE_TUNING, NOISE
-from dpviz.questions.budget.trajectories import NAMES, Facts, TrajectoryPlot, quantity
+from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
 from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Groups, Own, Reader, Row
@@ -47,7 +47,7 @@ def policy(
     pace: float,
     seed: int,
     log_y: bool,
-) -> Answer[Facts]:
+) -> Answer[Trajectories]:
     """What each policy's epochs use, cost and (assumed) reach."""
     size = min(size, 10**9)
     batch = round(sample_rate * size)
@@ -73,7 +73,7 @@ def policy(
         )
         for key in policies
     }
-    facts = Facts(trajectories, scenario, target)
+    facts = Trajectories(trajectories, scenario, target)
     end = max((float(trajectory.epochs[-1]) for trajectory in trajectories.values()), default=1.0)
     costs = shown == "epsilon"
     budget = target if costs else None
@@ -115,7 +115,7 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
     return Fixed(start)
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[Trajectories]) -> str:
     f = a.facts
     if not f.trajectories:
         return "No policy is switched on: switch one on beside the chart."
@@ -132,7 +132,7 @@ def headline(a: Answer[Facts]) -> str:
     return f"{head} at δ = {numbers.delta(a.given['delta'])}, on an assumed accuracy: {'; '.join(said)}."
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[Trajectories]) -> list[Metric]:
     f, delta = a.facts, numbers.delta(a.given["delta"])
     built = [
         Metric(
@@ -149,7 +149,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     return built[:4]
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[Trajectories]) -> list[Note]:
     g, f = a.given, a.facts
     built = [
         Note(
@@ -176,7 +176,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[Trajectories]) -> list[tuple[str, str]]:
     s = a.facts.scenario
     return [
         (
@@ -221,7 +221,7 @@ def layout(get: Reader) -> Groups:
     }
 
 
-POLICY: Question[Facts] = Question(
+POLICY: Question[Trajectories] = Question(
     key="policy",
     title="Policies that adapt while training",
     settings={

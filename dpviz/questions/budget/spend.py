@@ -14,7 +14,7 @@ import dpviz
 from dpviz.accounting.additive import RunningSum
 from dpviz.accounting.formula import tex
 from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import TightResult, tight_epsilon_of_runs
+from dpviz.accounting.tight import TightResult, tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis
@@ -35,7 +35,7 @@ POINTS_PER_BLOCK = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class SpendFacts:
     """What was spent.
 
     Attributes:
@@ -70,7 +70,7 @@ def spend(
     variant: str,
     conversion: str,
     log_y: bool,
-) -> Answer[Facts]:
+) -> Answer[SpendFacts]:
     """ε along the blocks that the filter let pass, and along the coming one: σ, q and steps as they are set."""
     budget = dpviz.Filter(target_epsilon=target_epsilon, delta=delta, conversion=conversion)
     odometer = OdometerAccountant(variant)
@@ -122,7 +122,7 @@ def spend(
         said=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
     )
     order = float(odometer.bound(spent.total, delta).order)
-    return Answer(plot, Facts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left))
+    return Answer(plot, SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left))
 
 
 def within(steps: int) -> Array:
@@ -131,26 +131,26 @@ def within(steps: int) -> Array:
     return np.unique(np.minimum(np.round(np.r_[np.linspace(0.0, steps, POINTS_PER_BLOCK), early]), steps))
 
 
-def tight_key(a: Answer[Facts]) -> Hashable | None:
+def tight_key(a: Answer[SpendFacts]) -> Hashable | None:
     """What decides the tight interval: what passed, in its order."""
     return (a.facts.taken, a.given["delta"]) if a.facts.taken else None
 
 
-def tight(a: Answer[Facts]) -> TightResult:
-    return tight_epsilon_of_runs([(block.mechanism, block.steps) for block in a.facts.taken], a.given["delta"])
+def tight(a: Answer[SpendFacts]) -> TightResult:
+    return tight_epsilon_of_events([(block.mechanism, block.steps) for block in a.facts.taken], a.given["delta"])
 
 
-def with_tight(a: Answer[Facts], found: TightResult) -> Answer[Facts]:
+def with_tight(a: Answer[SpendFacts], found: TightResult) -> Answer[SpendFacts]:
     return replace(a, facts=replace(a.facts, tight=found))
 
 
-def coming(a: Answer[Facts]) -> Block:
+def coming(a: Answer[SpendFacts]) -> Block:
     """The block that would be spent next."""
     g = a.given
     return Block(g["noise_multiplier"], g["sample_rate"], g["steps"])
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[SpendFacts]) -> str:
     g, f = a.given, a.facts
     target = numbers.plain(g["target_epsilon"], digits=4)
     like = f"σ = {numbers.plain(g['noise_multiplier'])}, q = {numbers.plain(g['sample_rate'])}"
@@ -167,7 +167,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[SpendFacts]) -> list[Metric]:
     target, f = a.given["target_epsilon"], a.facts
     share = min(f.filled / target, 1.0)
     if f.tight is not None:
@@ -188,7 +188,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     ]
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[SpendFacts]) -> list[Note]:
     f = a.facts
     built = [
         Note(
@@ -211,7 +211,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[SpendFacts]) -> list[tuple[str, str]]:
     g, f = a.given, a.facts
     sums = " + ".join(rf"{b.steps}\,R_{{{i}}}(\alpha)" for i, b in enumerate(f.taken, start=1)) or "0"
     tail = r"\frac{\ln(1/\delta)}{\alpha-1}"
@@ -230,7 +230,7 @@ def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
     return built
 
 
-def below(a: Answer[Facts]) -> list[Own]:
+def below(a: Answer[SpendFacts]) -> list[Own]:
     return [Own("ledger")] if a.facts.entries else []
 
 
@@ -242,7 +242,7 @@ def layout(get: Reader) -> Groups:
     }
 
 
-SPEND: Question[Facts] = Question(
+SPEND: Question[SpendFacts] = Question(
     key="spend",
     title="A budget, spent block by block",
     settings=SETTINGS

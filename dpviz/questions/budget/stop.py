@@ -41,7 +41,7 @@ OTHER = {"paper": "authors", "authors": "paper"}
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class StopFacts:
     """Accounts along the chart's steps, and what they say.
 
     Attributes:
@@ -73,7 +73,7 @@ def stop(
     curves: tuple[str, ...],
     log_x: bool,
     log_y: bool,
-) -> Answer[Facts]:
+) -> Answer[StopFacts]:
     """ε against steps by every account that is asked for."""
     x = step_grid(steps, log_x)
     along: dict[str, Any] = {
@@ -129,7 +129,7 @@ def stop(
     allowed_rogers = dpviz.rogers_filter_steps(
         noise_multiplier=noise_multiplier, sample_rate=sample_rate, target_epsilon=target_epsilon, delta=delta
     )
-    facts = Facts(bounds["odometer"], bounds["planned"], float(rogers[-1]), allowed, allowed_rogers)
+    facts = StopFacts(bounds["odometer"], bounds["planned"], float(rogers[-1]), allowed, allowed_rogers)
     return Answer(plot, facts)
 
 
@@ -140,26 +140,26 @@ def without_rogers(lines: Sequence[Line]) -> tuple[float, float] | None:
     return (0.0, 1.25 * others) if others > 0 and tops.get("rogers", 0.0) > 2.0 * others else None
 
 
-def band_key(a: Answer[Facts]) -> Hashable | None:
+def band_key(a: Answer[StopFacts]) -> Hashable | None:
     """What decides the tight interval."""
     g = a.given
     decides = ("noise_multiplier", "sample_rate", "steps", "delta", "log_x")
     return tuple(g[name] for name in decides) if "tight" in g["curves"] else None
 
 
-def band(a: Answer[Facts]) -> TightBand:
+def band(a: Answer[StopFacts]) -> TightBand:
     g = a.given
     mechanism = dpviz.SampledGaussian(g["noise_multiplier"], g["sample_rate"])
     return tight_band.along_steps(mechanism, g["steps"], g["delta"], log=g["log_x"])
 
 
-def with_band(a: Answer[Facts], found: TightBand) -> Answer[Facts]:
+def with_band(a: Answer[StopFacts], found: TightBand) -> Answer[StopFacts]:
     assert isinstance(a.plot, LinePlot)
     plot = replace(a.plot, bands=(tight_band.band(found),))
     return replace(a, plot=plot, facts=replace(a.facts, tight=found))
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[StopFacts]) -> str:
     g, f = a.given, a.facts
     said = (
         f"If you may stop whenever you like, <b>{numbers.steps(g['steps'])}</b> step{'s' if g['steps'] > 1 else ''} "
@@ -177,7 +177,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[StopFacts]) -> list[Metric]:
     g, f = a.given, a.facts
     odometer, planned = float(f.odometer.epsilon[-1]), float(f.planned.epsilon[-1])
     price = odometer / max(planned, 1e-300)
@@ -199,7 +199,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     ]
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[StopFacts]) -> list[Note]:
     g, f, built = a.given, a.facts, []
     if bool(f.odometer.at_grid_end[-1]):
         order = float(f.odometer.order[-1])
@@ -221,7 +221,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
     g, f, built = a.given, a.facts, []
     order, value = float(f.odometer.order[-1]), float(f.odometer.epsilon[-1])
     if math.isfinite(order):
@@ -258,7 +258,7 @@ def layout(get: Reader) -> Groups:
     }
 
 
-STOP: Question[Facts] = Question(
+STOP: Question[StopFacts] = Question(
     key="stop",
     title="May I stop when I like?",
     settings=SETTINGS

@@ -21,7 +21,7 @@ NAMES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch",
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Trajectories:
     """One trajectory a policy, by key; what they assume; the budget, None where an odometer reads."""
 
     trajectories: dict[str, PolicyTrajectory]
@@ -37,7 +37,7 @@ class Facts:
 class TrajectoryPlot(LinePlot):
     """One quantity of several trajectories; table and file have all quantities, a row a policy and epoch."""
 
-    facts: Facts | None = None
+    facts: Trajectories | None = None
 
     @property
     def trajectories(self) -> dict[str, PolicyTrajectory]:

@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Weak:
+class Promise:
     """What Bayesian DP promises, and what of the sample it rests on.
 
     Attributes:
@@ -61,7 +61,7 @@ def weak(
     failure: float,
     orders: range,
     reading: str,
-) -> Weak:
+) -> Promise:
     """Both curves; the noise is σ times the sensitivity, so that DP spends exactly its ε(σ, q).
 
     Raises:
@@ -88,7 +88,7 @@ def weak(
     if seen.largest is not None:
         main, printed = bound(seen.distances, steps, seen.largest), main
         worst = float(bound(np.full(2, seen.largest), steps[-1:], seen.largest).epsilon[0])
-    return Weak(
+    return Promise(
         main,
         printed,
         seen.threshold,

@@ -15,14 +15,14 @@ from dpviz.charts.plot import LinePlot
 from dpviz.gradients.families import tail_is_infinite
 from dpviz.gradients.truth import Truth, true_norms_epsilon, true_vectors_epsilon
 from dpviz.questions.answer import Answer
-from dpviz.questions.compose.bayesian import Weak, orders_of
-from dpviz.questions.compose.curves import Beside, Facts
+from dpviz.questions.compose.bayesian import Promise, orders_of
+from dpviz.questions.compose.curves import Beside, ComposeFacts
 from dpviz.questions.gradients import Gradients, Norms, Vectors, clipped
 
 MARKS = 40
 
 
-def beside_key(a: Answer[Facts]) -> Hashable | None:
+def beside_key(a: Answer[ComposeFacts]) -> Hashable | None:
     """What decides it; None where there is no Bayesian curve."""
     if a.facts.bayesian is None:
         return None
@@ -32,7 +32,7 @@ def beside_key(a: Answer[Facts]) -> Hashable | None:
     return (*(g[key] for key in decide), orders, g["reading"], g["gradients"].key)
 
 
-def beside_part(a: Answer[Facts]) -> Beside:
+def beside_part(a: Answer[ComposeFacts]) -> Beside:
     """The truth at some steps, whether it is infinite, and how many samples would help."""
     g, found = a.given, a.facts.bayesian
     assert found is not None
@@ -63,7 +63,7 @@ def truth_of(gradients: Gradients, known: dict[str, Any]) -> Truth | None:
     return None
 
 
-def unbounded(gradients: Gradients, found: Weak, rate: float, steps: int, order: int) -> bool:
+def unbounded(gradients: Gradients, found: Promise, rate: float, steps: int, order: int) -> bool:
     """Whether unclipped draws of this source cost ∞ at T whatever the order: λ = the smallest has the lightest tail."""
     if not isinstance(gradients, Vectors | Norms):
         return False
@@ -78,7 +78,7 @@ def unbounded(gradients: Gradients, found: Weak, rate: float, steps: int, order:
     )
 
 
-def enough(a: Answer[Facts], found: Weak, orders: range) -> float:
+def enough(a: Answer[ComposeFacts], found: Promise, orders: range) -> float:
     """m at which the certified bound would be half of what d_max throughout costs; NaN where it is already."""
     g = a.given
     if found.largest is None or found.worst is None or not float(found.main.epsilon[-1]) > found.worst / 2.0:
@@ -96,7 +96,7 @@ def enough(a: Answer[Facts], found: Weak, orders: range) -> float:
     )
 
 
-def with_beside(a: Answer[Facts], found: Beside) -> Answer[Facts]:
+def with_beside(a: Answer[ComposeFacts], found: Beside) -> Answer[ComposeFacts]:
     """The same answer with it; the truth is grey as the tight interval is."""
     facts = replace(a.facts, beside=found)
     if found.truth is None:

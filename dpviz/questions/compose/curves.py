@@ -17,7 +17,7 @@ from dpviz.gradients.truth import Truth
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.bayesian import Array, Weak, orders_of, weak
+from dpviz.questions.compose.bayesian import Array, Promise, orders_of, weak
 from dpviz.questions.compose.fields import CURVES
 from dpviz.questions.gradients import Gradients
 from dpviz.questions.methods import NAMES, left_out, marked_steps, method, step_grid
@@ -43,7 +43,7 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ComposeFacts:
     """ε at `steps` (shape (n,), whole, increasing) under each chosen method.
 
     Attributes:
@@ -60,7 +60,7 @@ class Facts:
     bounds: dict[str, Bound]
     left: Mapping[str, str] = field(default_factory=dict)
     valid: frozenset[str] = frozenset()
-    bayesian: Weak | None = None
+    bayesian: Promise | None = None
     problem: tuple[Note, ...] = field(default=())
     tight: tight_band.TightBand | None = None
     accuracy: Accuracy | None = None
@@ -90,14 +90,14 @@ def growth(
     fixed_order: int,
     reading: str,
     gradients: Gradients | None,
-) -> Answer[Facts]:
+) -> Answer[ComposeFacts]:
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)
     left = left_out(CURVES.options, mechanism)
     accountants = {key: method(key, amplification) for key in curves if key not in ("bayesian", "tight", *left)}
     bounds = {key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()}
     valid = frozenset(key for key, one in accountants.items() if one.kind is Kind.UPPER)
-    facts = Facts(grid, bounds, left, valid, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
+    facts = ComposeFacts(grid, bounds, left, valid, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
     if "bayesian" in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
         try:
             found = weak(
@@ -138,7 +138,7 @@ def epsilon_up(value: float) -> str:
     return numbers.epsilon(value, digits=4, up=True)
 
 
-def dp_line(facts: Facts, key: str, delta: float) -> Line:
+def dp_line(facts: ComposeFacts, key: str, delta: float) -> Line:
     """One accountant's curve; of a pinned state the tightest valid bound stays."""
     bound, valid = facts.bounds[key], key in facts.valid
     orders = () if np.isnan(bound.order).all() else (Column("α", bound.order, key="order"),)
@@ -156,7 +156,7 @@ def dp_line(facts: Facts, key: str, delta: float) -> Line:
     )
 
 
-def drawn_of(found: Weak | None) -> list[tuple[BayesianBound, bool]]:
+def drawn_of(found: Promise | None) -> list[tuple[BayesianBound, bool]]:
     """Bayesian DP's curves, and whether they stay when pinned."""
     if found is None:
         return []
@@ -193,7 +193,7 @@ def floors(bounds: dict[str, Bound]) -> list[Floor]:
     ]
 
 
-def tails(found: Weak | None) -> list[tuple[str, Array]]:
+def tails(found: Promise | None) -> list[tuple[str, Array]]:
     """What the file says of the sample's tail."""
     columns = []
     for curve, _ in drawn_of(found):
@@ -205,7 +205,7 @@ def tails(found: Weak | None) -> list[tuple[str, Array]]:
 Tight = tuple[tight_band.TightBand | None, Accuracy]
 
 
-def tight_key(a: Answer[Facts]) -> Hashable | None:
+def tight_key(a: Answer[ComposeFacts]) -> Hashable | None:
     """What decides the tight interval, unless it is switched off, and the best attack's accuracy.
 
     None for a mechanism whose privacy loss is not known.
@@ -217,7 +217,7 @@ def tight_key(a: Answer[Facts]) -> Hashable | None:
     return (*every, g["delta"], g["log_steps"]) if "tight" in g["curves"] else every
 
 
-def tight_part(a: Answer[Facts]) -> Tight:
+def tight_part(a: Answer[ComposeFacts]) -> Tight:
     """The tight interval at marked steps, and the best attack's accuracy after all of them."""
     g = a.given
     shown = "tight" in g["curves"]
@@ -225,7 +225,7 @@ def tight_part(a: Answer[Facts]) -> Tight:
     return band, best_accuracy(mechanism=g["mechanism"], steps=g["steps"])
 
 
-def with_tight(a: Answer[Facts], found: Tight) -> Answer[Facts]:
+def with_tight(a: Answer[ComposeFacts], found: Tight) -> Answer[ComposeFacts]:
     """The same answer with both."""
     assert isinstance(a.plot, LinePlot)
     band, accuracy = found

@@ -9,19 +9,19 @@ from dpviz.accounting.bayesian_claims import bayesian_group, bayesian_percentile
 from dpviz.charts import look, numbers
 from dpviz.charts.histogram import HistogramPlot, Mark
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.bayesian import Weak
-from dpviz.questions.compose.curves import Facts
+from dpviz.questions.compose.bayesian import Promise
+from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.notes import tail_warning
 from dpviz.questions.gradients import clipped
 from dpviz.questions.question import Block
 
 
-def warned(a: Answer[Facts]) -> list[Block]:
+def warned(a: Answer[ComposeFacts]) -> list[Block]:
     """The histogram right below the notes where one of them warns of the sample's tail."""
     return [histogram(a, a.facts.bayesian)] if a.facts.bayesian is not None and tail_warning(a) else []
 
 
-def distances(a: Answer[Facts]) -> list[Block]:
+def distances(a: Answer[ComposeFacts]) -> list[Block]:
     """All of it."""
     found = a.facts.bayesian
     if found is None:
@@ -33,7 +33,7 @@ def distances(a: Answer[Facts]) -> list[Block]:
     return [*blocks, *([] if tail_warning(a) else [histogram(a, found)]), claims(a)]
 
 
-def sources_note(found: Weak) -> str:
+def sources_note(found: Promise) -> str:
     """Which gradients, threshold and noise the Bayesian curve used."""
     return (
         f"{found.described} C = {numbers.plain(found.threshold, digits=4)}, sensitivity "
@@ -41,7 +41,7 @@ def sources_note(found: Weak) -> str:
     )
 
 
-def histogram(a: Answer[Facts], found: Weak) -> HistogramPlot:
+def histogram(a: Answer[ComposeFacts], found: Promise) -> HistogramPlot:
     """The distances with C and the noise level marked."""
     values = clipped(a.given["gradients"], a.given["quantile"], a.given["clip"]).distances
     marks = [Mark(found.threshold, "C", f"{numbers.plain(100 * found.over)} % of the gradients are clipped")]
@@ -56,7 +56,7 @@ def histogram(a: Answer[Facts], found: Weak) -> HistogramPlot:
     )
 
 
-def claims(a: Answer[Facts]) -> pd.DataFrame:
+def claims(a: Answer[ComposeFacts]) -> pd.DataFrame:
     """Ordinary (ε, δ) for shares of the data and for groups (Triastcyn & Faltings 2020, §4.4.1 and Appendix A)."""
     assert a.facts.bayesian is not None
     epsilon, delta_mu = float(a.facts.bayesian.main.epsilon[-1]), a.given["delta_mu"]

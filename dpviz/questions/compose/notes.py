@@ -9,11 +9,11 @@ import numpy as np
 from dpviz.accounting.bayesian import BayesianBound
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.curves import Facts
+from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.methods import NAMES
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ComposeFacts]) -> list[Note]:
     """What must be said beside the chart: bounds that do not hold, floors that bind, orders at their range's end."""
     said: list[str] = []
     for key, bound in a.facts.bounds.items():
@@ -50,7 +50,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return [*built, Note(warning, "note")] if warning else built
 
 
-def left_notes(a: Answer[Facts]) -> list[Note]:
+def left_notes(a: Answer[ComposeFacts]) -> list[Note]:
     """Which curves there are none of under this mechanism, and why; those with one reason together."""
     alike: dict[str, list[str]] = {}
     for key, reason in a.facts.left.items():
@@ -58,7 +58,7 @@ def left_notes(a: Answer[Facts]) -> list[Note]:
     return [Note(f"Not offered for this mechanism: {', '.join(names)}: {why}") for why, names in alike.items()]
 
 
-def _bayesian_notes(a: Answer[Facts]) -> list[Note]:
+def _bayesian_notes(a: Answer[ComposeFacts]) -> list[Note]:
     """Which of its numbers is a bound, what it stands for, and where the estimate is below the truth."""
     if a.facts.bayesian is None:
         return []
@@ -83,7 +83,7 @@ def _bayesian_notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def _few(a: Answer[Facts], size: int, share: float, worst: float) -> str:
+def _few(a: Answer[ComposeFacts], size: int, share: float, worst: float) -> str:
     """Why a certified bound lies near DP's own, and how many samples would help."""
     text = (
         f"Bayesian DP, certified: {numbers.plain(100 * share)} % of it stands for large distances that "
@@ -96,7 +96,7 @@ def _few(a: Answer[Facts], size: int, share: float, worst: float) -> str:
     return text + ("." if math.isnan(samples) else f"; some {numbers.plain(samples, digits=2)} samples would halve it.")
 
 
-def below_the_truth(a: Answer[Facts]) -> str:
+def below_the_truth(a: Answer[ComposeFacts]) -> str:
     """Amber text where the estimate lies below the true cost of the distribution; else empty."""
     beside = a.facts.beside
     estimate = None if a.facts.bayesian is None else a.facts.bayesian.estimate
@@ -121,7 +121,7 @@ def _floor_binds(found: BayesianBound) -> bool:
     return bool(found.at_grid_end[-1]) and float(found.floor[-1]) > 0.5 * float(found.epsilon[-1])
 
 
-def tail_warning(a: Answer[Facts]) -> str:
+def tail_warning(a: Answer[ComposeFacts]) -> str:
     """Amber text when one sample carries more than half of the estimate somewhere on the curve; else empty."""
     if a.facts.bayesian is None:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.questions import gradient_fields, kinds
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
-from dpviz.questions.compose.curves import Facts, growth, tight_key, tight_part, with_tight
+from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, with_tight
 from dpviz.questions.compose.distances import distances, warned
 from dpviz.questions.compose.fields import CURVES, FIXED_ORDER, GRADIENTS, ORDER, QUANTILE, READING, drawn, offered
 from dpviz.questions.compose.notes import notes
@@ -29,7 +29,7 @@ def layout(get: Reader) -> Groups:
     return groups | {"Show": (Offered(CURVES, offered(get)), LOG_X, LOG_Y, *amplified, IMAGE)}
 
 
-GROWTH: Question[Facts] = Question(
+GROWTH: Question[ComposeFacts] = Question(
     key="compose",
     title="How does ε grow with steps?",
     settings={

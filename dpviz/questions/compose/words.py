@@ -10,7 +10,7 @@ from dpviz.charts import numbers
 from dpviz.mechanisms import Adjacency, Mechanism
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric
-from dpviz.questions.compose.curves import Facts
+from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.kinds import KINDS, kind_of
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
@@ -21,7 +21,7 @@ GUESSED = {
 }
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ComposeFacts]) -> str:
     """The result in plain words, as HTML."""
     steps, delta = numbers.steps(a.given["steps"]), numbers.delta(a.given["delta"])
     best = a.facts.tightest()
@@ -43,18 +43,18 @@ def headline(a: Answer[Facts]) -> str:
     return said + _bayesian_headline(a)
 
 
-def _least(a: Answer[Facts]) -> float:
+def _least(a: Answer[ComposeFacts]) -> float:
     """ε of the tightest valid bound after all steps; inf where there is none."""
     best = a.facts.tightest()
     return math.inf if best is None else float(a.facts.bounds[best].epsilon[-1])
 
 
-def chances(a: Answer[Facts]) -> guessing.Guess:
+def chances(a: Answer[ComposeFacts]) -> guessing.Guess:
     """How often the best attack is right after all steps."""
     return guessing.guess(_least(a), a.given["delta"], a.facts.accuracy)
 
 
-def _bayesian_headline(a: Answer[Facts]) -> str:
+def _bayesian_headline(a: Answer[ComposeFacts]) -> str:
     if a.facts.bayesian is None:
         return ""
     found = a.facts.bayesian.main
@@ -74,7 +74,7 @@ def _bayesian_headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[ComposeFacts]) -> list[Metric]:
     """The four figures below the chart."""
     best = a.facts.tightest()
     if best is None:
@@ -87,7 +87,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     return [first, _tight_metric(a), chances(a).figure, _bayesian_metric(a)]
 
 
-def _tight_metric(a: Answer[Facts]) -> Metric:
+def _tight_metric(a: Answer[ComposeFacts]) -> Metric:
     if "tight" not in a.given["curves"]:
         return Metric("Tight interval of ε", "–", "off")
     if "tight" in a.facts.left:
@@ -97,7 +97,7 @@ def _tight_metric(a: Answer[Facts]) -> Metric:
     return Metric("Tight interval of ε", a.facts.tight.last, "the truth lies between")
 
 
-def _bayesian_metric(a: Answer[Facts]) -> Metric:
+def _bayesian_metric(a: Answer[ComposeFacts]) -> Metric:
     if a.facts.bayesian is None:
         absent = "not for this mechanism" if "bayesian" in a.facts.left else "switched off"
         return Metric("Bayesian ε", "–", "not defined here" if a.facts.problem else absent)
@@ -111,7 +111,7 @@ def _bayesian_metric(a: Answer[Facts]) -> Metric:
     return Metric("Bayesian ε, certified", f"≤ {value}", f"asymptotic, as printed: ≈ {beside}")
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     """(name, LaTeX) of each curve with the numbers of the last step."""
     g = a.given
     mechanism: Mechanism = g["mechanism"]
@@ -157,7 +157,7 @@ BAYESIAN = """
 """
 
 
-def assumptions(a: Answer[Facts]) -> str:
+def assumptions(a: Answer[ComposeFacts]) -> str:
     """What all curves take for granted, as Markdown."""
     mechanism: Mechanism = a.given["mechanism"]
     key = kind_of(mechanism)

@@ -86,7 +86,7 @@ class Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ChainFacts:
     """What is known of the steps, whatever is drawn.
 
     Attributes:
@@ -116,10 +116,10 @@ class Facts:
         return self.epsilon() if self.tight is None else min(self.epsilon(), float(self.tight.upper[-1]))
 
 
-Known = TypeVar("Known", bound=Facts)
+Known = TypeVar("Known", bound=ChainFacts)
 
 
-def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = None) -> Facts:
+def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = None) -> ChainFacts:
     """What the steps up to each mark cost, and the largest step sizes for each ε and for the claim.
 
     Raises:
@@ -138,7 +138,7 @@ def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = N
         conversion=chain.conversion,
         refine=False,
     )
-    return Facts(chain, cost, allowed)
+    return ChainFacts(chain, cost, allowed)
 
 
 def composed(chain: Chain, marks: Array) -> dict[str, dpviz.Bound]:
@@ -204,13 +204,13 @@ def proven(sizes: Array) -> Array:
     return np.where(sizes > 0.0, sizes, np.nan)
 
 
-def tight_key(a: Answer[Facts]) -> Hashable | None:
+def tight_key(a: Answer[ChainFacts]) -> Hashable | None:
     """The steps decide, whichever question about them is asked."""
     chain = a.facts.chain
     return chain.setting, chain.schedule, chain.delta
 
 
-def tight_interval(a: Answer[Facts]) -> Band:
+def tight_interval(a: Answer[ChainFacts]) -> Band:
     """The tight interval after some numbers of steps, the last one with the most groups; some seconds."""
     chain = a.facts.chain
     setting, schedule, last = chain.setting, chain.schedule, float(chain.steps)
@@ -237,4 +237,4 @@ def with_tight(a: Answer[Known], found: Band) -> Answer[Known]:
     return replace(a, facts=replace(a.facts, tight=found))
 
 
-TIGHT: Slow[Facts] = Slow(tight_key, tight_interval, with_tight)
+TIGHT: Slow[ChainFacts] = Slow(tight_key, tight_interval, with_tight)

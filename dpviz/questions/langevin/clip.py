@@ -10,14 +10,14 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import presets, sizes
-from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, Facts, known, step_sizes
+from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, ChainFacts, known, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, size_plot, theorems
 from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
 from dpviz.questions.question import Question
 
 
-def against_clip(**setting: Any) -> Answer[Facts]:
+def against_clip(**setting: Any) -> Answer[ChainFacts]:
     """The largest step size for the claim at each L, by theorem; keywords as in `Chain`."""
     chain = Chain(**setting)
     x = np.geomspace(min(0.05, chain.clip / 2.0), max(20.0, 2.0 * chain.clip), EPSILON_POINTS)
@@ -28,13 +28,13 @@ def against_clip(**setting: Any) -> Answer[Facts]:
     return Answer(size_plot(chain, curves, x, axis, here), known(chain))
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     return sizes.notes(
         a, Note("Composed exactly, the largest step size goes with 1/L²; Li et al. read about 1/L from their Fig. 2.")
     )
 
 
-CLIP: Question[Facts] = Question(
+CLIP: Question[ChainFacts] = Question(
     key="langevin_clip",
     option="clip",
     title="Largest step size against L",

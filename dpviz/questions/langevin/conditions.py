@@ -13,14 +13,14 @@ from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import presets, words
-from dpviz.questions.langevin.chain import TIGHT, Chain, Facts, known, proven, step_marks
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven, step_marks
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.readings import READING, misread
 from dpviz.questions.langevin.words import ASSUMPTIONS, finite, formulas, four_digits, metrics
 from dpviz.questions.question import Question
 
 
-def conditions(*, reading: str, **setting: Any) -> Answer[Facts]:
+def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
     """The step sizes, and between which the three conditions hold at each step; keywords as in `Chain`."""
     chain = Chain(**setting)
     x = step_marks(chain.steps)
@@ -81,7 +81,7 @@ def speaks(chain: Chain, low: float, high: float) -> tuple[float, float]:
     return start, stop
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ChainFacts]) -> str:
     chain = a.facts.chain
     start, stop = speaks(chain, *step_size_limits(chain.setting, a.given["reading"]))
     if start > stop:
@@ -92,11 +92,11 @@ def headline(a: Answer[Facts]) -> str:
     return f"{words.headline(a)} Conditions (1) and (2) hold only from step <b>{first}</b> to <b>{last}</b>."
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     return [*words.notes(a), *misread(a)]
 
 
-CONDITIONS: Question[Facts] = Question(
+CONDITIONS: Question[ChainFacts] = Question(
     key="langevin_conditions",
     option="conditions",
     title="Where does Theorem 3 speak?",

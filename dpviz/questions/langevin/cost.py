@@ -11,13 +11,13 @@ from dpviz.charts.marks import Band, Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.langevin import presets
-from dpviz.questions.langevin.chain import Chain, Facts, known, step_marks, tight_interval, tight_key, with_tight
+from dpviz.questions.langevin.chain import Chain, ChainFacts, known, step_marks, tight_interval, tight_key, with_tight
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.words import ASSUMPTIONS, at_most, finite, formulas, headline, metrics, notes
 from dpviz.questions.question import Question
 
 
-def cost(**setting: Any) -> Answer[Facts]:
+def cost(**setting: Any) -> Answer[ChainFacts]:
     """ε of the steps so far by two conversions of Rényi divergences; keywords as in `Chain`."""
     chain = Chain(**setting)
     x = step_marks(chain.steps)
@@ -54,13 +54,13 @@ def cost(**setting: Any) -> Answer[Facts]:
     return Answer(plot, facts)
 
 
-def with_band(a: Answer[Facts], found: Band) -> Answer[Facts]:
+def with_band(a: Answer[ChainFacts], found: Band) -> Answer[ChainFacts]:
     """The interval in the chart, too."""
     assert isinstance(a.plot, LinePlot)
     return replace(with_tight(a, found), plot=replace(a.plot, bands=(found,)))
 
 
-COST: Question[Facts] = Question(
+COST: Question[ChainFacts] = Question(
     key="langevin_cost",
     option="cost",
     title="What do these steps really cost?",

@@ -9,14 +9,14 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import presets, sizes
-from dpviz.questions.langevin.chain import TIGHT, Chain, Facts, epsilon_grid, known, proven, step_sizes
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, size_plot, theorems
 from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
 from dpviz.questions.question import Question
 
 
-def against_epsilon(**setting: Any) -> Answer[Facts]:
+def against_epsilon(**setting: Any) -> Answer[ChainFacts]:
     """The largest step size for each ε, by theorem; keywords as in `Chain`."""
     chain = Chain(**setting)
     x = epsilon_grid(chain.claim)
@@ -28,7 +28,7 @@ def against_epsilon(**setting: Any) -> Answer[Facts]:
     return Answer(size_plot(chain, curves, x, axis, here), facts)
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     f, chain = a.facts, a.facts.chain
     if (chain.n, chain.steps, chain.clip, chain.step_size) != (50_000, 10_000, 1.0, 0.103):
         return sizes.notes(a)
@@ -42,7 +42,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     )
 
 
-EPSILON: Question[Facts] = Question(
+EPSILON: Question[ChainFacts] = Question(
     key="langevin_epsilon",
     option="epsilon",
     title="Largest step size against ε",

@@ -11,7 +11,7 @@ from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Number, log_ticks
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import Array, Chain, Facts
+from dpviz.questions.langevin.chain import Array, Chain, ChainFacts
 from dpviz.questions.langevin.words import four_digits
 
 VARIANCE = Number(
@@ -58,7 +58,7 @@ def least(chain: Chain) -> float:
     return best_step_size(exponent=chain.exponent, steps=chain.steps)
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ChainFacts]) -> str:
     f, chain = a.facts, a.facts.chain
     best, variance = least(chain), a.given["gradient_variance"]
     said = f"{words.headline(a)} The error bound is least at η₁ = <b>{numbers.plain(best)}</b>"

@@ -12,14 +12,14 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, Facts, known
+from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, ChainFacts, known
 from dpviz.questions.langevin.error import COMPARE, VARIANCE, error, error_axis, headline, least
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
 from dpviz.questions.question import Question
 
 
-def against_step_size(*, gradient_variance: float, **setting: Any) -> Answer[Facts]:
+def against_step_size(*, gradient_variance: float, **setting: Any) -> Answer[ChainFacts]:
     """The error bound around the best, the present and the largest private step size; keywords as in `Chain`, and Γ."""
     chain = Chain(**setting)
     facts, best = known(chain), least(chain)
@@ -37,11 +37,11 @@ def against_step_size(*, gradient_variance: float, **setting: Any) -> Answer[Fac
     return Answer(plot, facts)
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     return [*words.notes(a), COMPARE]
 
 
-MSE: Question[Facts] = Question(
+MSE: Question[ChainFacts] = Question(
     key="langevin_mse",
     option="mse",
     title="Error against step size",

@@ -13,14 +13,14 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import TIGHT, Array, Chain, Facts, epsilon_grid, known, proven, step_sizes
+from dpviz.questions.langevin.chain import TIGHT, Array, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.error import COMPARE, VARIANCE, error, error_axis, headline
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.words import ASSUMPTIONS, NO_WANG, formulas, metrics
 from dpviz.questions.question import Question
 
 
-def error_of_epsilon(*, gradient_variance: float, **setting: Any) -> Answer[Facts]:
+def error_of_epsilon(*, gradient_variance: float, **setting: Any) -> Answer[ChainFacts]:
     """The error bound at the largest step size for each ε; keywords as in `Chain`, and Γ."""
     chain = Chain(**setting)
     x = epsilon_grid(chain.claim)
@@ -58,7 +58,7 @@ def proposition5(chain: Chain, step_size: Array, variance: float) -> Array:
     return found
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     chain, built = a.facts.chain, words.notes(a)
     if chain.exponent and not chain.momentum:
         built.append(
@@ -70,7 +70,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return [*built, COMPARE, *([NO_WANG] if chain.momentum else [])]
 
 
-MSE_EPSILON: Question[Facts] = Question(
+MSE_EPSILON: Question[ChainFacts] = Question(
     key="langevin_mse_epsilon",
     option="mse_epsilon",
     title="Error against ε",

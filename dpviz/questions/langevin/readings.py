@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Choice
-from dpviz.questions.langevin.chain import Facts
+from dpviz.questions.langevin.chain import ChainFacts
 
 READING = Choice(
     key="lread",
@@ -16,7 +16,7 @@ READING = Choice(
 )
 
 
-def misread(a: Answer[Facts]) -> list[Note]:
+def misread(a: Answer[ChainFacts]) -> list[Note]:
     """A word where the printed conditions allow what the re-derived ones do not."""
     low, high = step_size_limits(a.facts.chain.setting)
     if a.given["reading"] != "printed" or low < a.facts.chain.step_size <= high:

@@ -27,7 +27,16 @@ from dpviz.charts.plot import Axis
 from dpviz.charts.rings import Ring
 from dpviz.questions.answer import LATER, Answer, Note, Slow
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import Array, Chain, Facts, known, proven, tight_interval, tight_key, with_tight
+from dpviz.questions.langevin.chain import (
+    Array,
+    Chain,
+    ChainFacts,
+    known,
+    proven,
+    tight_interval,
+    tight_key,
+    with_tight,
+)
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.readings import READING, misread
 from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, four_digits, metrics
@@ -42,7 +51,7 @@ WORDS = {True: "holds", False: "fails", None: "no step size is proven"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Kept(Facts):
+class Kept(ChainFacts):
     """Beside the steps' cost, where the conditions hold.
 
     Attributes:

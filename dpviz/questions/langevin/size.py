@@ -14,7 +14,7 @@ from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer
 from dpviz.questions.fields import Flag
 from dpviz.questions.langevin import presets
-from dpviz.questions.langevin.chain import TIGHT, Chain, Facts, known, step_sizes
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, notes, size_plot, theorems
 from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
@@ -28,7 +28,7 @@ RULE = Flag(
 )
 
 
-def against_size(*, rule: bool, **setting: Any) -> Answer[Facts]:
+def against_size(*, rule: bool, **setting: Any) -> Answer[ChainFacts]:
     """The largest step size for the claim at each N, by theorem; keywords as in `Chain`, and Li et al.'s rule."""
     chain = Chain(**setting)
     x = np.unique(np.round(np.geomspace(1e3, 1e6, 7)))
@@ -53,7 +53,7 @@ def largest(chain: Chain, theorem: str) -> float:
     return float(step_sizes(chain, theorem, chain.claim))
 
 
-SIZE: Question[Facts] = Question(
+SIZE: Question[ChainFacts] = Question(
     key="langevin_size",
     option="size",
     title="Largest step size against N",

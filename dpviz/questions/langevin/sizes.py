@@ -10,7 +10,7 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import Array, Chain, Facts
+from dpviz.questions.langevin.chain import Array, Chain, ChainFacts
 from dpviz.questions.langevin.words import four_digits
 
 THEOREMS = {
@@ -38,7 +38,7 @@ def size_plot(chain: Chain, curves: Mapping[str, Array], x: Array, axis: Axis, h
     )
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ChainFacts]) -> str:
     f = a.facts
     if f.largest <= 0.0:
         return f"{words.headline(a)} No step size is proven to give ε = {numbers.plain(f.chain.claim)}."
@@ -46,7 +46,7 @@ def headline(a: Answer[Facts]) -> str:
     return f"{words.headline(a)} For it, the first step may be at most <b>{largest}</b>."
 
 
-def notes(a: Answer[Facts], *more: Note) -> list[Note]:
+def notes(a: Answer[ChainFacts], *more: Note) -> list[Note]:
     f, chain = a.facts, a.facts.chain
     built = words.notes(a)
     if chain.step_size > f.largest > 0:

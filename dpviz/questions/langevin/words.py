@@ -13,7 +13,7 @@ from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.questions.answer import LATER, Answer, Metric, Note
-from dpviz.questions.langevin.chain import Chain, Facts
+from dpviz.questions.langevin.chain import Chain, ChainFacts
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
 ASSUMPTIONS = (
@@ -39,7 +39,7 @@ ASSUMPTIONS = (
 NO_WANG = Note("Wang et al. bound SGLD; for SGHMC there is no such curve.")
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ChainFacts]) -> str:
     """What the steps cost, and what becomes of the claim, as HTML."""
     chain = a.facts.chain
     size = f"<b>{numbers.plain(chain.step_size)}</b>"
@@ -50,7 +50,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def verdict(f: Facts) -> str:
+def verdict(f: ChainFacts) -> str:
     claim = f"the claimed <b>{numbers.plain(f.chain.claim)}</b>"
     if f.best <= f.chain.claim:
         return f"{claim} holds."
@@ -63,7 +63,7 @@ def verdict(f: Facts) -> str:
     return f"{claim} is neither proven nor refuted."
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[ChainFacts]) -> list[Metric]:
     f, chain = a.facts, a.facts.chain
     chance = numbers.probability(float(dpviz.attack_success(f.best, delta=chain.delta)), up=True)
     noise = chain.setting.noise_multiplier(chain.schedule.at([1.0, float(chain.steps)]))
@@ -88,20 +88,20 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     ]
 
 
-def interval(f: Facts) -> str:
+def interval(f: ChainFacts) -> str:
     """The tight interval of all steps: its lower end rounded down, its upper end up."""
     if f.tight is None:
         return "…"
     return numbers.interval(float(f.tight.lower[-1]), float(f.tight.upper[-1]))
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ChainFacts]) -> list[Note]:
     if not a.facts.chain.replace_one:
         return []
     return [Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "note")]
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
     """(name, LaTeX) with today's numbers."""
     f, chain = a.facts, a.facts.chain
     setting = chain.setting

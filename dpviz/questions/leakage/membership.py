@@ -12,7 +12,7 @@ from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.leakage.fields import NETWORK, controls
 from dpviz.questions.leakage.found import Found, filed, found, rows
 from dpviz.questions.leakage.words import ASSUMPTIONS, formulas, headline, metrics, notes
-from dpviz.questions.networks import Bound
+from dpviz.questions.networks import Limit
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.source import Source
@@ -42,7 +42,7 @@ def membership(*, network: Source[Leakage]) -> Answer[Found]:
     return Answer(plot, f)
 
 
-def bar(bound: Bound) -> Allowed:
+def bar(bound: Limit) -> Allowed:
     """What it allows, rounded up."""
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
     typical = bound.key == "bayesian"

@@ -19,11 +19,11 @@ from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients
 from dpviz.questions.layout import Groups, Reader, Row
 from dpviz.questions.mechanism import CONTROLS
-from dpviz.questions.noise.curves import Array, Curve, Plan, Weak, bayesian_curves, dp_curve
+from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve
 from dpviz.questions.noise.fields import HIGH, LOG_Y, LOW, METHODS, SHARED, TARGET, grouped
 from dpviz.questions.noise.needs import (
-    Facts,
     Need,
+    Needs,
     accuracy_key,
     accuracy_part,
     answers,
@@ -55,14 +55,14 @@ def along_noise(
     lowest_noise: float,
     largest_noise: float,
     log_epsilon: bool,
-) -> Answer[Facts]:
+) -> Answer[Needs]:
     """One curve a method. A sample that cannot be had is told, not raised: the other curves stand."""
     if largest_noise < 1.2 * lowest_noise:
         raise ValueError(
             f"The σ axis goes from {lowest_noise:.6g} to {largest_noise:.6g}: under Show, let it end at "
             f"{1.2 * lowest_noise:.3g} or more."
         )
-    plan = Plan(lowest_noise, largest_noise, sample_rate, steps)
+    plan = SigmaAxis(lowest_noise, largest_noise, sample_rate, steps)
     facts = asked_of("noise_multiplier", target_epsilon, methods, amplification, quantiles)
     dp = [key for key in methods if key != "bayesian"]
     curves = [dp_curve(key, amplification, plan, delta, target_epsilon) for key in dp]
@@ -70,7 +70,9 @@ def along_noise(
         try:
             facts = with_sample(facts, gradients, clip)
             for quantile in quantiles:
-                curves += bayesian_curves(gradients, Weak(quantile, clip, failure, delta_mu), plan, target_epsilon)
+                curves += bayesian_curves(
+                    gradients, BayesianAsk(quantile, clip, failure, delta_mu), plan, target_epsilon
+                )
         except ValueError as problem:
             facts = refused(facts, problem)
     found = {curve.key: reached(curve, facts) for curve in curves if not curve.key.startswith("printed.")}
@@ -107,12 +109,12 @@ def along_noise(
     return Answer(plot, facts)
 
 
-def reached(curve: Curve, facts: Facts) -> Need:
+def reached(curve: Curve, facts: Needs) -> Need:
     """σ where the curve crosses the target, if it bounds anything."""
     return Need(curve.needs if curve.key in facts.valid and math.isfinite(curve.needs) else None)
 
 
-def crossings(facts: Facts, low: float, high: float) -> tuple[Ring, ...]:
+def crossings(facts: Needs, low: float, high: float) -> tuple[Ring, ...]:
     return tuple(
         Ring(
             need.value,
@@ -125,7 +127,7 @@ def crossings(facts: Facts, low: float, high: float) -> tuple[Ring, ...]:
     )
 
 
-def line(curve: Curve, facts: Facts, plan: Plan, delta: float) -> Line:
+def line(curve: Curve, facts: Needs, plan: SigmaAxis, delta: float) -> Line:
     """A curve; of a pinned state the best of DP and the best of Bayesian DP stay."""
     printed, symbol = curve.key.startswith("printed."), "ε_μ" if curve.bayesian else "ε"
     approximate = curve.estimate or curve.key not in facts.valid
@@ -171,24 +173,24 @@ def tail(curve: Curve) -> list[tuple[str, Array]]:
     return [(f"largest_share_{curve.key}", found.largest_share), (f"effective_size_{curve.key}", found.effective_size)]
 
 
-def band_key(a: Answer[Facts]) -> Hashable:
+def band_key(a: Answer[Needs]) -> Hashable:
     """What decides the tight interval along σ."""
     g = a.given
     return g["lowest_noise"], g["largest_noise"], g["sample_rate"], g["steps"], g["delta"]
 
 
-def band_part(a: Answer[Facts]) -> tight_band.TightBand:
+def band_part(a: Answer[Needs]) -> tight_band.TightBand:
     g = a.given
     return tight_band.along_noise(g["lowest_noise"], g["largest_noise"], g["sample_rate"], g["steps"], g["delta"])
 
 
-def with_band(a: Answer[Facts], found: tight_band.TightBand) -> Answer[Facts]:
+def with_band(a: Answer[Needs], found: tight_band.TightBand) -> Answer[Needs]:
     assert isinstance(a.plot, LinePlot)
     plot = replace(a.plot, bands=(tight_band.band(found),))
     return replace(a, plot=plot, facts=replace(a.facts, tight=found))
 
 
-def needed(a: Answer[Facts]) -> list[Block]:
+def needed(a: Answer[Needs]) -> list[Block]:
     """Where each curve crosses, and what one saves against another."""
     return [answers(a.facts).table()]
 
@@ -197,7 +199,7 @@ def layout(get: Reader) -> Groups:
     return grouped(get, ask=(TARGET, METHODS), mechanism=CONTROLS, show=(Row((LOW, HIGH)), LOG_Y))
 
 
-ALONG_NOISE: Question[Facts] = Question(
+ALONG_NOISE: Question[Needs] = Question(
     key="noise",
     option="curves",
     title="Which noise keeps the target ε?",

@@ -28,7 +28,7 @@ AROUND = 1.0 + np.array([-4e-3, -1e-3, -3e-4, 0.0, 3e-4, 1e-3, 4e-3])
 
 
 @dataclass(frozen=True)
-class Plan:
+class SigmaAxis:
     """The σ axis, and what is the same all along it."""
 
     low: float
@@ -42,7 +42,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Weak:
+class BayesianAsk:
     """How Bayesian DP is asked: at which clipping quantile, a key of QUANTILES, and how surely."""
 
     quantile: str
@@ -100,7 +100,7 @@ def name_of(key: str) -> str:
 
 
 @remembered
-def dp_curve(key: str, amplification: str, plan: Plan, delta: float, target: float) -> Curve:
+def dp_curve(key: str, amplification: str, plan: SigmaAxis, delta: float, target: float) -> Curve:
     """The curve of one DP method."""
     sigma = plan.sigma
     epsilon, order, reason = dp_values(key, amplification, plan, delta)
@@ -113,7 +113,7 @@ def dp_curve(key: str, amplification: str, plan: Plan, delta: float, target: flo
 
 
 @remembered
-def dp_values(key: str, amplification: str, plan: Plan, delta: float) -> tuple[Array, Array, str]:
+def dp_values(key: str, amplification: str, plan: SigmaAxis, delta: float) -> tuple[Array, Array, str]:
     """ε and the deciding order along σ, and why there is none where there is none."""
     kept = search(key == "moments", plan.low, plan.high, plan.rate) if key in SEARCHED else None
     epsilon, order, reason = dp_at(key, amplification, plan, delta, plan.sigma, kept=kept)
@@ -123,7 +123,7 @@ def dp_values(key: str, amplification: str, plan: Plan, delta: float) -> tuple[A
 def dp_at(
     key: str,
     amplification: str,
-    plan: Plan,
+    plan: SigmaAxis,
     delta: float,
     sigma: Array,
     *,
@@ -147,7 +147,7 @@ def search(whole: bool, low: float, high: float, rate: float) -> OrderSearch:
 
 
 @remembered
-def bayesian_curves(gradients: Gradients, weak: Weak, plan: Plan, target: float) -> tuple[Curve, ...]:
+def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, target: float) -> tuple[Curve, ...]:
     """Bayesian DP at one clipping quantile: certified, and the estimate as printed beside it; else that alone.
 
     Raises:
@@ -179,13 +179,13 @@ def bayesian_curves(gradients: Gradients, weak: Weak, plan: Plan, target: float)
 
 
 @remembered
-def bayesian_values(gradients: Gradients, weak: Weak, plan: Plan, certified: bool) -> BayesianBound:
+def bayesian_values(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: bool) -> BayesianBound:
     kept = sweep(gradients, replace(weak, delta_mu=0.5), replace(plan, steps=1), certified)
     return kept.bound(steps=plan.steps, delta_mu=weak.delta_mu)
 
 
 @remembered
-def sweep(gradients: Gradients, weak: Weak, plan: Plan, certified: bool) -> BayesianSweep:
+def sweep(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: bool) -> BayesianSweep:
     """ψ along the axis: it serves every T and δ_μ."""
     seen = clipped(gradients, weak.share, weak.clip)
     return BayesianSweep(

@@ -55,7 +55,7 @@ class Need:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Needs:
     """What each method needs, by its key: "moments", or "bayesian.q50" for Bayesian DP at a clipping quantile.
 
     Attributes:
@@ -131,13 +131,13 @@ class Facts:
 
 def asked_of(
     unknown: str, target: float, methods: tuple[str, ...], amplification: str, quantiles: tuple[str, ...]
-) -> Facts:
+) -> Needs:
     """Facts without answers."""
     bounds = (key for key in methods if key != "bayesian" and method(key, amplification).kind is Kind.UPPER)
-    return Facts(unknown, target, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in quantiles)]))
+    return Needs(unknown, target, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in quantiles)]))
 
 
-def with_sample(facts: Facts, gradients: Gradients, clip: str) -> Facts:
+def with_sample(facts: Needs, gradients: Gradients, clip: str) -> Needs:
     """What Bayesian DP rests on.
 
     Raises:
@@ -148,7 +148,7 @@ def with_sample(facts: Facts, gradients: Gradients, clip: str) -> Facts:
     return replace(facts, certified=certified, size=sample.size, independent=sample.independent)
 
 
-def refused(facts: Facts, problem: ValueError) -> Facts:
+def refused(facts: Needs, problem: ValueError) -> Needs:
     """Bayesian DP has no answer, which is told, not raised: the others stand."""
     late = isinstance(problem, NoSample) and problem.coming
     return replace(facts, problem=(Note(f"Bayesian DP: {problem}", "note" if late else "problem"),))
@@ -184,7 +184,7 @@ def hue(key: str) -> str:
     return HUES[quantile] if quantile else look.style(base).color
 
 
-def answers(facts: Facts) -> DotPlot:
+def answers(facts: Needs) -> DotPlot:
     """The answers side by side, from the least to the most favourable, compared with one of them."""
     unknown, against = facts.unknown, facts.reference
     symbol, target = SYMBOLS[unknown], numbers.plain(facts.target)
@@ -216,7 +216,7 @@ def answers(facts: Facts) -> DotPlot:
     )
 
 
-def ordered(facts: Facts) -> list[tuple[str, Need]]:
+def ordered(facts: Needs) -> list[tuple[str, Need]]:
     """From the least to the most favourable; without an answer first, tight on its way right after all DP methods."""
     favourable = 1.0 if facts.unknown in ("steps", "sample_rate") else -1.0
 
@@ -230,7 +230,7 @@ def ordered(facts: Facts) -> list[tuple[str, Need]]:
     return sorted(facts.needs.items(), key=place)
 
 
-def mechanism(a: Answer[Facts]) -> tuple[float, float, int] | None:
+def mechanism(a: Answer[Needs]) -> tuple[float, float, int] | None:
     """(σ, q, T) with the best DP method's answer in its place; None where that leaves no noise or no number."""
     key = a.facts.best(bayesian=False)
     value = a.facts.needs[key].value if key else None
@@ -243,17 +243,17 @@ def mechanism(a: Answer[Facts]) -> tuple[float, float, int] | None:
     return given["noise_multiplier"], given["sample_rate"], int(given["steps"])
 
 
-def accuracy_key(a: Answer[Facts]) -> Hashable | None:
+def accuracy_key(a: Answer[Needs]) -> Hashable | None:
     """The mechanism that the best DP method's answer makes; None where there is none."""
     return mechanism(a)
 
 
-def accuracy_part(a: Answer[Facts]) -> Accuracy:
+def accuracy_part(a: Answer[Needs]) -> Accuracy:
     """How often the best attack on that mechanism is right."""
     found = mechanism(a)
     assert found is not None
     return guessing.accuracy(*found)
 
 
-def with_accuracy(a: Answer[Facts], found: Accuracy) -> Answer[Facts]:
+def with_accuracy(a: Answer[Needs], found: Accuracy) -> Answer[Needs]:
     return replace(a, facts=replace(a.facts, accuracy=found))

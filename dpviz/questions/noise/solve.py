@@ -15,12 +15,12 @@ from dpviz.questions.gradients import Gradients, clipped
 from dpviz.questions.layout import Groups, Reader, fields_of
 from dpviz.questions.mechanism import CONTROLS
 from dpviz.questions.methods import called
-from dpviz.questions.noise.curves import Weak
+from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import METHODS, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import (
     SYMBOLS,
-    Facts,
     Need,
+    Needs,
     accuracy_key,
     accuracy_part,
     answers,
@@ -55,7 +55,7 @@ def solved(
     gradients: Gradients | None,
     unknown: str,
     tight: bool,
-) -> Answer[Facts]:
+) -> Answer[Needs]:
     """One answer a method. A sample that cannot be had is told, not raised: the other answers stand."""
     known = {"noise_multiplier": noise_multiplier, "steps": steps, "sample_rate": sample_rate, "delta": delta}
     facts = asked_of(unknown, target_epsilon, methods, amplification, quantiles)
@@ -70,7 +70,7 @@ def solved(
         try:
             facts = with_sample(facts, gradients, clip)
             for quantile in quantiles:
-                weak = Weak(quantile, clip, failure, 0.5)
+                weak = BayesianAsk(quantile, clip, failure, 0.5)
                 given = left(known | {"delta": delta_mu}, unknown)
                 found[f"bayesian.{quantile}"] = bayesian_need(gradients, weak, unknown, target_epsilon, given)
         except ValueError as problem:
@@ -105,7 +105,7 @@ def tight_steps(unknown: str, target: float, known: Known) -> float:
 
 
 @remembered
-def bayesian_need(gradients: Gradients, weak: Weak, unknown: str, target: float, known: Known) -> Need:
+def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target: float, known: Known) -> Need:
     """The answer of Bayesian DP, certified where it can be; noise is a multiple of the sensitivity, as DP's σ is."""
     seen = clipped(gradients, weak.share, weak.clip)
     names = {"noise_multiplier": "noise_std", "delta": "delta_mu"}
@@ -121,18 +121,18 @@ def bayesian_need(gradients: Gradients, weak: Weak, unknown: str, target: float,
     return Need(found / seen.sensitivity * (1.0 + 2.0**-50) if unknown == "noise_multiplier" else found)
 
 
-def tight_key(a: Answer[Facts]) -> Hashable | None:
+def tight_key(a: Answer[Needs]) -> Hashable | None:
     """What decides the tight accountant's answer; None where it is not asked."""
     g = a.given
     return (g["unknown"], g["target_epsilon"], left(g, g["unknown"])) if g["tight"] else None
 
 
-def tight_part(a: Answer[Facts]) -> Need:
+def tight_part(a: Answer[Needs]) -> Need:
     g = a.given
     return dp_need("tight", "", g["unknown"], g["target_epsilon"], left(g, g["unknown"]))
 
 
-def with_tight(a: Answer[Facts], found: Need) -> Answer[Facts]:
+def with_tight(a: Answer[Needs], found: Need) -> Answer[Needs]:
     facts = replace(a.facts, needs=a.facts.needs | {"tight": found})
     return replace(a, plot=answers(facts), facts=facts)
 
@@ -146,7 +146,7 @@ def layout(get: Reader) -> Groups:
     return grouped(get, ask=(UNKNOWN, TARGET, METHODS, TIGHT), mechanism=known, show=())
 
 
-SOLVE: Question[Facts] = Question(
+SOLVE: Question[Needs] = Question(
     key="solve",
     title="Solve for σ, T, q or δ",
     settings={**SHARED, "unknown": UNKNOWN, "tight": TIGHT},

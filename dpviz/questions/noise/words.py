@@ -11,8 +11,8 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
-from dpviz.questions.noise.curves import Plan, dp_at, name_of
-from dpviz.questions.noise.needs import ANY, SYMBOLS, Facts, mechanism
+from dpviz.questions.noise.curves import SigmaAxis, dp_at, name_of
+from dpviz.questions.noise.needs import ANY, SYMBOLS, Needs, mechanism
 from dpviz.questions.tight_band import noise_grid
 
 VERBS = {
@@ -27,7 +27,7 @@ NO_NOISE = (
 )
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[Needs]) -> str:
     """The result in plain words, as HTML."""
     f = a.facts
     said = f"To keep <b>ε ≤ {numbers.plain(f.target)}</b>{_setting(a)}, "
@@ -42,7 +42,7 @@ def headline(a: Answer[Facts]) -> str:
     return f"{said}.{_attacker(a, best)}"
 
 
-def drawn(a: Answer[Facts]) -> bool:
+def drawn(a: Answer[Needs]) -> bool:
     """Whether this is the question that draws ε along σ."""
     return "lowest_noise" in a.given
 
@@ -56,7 +56,7 @@ def _quantile(key: str) -> str:
     return name_of(key).rpartition(" ")[2]
 
 
-def _attacker(a: Answer[Facts], best: str | None) -> str:
+def _attacker(a: Answer[Needs], best: str | None) -> str:
     """How often the best attack on the mechanism that DP's best method allows is right."""
     f = a.facts
     if best is None:
@@ -72,7 +72,7 @@ def _attacker(a: Answer[Facts], best: str | None) -> str:
     return f"{said}, by ε and δ alone{f'; {guessing.ON_ITS_WAY}' if missing else ''}."
 
 
-def chances(a: Answer[Facts]) -> guessing.Guess:
+def chances(a: Answer[Needs]) -> guessing.Guess:
     """How often the best attack is right at the target, on the mechanism of DP's best answer, at the δ of it."""
     delta = a.given["delta"]
     if a.facts.unknown == "delta":
@@ -82,7 +82,7 @@ def chances(a: Answer[Facts]) -> guessing.Guess:
     return guessing.guess(a.facts.target, delta, a.facts.accuracy)
 
 
-def _setting(a: Answer[Facts]) -> str:
+def _setting(a: Answer[Needs]) -> str:
     g = a.given
     known = {
         "steps": f"{numbers.steps(g['steps'])} step{'s' if g['steps'] > 1 else ''}",
@@ -94,7 +94,7 @@ def _setting(a: Answer[Facts]) -> str:
     return " with " + ", ".join(known.values())
 
 
-def _claim(f: Facts, key: str) -> str:
+def _claim(f: Needs, key: str) -> str:
     text = f.text(key)
     if f.unknown == "steps":
         return f"allows <b>{'any number of' if text == ANY else text} steps</b>"
@@ -106,14 +106,14 @@ def _claim(f: Facts, key: str) -> str:
     return f"{VERBS[f.unknown]} <b>{symbol} = {text}</b>"
 
 
-def _kind(f: Facts, key: str) -> str:
+def _kind(f: Needs, key: str) -> str:
     """Which of Bayesian DP's two numbers an answer is."""
     if not key.startswith("bayesian"):
         return ""
     return ", certified" if f.certified else ", by an asymptotic estimate that is no bound"
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[Needs]) -> list[Metric]:
     """The four figures below the chart."""
     f, symbol = a.facts, SYMBOLS[a.facts.unknown]
     best, bayesian = f.best(bayesian=False), f.best(bayesian=True)
@@ -127,7 +127,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     if "tight" in f.needs:
         built.append(_need(f, f"The mechanism itself: {symbol}", "tight", "tight accountant"))
     elif best is not None and drawn(a):
-        sigma, plan = a.given["noise_multiplier"], Plan(1.0, 2.0, a.given["sample_rate"], a.given["steps"])
+        sigma, plan = a.given["noise_multiplier"], SigmaAxis(1.0, 2.0, a.given["sample_rate"], a.given["steps"])
         [epsilon] = dp_at(best, a.given["amplification"], plan, a.given["delta"], np.array([sigma]))[0]
         value = numbers.epsilon(float(epsilon), up=True)
         built.append(Metric(f"ε at my σ = {numbers.plain(sigma)}", value, name_of(best)))
@@ -136,11 +136,11 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     return built
 
 
-def _need(f: Facts, title: str, key: str | None, name: str) -> Metric:
+def _need(f: Needs, title: str, key: str | None, name: str) -> Metric:
     return Metric(title, f.text(key), name) if key else Metric(title, "–", "no answer here")
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[Needs]) -> list[Note]:
     """Why a method has no answer, and what must be known about one that has."""
     told: dict[str, list[str]] = {}
     for key in a.facts.needs:
@@ -152,7 +152,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return [*built, *_bayesian_kind(a)]
 
 
-def _bayesian_kind(a: Answer[Facts]) -> list[Note]:
+def _bayesian_kind(a: Answer[Needs]) -> list[Note]:
     """Whether Bayesian DP's answers are bounds, and what they stand for."""
     f = a.facts
     if not f.size or f.problem:
@@ -174,7 +174,7 @@ def _bayesian_kind(a: Answer[Facts]) -> list[Note]:
     return [Note(text)]
 
 
-def _unseen_decides(a: Answer[Facts], key: str) -> bool:
+def _unseen_decides(a: Answer[Needs], key: str) -> bool:
     curve = a.facts.curves[key]
     if curve.bayesian is None or not np.isfinite(curve.needs):
         return False
@@ -182,7 +182,7 @@ def _unseen_decides(a: Answer[Facts], key: str) -> bool:
     return bool(curve.bayesian.tail_dominated[int(np.abs(sigma - curve.needs).argmin())])
 
 
-def _missing(a: Answer[Facts], key: str) -> str:
+def _missing(a: Answer[Needs], key: str) -> str:
     """Why a method has no answer, or what limits it; empty when all is well."""
     f, need, curve = a.facts, a.facts.needs[key], a.facts.curves.get(key)
     if need.waits:
@@ -213,7 +213,7 @@ def _joined(names: list[str]) -> str:
     return ", ".join(names)
 
 
-def _floor(a: Answer[Facts], key: str) -> str:
+def _floor(a: Answer[Needs], key: str) -> str:
     """What the largest order charges for doing nothing, where that is what keeps a curve up."""
     curve = a.facts.curves[key]
     last = float(curve.epsilon[-1])
@@ -227,7 +227,7 @@ def _floor(a: Answer[Facts], key: str) -> str:
     return f" At its end ε is {numbers.epsilon(last, up=True)}: let the axis of σ end later (Show)."
 
 
-def tail_warning(a: Answer[Facts]) -> str:
+def tail_warning(a: Answer[Needs]) -> str:
     """Amber text where one sample carries more than half of an estimate at or beyond a crossing."""
     doubtful = [curve for curve in a.facts.curves.values() if curve.dotted]
     if not doubtful:
@@ -240,7 +240,7 @@ def tail_warning(a: Answer[Facts]) -> str:
     return text
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[Needs]) -> list[tuple[str, str]]:
     """What is solved, with the target in it."""
     f, target = a.facts, numbers.plain(a.facts.target)
     symbol = {"noise_multiplier": r"\sigma", "steps": "T", "sample_rate": "q", "delta": r"\delta"}[f.unknown]

@@ -30,7 +30,7 @@ from dpviz.questions.question import Question
 
 
 @dataclass(frozen=True)
-class Facts:
+class ConcentratedFacts:
     """One step.
 
     Attributes:
@@ -49,7 +49,7 @@ class Facts:
 
 def concentrated(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
-) -> Answer[Facts]:
+) -> Answer[ConcentratedFacts]:
     """R(α)/α against λ; T and δ matter to the known bounds beside it alone."""
     orders = order_grid(largest)
     x, ratio = orders - 1.0, exact(noise_multiplier, sample_rate, orders) / orders
@@ -75,7 +75,7 @@ def concentrated(
         end_values=False,
     )
     two = 2.0 * float(ratio[np.searchsorted(orders, 2.0)])
-    return Answer(plot, Facts(two, *truncated(orders, ratio, off), plateau, off))
+    return Answer(plot, ConcentratedFacts(two, *truncated(orders, ratio, off), plateau, off))
 
 
 def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
@@ -89,7 +89,7 @@ def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
     return float((spent / left).max()), float(orders[inside][-1])
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ConcentratedFacts]) -> str:
     f, sigma = a.facts, a.given["noise_multiplier"]
     whole = 0.5 / sigma / sigma
     if a.given["sample_rate"] == 0.0:
@@ -106,7 +106,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[ConcentratedFacts]) -> list[Metric]:
     f, sigma = a.facts, a.given["noise_multiplier"]
     return [
         Metric("R(2) of one step", numbers.epsilon(f.two, up=True), "exact"),
@@ -116,7 +116,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     ]
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[ConcentratedFacts]) -> list[tuple[str, str]]:
     sigma = a.given["noise_multiplier"]
     return [
         DIVERGENCE,
@@ -128,7 +128,7 @@ def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
     ]
 
 
-CONCENTRATED: Question[Facts] = Question(
+CONCENTRATED: Question[ConcentratedFacts] = Question(
     key="concentrated",
     title="Is it concentrated DP?",
     settings=ONE_STEP.settings,

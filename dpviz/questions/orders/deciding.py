@@ -34,7 +34,7 @@ NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 
 
 @dataclass(frozen=True)
-class Facts:
+class DecidingFacts:
     """What decides.
 
     Attributes:
@@ -61,7 +61,7 @@ def deciding(
     largest: float,
     log_x: bool,
     log_y: bool,
-) -> Answer[Facts]:
+) -> Answer[DecidingFacts]:
     """ε(λ) by both conversions of exact divergences, by the closed form and by the asymptotic moment."""
     lines = epsilon_lines(noise_multiplier, sample_rate, steps, delta, largest)
     improved, best, old = lines[0], least(lines[0]), moments(noise_multiplier, sample_rate, steps, delta)
@@ -79,7 +79,7 @@ def deciding(
         names_on_lines=True,  # both arms of ε(λ) leave through the top: names at their ends would stand beside nothing
         said=lowest_point(improved),
     )
-    return Answer(plot, Facts(best, old, best.order == x[-1]))
+    return Answer(plot, DecidingFacts(best, old, best.order == x[-1]))
 
 
 def nearby(line: Line, largest: float, log: bool) -> Span:
@@ -93,14 +93,14 @@ def nearby(line: Line, largest: float, log: bool) -> Span:
     return max(float(near[0]) / 2.0, 1e-4), min(2.0 * float(near[-1]), largest)
 
 
-def tight_key(a: Answer[Facts]) -> Hashable | None:
+def tight_key(a: Answer[DecidingFacts]) -> Hashable | None:
     """What decides the tight interval; None where ε is past all use."""
     g = a.given
     wanted = a.facts.best.value < NO_PROMISE
     return (g["noise_multiplier"], g["sample_rate"], g["steps"], g["delta"]) if wanted else None
 
 
-def tight_part(a: Answer[Facts]) -> tuple[float, float, dpviz.Accuracy]:
+def tight_part(a: Answer[DecidingFacts]) -> tuple[float, float, dpviz.Accuracy]:
     """Lower and upper ε of the tight accountant, and the best attack's accuracy."""
     sigma, rate, steps = a.given["noise_multiplier"], a.given["sample_rate"], a.given["steps"]
     found = tight_epsilon(dpviz.SampledGaussian(sigma, rate), [steps], a.given["delta"])
@@ -108,7 +108,7 @@ def tight_part(a: Answer[Facts]) -> tuple[float, float, dpviz.Accuracy]:
     return float(found.lower[0]), float(found.upper[0]), best
 
 
-def with_tight(a: Answer[Facts], found: tuple[float, float, dpviz.Accuracy]) -> Answer[Facts]:
+def with_tight(a: Answer[DecidingFacts], found: tuple[float, float, dpviz.Accuracy]) -> Answer[DecidingFacts]:
     """The truth does not depend on an order: a level band that every ε(λ) lies above."""
     plot, (low, high, accuracy) = a.plot, found
     assert isinstance(plot, LinePlot)
@@ -122,7 +122,7 @@ def with_tight(a: Answer[Facts], found: tuple[float, float, dpviz.Accuracy]) -> 
     return replace(a, plot=replace(plot, y=replace(plot.y, shown=shown), bands=tuple(band)), facts=facts)
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[DecidingFacts]) -> str:
     g, best, old = a.given, a.facts.best, a.facts.moments
     if g["sample_rate"] == 0.0:
         return NOTHING
@@ -137,7 +137,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[DecidingFacts]) -> list[Metric]:
     g, f = a.given, a.facts
     best, old = f.best, f.moments
     decided = "no finite ε" if math.isnan(best.order) else f"decided at α = {order(best.order + 1.0)}"
@@ -168,7 +168,7 @@ def _interval(low: float, high: float) -> str:
     return f"{below} – {numbers.epsilon(high, up=True)}"
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[DecidingFacts]) -> list[Note]:
     g = a.given
     if g["sample_rate"] == 0.0:
         return []
@@ -179,7 +179,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built + theorems(g["noise_multiplier"], g["sample_rate"])
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[DecidingFacts]) -> list[tuple[str, str]]:
     delta, best, old, built = a.given["delta"], a.facts.best, a.facts.moments, [DIVERGENCE]
     if a.given["sample_rate"] > 0 and not math.isnan(best.order):
         alpha = best.order + 1.0
@@ -207,7 +207,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": (LARGEST, LOG_X, LOG_Y), "Mechanism": CONTROLS, "Show": (IMAGE,)}
 
 
-DECIDING: Question[Facts] = Question(
+DECIDING: Question[DecidingFacts] = Question(
     key="orders",
     option="epsilon",
     title="Which order decides ε?",

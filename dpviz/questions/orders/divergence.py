@@ -35,7 +35,7 @@ from dpviz.questions.shared import IMAGE
 
 
 @dataclass(frozen=True)
-class Facts:
+class DivergenceFacts:
     """One step.
 
     Attributes:
@@ -53,7 +53,7 @@ class Facts:
 
 def divergence(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
-) -> Answer[Facts]:
+) -> Answer[DivergenceFacts]:
     """R(α) against λ; T and δ matter to the known bounds beside it alone."""
     mechanism = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
     orders = order_grid(largest)
@@ -77,7 +77,7 @@ def divergence(
         regions=() if sample_rate == 0.0 else beyond(last, largest),
         end_values=False,
     )
-    facts = Facts(
+    facts = DivergenceFacts(
         two=float(found[np.searchsorted(orders, 2.0)]),
         closed_last=last,
         asymptotic_last=dpviz.asymptotic_last_order(**mechanism),
@@ -95,7 +95,7 @@ def beyond(last: float, largest: float) -> tuple[Region, ...]:
     return (Region(last - 1.0, math.inf, f"no closed form beyond λ = {numbers.plain(last - 1.0)}"),)
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[DivergenceFacts]) -> str:
     g, f = a.given, a.facts
     if g["sample_rate"] == 0.0:
         return NOTHING
@@ -115,7 +115,7 @@ def headline(a: Answer[Facts]) -> str:
     )
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[DivergenceFacts]) -> list[Metric]:
     f = a.facts
     closed = "nowhere" if math.isnan(f.closed_last) else f"α ≤ {order(f.closed_last)}"
     lemma = "nowhere" if math.isnan(f.asymptotic_last) else f"λ ≤ {numbers.steps(f.asymptotic_last)}"
@@ -132,12 +132,12 @@ def doubles(alpha: float) -> str:
     return "not shown" if math.isnan(alpha) else f"α = {order(alpha)}"
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[DivergenceFacts]) -> list[Note]:
     g = a.given
     return theorems(g["noise_multiplier"], g["sample_rate"]) if g["sample_rate"] > 0.0 else []
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[DivergenceFacts]) -> list[tuple[str, str]]:
     return [
         DIVERGENCE,
         ("Closed form (Mironov, Talwar, Zhang 2019, Theorem 11)", r"R(\alpha) \le \frac{2q^2\alpha}{\sigma^2}"),
@@ -154,7 +154,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": (LARGEST, LOG_X), "Mechanism": CONTROLS, "Show": (IMAGE,)}
 
 
-ONE_STEP: Question[Facts] = Question(
+ONE_STEP: Question[DivergenceFacts] = Question(
     key="divergence",
     title="What does one step cost?",
     settings={**SETTINGS, "largest": LARGEST, "log_x": LOG_X},

@@ -26,7 +26,7 @@ from dpviz.questions.shared import IMAGE
 
 
 @dataclass(frozen=True)
-class Facts:
+class ThresholdFacts:
     """What each threshold costs.
 
     Attributes:
@@ -50,7 +50,7 @@ def thresholds(
     largest: float,
     log_x: bool,
     log_y: bool,
-) -> Answer[Facts]:
+) -> Answer[ThresholdFacts]:
     """ε(λ) at whole λ with noise of standard deviation σ, all distances equal to C: the noise multiplier is σ/C."""
     orders, lines = whole_grid(largest) + 1.0, []
     for index, threshold in enumerate(dict.fromkeys([first, second, third])):
@@ -67,10 +67,10 @@ def thresholds(
         names_on_lines=True,
         said=lowest_point(lines[0]),
     )
-    return Answer(plot, Facts(tuple((line.name, least(line)) for line in lines), float(orders[-1] - 1.0)))
+    return Answer(plot, ThresholdFacts(tuple((line.name, least(line)) for line in lines), float(orders[-1] - 1.0)))
 
 
-def headline(a: Answer[Facts]) -> str:
+def headline(a: Answer[ThresholdFacts]) -> str:
     g, parts = a.given, []
     if g["sample_rate"] == 0.0:
         return NOTHING
@@ -85,7 +85,7 @@ def headline(a: Answer[Facts]) -> str:
     return said.replace("C = ", "C\u00a0=\u00a0")
 
 
-def metrics(a: Answer[Facts]) -> list[Metric]:
+def metrics(a: Answer[ThresholdFacts]) -> list[Metric]:
     built = []
     for name, best in a.facts.best:
         end = "the last order shown" if best.order == a.facts.last else "the best whole order"
@@ -94,7 +94,7 @@ def metrics(a: Answer[Facts]) -> list[Metric]:
     return built
 
 
-def notes(a: Answer[Facts]) -> list[Note]:
+def notes(a: Answer[ThresholdFacts]) -> list[Note]:
     g, built = a.given, []
     if g["sample_rate"] == 0.0:
         return []
@@ -107,7 +107,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
     return built
 
 
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
+def formulas(a: Answer[ThresholdFacts]) -> list[tuple[str, str]]:
     return [
         DIVERGENCE,
         *(
@@ -127,7 +127,7 @@ def layout(get: Reader) -> Groups:
     return {"Question": question, "Mechanism": CONTROLS, "Show": (IMAGE,)}
 
 
-THRESHOLDS: Question[Facts] = Question(
+THRESHOLDS: Question[ThresholdFacts] = Question(
     key="thresholds",
     title="What does the threshold C change?",
     settings={

@@ -8,9 +8,9 @@ import numpy as np
 
 from dpviz.training.datasets.base import DataSet, Parts
 from dpviz.training.datasets.rows import Array, Labels, number, rows_of
-from dpviz.training.sources import SHIPPED, DataFile, Source, fetch
+from dpviz.training.sources import SHIPPED, DataFile, DataSource, fetch
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="abalone",
     files={"all": DataFile("abalone.data", "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f")},
     mirrors=(),

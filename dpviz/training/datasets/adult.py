@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from dpviz.training.datasets.base import DataSet, Parts
 from dpviz.training.datasets.rows import Array, Labels, number, rows_of
-from dpviz.training.sources import SHIPPED, DataFile, Source, fetch
+from dpviz.training.sources import SHIPPED, DataFile, DataSource, fetch
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="adult",
     files={
         "train": DataFile("adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.training.models import MODELS
-from dpviz.training.sources import Source
+from dpviz.training.sources import DataSource
 
 Bytes = npt.NDArray[np.uint8]
 # float32 (n, c, h, w) or (n, features) and int64 (n,), of training; then of test.
@@ -45,7 +45,7 @@ class DataSet:
     classes: int = 0
     note: str = ""
     read: Callable[[str | Path | None], Parts] | None = None
-    source: Source | None = None
+    source: DataSource | None = None
     usual: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.training.datasets.base import SCALED, Bytes, DataSet, Parts, coloured
-from dpviz.training.sources import DataFile, Source, fetch
+from dpviz.training.sources import DataFile, DataSource, fetch
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="cifar10",
     files={
         "archive": DataFile(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from dpviz.training.datasets.base import SCALED, DataSet, Parts
 from dpviz.training.datasets.images import read_images
-from dpviz.training.sources import DataFile, Source
+from dpviz.training.sources import DataFile, DataSource
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="fashion-mnist",
     files={
         "train_images": DataFile(

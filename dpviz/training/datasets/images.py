@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.training.datasets.base import Bytes, Parts, scaled
 from dpviz.training.idx import parse_idx
-from dpviz.training.sources import Source, fetch
+from dpviz.training.sources import DataSource, fetch
 
 
 class ImageData(NamedTuple):
@@ -43,7 +43,9 @@ class ImageData(NamedTuple):
         )
 
 
-def read_images(source: Source, *, label: str, mean: float, std: float, folder: str | Path | None = None) -> ImageData:
+def read_images(
+    source: DataSource, *, label: str, mean: float, std: float, folder: str | Path | None = None
+) -> ImageData:
     """The four idx files of any set of the MNIST family, fetched and checked against each other."""
     parts = {role: parse_idx(fetch(source, role, folder), role) for role in source.files}
     for part in ("train", "test"):

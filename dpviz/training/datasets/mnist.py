@@ -15,12 +15,12 @@ import numpy as np
 
 from dpviz.training.datasets.base import SCALED, DataSet
 from dpviz.training.datasets.images import ImageData, read_images
-from dpviz.training.sources import DataFile, Source
+from dpviz.training.sources import DataFile, DataSource
 
 SUBSET_FILE = "mnist-12k.npz"
 _MEAN, _STD = 0.1307, 0.3081
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="mnist",
     files={
         "train_images": DataFile(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpviz.training.datasets.base import SCALED, Bytes, DataSet, Parts, coloured
-from dpviz.training.sources import DataFile, Source, fetch
+from dpviz.training.sources import DataFile, DataSource, fetch
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="svhn",
     files={
         "train": DataFile(

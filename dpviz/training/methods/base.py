@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpviz.training.per_example import PerExample
-    from dpviz.training.sampling import Batch
+    from dpviz.training.sampling import PoissonBatch
     from dpviz.training.settings import RunSettings
 
 
@@ -137,10 +137,10 @@ class Method(ABC):
         return self.settings.optimiser == "adam"
 
     @abstractmethod
-    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
+    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         """One step on one batch, which may be empty: the noise is added and counted all the same."""
 
-    def clipped_sum(self, batch: Batch) -> Gradient:
+    def clipped_sum(self, batch: PoissonBatch) -> Gradient:
         """Σ clipped g_i: one example changes it by at most C."""
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None

@@ -11,7 +11,7 @@ from dpviz.training.methods.descent import descend
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpviz.training.sampling import Batch
+    from dpviz.training.sampling import PoissonBatch
 
 
 class DpSgd(Method):
@@ -21,7 +21,7 @@ class DpSgd(Method):
     words = "DP-SGD clips each example's gradient and adds noise."
     reads = Method.reads | {"optimiser", "momentum"}
 
-    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
+    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         found = self.clipped_sum(batch)
         noise = self.noise_like(found.total, state.noise_multiplier * self.settings.max_grad_norm)
         signal_length = found.total.norm() if self.watch else None

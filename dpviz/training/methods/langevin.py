@@ -24,7 +24,7 @@ from dpviz.training.methods.base import Gradient, Info, Method, State
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpviz.training.sampling import Batch
+    from dpviz.training.sampling import PoissonBatch
     from dpviz.training.settings import RunSettings
 
 
@@ -58,7 +58,7 @@ class _Langevin(Method):
     def nodes(cls, settings: RunSettings) -> tuple[int, ...]:
         return node_steps(settings.step_exponent) if settings.step_exponent > 0.0 else ()
 
-    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
+    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         size = self.learning_rate(self.settings, state.step + 1)
         std = self.noise_std(self.settings, size, self.examples)
         found = self.clipped_sum(batch)
@@ -73,7 +73,7 @@ class _Langevin(Method):
     def _move(self, state: State, change: Tensor) -> None:
         state.parameters.add_(change)
 
-    def _info(self, found: Gradient, batch: Batch, size: float, std: float, noise: Tensor) -> Info:
+    def _info(self, found: Gradient, batch: PoissonBatch, size: float, std: float, noise: Tensor) -> Info:
         sigma = noise_multiplier(std, size, batch_size=batch.expected, max_grad_norm=self.settings.max_grad_norm)
         return Info(
             mechanism=SampledGaussian(sigma, batch.sample_rate),

@@ -8,7 +8,7 @@ from dpviz.training.methods.base import Info, Method, State
 from dpviz.training.methods.descent import descend
 
 if TYPE_CHECKING:
-    from dpviz.training.sampling import Batch
+    from dpviz.training.sampling import PoissonBatch
     from dpviz.training.settings import RunSettings
 
 
@@ -24,7 +24,7 @@ class PlainSgd(Method):
     def mechanism(cls, settings: RunSettings, step: int, examples: int) -> None:
         return None
 
-    def step(self, state: State, batch: Batch) -> tuple[State, Info]:
+    def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         import torch  # not above: pages read this file
 
         size = self.learning_rate(self.settings, state.step + 1)

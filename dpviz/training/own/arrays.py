@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.own.describe import Description, Part
+from dpviz.training.own.describe import Description, Location
 from dpviz.training.own.words import NotADataSet
 
 _BLOCK = 2**24
@@ -20,7 +20,7 @@ _ITEM = 8  # bytes a number
 _LETTERS = 200  # in a label
 
 
-def read_npz(data: Description, part: Part) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def read_npz(data: Description, part: Location) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Features (n, *shape) and labels (n,) of a part.
 
     Raises:
@@ -40,7 +40,7 @@ def read_npz(data: Description, part: Part) -> tuple[npt.NDArray[np.float32], np
 
 
 def _array(
-    archive: zipfile.ZipFile, path: Path, part: Part, name: str, shape: tuple[int, ...], kinds: str, item: int
+    archive: zipfile.ZipFile, path: Path, part: Location, name: str, shape: tuple[int, ...], kinds: str, item: int
 ) -> npt.NDArray[Any]:
     where = f"{part.file}, array {name!r}"
     try:

@@ -48,7 +48,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Column:
+class Feature:
     """A feature of a table: a number with its scale, or a category that becomes as many numbers as are listed.
 
     Attributes:
@@ -71,7 +71,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Part:
+class Location:
     """Where examples lie.
 
     Attributes:
@@ -113,10 +113,10 @@ class Description:
     shape: tuple[int, ...]
     stored: tuple[int, ...]
     scale: Scale
-    columns: tuple[Column, ...]
+    columns: tuple[Feature, ...]
     label: str
     separator: str
-    parts: tuple[Part, ...]
+    parts: tuple[Location, ...]
     test: int
     seed: int
     folder: Path
@@ -165,7 +165,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
             "public = true, by which you say that every number and name in this file was chosen without looking at "
             "private rows: sizes, classes and scaling are not covered by ε"
         )
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Feature, ...] = ()
     label, separator = "", ","
     stored: tuple[int, ...] = ()
     scale = Scale((0.0,), (1.0,), 1.0)
@@ -187,7 +187,7 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
     )  # fmt: skip
 
 
-def _columns(table: Table, label: str) -> tuple[Column, ...]:
+def _columns(table: Table, label: str) -> tuple[Feature, ...]:
     if not 0 < len(table.found) <= 10_000:
         raise table.refuse("a table [columns.NAME] for each of 1 to 10,000 features")
     if label in table.found:
@@ -195,13 +195,13 @@ def _columns(table: Table, label: str) -> tuple[Column, ...]:
     return tuple(_column(table.table(name), name) for name in table.found)
 
 
-def _column(table: Table, name: str) -> Column:
+def _column(table: Table, name: str) -> Feature:
     if "categories" in table.found:
         table.only(("categories", "others"))
-        return Column(name, categories=table.names("categories", 1, 1000), others=table.flag("others"))
+        return Feature(name, categories=table.names("categories", 1, 1000), others=table.flag("others"))
     table.only(("low", "high", "mean", "std", "missing"))
     scale = _scale(Table(table.where, {"scale": table.found}), "scale", 1, f"column {name!r}", inner=table)
-    return Column(name, scale, missing=table.number("missing") if "missing" in table.found else None)
+    return Feature(name, scale, missing=table.number("missing") if "missing" in table.found else None)
 
 
 def _scale(top: Table, name: str, length: int, what: str, inner: Table | None = None) -> Scale:
@@ -246,7 +246,7 @@ def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     raise top.refuse("shape = [height, width] for grey images or [height, width, 3] for colour")
 
 
-def _parts(top: Table, kind: str) -> tuple[tuple[Part, ...], int, int]:
+def _parts(top: Table, kind: str) -> tuple[tuple[Location, ...], int, int]:
     """The parts, how many examples of a single one are for testing, and the seed that says which."""
     if "split" not in top.found:
         return (_part(top.table("train"), kind), _part(top.table("test"), kind)), 0, 0
@@ -261,7 +261,7 @@ def _parts(top: Table, kind: str) -> tuple[tuple[Part, ...], int, int]:
     return (part,), test, table.whole("seed", 0, 2**53, 0)
 
 
-def _part(table: Table, kind: str, more: tuple[str, ...] = ()) -> Part:
+def _part(table: Table, kind: str, more: tuple[str, ...] = ()) -> Location:
     place = "folder" if kind == "images" else "file"
     table.only((place, "examples", *(("x", "y") if kind == "npz" else ()), *more))
     file = table.text(place)
@@ -269,4 +269,4 @@ def _part(table: Table, kind: str, more: tuple[str, ...] = ()) -> Part:
     if pure.is_absolute() or ".." in pure.parts or "\\" in file or ":" in file or not pure.parts:
         raise table.refuse(f"{place} = a name below the folder of the description, with / between its parts")
     names = {key: table.text(key, key) for key in ("x", "y")} if kind == "npz" else {}
-    return Part(file, table.whole("examples", 1, 10**9), **names)
+    return Location(file, table.whole("examples", 1, 10**9), **names)

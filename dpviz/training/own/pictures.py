@@ -12,7 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from dpviz.training.own.arrays import scaled_examples
-from dpviz.training.own.describe import Description, Part
+from dpviz.training.own.describe import Description, Location
 from dpviz.training.own.words import NotADataSet
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM")
@@ -20,7 +20,7 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")  # eight bi
 MOST_FILE = 2**26  # bytes of one image
 
 
-def read_images(data: Description, part: Part) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def read_images(data: Description, part: Location) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Pixels (n, channels, height, width) and labels (n,) of a part, in the order of classes and file names.
 
     Raises:
@@ -42,7 +42,7 @@ def read_images(data: Description, part: Part) -> tuple[npt.NDArray[np.float32],
     return x, y
 
 
-def files(data: Description, part: Part) -> Iterator[tuple[int, Path]]:
+def files(data: Description, part: Location) -> Iterator[tuple[int, Path]]:
     """Label and path of every image, hidden files left out."""
     root = data.folder / part.file
     with os.scandir(root) as entries:
@@ -85,7 +85,7 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
     return found.reshape(data.stored)
 
 
-def _wrong_number(data: Description, part: Part, found: str) -> NotADataSet:
+def _wrong_number(data: Description, part: Location, found: str) -> NotADataSet:
     return NotADataSet(
         f"{part.file}: expected {part.examples:,} images as {data.name}.toml declares, found {found}. Set examples to "
         "what is public of their number, and keep as many images."

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.training.own.arrays import read_npz
-from dpviz.training.own.describe import Description, Part
+from dpviz.training.own.describe import Description, Location
 from dpviz.training.own.pictures import files, read_images
 from dpviz.training.own.rows import read_csv
 from dpviz.training.own.words import NotADataSet
@@ -25,7 +25,7 @@ KEY = ".dpviz-key"
 _KEY_BYTES = 32
 
 Both = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
-READERS: dict[str, Callable[[Description, Part], Both]] = {
+READERS: dict[str, Callable[[Description, Location], Both]] = {
     "csv": read_csv,
     "npz": read_npz,
     "images": read_images,

@@ -9,13 +9,13 @@ from typing import TextIO
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.own.describe import Column, Description, Part
+from dpviz.training.own.describe import Description, Feature, Location
 from dpviz.training.own.words import NotADataSet
 
 MOST_LINE = 10**6  # characters
 
 
-def read_csv(data: Description, part: Part) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def read_csv(data: Description, part: Location) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Features (n, width) and labels (n,) of a part.
 
     Raises:
@@ -58,7 +58,7 @@ def read_csv(data: Description, part: Part) -> tuple[npt.NDArray[np.float32], np
     return _scaled(x, data.columns), y
 
 
-def _scaled(x: npt.NDArray[np.float64], columns: tuple[Column, ...]) -> npt.NDArray[np.float32]:
+def _scaled(x: npt.NDArray[np.float64], columns: tuple[Feature, ...]) -> npt.NDArray[np.float32]:
     at = 0
     for column in columns:
         if column.scale is not None:
@@ -75,7 +75,7 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         yield line
 
 
-def _wrong_number(data: Description, part: Part, found: str) -> NotADataSet:
+def _wrong_number(data: Description, part: Location, found: str) -> NotADataSet:
     return NotADataSet(
         f"{part.file}: expected {part.examples:,} rows as {data.name}.toml declares, found {found}. Set examples to "
         "what is public of their number, and keep as many rows."
@@ -90,7 +90,7 @@ def _place(header: list[str], name: str, file: str) -> int:
     return header.index(name)
 
 
-def _features(row: list[str], columns: tuple[Column, ...], at: list[int], where: str) -> list[float]:
+def _features(row: list[str], columns: tuple[Feature, ...], at: list[int], where: str) -> list[float]:
     """The cells as numbers, before scaling."""
     found: list[float] = []
     for column, place in zip(columns, at, strict=True):
@@ -107,7 +107,7 @@ def _features(row: list[str], columns: tuple[Column, ...], at: list[int], where:
     return found
 
 
-def _number(cell: str, column: Column, where: str) -> float:
+def _number(cell: str, column: Feature, where: str) -> float:
     if not cell and column.missing is not None:
         return column.missing
     try:

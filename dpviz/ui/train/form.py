@@ -33,7 +33,7 @@ from dpviz.ui.train import fields as s
 from dpviz.ui.train.facts import data_of, graphics_card, missing, not_usable, unsuited
 from dpviz.ui.train.form_state import Form, link, read, usual
 from dpviz.ui.train.live import ONE
-from dpviz.ui.train.plan import Plan, plan
+from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import OWN, RUN
 
 FOLDER = "t.folder"
@@ -119,7 +119,7 @@ def _take_usual_values() -> None:
         state.put(field, value)
 
 
-def _headline(form: Form, found: Plan) -> str:
+def _headline(form: Form, found: PlannedCost) -> str:
     settings = form.settings
     steps = numbers.steps(settings.steps)
     if not settings.private:
@@ -146,7 +146,7 @@ def _headline(form: Form, found: Plan) -> str:
     )
 
 
-def _plan(form: Form, found: Plan) -> None:
+def _plan(form: Form, found: PlannedCost) -> None:
     settings = form.settings
     chart = training.epsilon_chart(
         found.steps,
@@ -182,7 +182,7 @@ def _plan(form: Form, found: Plan) -> None:
         st.switch_page(places.places()["compose"])
 
 
-def _figures(form: Form, found: Plan) -> list[Metric]:
+def _figures(form: Form, found: PlannedCost) -> list[Metric]:
     settings = form.settings
     parameters = data_of(settings.data).parameters[settings.model]
     epochs = settings.last_step * settings.batch_size / form.examples

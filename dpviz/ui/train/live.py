@@ -22,7 +22,7 @@ from dpviz.runs.tables import Array, RunView
 from dpviz.training.defaults import examples_of
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
-from dpviz.ui.train.plan import Plan, plan
+from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import CHARTS
 from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, headline, remarks, setting_line
 
@@ -88,7 +88,7 @@ def take(engine: Engine, run: str) -> Look:
     return Look(view, settings, planned, band_so_far, claim_of_view(view, engine.store), ahead)
 
 
-def _plan_of(view: RunView) -> Plan | None:
+def _plan_of(view: RunView) -> PlannedCost | None:
     settings = settings_of(view.record)
     if settings is None:
         return None

@@ -16,8 +16,8 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.renyi import Moments
-from dpviz.accounting.tight import tight_epsilon_of_runs
-from dpviz.mechanisms import GaussianRun
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.mechanisms import GaussianEvent
 from dpviz.questions import tight_band
 from dpviz.questions.tight_band import TightBand
 from dpviz.training.accounting import for_steps, renyi_accountant
@@ -31,7 +31,7 @@ POINTS = 120
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PlannedCost:
     """ε at `steps` (shape (n,), whole, increasing) by accountant; nothing for plain training.
 
     The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
@@ -54,17 +54,17 @@ def marked(steps: int, points: int = POINTS) -> Array:
 
 
 @remembered
-def plan(settings: RunSettings, examples: int) -> Plan:
+def plan(settings: RunSettings, examples: int) -> PlannedCost:
     """The plan's curves; some 20 ms for equal steps, a few tenths of a second where every step has another noise."""
     claim = planned_claim(settings, examples)
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     return _of_steps(whole, examples, claim)
 
 
-def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> Plan:
+def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost:
     runs = planned_runs(settings, examples)
     if not runs:
-        return Plan(marked(settings.steps), {}, claim)
+        return PlannedCost(marked(settings.steps), {}, claim)
     accountants: dict[str, AdditiveAccountant] = {
         "moments": for_steps(Moments(), settings, examples),
         "renyi": renyi_accountant(settings, examples),
@@ -84,7 +84,7 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> Plan:
         for name, accountant in accountants.items()
     }
     tight = tight_band.along_steps(mechanism, total, settings.delta, log=False)
-    return Plan(at, found, claim, _ending_as_claimed(tight, claim))
+    return PlannedCost(at, found, claim, _ending_as_claimed(tight, claim))
 
 
 def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
@@ -98,8 +98,8 @@ def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
 
 
 def _of_different(
-    settings: RunSettings, runs: tuple[GaussianRun, ...], accountants: dict[str, AdditiveAccountant], claim: Claim
-) -> Plan:
+    settings: RunSettings, runs: tuple[GaussianEvent, ...], accountants: dict[str, AdditiveAccountant], claim: Claim
+) -> PlannedCost:
     """Steps whose noise changes: a ledger each, read at the marks."""
     at = marked(settings.steps, 40)
     wanted = set(at.tolist())
@@ -115,6 +115,6 @@ def _of_different(
                     found[name].append(float(ledger.bound(settings.delta).epsilon))
     tight = None
     if len(runs) <= MOST_DIFFERENT:
-        last = tight_epsilon_of_runs(runs, settings.delta)  # without private counts, as the curves
+        last = tight_epsilon_of_events(runs, settings.delta)  # without private counts, as the curves
         tight = TightBand(at[-1:], np.atleast_1d(last.lower), np.atleast_1d(last.upper), last.reason)
-    return Plan(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
+    return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)

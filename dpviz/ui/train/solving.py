@@ -11,7 +11,7 @@ from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.one_order import planned_epsilon
 from dpviz.accounting.renyi import Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
-from dpviz.mechanisms import GaussianRun, SampledGaussian
+from dpviz.mechanisms import GaussianEvent, SampledGaussian
 
 _MOST_LOG = 100.0
 
@@ -56,8 +56,8 @@ def solved_noise(
     return found
 
 
-def _planned(runs: Sequence[GaussianRun], delta: float) -> float:
-    return float(Renyi().of_runs(runs, delta).epsilon)
+def _planned(runs: Sequence[GaussianEvent], delta: float) -> float:
+    return float(Renyi().of_events(runs, delta).epsilon)
 
 
 def _proved(
@@ -65,8 +65,8 @@ def _proved(
     rate: float,
     steps: int,
     delta: float,
-    beside: tuple[GaussianRun, ...],
-    cost: Callable[[Sequence[GaussianRun], float], float],
+    beside: tuple[GaussianEvent, ...],
+    cost: Callable[[Sequence[GaussianEvent], float], float],
 ) -> float:
     alone = cost(beside, delta) if beside else 0.0
     if alone >= target:

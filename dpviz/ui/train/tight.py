@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_runs
-from dpviz.mechanisms import GaussianRun, SampledGaussian, merge_runs
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.questions.tight_band import TightBand
 from dpviz.runs.tables import RunView
 from dpviz.training.claims import MOST_DIFFERENT
@@ -109,21 +109,21 @@ def _look(
         for mark in marks:
             runs = charged(mark, at, sigma, rate, counts, count_noise)
             if len({mechanism for mechanism, _ in runs}) <= MOST_DIFFERENT:
-                result = tight_epsilon_of_runs(runs, delta)
+                result = tight_epsilon_of_events(runs, delta)
                 points[mark] = (float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0]))
     return points, time.monotonic() - began
 
 
 def charged(
     mark: int, at: Array, sigma: Array, rate: Array, counts: Array, count_noise: float
-) -> tuple[GaussianRun, ...]:
+) -> tuple[GaussianEvent, ...]:
     """Everything charged up to step `mark`: the steps, and private counts taken by then."""
     done = at <= mark
     pairs, times = np.unique(np.stack([sigma[done], rate[done]]), axis=1, return_counts=True)
-    runs: list[GaussianRun] = [
+    runs: list[GaussianEvent] = [
         (SampledGaussian(float(s), float(q)), int(n)) for s, q, n in zip(pairs[0], pairs[1], times, strict=True)
     ]
     taken = int(np.count_nonzero(counts <= mark))
     if taken:
         runs.append((SampledGaussian(count_noise, 1.0), taken))
-    return merge_runs(runs)
+    return merge_events(runs)

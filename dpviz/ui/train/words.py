@@ -22,7 +22,7 @@ from dpviz.training.models import MODELS
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.facts import data_of
-from dpviz.ui.train.plan import Plan
+from dpviz.ui.train.plan import PlannedCost
 
 STATE_WORDS = {
     "queued": "Waiting",
@@ -55,7 +55,7 @@ class Look:
 
     view: RunView
     settings: RunSettings | None
-    plan: Plan | None
+    plan: PlannedCost | None
     tight: TightBand | None
     claim: Claim
     ahead: int = 0
