@@ -126,7 +126,7 @@ def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
     answer = ask(given.question, **_pairs(words))
     print(answer.headline)
     for metric in answer.question.metrics(answer.answer):
-        print(f"  {metric.name}: {metric.value}{f' ({metric.remark})' if metric.remark else ''}")
+        print(f"  {metric.name}: {metric.value}{f' ({metric.note})' if metric.note else ''}")
     for note in answer.question.notes(answer.answer):
         print(f"  {note.text}")
     if given.table:

@@ -2,7 +2,7 @@
 
 >>> line = Line(key="ma", name="Moments", x=[1, 100], y=[0.8, 1.2], family="moments")
 >>> chart = line_figure([line], x_title="steps T", y_title="ε", log_x=True, x_kind="steps")
->>> chart.figure["layout"]["xaxis"]["type"], chart.remarks
+>>> chart.figure["layout"]["xaxis"]["type"], chart.notes
 ('log', ())
 """
 

@@ -50,7 +50,7 @@ class AreaPlot(LinePlot):
         where = {"xanchor": "right" if left else "left", "xshift": -9 if left else 9}
         words = small(f"<b>{self.here_name}</b>", x=x, y=y, font={"size": look.LABEL_SIZE}, **where)
         figure = chart.figure | {"layout": layout | {"annotations": [*layout["annotations"], words]}}
-        return Chart(figure, chart.remarks)
+        return Chart(figure, chart.notes)
 
     @property
     def alt(self) -> str:

@@ -63,7 +63,7 @@ def with_areas(chart: Chart, areas: Sequence[Area]) -> Chart:
         "data": [*fills, *chart.figure["data"]],
         "layout": layout | {"annotations": [*layout["annotations"], *words]},
     }
-    return Chart(figure, chart.remarks)
+    return Chart(figure, chart.notes)
 
 
 def _clipped(area: Area, plane: Plane) -> tuple[Array, Array, Array]:
@@ -129,7 +129,7 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
         words.append(_on_line(line, text, float(x[k]), float(y[k]), side))
     layout = chart.figure["layout"]
     figure = chart.figure | {"layout": layout | {"annotations": [*annotations, *words]}}
-    return Chart(figure, chart.remarks)
+    return Chart(figure, chart.notes)
 
 
 def _box(x: float, y: float, text: str, side: tuple[int, int]) -> Box:

@@ -26,7 +26,7 @@ class Guide:
         axis: "y" for a level line, "x" for an upright one.
         at: where, in data units.
         name: beside it.
-        told: whether a remark says so where the axes do not reach it.
+        told: whether a note says so where the axes do not reach it.
     """
 
     axis: str
@@ -36,23 +36,23 @@ class Guide:
 
 
 def with_guides(chart: Chart, *guides: Guide) -> Chart:
-    """The same chart with guides; one that its axes do not reach is left out, and a remark says so where it is to be
+    """The same chart with guides; one that its axes do not reach is left out, and a note says so where it is to be
     told."""
     layout = chart.figure["layout"]
     shapes: list[dict[str, Any]] = list(layout["shapes"])
     words: list[dict[str, Any]] = list(layout["annotations"])
-    remarks = list(chart.remarks)
+    notes = list(chart.notes)
     across = np.linspace(0.0, 1.0, 200)
     courses = Plane(chart).courses(across)
     for guide in guides:
         place = _place(layout[f"{guide.axis}axis"], guide.at)
         if place is None:
-            remarks += [f"{guide.name} lies outside the chart."] if guide.told else []
+            notes += [f"{guide.name} lies outside the chart."] if guide.told else []
             continue
         shapes.append(_line(guide.axis, place))
         words.append(_level_name(guide, place, across, courses) if guide.axis == "y" else _upright_name(guide, place))
     figure = chart.figure | {"layout": layout | {"shapes": shapes, "annotations": words}}
-    return Chart(figure, tuple(remarks))
+    return Chart(figure, tuple(notes))
 
 
 def _place(axis: dict[str, Any], at: float) -> float | None:

@@ -89,12 +89,12 @@ def distance_histogram(
         "shapes": [_vertical(mark, i) for i, mark in enumerate(lines) if low <= mark.x <= high],
         "annotations": [_name(mark, i, low, high, log_x) for i, mark in enumerate(lines)],
     }
-    remarks = []
+    notes = []
     if kept.size < found.size:
         zeros = found.size - kept.size
         verb = "distance is 0 and has" if zeros == 1 else "distances are 0 and have"
-        remarks.append(f"{numbers.steps(zeros)} {verb} no place on a logarithmic axis.")
-    return Chart({"data": [_bars(edges, counts)], "layout": layout}, tuple(remarks))
+        notes.append(f"{numbers.steps(zeros)} {verb} no place on a logarithmic axis.")
+    return Chart({"data": [_bars(edges, counts)], "layout": layout}, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ class Chart(NamedTuple):
     """A Plotly figure as a plain dict, and what could not be drawn on it, in words for a note below."""
 
     figure: dict[str, Any]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def line_figure(
@@ -51,7 +51,7 @@ def line_figure(
     """Lines that carry their names at their ends, with everything that may stand around them.
 
     Args:
-        lines: the curves; those that cannot be drawn at all are named in the remarks.
+        lines: the curves; those that cannot be drawn at all are named in the notes.
         x_title, y_title: axis titles with units.
         log_x, log_y: logarithmic axes.
         x_kind, y_kind: how ticks are written: "plain", "steps" or "delta".
@@ -115,8 +115,8 @@ def line_figure(
         layout["yaxis2"] = _success_axis(y_shown, log_y, inner, room)
         data.append(_unseen(x_shown, y_shown) | {"yaxis": "y2"})
     data = data or [_unseen(x_shown, y_shown)]
-    remarks = _missing(lines, log_y) + _outside(points, x_shown, y_shown)
-    return Chart({"data": data, "layout": layout}, remarks)
+    notes = _missing(lines, log_y) + _outside(points, x_shown, y_shown)
+    return Chart({"data": data, "layout": layout}, notes)
 
 
 def _array(values: Numbers) -> Array:

@@ -60,7 +60,7 @@ def with_rings(chart: Chart, rings: Sequence[Ring]) -> Chart:
         "data": [*chart.figure["data"], *(_trace(ring) for ring in shown)],
         "layout": layout | {"annotations": [*layout["annotations"], *hovers]},
     }
-    return Chart(figure, chart.remarks)
+    return Chart(figure, chart.notes)
 
 
 def _trace(ring: Ring) -> dict[str, Any]:

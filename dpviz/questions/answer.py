@@ -41,10 +41,10 @@ def answered(function: Callable[..., Answer[F]], /, **values: Any) -> Answer[F]:
 
 
 class Note(NamedTuple):
-    """A line below the chart; `kind` is "remark", "note" (amber) or "problem" (red)."""
+    """A line below the chart; `kind` is "note", "caution" (amber) or "problem" (red)."""
 
     text: str
-    kind: str = "remark"
+    kind: str = "note"
 
 
 class Metric(NamedTuple):
@@ -52,7 +52,7 @@ class Metric(NamedTuple):
 
     name: str
     value: str
-    remark: str = ""
+    note: str = ""
 
 
 class Slow(NamedTuple, Generic[F]):

@@ -113,7 +113,7 @@ class Handout:
 
     def _frame(self, answer: Answer[Any]) -> dict[str, Any]:
         plot = self.plot_of(answer)
-        lines = [*self.question.notes(answer), *map(Note, plot.chart().remarks)]
+        lines = [*self.question.notes(answer), *map(Note, plot.chart().notes)]
         words = {"notes": "".join(map(noted, lines)), "alt": plot.alt}
         return frame(self.question, answer, plot) | words
 

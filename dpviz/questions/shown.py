@@ -34,7 +34,7 @@ def strip(metrics: Sequence[Metric]) -> str:
     """The metrics side by side, as HTML."""
     cells = "".join(
         f'<div><div class="name">{escape(m.name)}</div><div class="value">{escape(m.value)}</div>'
-        f'<div class="remark">{escape(m.remark)}</div></div>'
+        f'<div class="note">{escape(m.note)}</div></div>'
         for m in metrics
     )
     return f'<div class="dpviz-strip">{cells}</div>'

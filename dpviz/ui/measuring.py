@@ -44,8 +44,8 @@ def result(asked: Request) -> Any:
 
 
 def kind(words: str) -> str:
-    """The kind of remark that says so: what is only late is no problem."""
-    return "note" if words == COMING else "problem"
+    """The kind of note that says so: what is only late is no problem."""
+    return "caution" if words == COMING else "problem"
 
 
 def _problem(asked: Request) -> str:

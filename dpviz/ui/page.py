@@ -56,8 +56,8 @@ def headline(html: str) -> None:
     st.html(f'<p class="dpviz-headline" aria-live="polite">{html}</p>')
 
 
-def remark(text: str, kind: str = "remark") -> None:
-    """A line below the chart: "remark", "note" (amber) or "problem" (red)."""
+def note(text: str, kind: str = "note") -> None:
+    """A line below the chart: "note", "caution" (amber) or "problem" (red)."""
     st.html(noted(Note(text, kind)))
 
 

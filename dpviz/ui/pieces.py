@@ -39,4 +39,4 @@ def plot(
         seen=controls.last_entry(),
     )
     for note in drawing.notes:
-        page.remark(*note)
+        page.note(*note)

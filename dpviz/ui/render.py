@@ -74,7 +74,7 @@ def _body(shown: Page) -> None:
     if found.answer is not None:
         with left, bound.held("details"):
             for note in question.notes(found.answer):
-                page.remark(*note)
+                page.note(*note)
             _blocks(question.below(found.answer), f"{shown.key}.below")
             measuring.ways_on()
             _details(shown, question, found.answer)
@@ -98,7 +98,7 @@ def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
     except ValueError as problem:
         with top:
             page.headline("These settings allow no result.")
-        page.remark(str(problem), "problem")
+        page.note(str(problem), "problem")
         return Parts(None)
     assert found.answer is not None
     plot_of = _drawn(shown, question)
@@ -109,7 +109,7 @@ def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
     _plot(plot_of(found.answer), key=question.key, tokens=tokens, words=words)
     st.html(words["strip"])
     if found.failed:
-        page.remark("A part of this result could not be computed: it stands here without that part.", "problem")
+        page.note("A part of this result could not be computed: it stands here without that part.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
     return found
 
@@ -209,7 +209,7 @@ def _plot(
     words: Mapping[str, str] | None = None,
 ) -> None:
     drawn = plot.chart() if height is None else plot.chart(height)
-    notes = [Note(words) for words in drawn.remarks]
+    notes = [Note(words) for words in drawn.notes]
     pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens, words=words)
 
 
@@ -261,7 +261,7 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
     """Texts, plots, tables and controls below each other."""
     for index, block in enumerate(blocks):
         if isinstance(block, Note):
-            page.remark(*block)
+            page.note(*block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
         elif isinstance(block, Own):

@@ -101,10 +101,10 @@ class TestComposition:
 
     def test_unequal_steps(self) -> None:
         """Basic composition of two runs by hand, δ₀ shared over all draws."""
-        runs = [(SampledGaussian(5.0, 0.1), 10), (SampledGaussian(8.0, 0.5), 4)]
+        events = [(SampledGaussian(5.0, 0.1), 10), (SampledGaussian(8.0, 0.5), 4)]
         delta0 = 1e-5 / (10 * 0.1 + 4 * 0.5)
         ones = [math.log1p(q * math.expm1(math.sqrt(2 * math.log(1.25 / delta0)) / s)) for s, q in ((5, 0.1), (8, 0.5))]
-        assert float(Basic().of_events(runs, 1e-5).epsilon) == pytest.approx(10 * ones[0] + 4 * ones[1], rel=1e-13)
+        assert float(Basic().of_events(events, 1e-5).epsilon) == pytest.approx(10 * ones[0] + 4 * ones[1], rel=1e-13)
 
     def test_tiny_rate_is_free_up_to_delta(self) -> None:
         """qT ≤ δ: the example is never drawn but with probability δ, so (0, δ) holds."""

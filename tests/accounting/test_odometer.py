@@ -186,17 +186,17 @@ class TestLive:
     @given(st.lists(st.tuples(sigmas, rates, st.integers(1, 10**5)), min_size=1, max_size=5), deltas, variants)
     @settings(max_examples=20, deadline=None)
     def test_reads_what_its_accountant_reads(
-        self, runs: list[tuple[float, float, int]], delta: float, variant: str
+        self, events: list[tuple[float, float, int]], delta: float, variant: str
     ) -> None:
         odometer, read = dpviz.Odometer(delta=delta, variant=variant), [0.0]
         assert odometer.epsilon() == 0.0
-        for sigma, rate, count in runs:
+        for sigma, rate, count in events:
             odometer.spend(dpviz.SampledGaussian(sigma, rate), count)
             read.append(odometer.epsilon())
         assert read == sorted(read)
         again = dpviz.accountant("odometer", variant=variant).of_events(odometer.events, delta)
         assert read[-1] == pytest.approx(float(again.epsilon), rel=1e-9)
-        assert odometer.steps == sum(count for *_, count in runs)
+        assert odometer.steps == sum(count for *_, count in events)
 
     def test_step_by_step_is_the_curve(self) -> None:
         odometer, step, read = dpviz.Odometer(delta=1e-6), dpviz.SampledGaussian(1.0, 512 / 50_000), []

@@ -25,11 +25,11 @@ mechanisms = st.builds(
 plans = st.lists(st.tuples(mechanisms, st.integers(1, 2000)), min_size=1, max_size=3)
 
 
-def at_order(runs: list[tuple[dpviz.SampledGaussian, int]], order: float, delta: float) -> float:
+def at_order(events: list[tuple[dpviz.SampledGaussian, int]], order: float, delta: float) -> float:
     """ε at one order, from nothing but the divergences."""
     spent = sum(
         count * renyi_divergence(np.array(step.noise_multiplier), np.array(step.sample_rate), np.array([order]))
-        for step, count in runs
+        for step, count in events
     )
     return float(epsilon_per_order(np.asarray(spent), np.array([order]), np.asarray(delta), "improved")[0])
 

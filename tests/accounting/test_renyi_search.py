@@ -179,16 +179,16 @@ class TestManyMechanisms:
         return [SampledGaussian(4.0 + 0.1 * i, 0.01) for i in range(count)]
 
     def test_up_to_some_the_best_order_is_searched(self) -> None:
-        runs = [(step, 200) for step in self.steps(MOST_SEARCHED)]
-        total = sum(200 * renyi_divergence(m.noise_multiplier, m.sample_rate, FINE_ORDERS[::4]) for m, _ in runs)
+        events = [(step, 200) for step in self.steps(MOST_SEARCHED)]
+        total = sum(200 * renyi_divergence(m.noise_multiplier, m.sample_rate, FINE_ORDERS[::4]) for m, _ in events)
         least = epsilon_per_order(total, FINE_ORDERS[::4], np.array(1e-5), "improved").min()
-        assert float(Renyi().of_events(runs, 1e-5).epsilon) == pytest.approx(least, rel=1e-7)
-        assert float(Renyi().of_events(runs, 1e-5).epsilon) <= least * (1 + 1e-12)
+        assert float(Renyi().of_events(events, 1e-5).epsilon) == pytest.approx(least, rel=1e-7)
+        assert float(Renyi().of_events(events, 1e-5).epsilon) <= least * (1 + 1e-12)
 
     def test_one_more_never_lowers_when_the_grid_takes_over(self) -> None:
-        runs = [(step, 200) for step in self.steps(MOST_SEARCHED)]
-        more = [*runs, (SampledGaussian(1e6, 1e-6), 1)]
-        assert float(Renyi().of_events(more, 1e-5).epsilon) >= float(Renyi().of_events(runs, 1e-5).epsilon)
+        events = [(step, 200) for step in self.steps(MOST_SEARCHED)]
+        more = [*events, (SampledGaussian(1e6, 1e-6), 1)]
+        assert float(Renyi().of_events(more, 1e-5).epsilon) >= float(Renyi().of_events(events, 1e-5).epsilon)
 
     def test_a_live_run_reads_what_its_runs_cost(self) -> None:
         charges = [step for step in self.steps(MOST_SEARCHED + 2) for _ in range(3)]
@@ -197,5 +197,5 @@ class TestManyMechanisms:
         for start in range(0, len(charges), 7):
             found += trajectory.read(charges[start : start + 7]).tolist()
         for taken in (1, 4, 20, 48, 49, 55, len(charges)):
-            runs = [(charge, 1) for charge in charges[:taken]]
-            assert found[taken - 1] == pytest.approx(float(Renyi().of_events(runs, 1e-5).epsilon), rel=1e-12)
+            events = [(charge, 1) for charge in charges[:taken]]
+            assert found[taken - 1] == pytest.approx(float(Renyi().of_events(events, 1e-5).epsilon), rel=1e-12)

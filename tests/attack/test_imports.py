@@ -97,7 +97,7 @@ def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     table = runs.dataframe[0].value.set_index("run")
     assert [by.startswith("claims do not match") for by in table["by"]] == [False, True, False]
     assert all("(imported)" in name for name in table.index)
-    assert any("claims do not match" in text for text in said(runs, "remark"))
+    assert any("claims do not match" in text for text in said(runs, "note"))
     show_everywhere(engine, copy)
 
 

@@ -55,7 +55,7 @@ def test_guides_stand_where_the_axes_say() -> None:
     upright, level = found.figure["layout"]["shapes"][-2:]
     assert upright["x0"] == upright["x1"] == pytest.approx(0.5)
     assert level["y0"] == level["y1"] == pytest.approx(0.5)
-    assert found.remarks[-1] == "far lies outside the chart."
+    assert found.notes[-1] == "far lies outside the chart."
     assert not chart.figure["layout"]["shapes"], "the first chart stays as it was"
 
 

@@ -37,6 +37,6 @@ def test_a_level_is_named_where_no_curve_runs(curves: list[object], where: tuple
 def test_a_guide_beyond_the_axes_is_said_not_drawn() -> None:
     plain = chart(X)
     built = with_guides(plain, Guide("y", 11.0, "target"), Guide("x", 3.0, "mine"))
-    assert built.remarks[-1] == "target lies outside the chart."
+    assert built.notes[-1] == "target lies outside the chart."
     (line,) = built.figure["layout"]["shapes"][len(plain.figure["layout"]["shapes"]) :]
     assert line["x0"] == line["x1"] == pytest.approx(0.3)

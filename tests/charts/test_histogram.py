@@ -18,7 +18,7 @@ def test_every_distance_is_counted(distances: np.ndarray, log_count: bool) -> No
     chart = distance_histogram(distances, clip=1.5, noise_std=3.0, log_count=log_count)
     go.Figure(chart.figure)
     assert sum(chart.figure["data"][0]["y"]) == distances.size
-    assert chart.remarks == ()
+    assert chart.notes == ()
 
 
 def test_a_heavy_tail_turns_the_axis_logarithmic() -> None:
@@ -55,7 +55,7 @@ def test_marks_have_rows_of_their_own_and_far_ones_an_arrow() -> None:
 
 def test_zeros_on_a_logarithmic_axis_are_named() -> None:
     chart = distance_histogram([0.0, 0.0, 1.0, 100.0], log_x=True)
-    assert chart.remarks == ("2 distances are 0 and have no place on a logarithmic axis.",)
+    assert chart.notes == ("2 distances are 0 and have no place on a logarithmic axis.",)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_full_chart_is_valid_and_small(log: bool) -> None:
     chart = compose(log, count=8)
     go.Figure(chart.figure)
     assert len(json.dumps(chart.figure, allow_nan=False)) < 90_000
-    assert chart.remarks == ()
+    assert chart.notes == ()
     assert chart.figure["layout"]["hoversort"] == "value descending"
 
 
@@ -97,7 +97,7 @@ def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None
     go.Figure(chart.figure)
     json.dumps(chart.figure, allow_nan=False)
     blank = [line for line in lines if not line.seen(log).any()]
-    assert len(chart.remarks) == len(blank)
+    assert len(chart.notes) == len(blank)
     assert len(ends(chart)) == len({line.name for line in lines}) - len(blank)
 
 
@@ -147,7 +147,7 @@ def test_a_shorter_line_shows_no_value_beyond_its_end() -> None:
 
 def test_a_line_without_values_is_named_in_a_remark() -> None:
     chart = line_figure([Line("c", "Closed form", [1, 2], [math.nan, math.nan], "closed_form")], **AXES)
-    assert chart.remarks == ("Closed form has no value to draw here.",)
+    assert chart.notes == ("Closed form has no value to draw here.",)
     go.Figure(chart.figure)
     assert chart.figure["data"], "Streamlit refuses a figure without a trace"
 
@@ -178,7 +178,7 @@ def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() 
     assert [a["hovertext"] for a in chart.figure["layout"]["annotations"] if "hovertext" in a] == [
         "printed: <b>1.26, Fig. 2</b>"
     ]
-    assert chart.remarks == ("Printed value outside the chart: 99, Fig. 9.",)
+    assert chart.notes == ("Printed value outside the chart: 99, Fig. 9.",)
 
 
 @pytest.mark.parametrize(

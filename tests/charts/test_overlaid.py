@@ -53,7 +53,7 @@ def test_means_are_named_and_drawn():
 def test_zeros_on_a_log_axis_are_told():
     chart = overlaid_histograms([Histogram("a", [*HEAVY, 0.0], look.BLUE)], x_title="d")
     assert chart.figure["layout"]["xaxis"]["type"] == "log"
-    assert chart.remarks == ("1 value is 0 and has no place on a logarithmic axis.",)
+    assert chart.notes == ("1 value is 0 and has no place on a logarithmic axis.",)
 
 
 @pytest.mark.parametrize("bins", [0, 401])

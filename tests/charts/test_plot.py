@@ -65,8 +65,8 @@ def test_guides_are_drawn_and_tell_where_they_lie_outside_unless_they_need_not()
     claim, far = Guide("y", 4.0, "claimed"), Guide("y", 1e6, "far")
     chart = curve(guides=(claim, far)).chart()
     assert [shape["line"]["dash"] for shape in chart.figure["layout"]["shapes"]] == ["dash"]
-    assert chart.remarks == ("far lies outside the chart.",)
-    assert curve(guides=(claim, Guide("y", 1e6, "far", told=False))).chart().remarks == ()
+    assert chart.notes == ("far lies outside the chart.",)
+    assert curve(guides=(claim, Guide("y", 1e6, "far", told=False))).chart().notes == ()
 
 
 XS = np.geomspace(1.0, 1000.0, 31)
@@ -88,8 +88,8 @@ def test_names_stand_on_lines_that_leave_through_the_top() -> None:
 
 
 def test_a_line_without_a_value_goes_unmentioned_where_words_tell_why() -> None:
-    assert PLOT.chart().remarks == ("nowhere has no value to draw here.",)
+    assert PLOT.chart().notes == ("nowhere has no value to draw here.",)
     explained = replace(PLOT, lines=(UP, replace(NONE, explained=True)))
-    assert explained.chart().remarks == ()
+    assert explained.chart().notes == ()
     assert "y nowhere" in explained.table().columns
     assert np.isnan(explained.data()["y_none"]).all()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import dpviz
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.mechanisms import Run, SampledGaussian
+from dpviz.mechanisms import Event, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -69,12 +69,12 @@ class Bayesian(Accountant):
         except ValueError:
             return 1.0
 
-    def _of_events(self, runs: tuple[Run, ...], delta: float) -> Bound:
-        if len(runs) > 1:
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        if len(events) > 1:
             raise ValueError("Expected equal steps: a sample of distances knows one noise.")
-        if not runs:
+        if not events:
             return bound_without_orders(np.zeros(()))
-        ((step, count),) = runs
+        ((step, count),) = events
         assert isinstance(step, SampledGaussian)
         return self.evaluate(
             noise_multiplier=step.noise_multiplier, sample_rate=step.sample_rate, steps=count, delta=delta

@@ -56,8 +56,8 @@ class Case:
         found = self.method.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta).epsilon
         return found if found.ndim else float(found)
 
-    def of_events(self, runs: list[tuple[SampledGaussian, int]], delta: float) -> float:
-        return float(self.method.of_events(runs, delta).epsilon)
+    def of_events(self, events: list[tuple[SampledGaussian, int]], delta: float) -> float:
+        return float(self.method.of_events(events, delta).epsilon)
 
     def delta(self, sigma: float, rate: float, steps: int, epsilon: float) -> float:
         return float(self.method.delta(noise_multiplier=sigma, sample_rate=rate, steps=steps, epsilon=epsilon))

@@ -73,8 +73,8 @@ def equal_runs_merge(case: Case, step: SampledGaussian, first: int, second: int,
     assert parts == pytest.approx([whole, whole], rel=DIGITS, abs=case.room(whole))
 
 
-def order_does_not_matter(case: Case, runs: Runs, shuffled: Runs, delta: float) -> None:
-    found = case.of_events(runs, delta)
+def order_does_not_matter(case: Case, events: Runs, shuffled: Runs, delta: float) -> None:
+    found = case.of_events(events, delta)
     ledger = Ledger(case.method)
     for mechanism, count in shuffled:
         ledger.spend(mechanism, count)
@@ -82,8 +82,8 @@ def order_does_not_matter(case: Case, runs: Runs, shuffled: Runs, delta: float) 
     assert both == pytest.approx([found, found], rel=DIGITS, abs=case.room(found))
 
 
-def one_more_never_lowers(case: Case, runs: Runs, step: SampledGaussian, delta: float) -> None:
-    never_lower(case, case.of_events([*runs, (step, 1)], delta), case.of_events(runs, delta))
+def one_more_never_lowers(case: Case, events: Runs, step: SampledGaussian, delta: float) -> None:
+    never_lower(case, case.of_events([*events, (step, 1)], delta), case.of_events(events, delta))
 
 
 def arrays_are_scalars_side_by_side(case: Case, sigma: Any, rate: Any, steps: Any, delta: Any) -> None:

@@ -97,15 +97,15 @@ class TestOneArithmetic:
 
     @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**5)), min_size=2, max_size=6), deltas, st.randoms())
     @settings(max_examples=10, deadline=None)
-    def test_order_of_runs_does_not_matter(self, quick: Case, runs: checks.Runs, delta: float, random: Any) -> None:
-        checks.order_does_not_matter(quick, runs, random.sample(runs, len(runs)), delta)
+    def test_order_of_runs_does_not_matter(self, quick: Case, events: checks.Runs, delta: float, random: Any) -> None:
+        checks.order_does_not_matter(quick, events, random.sample(events, len(events)), delta)
 
     @given(st.lists(st.tuples(gentle_steps, st.integers(1, 10**4)), min_size=1, max_size=3), gentle_steps, deltas)
     @settings(max_examples=15, deadline=None)
     def test_one_more_run_never_lowers(
-        self, quick: Case, runs: checks.Runs, step: SampledGaussian, delta: float
+        self, quick: Case, events: checks.Runs, step: SampledGaussian, delta: float
     ) -> None:
-        checks.one_more_never_lowers(quick, runs, step, delta)
+        checks.one_more_never_lowers(quick, events, step, delta)
 
     def test_common_settings(self, slow: Case) -> None:
         step, other = SampledGaussian(3.0, 0.02), SampledGaussian(5.0, 0.1)

@@ -72,7 +72,8 @@ class TestSupported:
         assert curve[0] == 0.0
         assert float(ledger.bound(1e-5).epsilon) == pytest.approx(curve[3], rel=DIGITS, abs=room(method, curve[3]))
         both = [
-            float(method.of_events(runs, 1e-5).epsilon) for runs in ([(step, 3), (other, 2)], [(other, 2), (step, 3)])
+            float(method.of_events(events, 1e-5).epsilon)
+            for events in ([(step, 3), (other, 2)], [(other, 2), (step, 3)])
         ]
         ledger.spend(other, 2)
         both.append(float(ledger.bound(1e-5).epsilon))
@@ -135,13 +136,13 @@ class TestAccountant:
     def test_adjacencies_do_not_mix(self, name: str) -> None:
         """A replaced example is not an added one: their sum would promise neither."""
         method = ACCOUNTANTS[name]
-        runs = [(SampledGaussian(4.0, 0.1), 1), (ReplaceOneGaussian(4.0, 0.1), 1)]
+        events = [(SampledGaussian(4.0, 0.1), 1), (ReplaceOneGaussian(4.0, 0.1), 1)]
         with pytest.raises(ValueError, match="Expected"):
-            method.of_events(runs, 1e-5)
+            method.of_events(events, 1e-5)
         ledger = Ledger(method)
-        ledger.spend(*runs[0])
+        ledger.spend(*events[0])
         with pytest.raises(ValueError, match="Expected"):
-            ledger.spend(*runs[1])
+            ledger.spend(*events[1])
 
 
 def test_a_filter_does_not_mix_adjacencies_either() -> None:

@@ -57,14 +57,14 @@ class TestSuccess:
         assert exact >= max(float(prior), 1 - float(prior))
         assert 100 * exact <= percent(right) * (1 + 1e-12) <= 100 * exact + 0.11
         assert percent(metrics["Right unseen"].value) == pytest.approx(100 * max(float(prior), 1 - float(prior)))
-        failure = float(belief.remark.removeprefix("except with probability "))
+        failure = float(belief.note.removeprefix("except with probability "))
         assert a.given["delta"] < failure <= 1
         bound = dpviz.posterior_belief(float(epsilon), failure=failure, **options)
         assert 100 * bound <= percent(belief.value) * (1 + 1e-12) <= 100 * bound + 0.11
         odds = math.exp(float(epsilon)) / (1 - a.given["delta"] / failure)
         assert a.facts["odds"] == pytest.approx(odds, rel=1e-9)
         assert metrics["Odds grow"].value == f"≤ × {numbers.epsilon(odds, up=True)}"
-        assert metrics["Odds grow"].remark == belief.remark
+        assert metrics["Odds grow"].note == belief.note
         said = success.headline(a)
         assert right.removeprefix("≤ ") in said
         assert (belief.value.removeprefix("≤ ") in said) == (prior != "0.5") or belief.value == right

@@ -131,7 +131,7 @@ class TestSpend:
         fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(STEP) - 980
         assert a.facts.entries[1].fits == fits
         assert f"refused ({fits} fit)" in a.plot.table()["filter"].tolist()
-        assert any(note.kind == "note" and "Block 2" in note.text for note in spend.notes(a))
+        assert any(note.kind == "caution" and "Block 2" in note.text for note in spend.notes(a))
 
     def test_the_coming_block_is_drawn_but_is_not_what_was_spent(self) -> None:
         a = asked(SPEND, **SETTING, beps="5", bblocks=SPENT)

@@ -144,7 +144,7 @@ def test_extreme_settings_give_a_number_or_a_reason(query):
         assert (np.diff(bound.epsilon[order]) >= -1e-9 * bound.epsilon[order][1:]).all()
     assert "nan" not in headline(answer).lower()
     assert answer.plot.chart().figure["data"]
-    assert not any(text.startswith(NAMES[key]) for text in answer.plot.chart().remarks for key in answer.facts.bounds)
+    assert not any(text.startswith(NAMES[key]) for text in answer.plot.chart().notes for key in answer.facts.bounds)
 
 
 def test_tiny_budgets_are_right():
@@ -167,7 +167,7 @@ def test_where_bayesian_dp_has_no_number_the_rest_stands(query, reason):
     assert first.kind == "problem"
     assert reason in first.text
     assert "Rényi improved" in headline(answer)
-    assert metrics(answer)[-1].remark == "not defined here"
+    assert metrics(answer)[-1].note == "not defined here"
     assert "bayesian" not in {line.key for line in answer.plot.lines}
     assert BESIDE.key(answer) is None
 
@@ -175,7 +175,7 @@ def test_where_bayesian_dp_has_no_number_the_rest_stands(query, reason):
 def test_a_sample_that_is_on_its_way_is_no_problem():
     coming = Missing(Measured("mlp", 100, 2000, 0), "it comes.", coming=True)
     answer = GROWTH.asked(of("curves=moments.bayesian").given | {"gradients": coming})
-    assert notes(answer)[0] == ("Bayesian DP: it comes.", "note")
+    assert notes(answer)[0] == ("Bayesian DP: it comes.", "caution")
     assert ask("compose", curves=("moments", "bayesian"), gradients=coming, steps=20).script().count("Measured(") == 1
 
 
@@ -202,7 +202,7 @@ def test_clipped_the_bound_is_solid_and_claimed_the_estimate_dashed():
     assert f"≤ {numbers.epsilon(float(found.main.epsilon[-1]), up=True)}" in headline(answer)
     shown = metrics(answer)[-1]
     assert shown.name == "Bayesian ε, certified"
-    assert "as printed: ≈" in shown.remark
+    assert "as printed: ≈" in shown.note
     assert {"epsilon_bayesian", "epsilon_bayesian_printed"} <= columns(answer)
 
 

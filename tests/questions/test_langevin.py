@@ -65,7 +65,7 @@ def test_what_is_printed_for_a_preset_shows_on_its_chart(preset_: Any) -> None:
     question = next(q for q in LANGEVIN.questions if preset_ in q.presets)
     plot = asked(question, **preset(question, preset_.key)).plot
     assert isinstance(plot, LinePlot)
-    assert not any("outside" in remark for remark in replace(plot, points=preset_.points).chart().remarks)
+    assert not any("outside" in note for note in replace(plot, points=preset_.points).chart().notes)
 
 
 def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:

@@ -341,7 +341,7 @@ class TestWhichIsABound:
         assert lines["printed.q50"].hue == lines["bayesian.q50"].hue
         assert "printed.q50" not in found.facts.needs
         assert ", certified" in headline(found)
-        assert metrics(found)[1].remark == "C at 0.50, certified"
+        assert metrics(found)[1].note == "C at 0.50, certified"
         assert "dashed the asymptotic estimate as printed" in " ".join(texts(found))
         assert "epsilon_printed.q50" in found.plot.data().columns
 
@@ -362,7 +362,7 @@ class TestWhichIsABound:
         assert "estimate as printed" in said
         if found.facts.best(bayesian=True):
             assert "an asymptotic estimate that is no bound" in headline(found)
-            assert "estimate, no bound" in metrics(found)[1].remark
+            assert "estimate, no bound" in metrics(found)[1].note
 
 
 @pytest.mark.parametrize(

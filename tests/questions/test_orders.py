@@ -111,7 +111,7 @@ class TestOneStep:
         assert math.isnan(a.facts.closed_last)
         assert any("σ >= 4" in note.text for note in ONE_STEP.notes(a))
         assert a.facts.asymptotic_last == math.floor(9 * math.log(1 / 0.03))
-        assert a.plot.chart().remarks == (), "that the closed form has no value is said by the notes"
+        assert a.plot.chart().notes == (), "that the closed form has no value is said by the notes"
         by = lines(asked(ONE_STEP))
         closed, exact = np.asarray(by["closed_form"].y), np.asarray(by["exact"].y)
         there = ~np.isnan(closed)
@@ -182,7 +182,7 @@ def test_extremes(question: Question[Any]) -> None:
         a = asked(question, **{key: text for key, text in texts.items() if key in known})
         words = [question.headline(a), a.plot.alt, *map(str, question.metrics(a)), *map(str, question.notes(a))]
         assert not re.search(r"\b(nan|None|inf)\b", " ".join(words))
-        assert a.plot.chart().remarks == (), "words tell why a curve is not there"
+        assert a.plot.chart().notes == (), "words tell why a curve is not there"
         assert len(a.plot.table())
         assert len(question.more["Known bounds"](a)) == 2
 

@@ -94,7 +94,7 @@ def html_of(at: AppTest) -> str:
 
 
 def said(at: AppTest, kind: str) -> list[str]:
-    """Plain texts of the HTML elements of one kind: "headline", "problem", "note", "remark", "strip"."""
+    """Plain texts of the HTML elements of one kind: "headline", "problem", "caution", "note", "strip"."""
     bodies = [element.proto.body for element in at.get("html")]
     found = [
         html.unescape(re.sub("<[^>]+>", " ", body)).strip()
@@ -105,7 +105,7 @@ def said(at: AppTest, kind: str) -> list[str]:
 
 
 def _below(at: AppTest) -> list[tuple[str, str]]:
-    """What stands below the numbers: ("problem" or "note", escaped words)."""
+    """What stands below the numbers: ("problem" or "caution", escaped words)."""
     told = [(kind, one[key]) for one in controls(at).values() for kind, key in (("problem", "wrong"), ("note", "note"))]
     return [(kind, html.escape(words, quote=False)) for kind, words in told if words]
 

@@ -48,7 +48,7 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
     get = reader("curves=bayesian&source=measured&model=logistic&trained=10&examples=200")
     early = render.compute(GROWTH, get)
     answer = measured(lambda: render.compute(GROWTH, get))
-    assert early.facts.bayesian is not None or early.facts.problem[0].kind == "note"
+    assert early.facts.bayesian is not None or early.facts.problem[0].kind == "caution"
     assert render.compute(GROWTH, get).facts is answer.facts
     found = GROWTH.slow[1].work(answer)
     assert found.truth is None
@@ -63,7 +63,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
     assert [field.key for field in shown] == ["mech", "b", "q", "n", "steps", "delta"]
-    assert any("strong, closed form, Bayesian DP" in text for text in said(at, "remark"))
+    assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = next(pill for pill in at.get("button_group") if pill.label == "Curves")
     assert pills.options == ["moments", "Rényi classic", "Rényi improved", "tight interval"]
@@ -73,5 +73,5 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     at.session_state["value.mech"] = "gaussian"
     at.run()
     assert next(p for p in at.get("button_group") if p.label == "Curves").value == ["strong", "renyi_classic"]
-    assert not any("Not offered" in text for text in said(at, "remark"))
+    assert not any("Not offered" in text for text in said(at, "note"))
     assert not at.exception

@@ -27,8 +27,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 def test_never_empty() -> None:
     at = open_app("leakage", QUICK.removeprefix("lkrun=small&"))
     assert len(charts(at)) == 1
-    assert any("No run has ended here" in text for text in said(at, "note"))
-    assert any("no ε covers these numbers" in text for text in said(at, "remark"))
+    assert any("No run has ended here" in text for text in said(at, "caution"))
+    assert any("no ε covers these numbers" in text for text in said(at, "note"))
     assert "p = " in said(at, "strip")[0] or "p < " in said(at, "strip")[0]
 
 

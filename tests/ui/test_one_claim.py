@@ -80,7 +80,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     assert look.claim == claim
     assert shown in headline(look)
     assert headline(look).startswith("<b>Demonstration: its noise can be replayed.</b>") == claim.demonstration
-    assert shown in f"{figures(look)[0].value} {figures(look)[0].remark}"
+    assert shown in f"{figures(look)[0].value} {figures(look)[0].note}"
     assert (figures(look)[0].value == "none") == claim.demonstration
 
     row = listing.table([run], {}, listing.claims([run], engine.store)).iloc[0]
@@ -98,7 +98,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     assert called.startswith("with secret noise") == claim.demonstration
     chart, lines = overlay([view], [claim], "frontier", "claim")
     assert ("(demonstration)" in lines[0].name) == claim.demonstration
-    assert any("is a demonstration" in text for text in chart.remarks) == claim.demonstration
+    assert any("is a demonstration" in text for text in chart.notes) == claim.demonstration
 
     subject = of_run(run)
     assert subject.claim == claim

@@ -15,7 +15,7 @@ from dpviz.training.own.place import find
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.listing import table
 from dpviz.ui.train.facts import data_of
-from dpviz.ui.train.words import Look, headline, remarks, setting_line
+from dpviz.ui.train.words import Look, headline, notes, setting_line
 from tests import own_sets
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import events_of, fresh_engine, record
@@ -52,8 +52,8 @@ def test_the_form_offers_explains_and_starts_them(
     assert "Tea, 60 cups (own)" in at.selectbox(key="slider.t_data").options
     assert at.session_state["value.t_model"] == "mlp"
     assert at.session_state["value.t_batch"] == 4
-    assert DECLARED in said(at, "remark")
-    assert any("Not offered: broken.toml: expected public = true" in note for note in said(at, "note"))
+    assert DECLARED in said(at, "note")
+    assert any("Not offered: broken.toml: expected public = true" in note for note in said(at, "caution"))
     assert any("ε ≤ 3" in text for text in said(at, "headline"))
     assert any("898 parameters, 48 training examples" in " ".join(text.split()) for text in said(at, "quiet"))
     at.button(key="t.start").click().run()
@@ -103,7 +103,7 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     monkeypatch.delenv("DPVIZ_DATA")
     there = record(engine, asked, events_of_kept(engine, here.id), imported=True)
     look = _look(engine, there, asked)
-    assert any("someone's own and unknown here" in remark.text for remark in remarks(look, ""))
+    assert any("someone's own and unknown here" in note.text for note in notes(look, ""))
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
     assert table([there], {}, {})["data"].tolist() == ["tea (not on this machine)"]

@@ -40,7 +40,7 @@ from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import Look, headline, remarks
+from dpviz.ui.train.words import Look, headline, notes
 from tests.ui.driver import charts, controls, open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -178,7 +178,7 @@ def test_the_margin_is_asked_for_where_it_counts(engine: Engine, policy: str, ma
     at.run()
     assert not at.exception
     assert any(one["label"] == "Epochs that must be left" for one in controls(at).values()) == margin
-    held = any("A filter holds the run to its promise" in text for text in said(at, "remark"))
+    held = any("A filter holds the run to its promise" in text for text in said(at, "note"))
     assert held == (policy != "fixed")
 
 
@@ -254,7 +254,7 @@ def test_what_will_fail_is_said_whatever_controls_are_open(
     at.session_state["t.group"] = group
     at.session_state["t.folder"] = str(tmp_path)
     at.run()
-    notes = said(at, "note")
+    notes = said(at, "caution")
     assert sum("No GPU was found" in note for note in notes) == 1
     assert sum("is not on this machine" in note for note in notes) == 1
 
@@ -392,7 +392,7 @@ def test_a_run_that_was_stopped_claims_no_less_than_the_odometer_or_its_whole_pl
     assert look.claim.epsilon == min(planned_claim(settings, 3133).epsilon, last["epsilon"]["odometer"])
     assert look.claim.covers == "any_end"
     assert look.claim.epsilon > last["epsilon"]["renyi"]
-    assert "for whatever reason the run ended" in remarks(look, "")[-1].text
+    assert "for whatever reason the run ended" in notes(look, "")[-1].text
 
 
 def test_a_run_that_re_planned_claims_what_all_its_steps_would_cost(engine: Engine) -> None:

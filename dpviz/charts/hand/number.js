@@ -82,7 +82,7 @@ class NumberControl {
   }
 
   sayBelow({ wrong, note, ends }) {
-    const told = wrong ? ["dpviz-problem", `${wrong} The last good value is used.`] : note ? ["dpviz-note", note] : null;
+    const told = wrong ? ["dpviz-problem", `${wrong} The last good value is used.`] : note ? ["dpviz-caution", note] : null;
     this.below.replaceChildren();
     if (told) {
       const line = made("div", told[0], this.below, { textContent: told[1] });

@@ -129,7 +129,7 @@ def notes(a: Answer[ResidentFacts]) -> list[Note]:
     ]
     if a.facts.cut:
         text = "Bayesian DP: where δ(1 − p) ≤ 2e-15 the estimator's own failure γ leaves nothing."
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     return built
 
 

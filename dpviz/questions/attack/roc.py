@@ -171,7 +171,7 @@ def metrics(a: Answer[RocFacts]) -> list[Metric]:
 def notes(a: Answer[RocFacts]) -> list[Note]:
     built = [Note("Every curve but “one step, no sampling” bounds all attacks: the lowest one says most.")]
     if a.facts.problem:
-        built.insert(0, Note(f"Tight region: {a.facts.problem}", "note"))
+        built.insert(0, Note(f"Tight region: {a.facts.problem}", "caution"))
     return built
 
 

@@ -120,7 +120,7 @@ def notes(a: Answer[Facts]) -> list[Note]:
         )
     if g["epsilon"] > g["largest"]:
         text = f"Your ε = {numbers.plain(g['epsilon'])} lies beyond the chart: raise “Largest ε shown”."
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     return built
 
 

@@ -115,7 +115,7 @@ def notes(a: Answer[Guessed]) -> list[Note]:
         "the resident": r.accuracy_low[-1] > bound(a),
     }
     built = [
-        Note(f"Measured above the bound for {who}: chance does this in 1 of 200 plays; try another seed.", "note")
+        Note(f"Measured above the bound for {who}: chance does this in 1 of 200 plays; try another seed.", "caution")
         for who, too_good in above.items()
         if too_good
     ]

@@ -194,7 +194,7 @@ def notes(a: Answer[SpendFacts]) -> list[Note]:
         Note(
             f"Block {number} ({entry.block.words}) was refused: of its steps {numbers.steps(entry.fits)} "
             "would fit. It is kept in the list and counts as not taken; raise the budget or remove it.",
-            "note",
+            "caution",
         )
         for number, entry in enumerate(f.entries, start=1)
         if not entry.passed

@@ -114,7 +114,7 @@ def growth(
             facts = replace(facts, bayesian=found)
         except ValueError as problem:
             late = isinstance(problem, NoSample) and problem.coming
-            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "note" if late else "problem"),))
+            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
     lines = [dp_line(facts, key, delta) for key in bounds]
     lines += [bayesian_line(found, grid, delta_mu, kept) for found, kept in drawn_of(facts.bayesian)]
     plot = LinePlot(

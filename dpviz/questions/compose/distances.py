@@ -29,7 +29,7 @@ def distances(a: Answer[ComposeFacts]) -> list[Block]:
     blocks: list[Block] = [Note(sources_note(found))]
     if not found.main.certified:
         text = "The shares below rest on the asymptotic estimate, which is no bound at this sample size."
-        blocks.append(Note(text, "note"))
+        blocks.append(Note(text, "caution"))
     return [*blocks, *([] if tail_warning(a) else [histogram(a, found)]), claims(a)]
 
 

@@ -47,7 +47,7 @@ def notes(a: Answer[ComposeFacts]) -> list[Note]:
             )
         )
     warning = tail_warning(a)
-    return [*built, Note(warning, "note")] if warning else built
+    return [*built, Note(warning, "caution")] if warning else built
 
 
 def left_notes(a: Answer[ComposeFacts]) -> list[Note]:
@@ -79,7 +79,7 @@ def _bayesian_notes(a: Answer[ComposeFacts]) -> list[Note]:
     if found.certified and bool(found.tail_dominated[-1]):
         built.append(Note(_few(a, a.facts.bayesian.size, float(found.largest_share[-1]), worst or 0.0)))
     if text := below_the_truth(a):
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     return built
 
 

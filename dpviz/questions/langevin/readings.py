@@ -21,4 +21,4 @@ def misread(a: Answer[ChainFacts]) -> list[Note]:
     low, high = step_size_limits(a.facts.chain.setting)
     if a.given["reading"] != "printed" or low < a.facts.chain.step_size <= high:
         return []
-    return [Note("As printed (1) and (2) miss a factor q²: re-derived, η₁ lies outside of what they allow.", "note")]
+    return [Note("As printed (1) and (2) miss a factor q²: re-derived, η₁ lies outside of what they allow.", "caution")]

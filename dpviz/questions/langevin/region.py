@@ -235,7 +235,7 @@ def notes(a: Answer[Kept]) -> list[Note]:
         claim = numbers.plain(chain.claim)
         told = [Note(f"{last}{third} is what composed moments allow at each batch for ε = {claim}.")]
         if not f.open.size:
-            told.append(Note("No batch and step size on this chart keep all three conditions at every step.", "note"))
+            told.append(Note("No batch and step size on this chart keep all three conditions throughout.", "caution"))
     return [*words.notes(a), *told, *misread(a)]
 
 

@@ -54,7 +54,7 @@ def notes(a: Answer[ChainFacts], *more: Note) -> list[Note]:
             Note(
                 f"Your η₁ = {numbers.plain(chain.step_size)} lies above what composed moments prove for ε = "
                 f"{numbers.plain(chain.claim)}.",
-                "note",
+                "caution",
             )
         )
     return [*built, *more, *([words.NO_WANG] if chain.momentum else [])]

@@ -98,7 +98,7 @@ def interval(f: ChainFacts) -> str:
 def notes(a: Answer[ChainFacts]) -> list[Note]:
     if not a.facts.chain.replace_one:
         return []
-    return [Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "note")]
+    return [Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "caution")]
 
 
 def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:

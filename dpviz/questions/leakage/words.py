@@ -91,13 +91,13 @@ def notes(a: Answer[Found]) -> list[Note]:
             "No run has ended here with its weights yet: a small network stands in, trained on the shipped digits "
             "without clipping or noise."
         )
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     built.append(Note(NOT_COVERED))
     if f.sample is not None and f.attack is not None:
         built += _about(f.sample, f.attack, f.network)
     if claim is not None and claim.holds and f.network.borrowed:
         text = "This run started from other parameters: if they saw the same data, the bounds miss what that cost."
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     if claim is not None and (claim.covers != "plan" or not claim.holds):
         said = f"The claim ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}): " if claim.holds else ""
         built.append(Note(f"{said}{claim.coverage}."))
@@ -114,9 +114,11 @@ def _about(sample: Leakage, attack: Attack, network: Network) -> list[Note]:
         )
         built.append(Note(text, "problem"))
     if sample.examples < network.examples:
-        built.append(Note(f"There are no more test examples: {sample.examples} of each kind were looked at.", "note"))
+        built.append(
+            Note(f"There are no more test examples: {sample.examples} of each kind were looked at.", "caution")
+        )
     if sample.left_out:
-        built.append(Note(f"{sample.left_out} pairs have no distance: a gradient is not finite.", "note"))
+        built.append(Note(f"{sample.left_out} pairs have no distance: a gradient is not finite.", "caution"))
     rule = f"a loss ≤ {numbers.plain(threshold)} is called a member"
     text = (
         f"The attack: {rule if threshold > -math.inf else 'nobody is called a member'}. Half of the examples chose "

@@ -151,7 +151,7 @@ def with_sample(facts: Needs, gradients: Gradients, clip: str) -> Needs:
 def refused(facts: Needs, problem: ValueError) -> Needs:
     """Bayesian DP has no answer, which is told, not raised: the others stand."""
     late = isinstance(problem, NoSample) and problem.coming
-    return replace(facts, problem=(Note(f"Bayesian DP: {problem}", "note" if late else "problem"),))
+    return replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
 
 
 def written(unknown: str, need: Need) -> str:

@@ -34,7 +34,7 @@ def headline(a: Answer[Needs]) -> str:
     best, bayesian = f.best(bayesian=False), f.best(bayesian=True)
     if best is None and bayesian is None:
         where = " on this σ axis" if drawn(a) else ""
-        return f"{said}no method that is switched on gives an answer{where}: the remarks below say why."
+        return f"{said}no method that is switched on gives an answer{where}: the notes below say why."
     parts = [f"{_long_name(key)} {_claim(f, key)}{_kind(f, key)}" for key in (best, bayesian) if key]
     said += "; for data like the sample, ".join(parts) if best else f"for data like the sample, {parts[0]}"
     if bayesian is not None and (saved := f.saving(bayesian, best)):
@@ -148,7 +148,7 @@ def notes(a: Answer[Needs]) -> list[Note]:
             told.setdefault(text, []).append(name_of(key))
     built = [*a.facts.problem, *(Note(f"{_joined(names)}: {text}") for text, names in told.items())]
     if warning := tail_warning(a):
-        built.append(Note(warning, "note"))
+        built.append(Note(warning, "caution"))
     return [*built, *_bayesian_kind(a)]
 
 

@@ -175,7 +175,7 @@ def notes(a: Answer[DecidingFacts]) -> list[Note]:
     built = []
     if a.facts.at_end and g["largest"] < LARGEST.high:
         text = f"The largest order shown, λ = {g['largest']:.0f}, decides: show more of them."
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     return built + theorems(g["noise_multiplier"], g["sample_rate"])
 
 

@@ -101,7 +101,7 @@ def notes(a: Answer[ThresholdFacts]) -> list[Note]:
     late = [name for name, best in a.facts.best if best.order == a.facts.last]
     if late and g["largest"] < LARGEST.high:
         text = f"{' and '.join(late)}: ε still falls at the largest order shown, λ = {g['largest']:.0f}."
-        built.append(Note(text, "note"))
+        built.append(Note(text, "caution"))
     if g["noise_multiplier"] != 1.0:
         built.append(Note("Here σ is the noise itself, in the units of C; the noise multiplier is σ/C."))
     return built

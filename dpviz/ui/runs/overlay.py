@@ -92,4 +92,4 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         if claim.demonstration and shown
     )
     told += tuple(f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes)
-    return Chart(chart.figure, chart.remarks + told), lines
+    return Chart(chart.figure, chart.notes + told), lines

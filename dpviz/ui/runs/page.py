@@ -55,12 +55,12 @@ def _begun() -> None:
     engine, problem = engines.found()
     if engine is None:
         page.headline("Runs cannot be kept on this machine now.")
-        page.remark(problem, "problem")
+        page.note(problem, "problem")
         return
     try:
         _page(engine)
     except StoreError as trouble:
-        page.remark(str(trouble), "problem")
+        page.note(str(trouble), "problem")
 
 
 def _page(engine: Engine) -> None:
@@ -74,7 +74,7 @@ def _page(engine: Engine) -> None:
         page.notes()
         page.headline(_headline(records, chosen, engine))
         for said in filter(None, (engine.problem, engine.notice)):
-            page.remark(said, "problem")
+            page.note(said, "problem")
     with right:
         _filters()
         _import(engine)
@@ -144,7 +144,7 @@ def _searched(key: str) -> None:
 def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> None:
     if not kept:
         if records:
-            page.remark("No run matches the filters: take one of them off.", "note")
+            page.note("No run matches the filters: take one of them off.", "caution")
         return
     ids = [record.id for record in kept]
     chosen = state.get(f.CHOSEN)
@@ -188,7 +188,10 @@ def _picked(key: str, ids: list[str]) -> None:
     elsewhere = [run for run in state.get(f.CHOSEN) if run not in ids]
     found = tuple(dict.fromkeys([run for run in state.get(f.CHOSEN) if run in here] + here))
     if len(found) + len(elsewhere) > f.MOST:
-        st.session_state[SAID] = ("note", f"At most {f.MOST} runs fit on one chart: the first {f.MOST} are compared.")
+        st.session_state[SAID] = (
+            "caution",
+            f"At most {f.MOST} runs fit on one chart: the first {f.MOST} are compared.",
+        )
     state.put(f.CHOSEN, (*elsewhere, *found)[: f.MOST])
 
 
@@ -207,8 +210,8 @@ def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
     if kind == "epsilon" and lines:
         alt = alt_text(lines, x_name="steps", x_kind="steps", lower="lowest")
     pieces.plot(Drawing(chart.figure, alt), key="runs")
-    for text in chart.remarks:
-        page.remark(text)
+    for text in chart.notes:
+        page.note(text)
 
 
 # --- naming, deleting, exporting --------------------------------------------------------------------------------------
@@ -307,7 +310,7 @@ def _undo(engine: Engine) -> None:
     if gone is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(f'<div class="dpviz-note">{escape(gone[1])} was deleted.</div>')
+        st.html(f'<div class="dpviz-caution">{escape(gone[1])} was deleted.</div>')
         st.button("Undo", key="r.undo", on_click=_bring_back, args=(engine, gone[0]), icon=":material/undo:")
 
 
@@ -319,7 +322,7 @@ def _bring_back(engine: Engine, run: str) -> None:
 def _said() -> None:
     said = st.session_state.pop(SAID, None)
     if said is not None:
-        page.remark(said[1], said[0])
+        page.note(said[1], said[0])
 
 
 def _open(record: RunRecord) -> None:
@@ -357,5 +360,5 @@ def _imported(engine: Engine, key: str) -> None:
     except StoreError as problem:
         st.session_state[SAID] = ("problem", str(problem))
     else:
-        st.session_state[SAID] = ("remark", f"{found.name} was imported as {record.title}.")
+        st.session_state[SAID] = ("note", f"{found.name} was imported as {record.title}.")
         state.put(f.CHOSEN, (record.id, *state.get(f.CHOSEN))[: f.MOST])

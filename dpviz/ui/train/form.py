@@ -77,7 +77,7 @@ def _form(engine: Engine) -> None:
             page.headline(_headline(form, found))
     with left:
         if form is None:
-            page.remark(problem + _where(problem), "problem")
+            page.note(problem + _where(problem), "problem")
         else:
             _plan(form, found)
     page.follow_link(link())
@@ -232,11 +232,11 @@ def _start_button(engine: Engine, form: Form | None, ticket: str, problem: str) 
     # Once: what was refused a while ago may go well now.
     refused = st.session_state.pop(REFUSED, "") or engine.problem
     if refused:
-        page.remark(str(refused), "problem")
+        page.note(str(refused), "problem")
     if form is not None and state.get(s.DEVICE) == "cuda" and not graphics_card():
-        page.remark("No GPU was found on this machine: the run will fail unless the workers have one.", "note")
+        page.note("No GPU was found on this machine: the run will fail unless the workers have one.", "caution")
     if form is None and _field_of(problem) is None:
-        page.remark(problem, "problem")
+        page.note(problem, "problem")
 
 
 def _ticket() -> str:
@@ -291,7 +291,7 @@ def _controls(problem: str) -> None:
 def _missing(data: str) -> None:
     note = missing(data, str(st.session_state.get(FOLDER, "")))
     if note:
-        page.remark(note, "note")
+        page.note(note, "caution")
 
 
 class _Group:
@@ -320,15 +320,15 @@ class _Group:
 
     def _say(self, field: Field[Any]) -> None:
         if self._wrong is not None and field.key == self._wrong.key:
-            page.remark(self._problem, "problem")
+            page.note(self._problem, "problem")
 
 
 def _data(group: _Group) -> None:
     data = group.choice(s.DATA, horizontal=False)
     for unusable in not_usable():
-        page.remark(f"Not offered: {unusable}", "note")
+        page.note(f"Not offered: {unusable}", "caution")
     if is_own(data):
-        page.remark(DECLARED)
+        page.note(DECLARED)
     if data_of(data).source is not None:
         st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
         _missing(data)
@@ -341,7 +341,7 @@ def _data(group: _Group) -> None:
         )
     group.choice(s.METHOD, horizontal=False)
     if not _method().private:
-        page.remark("Not private: a baseline to compare with.", "note")
+        page.note("Not private: a baseline to compare with.", "caution")
 
 
 def _method() -> type[Method]:
@@ -351,7 +351,7 @@ def _method() -> type[Method]:
 def _privacy(group: _Group) -> None:
     method = _method()
     if not method.private:
-        page.remark("Plain SGD has no noise and no ε. Choose another method under Data.", "note")
+        page.note("Plain SGD has no noise and no ε. Choose another method under Data.", "caution")
         return
     if "noise_multiplier" in method.reads:
         if group.choice(s.NOISE_BY) == "target":
@@ -360,12 +360,12 @@ def _privacy(group: _Group) -> None:
         else:
             group.number(s.SIGMA)
     else:
-        page.remark("The noise follows from the learning rate: smaller steps have relatively more of it.")
+        page.note("The noise follows from the learning rate: smaller steps have relatively more of it.")
     group.number(s.DELTA)
     group.number(s.CLIP)
     if group.flag(s.BAYESIAN):
         if group.choice(s.DISTANCES) == "pairs":
-            page.remark(
+            page.note(
                 "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do.", "note"
             )
         group.number(s.PAIRS)
@@ -397,7 +397,7 @@ def _stop(group: _Group) -> None:
     method = _method()
     policy = POLICIES[group.choice(s.POLICY, horizontal=False)] if "policy" in method.reads else Fixed
     if policy.adaptive:
-        page.remark("A filter holds the run to its promise, whatever the policy does.")
+        page.note("A filter holds the run to its promise, whatever the policy does.")
     if method.private and group.flag(s.BUDGET_ON):
         group.number(s.BUDGET)
     if policy.ends or group.flag(s.GOAL_ON):

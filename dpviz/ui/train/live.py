@@ -24,7 +24,7 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
 from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, headline, remarks, setting_line
+from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, headline, notes, setting_line
 
 ONE, FIRST, SECOND = 430, 262, 218
 CLAIMED, WITH_SECRET_NOISE = "claimed by a plan that ends there", "with secret noise, by a plan that ends there"
@@ -54,7 +54,7 @@ class Screen:
     headline: str
     drawings: tuple[tuple[str, Drawing], ...]
     strip: str
-    remarks: tuple[Note, ...]
+    notes: tuple[Note, ...]
     quiet: str
 
 
@@ -137,7 +137,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
         headline=headline(look),
         drawings=drawings,
         strip="" if empty else strip(figures(look)),
-        remarks=(*remarks(look, problem), *([Note(coming)] if coming else [])),
+        notes=(*notes(look, problem), *([Note(coming)] if coming else [])),
         quiet=quiet,
     )
 
@@ -152,7 +152,7 @@ def _useful(charts: tuple[str, ...], look: Look) -> tuple[str, ...]:
 def draw(look: Look, key: str, height: int) -> Drawing:
     """One chart of the run."""
     chart = _CHARTS[key](look, height)
-    return Drawing(chart.figure, _alt(look, key), [Note(text) for text in chart.remarks if look.record.over])
+    return Drawing(chart.figure, _alt(look, key), [Note(text) for text in chart.notes if look.record.over])
 
 
 def _alt(look: Look, key: str) -> str:

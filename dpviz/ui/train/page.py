@@ -36,13 +36,13 @@ def _page() -> None:
     engine, problem = engines.found()
     if engine is None:
         page.headline("Runs cannot be kept on this machine now.")
-        page.remark(problem, "problem")
+        page.note(problem, "problem")
         return
     problem = engines.warmed(engine)
     if problem and problem != engine.problem:  # what the engine knows is said beside the form, and with the run
-        page.remark(problem, "problem")
+        page.note(problem, "problem")
     if engine.notice:
-        page.remark(engine.notice, "problem")
+        page.note(engine.notice, "problem")
     _sidebar(engine)
     run = state.get(RUN)
     try:
@@ -53,7 +53,7 @@ def _page() -> None:
             if not engine.ready and not problem:
                 _warming(engine)
     except StoreError as trouble:
-        page.remark(str(trouble), "problem")
+        page.note(str(trouble), "problem")
 
 
 @st.fragment(run_every=1.0)

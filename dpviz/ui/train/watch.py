@@ -44,7 +44,7 @@ def show(engine: Engine, run: str) -> None:
         record = engine.run(run)
     except KeyError:
         page.headline("There is no such run here.")
-        page.remark(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
+        page.note(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
         st.button("Start a new run", type="primary", on_click=_leave, icon=":material/add:")
         return
     st.session_state[SEEN] = (record.state, record.desired)
@@ -110,7 +110,7 @@ def _look(engine: Engine, run: str, pause: float | None) -> None:
     try:
         found = screen(engine, run, _charts())
     except (KeyError, StoreError) as problem:
-        page.remark(f"The run cannot be read now: {problem}", "problem")
+        page.note(f"The run cannot be read now: {problem}", "problem")
         return
     another_pace = pause is not None and _pause(found) != pause
     if found.state != st.session_state.get(SEEN) or another_pace:
@@ -127,8 +127,8 @@ def _put(found: Screen) -> None:
         pieces.plot(drawing, key=f"train-{place}")
     if found.strip:
         st.html(found.strip)
-    for remark in found.remarks:
-        page.remark(*remark)
+    for note in found.notes:
+        page.note(*note)
     if found.quiet:
         st.html(f'<div class="dpviz-quiet">{escape(found.quiet)}</div>')
 
@@ -155,7 +155,7 @@ def _controls(engine: Engine, record: RunRecord) -> None:
         _holding(engine, record)
     failed = st.session_state.pop(FAILED, "")
     if failed and not engine.problem.startswith(failed):  # said with the run already
-        page.remark(failed, "problem")
+        page.note(failed, "problem")
     controls.choice(CHART, horizontal=False)
     controls.choice(SECOND, horizontal=False)
     st.page_link("pages/runs.py", label="Compare runs", icon=":material/history:")
@@ -273,9 +273,9 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
     )
     claim = claim_of_view(view, engine.store)
     for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (in_words(claim),):
-        page.remark(text)
+        page.note(text)
     if view.started.get("unprotected"):
-        page.remark(str(view.started["unprotected"]))
+        page.note(str(view.started["unprotected"]))
 
 
 def _python(engine: Engine, record: RunRecord) -> None:

@@ -179,25 +179,25 @@ def _bound_figure(look: Look) -> Metric:
 
 
 def _tight_figure(look: Look) -> Metric:
-    found, remark = look.tight, "had this end been planned"
+    found, note = look.tight, "had this end been planned"
     if look.plan is not None and as_planned(look):
-        found, remark = look.plan.tight, "of the whole plan"
+        found, note = look.plan.tight, "of the whole plan"
         if found is not None and look.plan.claim.shown.counts:
-            remark += ", without its counts"
+            note += ", without its counts"
     elif found is not None and int(found.x[-1]) != look.record.steps:
-        remark = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
+        note = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
     if found is None:
         return Metric("Tight interval of ε", "–", "")
     # In one piece (word joiners): a second line would push all below it down.
-    return Metric("Tight interval of ε", found.last.replace(" – ", "\u2060–\u2060"), remark)
+    return Metric("Tight interval of ε", found.last.replace(" – ", "\u2060–\u2060"), note)
 
 
 def _accuracy_figure(look: Look) -> Metric:
     test, train = look.last("test_accuracy"), look.last("train_accuracy")
     if not np.isfinite(test):
         return Metric("Test accuracy", "–", "not measured yet")
-    remark = f"train {share(train)}, not covered by ε" if np.isfinite(train) else ""
-    return Metric("Test accuracy", share(test), remark)
+    note = f"train {share(train)}, not covered by ε" if np.isfinite(train) else ""
+    return Metric("Test accuracy", share(test), note)
 
 
 def _time_figure(look: Look) -> Metric:
@@ -212,7 +212,7 @@ def _time_figure(look: Look) -> Metric:
     return Metric("Time a step", shown, f"about {duration(mean * left)} left")
 
 
-def remarks(look: Look, problem: str) -> list[Note]:
+def notes(look: Look, problem: str) -> list[Note]:
     """What must be said beside the charts, the most pressing first."""
     record, view = look.record, look.view
     said = []
@@ -223,24 +223,28 @@ def remarks(look: Look, problem: str) -> list[Note]:
     if view.disputes:
         said.append(Note(told(view.disputes), "problem"))
     if record.imported:
-        said.append(Note(IMPORTED, "note"))
+        said.append(Note(IMPORTED, "caution"))
     if record.imported and look.settings is not None and is_own(look.settings.data):
         said.append(
             Note(
                 "Its data are someone's own and unknown here: how many examples there were, on which ε rests, is as "
                 "the file says.",
-                "note",
+                "caution",
             )
         )
     if look.settings is None:
         why = f" ({why_unknown(record).rstrip('.')})" if why_unknown(record) else ""
-        said.append(Note(f"This run's settings are not those of this version{why}: what can be read is shown.", "note"))
+        said.append(
+            Note(f"This run's settings are not those of this version{why}: what can be read is shown.", "caution")
+        )
     if record.restarts and record.state != "restarted":
-        said.append(Note(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "note"))
+        said.append(
+            Note(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "caution")
+        )
     if view.noise and view.noise.get("step") == record.steps:
         said.append(Note(_one_step(look)))
     for step, text in view.notes[-2:]:
-        said.append(Note(f"Step {numbers.steps(step)}: {text}", "note"))
+        said.append(Note(f"Step {numbers.steps(step)}: {text}", "caution"))
     said += [Note(text) for text in (_claimed(look), _bayesian_beside(look)) if text]
     return said
 
