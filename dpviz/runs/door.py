@@ -105,7 +105,7 @@ KINDS: dict[str, Check] = {
             "settings": lambda what, found: settings_of_file(what, found),
             "examples": whole(1, 10**9),
             "test_examples": whole(0, 10**9),
-            "classes": whole(1, 10**6),
+            "classes": whole(0, 10**6),
             "claim": none_or(_CLAIM),
             "device": text(NAME),
             "threads": whole(0, 10_000),

@@ -18,7 +18,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
 from dpviz.training.methods import METHODS
-from dpviz.training.models import MODELS
+from dpviz.training.models import RECORDED
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.facts import data_of
@@ -328,7 +328,7 @@ def setting_line(look: Look) -> str:
         return ""
     known = data_of(s.data)
     count = known.parameters.get(s.model) or started.get("parameters")
-    model = MODELS[s.model].title + (f", {numbers.steps(count)} parameters" if count else "")
+    model = RECORDED[s.model].title + (f", {numbers.steps(count)} parameters" if count else "")
     parts = [METHODS[s.method].label, f"{model} on {known.title}"]
     if started:
         threads = started.get("threads", 1)
