@@ -106,6 +106,7 @@ KINDS: dict[str, Check] = {
             "examples": whole(1, 10**9),
             "test_examples": whole(0, 10**9),
             "classes": whole(0, 10**6),
+            "majority": _SHARE,
             "claim": none_or(_CLAIM),
             "device": text(NAME),
             "threads": whole(0, 10_000),

@@ -110,6 +110,7 @@ class Session:
             examples=self.examples,
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
+            majority=float(torch.bincount(self.data.test_y).max()) / len(self.data.test_y),
             sample_rate=settings.sample_rate(self.examples),
             plan={"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, self.examples))},
             claim=planned_claim(settings, self.examples).to_json(),

@@ -196,8 +196,10 @@ def _accuracy_figure(look: Look) -> Metric:
     test, train = look.last("test_accuracy"), look.last("train_accuracy")
     if not np.isfinite(test):
         return Metric("Test accuracy", "–", "not measured yet")
-    note = f"train {share(train)}, not covered by ε" if np.isfinite(train) else ""
-    return Metric("Test accuracy", share(test), note)
+    said = [f"train {share(train)}, not covered by ε"] if np.isfinite(train) else []
+    if (majority := look.view.started.get("majority")) is not None:
+        said.append(f"always the most frequent class: {share(majority)}")
+    return Metric("Test accuracy", share(test), "; ".join(said))
 
 
 def _time_figure(look: Look) -> Metric:
