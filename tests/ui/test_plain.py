@@ -51,8 +51,11 @@ KNOWN = {
     ("spending.py", "index + 1"): "a number",
     ("home.py", "question"): "a page's question",
     ("home.py", "number"): "a stop's number",
-    ("home.py", "stop.title"): "a stop of the tour",
-    ("home.py", "stop.text"): "a stop of the tour",
+    ("home.py", "stop.title"): "a stop of the story",
+    ("home.py", "stop.text(answer)"): "a stop of the story",
+    ("home.py", "stop.page.title"): "a page of the app",
+    ("home.py", "name"): "the way to another stop",
+    ("home.py", "here"): "a stop's number",
 }
 
 
