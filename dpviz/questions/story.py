@@ -156,9 +156,9 @@ def truth(a: Answer[ComposeFacts]) -> str:
 def seen(a: Answer[RocFacts]) -> str:
     return (
         "An attacker may be bold or careful. To the right: how often an innocent is accused; upwards: how often a "
-        "member is found. No attack lies above Rényi's curve, nor the tight one. One pair (ε, δ) "
-        f"draws a larger region than the mechanism really leaves: at even odds, the best attack is right at most **{_percent(a.facts.success)}** of "
-        "the time."
+        "member is found. No attack lies above Rényi's curve, nor the tight one. One pair (ε, δ) draws a larger "
+        "region than the mechanism really leaves: at even odds, the best attack is right at most "
+        f"**{_percent(a.facts.success)}** of the time."
     )
 
 

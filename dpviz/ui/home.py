@@ -22,7 +22,7 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 
 V = TypeVar("V")
-HEIGHT = 330  # pixels
+HEIGHT = 400  # pixels
 STOP = Choice(
     key="stop",
     label="Stop",

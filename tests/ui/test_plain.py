@@ -45,6 +45,8 @@ KNOWN = {
     ("measuring.py", "measurement.share or 0.0"): "a number",
     ("home.py", "place"): "a page of the app",
     ("render.py", "text"): "a page's assumptions",
+    ("render.py", "block.name"): "what opens, in a question's details",
+    ("render.py", "block.text"): "a question's own words",
     ("render.py", "name"): "a formula's name",
     ("render.py", "label"): "the name of the choice of groups",
     ("spending.py", "fits"): "a number",
