@@ -12,9 +12,7 @@ TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"
 def page() -> str:
     """Markdown: a section for each card."""
     cards = [accountant(name, **options).card for name, options in every_choice()]
-    shown = {
-        card.name: card for card in reversed((*cards, bayesian.CARD, filter.CARD))
-    }  # default options last, and kept
+    shown = {card.name: card for card in reversed((*cards, bayesian.CARD, filter.CARD))}
     built = ["# Accountants\n\nWhat each is, what its number is worth, and whom to cite for it."]
     for name, card in reversed(shown.items()):
         bibtex = "\n\n".join(card.bibtex)
