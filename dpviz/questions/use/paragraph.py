@@ -14,6 +14,8 @@ def paragraph(plan: Plan) -> str:
     """Plain text; ε rounded up."""
     epochs = plan.steps * plan.sample_rate
     rate, delta = value_text("sample_rate", plan.sample_rate), value_text("delta", plan.delta)
+    order = f"; order α = {plan.moment + 1} alone" if "λ" in plan.name else ""
+    cited = f"{plan.accountant.card.cited}{order}"
     noise = value_text("noise_multiplier", plan.noise_multiplier)
     batch = "all N examples" if plan.sample_rate == 1.0 else "the expected batch size qN"
     said = (
@@ -23,7 +25,7 @@ def paragraph(plan: Plan) -> str:
         f"{CLIP:g}; Gaussian noise of standard deviation σC with σ = {noise} is added to their sum, which is divided "
         f"by {batch}. The training satisfies (ε, δ)-differential privacy with "
         f"ε = {numbers.epsilon(plan.epsilon, up=True)} and δ = {delta} for data sets that differ "
-        f"by adding or removing one example, by {plan.accountant.card.title} ({plan.accountant.card.cited})."
+        f"by adding or removing one example, by {plan.accountant.card.title} ({cited})."
     )
     tight = tight_epsilon(plan)
     if math.isfinite(tight) and tight < plan.epsilon:

@@ -27,6 +27,7 @@ class Plan:
         key, amplification: the accountant whose ε is said, as pages call it.
         unknown: which of the four was solved for; "" where all were given.
         target_epsilon: what it was solved for; NaN where all were given.
+        moment: the one λ = α − 1 that the accountant looks at; 0 for the best.
     """
 
     noise_multiplier: float
@@ -37,6 +38,7 @@ class Plan:
     amplification: str
     unknown: str = ""
     target_epsilon: float = math.nan
+    moment: int = 0
 
     @property
     def known(self) -> dict[str, float]:
@@ -45,12 +47,13 @@ class Plan:
 
     @property
     def accountant(self) -> Accountant:
-        return method(self.key, self.amplification)
+        return method(self.key, self.amplification, self.moment)
 
     @property
     def name(self) -> str:
         """What pages call the accountant."""
-        return NAMES[self.key]
+        ordered = self.moment and self.accountant != method(self.key, self.amplification)
+        return f"{NAMES[self.key]}, λ = {self.moment}" if ordered else NAMES[self.key]
 
     @property
     def epsilon(self) -> float:
