@@ -28,7 +28,7 @@ class Keys:
     PINS = "pins"
     PRESET = "preset"
     NOTES = "notes_on_link"
-    GO = "go_to_compose"
+    GO = "go_to_page"
     AGAIN = "whole_page_again"
     BATCH_OF = "batch.of"
     UPLOAD = "upload"
@@ -117,7 +117,7 @@ def forget_error(field: AnyField) -> None:
 
 
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
-    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset, clones).
+    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the story, reset, clones).
 
     What a field does not allow is made legal and noted, as it is for a link.
     """
