@@ -23,8 +23,8 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
 def test_the_accountants_are_these(tmp_path: Path) -> None:
     written = tmp_path / "accountants.md"
-    subprocess.run([sys.executable, "tools/cards.py", written], cwd=ROOT, check=True)
-    assert written.read_text() == (ROOT / "docs" / "accountants.md").read_text(), "run: python tools/cards.py"
+    subprocess.run([sys.executable, "-m", "tools.cards", written], cwd=ROOT, check=True)
+    assert written.read_text() == (ROOT / "docs" / "accountants.md").read_text(), "run: python -m tools.cards"
 
 
 def test_the_picture_is_of_these_contracts(tmp_path: Path) -> None:

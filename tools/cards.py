@@ -1,4 +1,4 @@
-"""Write docs/accountants.md from the accountants' own cards: ``python tools/cards.py [FILE]``."""
+"""Write docs/accountants.md from the accountants' own cards: ``python -m tools.cards [FILE]``."""
 
 import sys
 from pathlib import Path
