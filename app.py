@@ -12,5 +12,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
 else:
     from dpviz.ui.places import ICON, places
 
-    st.set_page_config(page_title="dpviz · see differential privacy", page_icon=ICON, layout="wide")
-    st.navigation(list(places().values())).run()
+    st.set_page_config(page_icon=ICON, layout="wide")
+    place = st.navigation(list(places().values()))
+    st.set_page_config(page_title=f"{place.title} · dpviz: see differential privacy")
+    place.run()

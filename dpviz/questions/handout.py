@@ -25,10 +25,10 @@ from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer
 from dpviz.charts.plot import Plot
 from dpviz.questions.answer import LATER, Answer, Note
-from dpviz.questions.fields import Field, Number
-from dpviz.questions.layout import Reader, fields_of, moved
+from dpviz.questions.fields import Number
+from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question
-from dpviz.questions.shown import frame, noted, paragraphs, rows
+from dpviz.questions.shown import acting, frame, noted, paragraphs, rows, settings
 
 MOST_BYTES = 5_000_000
 STOPS = (25, 17, 11, 7)  # of each slider; fewer where the file would be too large
@@ -83,7 +83,7 @@ class Handout:
             if found:
                 moving[field] = sorted([*found, here])
                 frames[field.key] = {field.write(value): shown for value, shown in found.items()}
-        base = self._frame(self.answer)
+        base = self._frame(self.answer, self.get)
         told = {
             "key": self.question.key,
             "config": export_config(filename=f"dpviz-{self.question.key}", image_format="svg"),
@@ -96,25 +96,21 @@ class Handout:
 
     def _sliders(self) -> list[Number]:
         """The fields that have a slider where they act now."""
-        return [field for field in self._acting() if isinstance(field, Number) and field.ticks]
-
-    def _acting(self) -> list[Field[Any]]:
-        own = {field.key for field in self.question.fields}
-        shown = [field for items in self.question.groups(self.get).values() for field in fields_of(items)]
-        return list({field.key: field for field in shown if field.key in own}.values())
+        return [field for field in acting(self.question, self.get) if isinstance(field, Number) and field.ticks]
 
     def _moved(self, field: Number, value: float) -> dict[str, Any] | None:
         """What is shown where one field has another value; None where there is no answer."""
         try:
-            shown = self._frame(self.at(moved(self.get, field, value)))
+            get = moved(self.get, field, value)
+            shown = self._frame(self.at(get), get)
         except ValueError:
             return None
         return _without_waiting(shown)
 
-    def _frame(self, answer: Answer[Any]) -> dict[str, Any]:
+    def _frame(self, answer: Answer[Any], get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
         lines = [*self.question.notes(answer), *map(Note, plot.chart().notes)]
-        words = {"notes": "".join(map(noted, lines)), "alt": plot.alt}
+        words = {"notes": "".join(map(noted, lines)), "alt": plot.alt, "caption": settings(self.question, get)}
         return frame(self.question, answer, plot) | words
 
     def _control(self, field: Number, values: list[float]) -> dict[str, Any]:
@@ -142,7 +138,7 @@ class Handout:
             strip=base["strip"],
             notes=base["notes"],
             moves=self._moves(moving),
-            settings=rows({field.label: field.show(self.get(field)) for field in self._acting()}),
+            settings=rows({field.label: field.show(self.get(field)) for field in acting(self.question, self.get)}),
             assumptions=paragraphs(self.question.assumed(self.answer)),
             formulas=f"<h2>Formulas</h2><ul>{named}</ul>" if formulas else "",
             link=_linked(self.link),

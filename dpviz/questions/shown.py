@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from dpviz.charts.plot import Plot
+from dpviz.charts.plot import HEIGHT, Plot
 from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.fields import Field
+from dpviz.questions.layout import Reader, fields_of
 from dpviz.questions.question import Question
 
 # Markdown that questions write their assumptions in, after its text was escaped.
@@ -20,9 +22,21 @@ _SPANS = (
 )
 
 
-def frame(question: Question[Any], answer: Answer[Any], plot: Plot) -> dict[str, Any]:
+def acting(question: Question[Any], get: Reader) -> list[Field[Any]]:
+    """The fields that act on the answer now, in the order of their controls."""
+    own = {field.key for field in question.fields}
+    shown = [field for items in question.groups(get).values() for field in fields_of(items)]
+    return list({field.key: field for field in shown if field.key in own}.values())
+
+
+def settings(question: Question[Any], get: Reader) -> str:
+    """What acts on the answer now, in a line."""
+    return " · ".join(f"{field.label}: {field.show(get(field))}" for field in acting(question, get))
+
+
+def frame(question: Question[Any], answer: Answer[Any], plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
     """Figure, headline and metrics of an answer that is drawn as `plot`."""
-    return {"figure": plot.chart().figure, **said(question, answer)}
+    return {"figure": plot.chart(height).figure, **said(question, answer)}
 
 
 def said(question: Question[Any], answer: Answer[Any]) -> dict[str, str]:

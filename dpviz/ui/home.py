@@ -87,7 +87,7 @@ def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
 def _drawn(stop: Stop) -> Callable[[], None] | None:
     """The chart beside the stop's text and the controls; what to wait for last."""
     top = st.container()
-    chart, beside = st.columns([0.66, 0.34], gap="medium")
+    chart, beside = page.sides(0.66)
     with beside:
         said = st.container()
         controls.number(mechanism.SIGMA)

@@ -9,12 +9,13 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.charts.hand import LOOK
 from dpviz.questions.answer import Note
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
-from dpviz.ui import controls, departed, state
+from dpviz.ui import controls, departed, modes, state
 from dpviz.ui.mechanism import RATE, SIGMA, STEPS
 from dpviz.ui.plain import plain
 from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESET_BY_KEY, PRESETS
@@ -32,7 +33,8 @@ def begin(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = N
     `more` are fields of this page alone, which presets, pins and reset leave alone; `beneath` is what the link leaves
     unsaid, as in `link`.
     """
-    st.html(_css())
+    modes.read_link()
+    st.html(_css() + modes.style())
     departed.met()
     named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
     state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
@@ -53,6 +55,22 @@ def notes() -> None:
         st.warning(plain(note, 1_000))
 
 
+def heading(text: str) -> None:
+    """The one heading of the first order, for those who hear or print the page: its headline changes."""
+    st.html(f'<h1 class="dpviz-unseen">{escape(text)}</h1>')
+
+
+def sides(share: float = 0.73) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The page's two sides: the chart's, which has this share of the width, and that of its controls.
+
+    The controls come first in the page, and so for a keyboard and a reader; the eye meets the chart first. On a phone
+    they are one column: the chart, which stays in sight, the controls, and what else the chart's side holds.
+    """
+    with st.container(key="dpviz-body"):
+        beside, chart = st.columns([1 - share, share], gap="medium")
+    return chart, beside
+
+
 def headline(html: str) -> None:
     """The page's result in plain words; `html` is already escaped where it must be."""
     st.html(f'<p class="dpviz-headline" aria-live="polite">{html}</p>')
@@ -61,6 +79,11 @@ def headline(html: str) -> None:
 def note(text: str, kind: str = "note") -> None:
     """A line below the chart: "note", "caution" (amber) or "problem" (red)."""
     st.html(noted(Note(text, kind)))
+
+
+def settings(told: str) -> None:
+    """All settings in a line, for paper: there the controls are not seen."""
+    st.html(f'<p class="dpviz-settings">{escape(told)}</p>')
 
 
 def link(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> str:
@@ -84,7 +107,7 @@ def follow_link(query: str | None = None) -> None:
     An app that was started again knows nothing of the page, and Streamlit tells it the link that the page was opened
     with, not the one in the address bar: a second session on one page opens that address again.
     """
-    query = link() if query is None else query
+    query = modes.kept(link() if query is None else query)
     script = (
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
         f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
@@ -171,7 +194,7 @@ def _pins() -> None:
     for index, pin in enumerate(pins()):
         name = plain(pin_name(pin))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(name, key=f"pin.show.{index}", on_click=_show_pin, args=(pin,), help="Go back to this state.")
+            st.button(name, key=f"pin.show.{index}", on_click=show_pin, args=(pin,), help="Go back to this state.")
             st.button(
                 "",
                 key=f"pin.drop.{index}",
@@ -212,5 +235,6 @@ def _unpin(index: int) -> None:
     st.session_state[Keys.PINS] = [pin for i, pin in enumerate(pins()) if i != index]
 
 
-def _show_pin(pin: str) -> None:
+def show_pin(pin: str) -> None:
+    """Go back to a pinned state."""
     apply(dict(parse_qsl(pin)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dpviz.charts.export import export_config
 from dpviz.questions.answer import Note
 from dpviz.questions.shared import IMAGE
-from dpviz.ui import controls, page, state
+from dpviz.ui import controls, modes, page, state
 from dpviz.ui.hand.chart import chart
 
 
@@ -26,8 +26,9 @@ def plot(
     key: str,
     frames: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
+    caption: str = "",
 ) -> None:
-    """One chart, which stays the same chart under its key; `frames` and `words` as in `hand.chart`."""
+    """One chart, which stays the same chart under its key; the rest is as in `hand.chart`."""
     config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
     chart(
         drawing.figure,
@@ -36,6 +37,8 @@ def plot(
         alt=drawing.alt,
         frames=frames,
         words=words,
+        caption=caption,
+        enlarged=modes.presenting(),
         seen=controls.last_entry(),
     )
     for note in drawing.notes:

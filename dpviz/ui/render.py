@@ -14,15 +14,29 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.charts.plot import LinePlot, Plot
+from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Item, Noted, Offered, Own, Row
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import frame, said
-from dpviz.ui import boundary, controls, files, measuring, networks, page, pieces, slow, sources, spending, state
+from dpviz.questions.shown import frame, said, settings
+from dpviz.ui import (
+    boundary,
+    controls,
+    files,
+    measuring,
+    modes,
+    networks,
+    page,
+    pieces,
+    present,
+    slow,
+    sources,
+    spending,
+    state,
+)
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
@@ -49,16 +63,20 @@ def show(shown: Page) -> None:
     held = Boundary(shown.key, OWN[shown.key]).held
     with held("page"):
         page.begin()
-    with st.sidebar, held("sidebar"):
-        page.sidebar(shown.key)
+        page.heading(shown.asks)
+    if not modes.bare():
+        with st.sidebar, held("sidebar"):
+            page.sidebar(shown.key)
+            present.toggle()
     _body(shown)
+    present.bar(OWN[shown.key])
 
 
 @st.fragment
 def _body(shown: Page) -> None:
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
-    left, right = st.columns([0.73, 0.27], gap="medium")
+    left, right = page.sides()
     with top, bound.held("notes"):
         page.notes()
     # The chart first: what the visitor waits for is on its way while the controls are still being made.
@@ -73,11 +91,7 @@ def _body(shown: Page) -> None:
         _controls(shown, question)
     if found.answer is not None:
         with left, bound.held("details"):
-            for note in question.notes(found.answer):
-                page.note(*note)
-            _blocks(question.below(found.answer), f"{shown.key}.below")
-            measuring.ways_on()
-            _details(shown, question, found.answer)
+            _below(shown, question, found.answer)
     bound.worked()
     page.follow_link()
     if missing := measuring.missing():
@@ -88,6 +102,19 @@ def _body(shown: Page) -> None:
         slow.draw_again()
     if found.waiting is not None:
         found.waiting()
+
+
+def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
+    """What stands below the metrics; of a bare page only what must be said."""
+    for note in question.notes(answer):
+        if not modes.presenting() or note.kind != "note":
+            page.note(*note)
+    page.settings(settings(question, state.get))
+    if modes.bare():
+        return
+    _blocks(question.below(answer), f"{shown.key}.below")
+    measuring.ways_on()
+    _details(shown, question, answer)
 
 
 def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
@@ -106,8 +133,10 @@ def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
     with top:
         page.headline(words["headline"])
     tokens = _offered(shown, question, found.answer, plot_of)
-    _plot(plot_of(found.answer), key=question.key, tokens=tokens, words=words)
-    st.html(words["strip"])
+    caption = settings(question, state.get)
+    _plot(plot_of(found.answer), key=question.key, height=_height(), tokens=tokens, words=words, caption=caption)
+    if not modes.presenting():
+        st.html(words["strip"])
     if found.failed:
         page.note("A part of this result could not be computed: it stands here without that part.", "problem")
         st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
@@ -118,6 +147,10 @@ def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
 
 
 def _controls(shown: Page, question: Question[Any]) -> None:
+    if modes.presenting():
+        for field in present.controls(question):
+            draw(field)
+        return
     groups = question.groups(state.get)
     chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
     if shown.choice is not None and chosen == next(iter(groups)):
@@ -180,16 +213,20 @@ def _offered(
     def framed(answer: Answer[Any]) -> dict[str, Any]:
         found = slow.joined(shown.key, question, answer).answer
         assert found is not None
-        return frame(question, found, plot_of(found))
+        return frame(question, found, plot_of(found), height)
 
-    preset = page.preset()
-    extra = (tuple(page.pins()), preset.key if preset else "")
+    preset, height = page.preset(), _height()
+    extra = (tuple(page.pins()), preset.key if preset else "", height)
     return frames.offer(question, state.get, answer, extra, framed)
+
+
+def _height() -> int:
+    return present.HEIGHT if modes.presenting() else HEIGHT
 
 
 def _drawn(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
     """What draws an answer beside what is pinned, with a preset's printed points."""
-    pinned, preset = _pinned(shown, question), page.preset()
+    pinned, preset = [] if modes.presenting() else _pinned(shown, question), page.preset()
 
     def plot_of(answer: Answer[Any]) -> Plot:
         plot = answer.plot.beside(pinned)
@@ -204,13 +241,14 @@ def _plot(
     plot: Plot,
     *,
     key: str,
-    height: int | None = None,
+    height: int,
     tokens: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
+    caption: str = "",
 ) -> None:
-    drawn = plot.chart() if height is None else plot.chart(height)
+    drawn = plot.chart(height)
     notes = [Note(words) for words in drawn.notes]
-    pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens, words=words)
+    pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens, words=words, caption=caption)
 
 
 def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:

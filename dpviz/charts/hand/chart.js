@@ -3,6 +3,9 @@
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
+import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
+
+const SHARE = 0.6; // of the screen's height that a presented chart takes
 
 let loading = null;
 function plotly() {
@@ -37,6 +40,7 @@ class MountedChart {
     this.plot.className = "dpviz-chart";
     this.plot.setAttribute("role", "img");
     parent.append(this.plot);
+    this.chips = new Chips(this.plot);
     this.drawn = Promise.resolve();
     const arrived = (kept) => {
       this.plot.dataset.kept = kept; // for who looks on
@@ -52,16 +56,33 @@ class MountedChart {
   adopt(data) {
     if (!this.here) this.come();
     this.plot.setAttribute("aria-label", data.alt);
-    this.plot.style.height = `${data.figure.layout.height}px`;
     this.frames.offer(data.at, data.frames);
     const told = JSON.stringify([data.figure, data.columns]);
-    if (told !== this.told) this.figure = unpacked(data.figure, data.columns);
+    if (told !== this.told) this.whole = unpacked(data.figure, data.columns);
     this.told = told;
+    this.enlarge(data.enlarged);
+    this.figure = this.fitting(this.whole);
+    this.plot.style.height = `${this.figure.layout.height}px`;
     this.data = data;
     // The hand is ahead of this answer: another one will come.
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
+  }
+
+  // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.
+  enlarge(wanted) {
+    const { height } = this.whole.layout;
+    const room = this.parent.getBoundingClientRect().width / NARROW;
+    const scale = wanted ? Math.max(1, Math.min((SHARE * window.innerHeight) / height, room)) : 1;
+    const grown = { transform: `scale(${scale})`, width: `${100 / scale}%`, marginBottom: `${(scale - 1) * height}px` };
+    const plain = { transform: "", width: "", marginBottom: "" };
+    Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : plain) });
+  }
+
+  // A figure as it is drawn at this width.
+  fitting(figure) {
+    return isNarrow(this.plot) ? narrowed(figure, this.plot.clientWidth) : figure;
   }
 
   // Draw what the server says; the last of it always.
@@ -91,6 +112,8 @@ class MountedChart {
       inTurn: (work) => this.inTurn(work),
     });
     this.hand.rest();
+    this.chips.show(figure);
+    this.plot.classList.toggle("narrow", figure !== this.whole);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
@@ -123,7 +146,17 @@ class MountedChart {
     if (!this.shown || !width || width === this.width) return;
     this.width = width;
     clearTimeout(this.resizing);
-    this.resizing = setTimeout(() => this.plot.isConnected && this.library.Plots.resize(this.plot), 60);
+    this.resizing = setTimeout(() => this.resized(), 60);
+  }
+
+  // To another size; drawn anew where names go below the plot or come back.
+  resized() {
+    if (!this.plot.isConnected) return;
+    this.enlarge(this.data.enlarged);
+    this.figure = this.fitting(this.whole);
+    if (this.figure === this.shown) return this.library.Plots.resize(this.plot);
+    this.plot.style.height = `${this.figure.layout.height}px`;
+    this.settle();
   }
 
   // --- a control moves ------------------------------------------------------------------------------------------------
@@ -142,7 +175,10 @@ class MountedChart {
     this.asked = requestAnimationFrame(() => {
       this.asked = null;
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
-      if (frame && this.hand) this.hand.show(frame);
+      if (!frame?.figure || !this.hand) return;
+      const figure = this.fitting(frame.figure);
+      this.hand.show({ ...frame, figure });
+      this.chips.show(figure);
     });
   }
 

@@ -310,7 +310,7 @@ function pushedApart(wanted, gap, low, high) {
 }
 
 // Plotly's pseudo-HTML as runs of text.
-function runs(words) {
+export function runs(words) {
   const found = [];
   const state = { bold: 0, sub: 0, colors: [] };
   for (const part of words.split(/(<[^>]*>)/)) {

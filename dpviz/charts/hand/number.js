@@ -173,8 +173,9 @@ class NumberControl {
       event.preventDefault();
       slider.focus();
       slider.setPointerCapture(event.pointerId);
-      this.drag = { x: event.clientX, position: this.position };
-      if (!event.shiftKey) {
+      this.drag = { x: event.clientX, position: this.position, from: this.position, finger: event.pointerType === "touch" };
+      // A finger pulls the thumb from wherever it is put down: one that scrolls the page moves nothing.
+      if (!event.shiftKey && !this.drag.finger) {
         this.drag.position = this.under(event.clientX);
         this.move(this.drag.position);
       }
@@ -182,12 +183,14 @@ class NumberControl {
     slider.addEventListener("pointermove", (event) => {
       if (!this.drag) return;
       const fine = event.shiftKey;
-      if (fine !== Boolean(this.drag.fine)) this.drag = { x: event.clientX, position: this.position, fine };
+      if (fine !== Boolean(this.drag.fine)) Object.assign(this.drag, { x: event.clientX, position: this.position, fine });
       const moved = (event.clientX - this.drag.x) * this.perPixel() * (fine ? FINE : 1);
       this.move(this.drag.position + moved, { fine });
     });
-    const release = () => {
+    const release = (event) => {
       if (!this.drag) return;
+      const { finger, from } = this.drag;
+      if (event.type === "pointercancel" && finger) this.move(from, { fine: true }); // the page scrolls
       this.drag = null;
       if (this.timer) this.flush();
       else if (this.data.seen >= this.sent) this.adopt(this.data);

@@ -60,7 +60,7 @@ class Page {
     document.querySelector(".dpviz-headline").innerHTML = frame.headline;
     document.querySelector(".dpviz-strip").outerHTML = frame.strip;
     document.getElementById("notes").innerHTML = frame.notes;
-    const told = { ...this.chart, figure: frame.figure, alt: frame.alt, seen: NOW };
+    const told = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: NOW };
     mountChart({ parentElement: document.getElementById("chart"), data: told });
   }
 }

@@ -21,6 +21,8 @@ def chart(
     config: Mapping[str, Any],
     frames: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
+    caption: str = "",
+    enlarged: bool = False,
     seen: float = 0.0,
 ) -> None:
     """One chart.
@@ -31,6 +33,8 @@ def chart(
         alt: the chart in a sentence, for those who do not see it.
         config: Plotly's.
         words: the page's "headline" and "strip", where frames change them.
+        caption: stands below the headline in the image of the chart.
+        enlarged: the chart takes most of the screen's height, type and all.
         seen: the last entry of a number's control that the figure knows of.
         frames: field's key → the token under which `frames` answers what the chart would be at its other values.
     """
@@ -43,6 +47,8 @@ def chart(
         "config": config,
         "frames": frames or {},
         "words": words or {},
+        "caption": caption,
+        "enlarged": enlarged,
         "seen": seen,
         "at": root(),
     }

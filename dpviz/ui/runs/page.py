@@ -52,6 +52,7 @@ def _begun() -> None:
     page.begin((*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
     if st.session_state.pop(LEAVING, False):
         st.switch_page(TRAIN)
+    page.heading("Runs: which run was worth its ε?")
     engine, problem = engines.found()
     if engine is None:
         page.headline("Runs cannot be kept on this machine now.")
@@ -69,7 +70,7 @@ def _page(engine: Engine) -> None:
     known = {record.id: record for record in records}
     chosen = [known[run] for run in state.get(f.CHOSEN) if run in known]
     top = st.container()
-    left, right = st.columns([0.73, 0.27], gap="medium")
+    left, right = page.sides()
     with top:
         page.notes()
         page.headline(_headline(records, chosen, engine))

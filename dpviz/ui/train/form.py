@@ -61,7 +61,7 @@ def _form(engine: Engine) -> None:
     if state.get(RUN):  # Start was pressed: the page around the form is another one now
         st.rerun()
     top = st.container()
-    left, right = st.columns([0.73, 0.27], gap="medium")
+    left, right = page.sides()
     _take_usual_values()
     form, problem = _read()
     with right:

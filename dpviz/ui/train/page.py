@@ -33,6 +33,7 @@ def _page() -> None:
     page.begin((*FIELDS, *WATCH_FIELDS))
     if first and seeded_by_link(st.query_params):
         state.put(SECURE, False)
+    page.heading("Train: what does a private run learn, and cost?")
     engine, problem = engines.found()
     if engine is None:
         page.headline("Runs cannot be kept on this machine now.")

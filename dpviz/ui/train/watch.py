@@ -51,7 +51,7 @@ def show(engine: Engine, run: str) -> None:
         return
     st.session_state[SEEN] = (record.state, record.desired)
     st.session_state[WHOLE] = True
-    left, right = st.columns([0.73, 0.27], gap="medium")
+    left, right = page.sides()
     with left:
         now = screen(engine, run, _charts())
         pause = _pause(now)

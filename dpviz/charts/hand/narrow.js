@@ -1,0 +1,87 @@
+// A chart on a phone: the plot has the width, and the names that lines carry at their ends stand below as chips.
+
+import { runs } from "./draw.js";
+
+export const NARROW = 560; // pixels of a chart below which it is drawn so
+const HEIGHT = 330; // of such a chart, at most
+const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
+const LETTER = 6.6; // pixels of one, about
+
+export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
+
+const known = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
+
+export function narrowed(figure, width) {
+  const found = known.get(figure);
+  if (found?.width === width) return found.figure;
+  const made = { data: figure.data, layout: narrowLayout(figure.layout, width) };
+  known.set(figure, { width, figure: made });
+  return made;
+}
+
+function narrowLayout(layout, width) {
+  const second = layout.yaxis2;
+  const margin = { ...layout.margin, r: second ? AXIS : Math.min(layout.margin.r, EDGE) };
+  const inner = width - margin.l - margin.r;
+  const annotations = (layout.annotations ?? [])
+    .filter((note) => note.name !== "end")
+    .map((note) => (note.name === "title" && note.xanchor === "right" ? { ...note, xshift: margin.r - 4 } : note));
+  const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
+  if (xaxis?.title?.text?.length * LETTER > inner) {
+    xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
+    margin.b += 16;
+  }
+  const { ends, ...meta } = layout.meta ?? {};
+  const height = Math.min(layout.height, HEIGHT);
+  // A finger that moves over the chart scrolls the page.
+  const other = { ...layout, height, margin, annotations, meta: { ...meta, chips: ends ?? [] }, dragmode: false };
+  if (xaxis) other.xaxis = xaxis;
+  if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 11 } };
+  return other;
+}
+
+// Every second label, or every third, where all would not fit.
+function thinned({ ticktext, tickvals }, inner) {
+  if (!ticktext?.length) return {};
+  const longest = Math.max(...ticktext.map((text) => text.replace(/<[^>]*>/g, "").length));
+  const every = Math.ceil((ticktext.length * (longest * LETTER + 8)) / inner);
+  return { tickvals, ticktext: ticktext.map((text, i) => (i % every ? "" : text)) };
+}
+
+function inTwoLines(text) {
+  const middle = text.length / 2;
+  const spaces = [...text.matchAll(/ /g)].map((found) => found.index);
+  const at = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))[0];
+  return at === undefined ? text : `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
+}
+
+// The names below the plot, the highest line first; a figure of a wide chart has none.
+export class Chips {
+  constructor(plot) {
+    this.plot = plot;
+    this.list = null;
+  }
+
+  show({ layout }) {
+    const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
+    const told = JSON.stringify(ends.map((end) => end.text));
+    if (told === this.told) return;
+    this.told = told;
+    this.list?.remove();
+    this.list = null;
+    if (!ends.length) return;
+    this.list = document.createElement("ul");
+    this.list.className = "dpviz-chips";
+    for (const end of ends) {
+      const chip = document.createElement("li");
+      for (const { told: words, bold, sub, color } of runs(end.text)) {
+        const run = document.createElement(sub ? "sub" : bold ? "b" : "span");
+        run.textContent = words;
+        if (color) run.style.color = chip.style.borderColor = color;
+        chip.append(run);
+      }
+      this.list.append(chip);
+    }
+    this.plot.after(this.list);
+  }
+}
