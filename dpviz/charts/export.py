@@ -7,6 +7,9 @@ from typing import Any
 
 from dpviz import _validate
 
+# Few buttons, and none that sends the chart to Plotly's servers.
+REMOVED = ["pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "select2d", "lasso2d", "sendChartToCloud"]
+
 
 def export_config(*, filename: str = "dpviz", image_format: str = "png", scale: float = 2) -> dict[str, Any]:
     """The `config` of a Plotly chart.
@@ -24,6 +27,6 @@ def export_config(*, filename: str = "dpviz", image_format: str = "png", scale: 
     clean = re.sub(r"[^\w.=+-]+", "-", filename).strip("-.") or "dpviz"
     return {
         "displaylogo": False,
-        "modeBarButtonsToRemove": ["pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "select2d", "lasso2d"],
+        "modeBarButtonsToRemove": REMOVED,
         "toImageButtonOptions": {"format": image_format, "filename": clean[:120], "scale": factor},
     }

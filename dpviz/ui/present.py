@@ -14,7 +14,7 @@ from dpviz.questions.question import Question
 from dpviz.ui import modes, page, state
 from dpviz.ui.state import Keys
 
-HEIGHT = 240  # pixels of a chart that is presented, before it is enlarged to a share of the screen
+HEIGHT = 224  # pixels of a chart that is presented, before it is enlarged to a share of the screen
 SHOWN = 2  # controls below it
 
 # The keys of a presenter's hand, where they mean nothing to what has the focus.
@@ -59,11 +59,8 @@ def _leave() -> None:
     st.session_state[Keys.PRESENT] = ""
 
 
-def bar(own: Sequence[Field[Any]]) -> None:
-    """What stands at the edge of a bare page: the way through the story and out of it; the way to the whole page.
-
-    `own` are the fields of the page.
-    """
+def bar() -> None:
+    """What stands at the edge of a presented page: the way through the story, and out of it."""
     if modes.presenting():
         st.html("<script>" + KEYS_SCRIPT + "</script>", unsafe_allow_javascript=True)
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
@@ -75,6 +72,10 @@ def bar(own: Sequence[Field[Any]]) -> None:
             st.button(
                 "", key="present-leave", on_click=_leave, icon=":material/close:", help="End presenting (Escape)."
             )
+
+
+def way_out(own: Sequence[Field[Any]]) -> None:
+    """From an embedded page to the whole one in this state; `own` are the page's fields."""
     if modes.embedded():
         query = state.query(own, page.pins())
         address = f"{(st.context.url or '').split('?')[0]}?{query}"

@@ -69,7 +69,7 @@ def show(shown: Page) -> None:
             page.sidebar(shown.key)
             present.toggle()
     _body(shown)
-    present.bar(OWN[shown.key])
+    present.bar()
 
 
 @st.fragment
@@ -94,6 +94,7 @@ def _body(shown: Page) -> None:
             _below(shown, question, found.answer)
     bound.worked()
     page.follow_link()
+    present.way_out(OWN[shown.key])
     if missing := measuring.missing():
         with top:
             over = measuring.wait(missing)

@@ -3,9 +3,12 @@
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
+import { camera } from "./image.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
-const SHARE = 0.6; // of the screen's height that a presented chart takes
+const SHARE = 0.56; // of the screen's height that a presented chart takes
+
+const PAPER = 680; // pixels of a printed page's width
 
 let loading = null;
 function plotly() {
@@ -114,6 +117,7 @@ class MountedChart {
     this.hand.rest();
     this.chips.show(figure);
     this.plot.classList.toggle("narrow", figure !== this.whole);
+    this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
@@ -123,7 +127,18 @@ class MountedChart {
   react({ data, layout }) {
     const { width, ...rest } = layout;
     const whole = { ...rest, ...this.theme(layout), uirevision: this.data.key, autosize: true };
-    return this.library.react(this.plot, data, whole, { ...this.data.config, responsive: false });
+    return this.library.react(this.plot, data, whole, { ...this.config(), responsive: false });
+  }
+
+  // With a camera of our own in place of Plotly's.
+  config() {
+    const { toImageButtonOptions: options, modeBarButtonsToRemove: removed = [], ...rest } = this.data.config;
+    const told = () => {
+      const { words, caption } = this.data;
+      return { figure: this.whole, headline: words?.headline, caption, family: this.theme({}).font.family };
+    };
+    const added = [camera(this.library, told, options)];
+    return { ...rest, modeBarButtonsToRemove: [...removed, "toImage"], modeBarButtonsToAdd: added };
   }
 
   failed(error) {

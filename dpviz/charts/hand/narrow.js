@@ -3,7 +3,7 @@
 import { runs } from "./draw.js";
 
 export const NARROW = 560; // pixels of a chart below which it is drawn so
-const HEIGHT = 330; // of such a chart, at most
+const HEIGHT = 310; // of such a chart, at most
 const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
 const LETTER = 6.6; // pixels of one, about
 
