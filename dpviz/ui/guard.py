@@ -7,6 +7,7 @@ that shows ours in a frame. Streamlit itself lets every port of localhost in.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 # Websocket close code of "policy violation" (RFC 6455, section 7.4.1); before the handshake it becomes HTTP 403.
 POLICY_VIOLATION = 1008
 
-# No frames around the app, no embedding of its answers by others, no handle on its window, no address told outside.
+# The variable that names the sites, as origins, whose pages may show the app in a frame: none if unset.
+FRAMED_BY = "DPVIZ_FRAMED_BY"
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+
+# No embedding of the app's answers by others, no handle on its window, no address told outside.
 HEADERS = (
-    (b"content-security-policy", b"frame-ancestors 'none'"),
-    (b"x-frame-options", b"DENY"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"referrer-policy", b"same-origin"),
@@ -70,11 +73,28 @@ def refusal(scope: Scope) -> str:
     return ""
 
 
+def framing(allowed: str) -> tuple[tuple[bytes, bytes], ...]:
+    """Headers that let nobody show the app in a frame but the sites named: origins, with spaces between.
+
+    Raises:
+        ValueError: a name that is no origin. Patterns are none: "*" would let everybody in.
+    """
+    sites = allowed.split()
+    for site in sites:
+        if not _ORIGIN.fullmatch(site):
+            raise ValueError(f"Expected {FRAMED_BY} to name origins like https://example.com; found {site!r}.")
+    if not sites:
+        return ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame-options", b"DENY"))
+    # The older header knows no list, and would refuse them.
+    return ((b"content-security-policy", f"frame-ancestors 'self' {' '.join(sites)}".encode("ascii")),)
+
+
 class Guard:
     """Asks `refusal` before anything else sees a request, and forbids others to frame or embed the answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._headers = (*framing(os.environ.get(FRAMED_BY, "")), *HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -88,15 +108,15 @@ class Guard:
         if why:
             body = why.encode()
             kind = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
-            await send({"type": "http.response.start", "status": 403, "headers": [*kind, *HEADERS]})
+            await send({"type": "http.response.start", "status": 403, "headers": [*kind, *self._headers]})
             await send({"type": "http.response.body", "body": body})
             return
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                ours = {name for name, _ in HEADERS}
+                ours = {b"x-frame-options", *(name for name, _ in self._headers)}
                 kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
-                message = {**message, "headers": [*kept, *HEADERS]}
+                message = {**message, "headers": [*kept, *self._headers]}
             await send(message)
 
         await self._app(scope, receive, guarded)

@@ -152,7 +152,7 @@ def _to(number: str) -> None:
 
 
 def _answers() -> None:
-    st.subheader("What each page answers")
+    st.header("What each page answers")
     said = ABOUT | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
     for key, place in places.places().items():
         if key in said:

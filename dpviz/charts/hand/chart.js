@@ -41,7 +41,7 @@ class MountedChart {
     this.parent = parent;
     this.plot = document.createElement("div");
     this.plot.className = "dpviz-chart";
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "figure"); // with buttons in it
     parent.append(this.plot);
     this.chips = new Chips(this.plot);
     this.drawn = Promise.resolve();
@@ -115,6 +115,8 @@ class MountedChart {
       inTurn: (work) => this.inTurn(work),
     });
     this.hand.rest();
+    // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
+    for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
     this.chips.show(figure);
     this.plot.classList.toggle("narrow", figure !== this.whole);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));

@@ -1,0 +1,64 @@
+"""Every page can be used by those who hear it or have keys alone: judged by axe-core, in both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+from playwright.sync_api import Page
+
+from dpviz.ui.places import ORDER
+from tests.browser.contrast import faint
+from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
+
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+
+# What is wrong, and each contrast that could not be decided. Charts' drawings are put away: their words are measured by
+# `contrast.py`, and curves that are clipped at the plot's edge would lie over the page for axe.
+JUDGED = """
+async () => {
+  const drawings = [...document.querySelectorAll('.js-plotly-plot .main-svg')];
+  for (const drawing of drawings) drawing.style.visibility = 'hidden';
+  const found = await axe.run(document, {resultTypes: ['violations', 'incomplete']});
+  for (const drawing of drawings) drawing.style.visibility = '';
+  const grave = found.violations.filter(({impact}) => ['serious', 'critical'].includes(impact));
+  const open = found.incomplete.filter(({id}) => id === 'color-contrast');
+  const told = ({id, nodes}) => nodes.map(({html, failureSummary}) => [id, html, failureSummary]);
+  return [...grave, ...open].flatMap(told);
+}
+"""
+
+# In the order of the tab key: where the controls of numbers and the buttons of charts stand.
+ORDER_SCRIPT = """
+() => [...document.querySelectorAll('[data-testid="stMain"] :is(input, button, a)')].map(
+  element => element.closest('.modebar') ? 'bar' : element.closest('.dpviz-number') ? 'control' : '').filter(Boolean)
+"""
+
+
+def judged(page: Page) -> list[Any]:
+    found: list[Any] = page.evaluate(JUDGED)
+    return found
+
+
+def test_every_page_in_both_themes(page: Page) -> None:
+    open_page(page)
+    page.add_script_tag(content=AXE.read_text())
+    themes = ["light", "dark"]
+    for key in ORDER:
+        if key != ORDER[0]:
+            page.get_by_test_id("stSidebarNavLink").nth(ORDER.index(key)).click()
+            page.wait_for_url(f"**/{key}**")
+        wait_idle(page)
+        no_traceback(page)
+        for theme in themes:
+            page.emulate_media(color_scheme=theme)
+            wait_idle(page)
+            assert (key, theme, judged(page), faint(page)) == (key, theme, [], [])
+        themes.reverse()  # the next page begins in the theme of this one
+        assert page.title().lower().startswith(f"{key} · dpviz")
+        assert main_area(page).get_by_role("heading", level=1).count() == 1
+        assert page.locator(".dpviz-headline[aria-live]").count() == 1, "one voice a page"
+        assert all(len(chart.get_attribute("aria-label") or "") > 20 for chart in page.locator(".dpviz-chart").all())
+        stations = page.evaluate(ORDER_SCRIPT)
+        assert stations == sorted(stations, reverse=True), "controls first, then the bars of charts"

@@ -1,0 +1,119 @@
+"""A phone, a lecture hall, a sheet of paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import dpviz
+from dpviz.charts import numbers
+from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
+from tests.browser.test_hand import slider, text
+
+SETTING = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+STORY = ["sigma=6&curves=moments", "sigma=2&curves=moments"]
+WIDTH = "() => document.querySelector('.js-plotly-plot')._fullLayout.xaxis._length"
+SCROLLED = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+
+
+def written(sigma: float) -> str:
+    return numbers.epsilon(float(dpviz.epsilon("moments", noise_multiplier=sigma, **SETTING)), up=True)
+
+
+@pytest.fixture
+def phone(browser: Browser, app_url: str) -> Iterator[Page]:
+    context = browser.new_context(
+        base_url=app_url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    yield context.new_page()
+    context.close()
+
+
+def swipe(page: Page, box: dict[str, float], *, right: float = 0, up: float = 0) -> None:
+    """A finger put down in the middle of a box and pulled."""
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    finger = page.context.new_cdp_session(page)
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for part in range(1, 11):
+        point = {"x": x + right * part / 10, "y": y - up * part / 10}
+        finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothing(phone: Page) -> None:
+    open_page(phone, "compose", curves="moments", sigma=4)
+    no_traceback(phone)
+    assert phone.evaluate(WIDTH) >= 280
+    assert phone.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+    chips = main_area(phone).locator(".dpviz-chips li")
+    expect(chips.filter(has_text="moments")).to_contain_text(written(4))
+    box = slider(phone, "sigma").bounding_box()
+    assert box is not None
+    swipe(phone, box, up=200)
+    wait_idle(phone)
+    assert phone.evaluate(SCROLLED) > 100
+    assert text(phone, "sigma").input_value() == "4"
+    top = main_area(phone).locator(".dpviz-chart").bounding_box()
+    assert top is not None
+    assert 0 <= top["y"] < 60, "the chart stays in sight"
+    slider(phone, "q").evaluate("slider => slider.scrollIntoView({block: 'end'})")
+    box = slider(phone, "q").bounding_box()
+    assert box is not None
+    swipe(phone, box, right=-40)
+    wait_idle(phone)
+    rate = float(text(phone, "q").input_value())
+    assert rate < 0.01
+    pulled = dpviz.epsilon("moments", noise_multiplier=4, **{**SETTING, "sample_rate": rate})
+    expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(float(pulled), up=True))
+
+
+def test_presenting_walks_through_the_pins_with_the_arrow_keys(page: Page) -> None:
+    open_page(page, "compose", present="steps.sigma", curves="moments", pin=STORY)
+    shown = [control.get_attribute("data-field") for control in main_area(page).locator(".dpviz-number").all()]
+    assert shown == ["steps", "sigma"]
+    assert page.get_by_test_id("stSidebar").count() == 0 or not page.get_by_test_id("stSidebar").is_visible()
+    assert page.locator(".dpviz-headline").evaluate("e => parseFloat(getComputedStyle(e).fontSize)") > 28
+    assert page.locator(".ytick text").first.evaluate("e => e.getBoundingClientRect().height") > 24
+    for key, sigma in (("ArrowRight", 6), ("PageDown", 2), ("ArrowRight", 2), ("ArrowLeft", 6)):
+        page.keyboard.press(key)
+        expect(text(page, "sigma")).to_have_value(str(sigma))
+        expect(page.locator(".dpviz-headline")).to_contain_text(f"ε ≤ {written(sigma)}")
+        wait_idle(page)
+    slider(page, "steps").focus()
+    page.keyboard.press("ArrowRight")  # belongs to the control
+    wait_idle(page, settle_ms=500)
+    assert text(page, "sigma").input_value() == "6"
+    assert "present=steps.sigma" in page.url
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Present")).to_be_visible()
+    wait_idle(page, settle_ms=500)
+    assert "present" not in page.url
+
+
+def test_on_paper_all_settings_stand_below_the_chart(page: Page) -> None:
+    open_page(page, "compose", curves="moments", sigma=3)
+    settings = page.locator(".dpviz-settings")
+    assert not settings.is_visible()
+    page.emulate_media(media="print")
+    assert settings.is_visible()
+    expect(settings).to_contain_text("Noise multiplier σ: 3 ·")
+    assert not slider(page, "sigma").is_visible()
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    assert main_area(page).locator(".dpviz-strip").is_visible()
+
+
+def test_the_image_says_headline_and_settings(page: Page) -> None:
+    open_page(page, "compose", curves="moments", sigma=3, image="svg")
+    page.locator(".dpviz-chart").hover()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the chart with its settings as SVG").click()
+    drawn = download.value.path().read_text()
+    assert download.value.suggested_filename == "dpviz-compose.svg"
+    assert "Noise multiplier σ: 3 ·" in drawn
+    assert written(3) in drawn
+    assert "an attacker who knows everything else" in drawn
+    assert "light-dark" not in drawn, "other programs do not know it"
+    names = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert not any("hare" in name for name in names), "nothing sends the chart elsewhere"

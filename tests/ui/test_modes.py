@@ -1,0 +1,43 @@
+"""Pages that are presented or embedded, without a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpviz.ui.guard import framing
+from tests.ui.driver import controls, html_of, open_app, said
+
+
+def test_an_embedded_page_keeps_its_controls_and_loses_the_rest() -> None:
+    at = open_app("compose", "embed=1&sigma=3")
+    assert "sigma" in controls(at)
+    assert said(at, "strip")
+    assert "?sigma=3" in html_of(at).split('class="dpviz-open" href="')[1].split('"')[0]
+    assert not at.sidebar.button
+    assert "compose.details" in open_app("compose").session_state
+    assert "compose.details" not in at.session_state
+    assert "embed=true" in html_of(at), "the address keeps it"
+
+
+def test_a_presented_page_has_the_controls_that_the_link_names() -> None:
+    assert list(controls(open_app("noise", "present=steps.delta"))) == ["steps", "delta"]
+    assert len(controls(open_app("attack", "present=1"))) == 2
+    at = open_app("compose", "present=nonsense.%3Cb%3E")
+    assert list(controls(at)) == ["sigma", "q"]
+    assert "<b>" not in html_of(at).split("present=")[1][:40]
+
+
+@pytest.mark.parametrize("page", ["home", "orders", "attack", "noise", "budget", "langevin"])
+def test_every_page_can_be_shown_so(page: str) -> None:
+    for query in ("present=1", "embed=1", "embed=1&present=1&pin=sigma%3D2"):
+        at = open_app(page, query)
+        assert len(said(at, "headline")) == 1
+
+
+def test_framing_is_refused_but_to_the_sites_named() -> None:
+    assert dict(framing("")) == {b"content-security-policy": b"frame-ancestors 'none'", b"x-frame-options": b"DENY"}
+    allowed = dict(framing("https://a.example http://localhost:8000"))
+    assert allowed == {b"content-security-policy": b"frame-ancestors 'self' https://a.example http://localhost:8000"}
+    for wrong in ("*", "https://*", "a.example", "https://a.example/x", "https://a.example; script-src *", "null"):
+        with pytest.raises(ValueError, match="DPVIZ_FRAMED_BY"):
+            framing(wrong)
