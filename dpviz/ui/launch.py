@@ -58,7 +58,7 @@ def launch(port_text: str) -> None:
     """Serve the app until it is ended.
 
     Raises:
-        ValueError: for a port that cannot be had.
+        ValueError: for a port that cannot be had, or a name of a site that may frame the app and is none.
         MissingExtra: where Streamlit or another package of the app is not installed.
     """
     port = checked_port(port_text)
@@ -66,6 +66,9 @@ def launch(port_text: str) -> None:
         for package in NEEDED:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
+    from dpviz.ui.guard import FRAMED_BY, framing
+
+    framing(os.environ.get(FRAMED_BY, ""))  # says what is wrong with it before anything listens
     options = {
         "server.port": port,
         "server.address": "127.0.0.1",

@@ -17,10 +17,10 @@ AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 # What is wrong, and each contrast that could not be decided. Charts' drawings are put away: their words are measured by
 # `contrast.py`, and curves that are clipped at the plot's edge would lie over the page for axe.
 JUDGED = """
-async () => {
+async (rules) => {
   const drawings = [...document.querySelectorAll('.js-plotly-plot .main-svg')];
   for (const drawing of drawings) drawing.style.visibility = 'hidden';
-  const found = await axe.run(document, {resultTypes: ['violations', 'incomplete']});
+  const found = await axe.run(document, {resultTypes: ['violations', 'incomplete'], ...rules});
   for (const drawing of drawings) drawing.style.visibility = '';
   const grave = found.violations.filter(({impact}) => ['serious', 'critical'].includes(impact));
   const open = found.incomplete.filter(({id}) => id === 'color-contrast');
@@ -36,8 +36,9 @@ ORDER_SCRIPT = """
 """
 
 
-def judged(page: Page) -> list[Any]:
-    found: list[Any] = page.evaluate(JUDGED)
+def judged(page: Page, *, all_rules: bool) -> list[Any]:
+    """In the second theme the page differs by its colours alone."""
+    found: list[Any] = page.evaluate(JUDGED, {} if all_rules else {"runOnly": ["color-contrast"]})
     return found
 
 
@@ -54,7 +55,7 @@ def test_every_page_in_both_themes(page: Page) -> None:
         for theme in themes:
             page.emulate_media(color_scheme=theme)
             wait_idle(page)
-            assert (key, theme, judged(page), faint(page)) == (key, theme, [], [])
+            assert (key, theme, judged(page, all_rules=theme == themes[0]), faint(page)) == (key, theme, [], [])
         themes.reverse()  # the next page begins in the theme of this one
         assert page.title().lower().startswith(f"{key} · dpviz")
         assert main_area(page).get_by_role("heading", level=1).count() == 1

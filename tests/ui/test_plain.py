@@ -58,6 +58,7 @@ KNOWN = {
     ("home.py", "stop.page.title"): "a page of the app",
     ("home.py", "name"): "the way to another stop",
     ("home.py", "here"): "a stop's number",
+    ("present.py", "name"): "the way to another stop",
 }
 
 

@@ -134,13 +134,15 @@ class MountedChart {
 
   // With a camera of our own in place of Plotly's.
   config() {
-    const { toImageButtonOptions: options, modeBarButtonsToRemove: removed = [], ...rest } = this.data.config;
+    const { toImageButtonOptions: options, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
+    const removed = [...usual, "toImage"];
     const told = () => {
       const { words, caption } = this.data;
       return { figure: this.whole, headline: words?.headline, caption, family: this.theme({}).font.family };
     };
+    if (isNarrow(this.plot)) removed.push("zoom2d", "resetScale2d"); // a finger scrolls the page
     const added = [camera(this.library, told, options)];
-    return { ...rest, modeBarButtonsToRemove: [...removed, "toImage"], modeBarButtonsToAdd: added };
+    return { ...rest, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
   }
 
   failed(error) {
