@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import dpviz
+from dpviz.ui.hand.served import mark, root
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
 # What is on the chart at every animation frame: whether curves were there, and whether it was the same element.
@@ -56,10 +57,16 @@ def drag(page: Page, field: str, by: int) -> None:
         page.wait_for_timeout(16)
 
 
+def y_range(page: Page) -> list[float]:
+    found: list[float] = chart_data(page)["layout"]["yaxis"]["range"]
+    return found
+
+
 def everything(page: Page) -> dict[str, Any]:
+    """What a page says, but for its axes: they hold after a movement, and a fresh page has its own."""
     figure = chart_data(page)
     curves = {t["name"]: t["y"] for t in figure["data"] if t.get("name") and len(t["x"]) > 2}
-    names = [note["text"] for note in figure["layout"]["annotations"]]
+    names = sorted(note["text"].replace("↑ ", "") for note in figure["layout"]["annotations"])
     words = [main_area(page).locator(f".dpviz-{kind}").first.inner_text() for kind in ("headline", "strip")]
     return {"curves": curves, "names": names, "words": words}
 
@@ -165,19 +172,119 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     assert typed.input_value() == "much"
 
 
-def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
-    """Streamlit may unmount a component and mount it again, at a page's start say."""
+def test_a_chart_that_stays_or_was_put_back_follows_as_before(page: Page) -> None:
+    """Streamlit may say of a mounted component that it is gone, and may unmount one and mount it again."""
+    told = """what => {
+        let at = document.querySelector('.dpviz-chart');
+        while (!at.dpvizChart) at = at.parentElement;
+        at.dpvizChart[what]();
+    }"""
+    open_page(page, "compose", curves="moments")
+    page.evaluate(told, "gone")
+    drag(page, "sigma", -8)
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
+    page.mouse.up()
+    wait_idle(page, settle_ms=500)
+    page.evaluate(told, "leave")
+    assert page.locator(".dpviz-chart .js-line").count() == 0
+    slider(page, "sigma").press("ArrowLeft")
+    wait_idle(page, settle_ms=500)
+    assert page.locator(".dpviz-chart .js-line").count() == 1
+
+
+# A chart's names as the server placed them, and as the browser places the same ones on the same axes.
+BOTH = """
+async from => {
+  const {axesOf, placed} = await import(from);
+  let at = document.querySelector('.dpviz-chart');
+  while (!at.dpvizChart) at = at.parentElement;
+  const {figure} = at.dpvizChart;
+  const there = placed(figure, axesOf(figure.layout), new Set(), figure.layout.margin);
+  return [figure.layout, there.layout].map(layout => layout.annotations.filter(note => note.name === 'end'));
+}
+"""
+
+
+def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
+    open_page(page, "compose", curves="moments.strong.basic")
+    own = y_range(page)
+    server, browser = page.evaluate(BOTH, f"{root()}/{mark()}/axes.js")
+    assert len(server) == 3
+    for theirs, ours in zip(server, browser, strict=True):
+        for key, value in theirs.items():
+            rounded = key in ("ay", "yshift")  # to a tenth of a pixel
+            expected = pytest.approx(value, abs=0.051 if rounded else 1e-9) if isinstance(value, float) else value
+            assert ours[key] == expected, key
+    fit = page.get_by_role("button", name="Fit the axes to the curves")
+    assert not fit.is_visible()
+    drag(page, "sigma", 3)
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    assert drawn_by_hand(page) > 0
+    assert y_range(page) == own
+    held = everything(page)
+    fit.click()
+    wait_idle(page)
+    assert not fit.is_visible()
+    assert everything(page) == held
+    fitted = y_range(page)
+    assert fitted[1] < own[1]
+    open_page(page, page.url.split("/", 3)[3])
+    assert y_range(page) == fitted
+    box = page.locator(".dpviz-chart").bounding_box()  # a zoom holds too, and a double click ends it
+    assert box is not None
+    at = page.mouse
+    at.move(box["x"] + 150, box["y"] + 100)
+    at.down()
+    at.move(box["x"] + 300, box["y"] + 250, steps=4)
+    at.up()
+    expect(fit).to_be_visible()
+    at.dblclick(box["x"] + 200, box["y"] + 200)
+    expect(fit).to_be_hidden()
+    assert y_range(page) == fitted
+
+
+def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
+    open_page(page, "compose", curves="moments.strong")
+    name = page.locator(".dpviz-chart .annotation", has_text="strong")
+    curve = (
+        "name => [...document.querySelectorAll('.scatterlayer .trace')].find(g => g.__data__[0].trace.name === name)"
+    )
+    name.hover()
+    assert page.evaluate(f"getComputedStyle(({curve})('moments')).opacity") == "0.2", "the other steps back"
+    name.click()
+    wait_idle(page)
+
+    def shown() -> list[str]:
+        return [page.evaluate(f"getComputedStyle(({curve})('{line}')).opacity") for line in ("moments", "strong")]
+
+    assert shown() == ["1", "0"]
+    drag(page, "sigma", 4)
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0")
+    assert shown() == ["1", "0"]
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    assert shown() == ["1", "0"]
+    name.click()
+    wait_idle(page)
+    page.mouse.move(2, 2)
+    assert shown() == ["1", "1"]
+
+
+def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     open_page(page, "compose", curves="moments")
     page.evaluate(
         """() => {
             let at = document.querySelector('.dpviz-chart');
             while (!at.dpvizChart) at = at.parentElement;
-            at.dpvizChart.gone();
+            at.dpvizChart.inTurn(() => { throw new Error('no chart today'); });
         }"""
     )
+    expect(page.locator(".dpviz-chart")).to_have_text("no chart today")
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
-    drag(page, "sigma", -8)
-    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
-    page.mouse.up()
-    wait_idle(page)
+    assert "no chart today" not in page.locator(".dpviz-chart").inner_text()
+    moved = everything(page)
+    assert moved["curves"]
+    open_page(page, page.url.split("/", 3)[3])
+    assert everything(page) == moved

@@ -86,13 +86,13 @@ function exchanged(held, names, other) {
   return names.length === NAMES.length ? other : axes;
 }
 
-// A figure as it is on these axes, without the curves that are hidden.
-export function placed({ data, layout }, axes, hidden) {
+// A figure as it is on these axes, without the curves that are hidden; `margin`: of the drawn chart, where it stays.
+export function placed({ data, layout }, axes, hidden, margin = null) {
   const own = axesOf(layout);
   const traces = hidden.size ? data.map((trace) => (hidden.has(trace.name) ? unseen(trace) : trace)) : data;
-  if (!own || !axes || sameView(own, axes)) return { data: traces, layout: { ...layout, annotations: fadedNames(layout, hidden) } };
+  if (!own || !axes || (sameView(own, axes) && !margin)) return { data: traces, layout: { ...layout, annotations: fadedNames(layout, hidden) } };
   const scales = { own: { x: new Scale(own.xaxis), y: new Scale(own.yaxis) }, held: { x: new Scale(axes.xaxis), y: new Scale(axes.yaxis) } };
-  const at = { ...layout, ...placedAxes(layout, axes) };
+  const at = { ...layout, ...placedAxes(layout, axes, margin) };
   const inner = layout.height - at.margin.t - at.margin.b;
   const notes = (layout.annotations ?? []).filter((note) => note.name !== "end");
   at.annotations = [...ends(layout.meta?.ends ?? [], scales, inner), ...notes.map((note) => placedNote(note, scales, layout.margin, at.margin))];
@@ -105,9 +105,9 @@ function unseen({ hovertemplate, ...trace }) {
   return { ...trace, opacity: 0, hoverinfo: "skip" };
 }
 
-function placedAxes(layout, { xaxis, yaxis, yaxis2, margin }) {
+function placedAxes(layout, { xaxis, yaxis, yaxis2, margin }, drawn) {
   const on = (own, held) => ({ ...own, range: held.range, tickvals: held.tickvals, ticktext: held.ticktext, minor: held.minor });
-  const wide = { ...layout.margin, l: margin.l, r: Math.max(margin.r, layout.margin.r) };
+  const wide = drawn ?? { ...layout.margin, l: margin.l, r: Math.max(margin.r, layout.margin.r) };
   const built = { xaxis: on(layout.xaxis, xaxis), yaxis: on(layout.yaxis, yaxis), margin: wide };
   if (yaxis2) built.yaxis2 = { ...yaxis2, shift: layout.yaxis2.shift + wide.r - layout.margin.r };
   return built;

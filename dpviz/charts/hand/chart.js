@@ -95,6 +95,7 @@ class MountedChart {
   }
 
   async draw() {
+    if (!this.wanted) return; // forgotten meanwhile
     if ((this.shown === this.wanted && !this.stale && !this.hand.away) || !this.plot.isConnected) {
       this.plot.dataset.state = "drawn";
       return;
@@ -152,9 +153,13 @@ class MountedChart {
 
   // Says what is wrong in the chart's place. The next answer is drawn from the start.
   failed(error) {
-    this.library?.purge(this.plot);
+    this.forget();
     this.plot.textContent = error.message;
     this.plot.dataset.state = "failed";
+  }
+
+  forget() {
+    this.library?.purge(this.plot);
     this.told = this.wanted = this.shown = this.hand = this.tokens = null;
     this.heard = false;
     this.fit.hidden = true;
@@ -182,6 +187,7 @@ class MountedChart {
   // --- a control moves ------------------------------------------------------------------------------------------------
 
   moved(move) {
+    if (!this.plot.isConnected) return this.leave();
     if (!this.frames.has(move.field) || !this.shown) return;
     if (move.phase === "enter") this.frames.rest();
     else this.frames.near(move);
@@ -199,18 +205,22 @@ class MountedChart {
     });
   }
 
-  // Streamlit may take a chart away and put it back at once: it must follow then as before.
   come() {
     this.here = true;
     window.addEventListener("dpviz-move", this.onMove);
     this.sizes.observe(this.plot);
   }
 
+  // Streamlit may say so of a chart that stays, or puts it back at once: only one that left the page is gone.
   gone() {
+    setTimeout(() => this.plot.isConnected || this.leave());
+  }
+
+  leave() {
     this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
     this.sizes.disconnect();
     this.frames.stop();
-    setTimeout(() => this.here || this.library?.purge(this.plot));
+    this.forget();
   }
 }

@@ -62,7 +62,7 @@ export class Hand {
     const scales = { x: new Scale(axes.xaxis), y: new Scale(axes.yaxis) };
     const across = (v) => scales.x.of(v) * area.width;
     const down = (v) => (1 - scales.y.of(v)) * area.height;
-    const there = placed(frame.figure, axes, this.hidden);
+    const there = placed(frame.figure, axes, this.hidden, this.plot.layout.margin);
     this.words ??= new Words(this.plot, this.plot.layout);
     this.ghosts ??= this.ghostsOn(area, across, down);
     this.paths(there.data, across, down);

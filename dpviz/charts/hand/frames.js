@@ -14,7 +14,7 @@ export class Frames {
   constructor(arrived) {
     this.arrived = arrived;
     this.tokens = {};
-    this.gone = new Set(); // tokens that the server does not know any more
+    this.gone = new Set(); // tokens that the server does not know any more, until its next answer
     this.kept = new Map(); // token → text → frame
     this.under = null; // the request under way
   }
@@ -22,6 +22,7 @@ export class Frames {
   offer(address, tokens) {
     this.address = address;
     this.tokens = tokens;
+    this.gone.clear();
     const used = new Set(Object.values(tokens));
     for (const token of this.kept.keys()) if (!used.has(token)) this.kept.delete(token);
   }

@@ -8,11 +8,11 @@ export class Names {
       const { line } = this.under(event.target);
       if (line === undefined) return;
       if (!this.hidden.delete(line)) this.hidden.add(line);
-      this.back(null);
+      this.back();
       changed();
     });
     plot.addEventListener("mouseover", (event) => this.back(this.under(event.target)));
-    plot.addEventListener("mouseleave", () => this.back(null));
+    plot.addEventListener("mouseleave", () => this.back());
   }
 
   // The name at a line's end to which an element belongs, and the line's own.
@@ -25,9 +25,9 @@ export class Names {
     return { name, line: meta?.ends?.[before]?.line };
   }
 
-  // All other curves step back; null: none.
-  back(chosen) {
-    const line = chosen?.line;
+  // All other curves step back, where there is one in front of them.
+  back({ line } = {}) {
+    if (this.hidden.has(line)) line = undefined;
     if (line === this.forward) return;
     this.forward = line;
     for (const group of this.plot.querySelectorAll(".scatterlayer .trace")) {
