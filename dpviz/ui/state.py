@@ -30,7 +30,7 @@ class Keys:
     NOTES = "notes_on_link"
     GO = "go_to_compose"
     AGAIN = "whole_page_again"
-    BATCH_OF = "batch.of"
+    READ_OF = "units.read_of"
     UPLOAD = "upload"
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
@@ -39,6 +39,9 @@ class Keys:
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
     FRAMES = "frames"
+    HISTORY = "history"
+    STEPS = "history.steps"
+    STEPS_SEEN = "history.seen"
 
     @staticmethod
     def waiting(page: str) -> str:
@@ -71,6 +74,10 @@ class Keys:
     @staticmethod
     def seen(field: AnyField) -> str:
         return f"seen.{field.key}"
+
+    @staticmethod
+    def size(field: AnyField) -> str:
+        return f"size.{field.key}"
 
     @staticmethod
     def error(field: AnyField) -> str:
