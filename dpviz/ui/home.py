@@ -78,6 +78,7 @@ def show() -> None:
 
 def _page() -> None:
     page.begin()
+    page.undo()
     st.title("See differential privacy")
     st.markdown(
         "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an "

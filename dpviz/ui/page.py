@@ -112,12 +112,19 @@ def follow_link(query: str | None = None) -> None:
 
 
 def sidebar(key: str) -> None:
-    """The presets of the page called `key`, undo, pins and reset: the same on every page that has a mechanism."""
+    """Undo, the presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
+    undo()
     with st.sidebar:
-        hand.steps(Keys.STEPS, room=history.room(), seen=history.seen(), asked=settle)
         _presets(PRESETS.get(key, ()))
         _pins()
         st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")
+
+
+def undo() -> None:
+    """Undo and redo, in the sidebar."""
+    history.record(link())
+    with st.sidebar:
+        hand.steps(Keys.STEPS, room=history.room(), seen=history.seen(), asked=settle)
 
 
 def preset() -> Preset | None:
@@ -231,4 +238,4 @@ def _unpin(index: int) -> None:
 
 
 def _show_pin(pin: str) -> None:
-    apply(dict(parse_qsl(pin)))
+    apply(dict(parse_qsl(pin, keep_blank_values=True)))

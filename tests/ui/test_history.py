@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -142,3 +143,19 @@ def test_rubbish_from_a_stranger_is_no_step(rubbish: Any) -> None:
     at.run()
     assert not at.exception
     assert sigma(at) == 2
+
+
+def test_the_buttons_know_what_there_is_even_after_a_preset() -> None:
+    at = open_app("compose", "curves=moments")
+    assert room(at) == [0, 0]
+    next(one for one in at.selectbox if one.label == "Preset").set_value(PRESETS["compose"][0].key).run()
+    assert room(at) == [1, 0]
+    asked(at, -1)
+    assert room(at) == [0, 1]
+    assert room(open_app("home")) == [0, 0]
+
+
+def room(at: AppTest) -> Any:
+    told = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == "dpviz.history"]
+    (one,) = told
+    return one["room"]
