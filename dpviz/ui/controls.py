@@ -139,8 +139,8 @@ def settle(fields: Iterable[Field[Any]]) -> None:
         take(field)
 
 
-def choice(field: Choice, *, horizontal: bool = True) -> str:
-    """One of a few: segments side by side, or a drop-down list."""
+def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True) -> str:
+    """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard."""
     value = state.get(field)
     _set(Keys.slider(field), value)
     if horizontal:
@@ -151,6 +151,7 @@ def choice(field: Choice, *, horizontal: bool = True) -> str:
             key=Keys.slider(field),
             help=field.help or None,
             required=True,
+            label_visibility="visible" if label_visible else "collapsed",
             on_change=_picked,
             args=(field,),
         )

@@ -23,7 +23,7 @@ def in_units(asked: Collection[Number]) -> None:
     if RATE not in asked:
         controls.number(STEPS)
         return
-    controls.choice(UNITS)
+    controls.choice(UNITS, label_visible=False)
     if state.get(UNITS) == "mechanism":
         for field in (RATE, STEPS):
             if field in asked:
