@@ -45,9 +45,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Noted:
-    """A field with an amber line below it, empty for none: why its value leaves a theorem's range, say."""
+    """A number with an amber line below it, empty for none: why its value leaves a theorem's range, say."""
 
-    field: Field[Any]
+    field: Number
     note: str
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.charts.plot import LinePlot, Plot
-from dpviz.questions.answer import Answer, Note
+from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.questions.page import Page
@@ -145,7 +145,6 @@ def draw(item: Item) -> None:
             with column:
                 draw(field)
     elif isinstance(item, Noted):
-        assert isinstance(item.field, Number)
         controls.number(item.field, note=item.note)
     elif isinstance(item, InUnits):
         in_units(item.fields)
@@ -261,16 +260,26 @@ def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
 
 
 def _blocks(blocks: Sequence[Block], key: str) -> None:
-    """Texts, plots, tables and controls below each other."""
+    """Texts, what opens, plots, tables and controls below each other."""
     for index, block in enumerate(blocks):
         if isinstance(block, Note):
             page.note(*block)
+        elif isinstance(block, Folded):
+            _folded(block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
         elif isinstance(block, Own):
             SPECIAL[block.name]()
         else:
             _plot(block, key=f"{key}.{index}", height=SECOND_HEIGHT)
+
+
+def _folded(block: Folded) -> None:
+    with st.expander(block.name, expanded=block.open):
+        if block.text:
+            st.markdown(block.text)
+        if block.source:
+            st.code(block.source, language=None if block.language == "text" else block.language, wrap_lines=True)
 
 
 def _table(table: pd.DataFrame) -> None:

@@ -152,7 +152,6 @@ def test_the_buttons_know_what_there_is_even_after_a_preset() -> None:
     assert room(at) == [1, 0]
     asked(at, -1)
     assert room(at) == [0, 1]
-    assert room(open_app("home")) == [0, 0]
 
 
 def room(at: AppTest) -> Any:

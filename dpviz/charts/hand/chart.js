@@ -156,7 +156,11 @@ class MountedChart {
     this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
     this.sizes.disconnect();
+    setTimeout(() => this.here || this.end());
+  }
+
+  end() {
     this.frames.stop();
-    setTimeout(() => this.here || this.library?.purge(this.plot));
+    this.library?.purge(this.plot);
   }
 }
