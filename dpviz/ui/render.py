@@ -17,7 +17,7 @@ import streamlit as st
 from dpviz.charts.plot import LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import Item, Noted, Offered, Own, Row
+from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
@@ -26,7 +26,7 @@ from dpviz.ui import boundary, controls, files, measuring, networks, page, piece
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
-from dpviz.ui.mechanism import batch_over_size
+from dpviz.ui.mechanism import in_units
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 from dpviz.ui.slow import Parts
@@ -36,7 +36,6 @@ SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
 
 # Controls that are more than a field, by name.
 SPECIAL: dict[str, Callable[[], None]] = {
-    "batch": batch_over_size,
     "network": networks.chooser,
     "upload": sources.upload,
     "blocks": spending.blocks,
@@ -146,8 +145,11 @@ def draw(item: Item) -> None:
             with column:
                 draw(field)
     elif isinstance(item, Noted):
-        assert isinstance(item.field, Number)
         controls.number(item.field, note=item.note)
+    elif isinstance(item, InUnits):
+        in_units(item.fields)
+    elif isinstance(item, Suggested):
+        controls.suggested(item)
     elif isinstance(item, Offered):
         controls.several(item.field, item.options)
     elif isinstance(item, Own):
