@@ -18,10 +18,11 @@ from dpviz.charts.plot import LinePlot, Plot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Item, Noted, Offered, Own, Row
+from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import frame, said
+from dpviz.questions.shown import frame, listed, said
 from dpviz.ui import boundary, controls, files, measuring, networks, page, pieces, slow, sources, spending, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
@@ -258,7 +259,7 @@ def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
 
 
 def _blocks(blocks: Sequence[Block], key: str) -> None:
-    """Texts, plots, tables and controls below each other."""
+    """Texts, plots, tables, listings and controls below each other."""
     for index, block in enumerate(blocks):
         if isinstance(block, Note):
             page.note(*block)
@@ -266,6 +267,8 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
             _table(block)
         elif isinstance(block, Own):
             SPECIAL[block.name]()
+        elif isinstance(block, Listing):
+            st.html(listed(block))
         else:
             _plot(block, key=f"{key}.{index}", height=SECOND_HEIGHT)
 
