@@ -204,7 +204,8 @@ CLAIMS = (
         "langevin?preset=sgfig2n", against_n, kind="erratum", slow=True,
     ),
     Printed(
-        "sg-fig2-l", PAPER.key, "Fig. 2 bottom", "the step size goes with about 1/L", "1/L", f"{CLASSIC}; T = N, δ = 1/N",
+        "sg-fig2-l", PAPER.key, "Fig. 2 bottom", "the step size goes with about 1/L", "1/L",
+        f"{CLASSIC}; T = N, δ = 1/N",
         "fails", "σ_t = τ/(L√(η_t N)) holds L²η_t fixed, so the step size goes with 1/L² exactly, c₂ included.",
         "langevin?preset=sgfig2l", against_clip, kind="erratum",
     ),

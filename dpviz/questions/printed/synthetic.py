@@ -62,6 +62,13 @@ def unclipped_sample(quantile: float, seed: int) -> tuple[Array, float]:
     return sample.distances(), 2.0 * sample.threshold(quantile)
 
 
+@remembered
+def one_step_curve(quantile: float, unclipped: bool, seed: int, sigmas: tuple[float, ...]) -> Array:
+    """ε_μ(λ) of one step at each σ, shape (sigmas, orders)."""
+    distances, sensitivity = (unclipped_sample if unclipped else clipped_sample)(quantile, seed)
+    return np.array([one_step(distances, sensitivity, sigma) for sigma in sigmas])
+
+
 def one_step(distances: Array, sensitivity: float, sigma: float, orders: tuple[int, ...] = ORDERS) -> Array:
     """ε_μ(λ) of one step (T = 1) at noise σ · sensitivity, shape (orders,)."""
     cost = bayesian_cost(
