@@ -23,7 +23,20 @@ from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, said
-from dpviz.ui import boundary, controls, files, measuring, networks, page, pieces, slow, sources, spending, state
+from dpviz.ui import (
+    boundary,
+    controls,
+    files,
+    measuring,
+    networks,
+    page,
+    pieces,
+    slow,
+    snippets,
+    sources,
+    spending,
+    state,
+)
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
@@ -42,6 +55,7 @@ SPECIAL: dict[str, Callable[[], None]] = {
     "upload": sources.upload,
     "blocks": spending.blocks,
     "ledger": spending.ledger,
+    "snippet": snippets.paste,
 }
 
 

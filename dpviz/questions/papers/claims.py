@@ -28,6 +28,14 @@ COLORS = {
     "fails": look.ORANGE,
     "open": look.GREY,
 }
+PLURAL = {
+    "holds": "hold",
+    "under": "hold under a condition",
+    "misprint": "are misprints",
+    "baseline": "rest on their baseline",
+    "fails": "do not hold",
+    "open": "cannot be checked",
+}
 PAPER = Choice(
     key="ppaper",
     label="Paper",
@@ -129,8 +137,8 @@ def headline(a: Answer[Claims]) -> str:
     count, all_of = counts(a), len(a.facts.chosen)
     if not all_of:
         return "No printed value of this paper has this verdict."
-    said = ", ".join(f"<b>{count[key]}</b> {VERDICTS[key]}" for key in VERDICTS if count[key])
-    return f"Of <b>{all_of}</b> printed values and statements, computed anew: {said}."
+    said = ", ".join(f"<b>{count[key]}</b> {plural}" for key, plural in PLURAL.items() if count[key])
+    return f"Of <b>{all_of}</b> printed values and statements, computed anew, {said}."
 
 
 def metrics(a: Answer[Claims]) -> list[Metric]:
@@ -160,7 +168,7 @@ def below(a: Answer[Claims]) -> list[Block]:
         return [figures(a.given["paper"])]
     if not a.facts.chosen:
         return []
-    heads, widths = ("Source", "Printed", "What comes out", "How", "Verdict", ""), (1.5, 2, 2, 2.2, 3.5, 0.6)
+    heads, widths = ("Source", "Printed", "What comes out", "How", "Verdict", ""), (1.4, 1.9, 1.9, 2, 3.3, 0.9)
     return [Listing(heads, tuple(row(claim, a.facts.found.get(claim.key)) for claim in a.facts.chosen), widths)]
 
 
@@ -173,7 +181,7 @@ def row(claim: Printed, found: Recomputed | None) -> tuple[str | Way, ...]:
         f"**{claim.printed}** {claim.what}",
         later if found is None else found.text(share=claim.share),
         "–" if claim.how == "none" else claim.how,
-        f"**{VERDICTS[claim.verdict]}.** {claim.why}{missing}",
+        f"**{VERDICTS[claim.verdict].capitalize()}.** {claim.why}{missing}",
         Way("Open" if claim.link else "", claim.link),
     )
 

@@ -92,7 +92,7 @@ def notes(a: Answer[NoiseFacts]) -> list[Note]:
         )
     return [
         Note(said),
-        Note("The paper draws one λ for both; at the best λ of each, the two curves lie close together and far lower."),
+        Note("The paper draws one λ for both; at the best λ of each, both curves lie far lower."),
     ]
 
 
