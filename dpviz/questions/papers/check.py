@@ -83,11 +83,18 @@ def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
         rows.append(("high", "at most", facts.high, look.GREEN))
     rows.append(("renyi", "at most, Rényi", facts.renyi, look.MAUVE))
     dots = tuple(
-        Dot(name, value, numbers.epsilon(value, digits=4, up=key != "low"), f"{name}: ε = {value:.4g}", color, key=key)
+        Dot(name, value, written(key, value), f"{name}: ε = {value:.4g}", color, key=key)
         for key, name, value, color in rows
     )
     plot = DotPlot(Axis("ε", column="epsilon", log=True), dots, rows="bound", reference=claimed, said="ε of the claim")
     return Answer(plot, facts)
+
+
+def written(key: str, value: float) -> str:
+    """A claim as it is, an upper end rounded up, a lower one down."""
+    if key == "high" or key == "renyi":
+        return most(value)
+    return numbers.plain(numbers.down(value, 4) if key == "low" else value, digits=4)
 
 
 def tight_key(a: Answer[CheckFacts]) -> tuple[object, ...] | None:

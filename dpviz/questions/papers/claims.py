@@ -28,13 +28,13 @@ COLORS = {
     "fails": look.ORANGE,
     "open": look.GREY,
 }
-PLURAL = {
-    "holds": "hold",
-    "under": "hold under a condition",
-    "misprint": "are misprints",
-    "baseline": "rest on their baseline",
-    "fails": "do not hold",
-    "open": "cannot be checked",
+SAID = {  # of one, of several
+    "holds": ("holds", "hold"),
+    "under": ("holds under a condition", "hold under a condition"),
+    "misprint": ("is a misprint", "are misprints"),
+    "baseline": ("rests on its baseline", "rest on their baseline"),
+    "fails": ("does not hold", "do not hold"),
+    "open": ("cannot be checked", "cannot be checked"),
 }
 PAPER = Choice(
     key="ppaper",
@@ -137,7 +137,7 @@ def headline(a: Answer[Claims]) -> str:
     count, all_of = counts(a), len(a.facts.chosen)
     if not all_of:
         return "No printed value of this paper has this verdict."
-    said = ", ".join(f"<b>{count[key]}</b> {plural}" for key, plural in PLURAL.items() if count[key])
+    said = ", ".join(f"<b>{count[key]}</b> {words[count[key] > 1]}" for key, words in SAID.items() if count[key])
     return f"Of <b>{all_of}</b> printed values and statements, computed anew, {said}."
 
 

@@ -144,14 +144,14 @@ CLAIMS = (
         verdict="under",
         why="A bound, yet it undoes the gain of sampling. It is not needed: A_α ≥ B_α (Mironov, Talwar, Zhang 2019, "
         "Theorem 5) covers the other direction, and the authors' code takes ψ_L alone.",
-        link="compose?preset=abadi2&curves=moments.bayesian", recompute=printed_psi, kind="erratum",
+         recompute=printed_psi, kind="erratum",
     ),
     _statement(
         "eq14", "Eq. 14", "the estimator, samples e^(λD)", "no exponent T",
         how="d = 0 or C at even odds, σ = 1, q = 0.05, λ = 8, T = 100", verdict="misprint",
         why="Hölder's inequality over T steps (Theorem 1) asks for (1/T) ln E e^(Tψ) a step. Without T the cost is too "
         "low wherever distances differ.",
-        link="compose?preset=bdp1c", recompute=without_exponent, kind="erratum",
+        recompute=without_exponent, kind="erratum",
     ),
 )  # fmt: skip
 FIGURES = (

@@ -56,7 +56,7 @@ class Recomputed(NamedTuple):
         written = numbers.probability(self.value) if share else numbers.plain(self.value, digits=4)
         known = "" if math.isnan(self.value) else written
         if not math.isnan(self.lower) and math.isfinite(self.upper):
-            known += f"{'; ' if known else ''}{numbers.interval(self.lower, self.upper)}"
+            known += f"{'; itself in ' if known else ''}{numbers.interval(self.lower, self.upper)}"
         elif not math.isnan(self.lower):
             known += f"{'; ' if known else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
         return f"{known or '–'}{f' ({self.said})' if self.said else ''}"
