@@ -165,7 +165,10 @@ def _equal(mechanism: Mechanism, steps: Array) -> Spent:
 
 @dataclass(frozen=True)
 class Moments(AdditiveAccountant):
-    """The moments accountant: whole λ = α − 1 from 1 to `max_order`, classic tail bound (Abadi et al. 2016, Thm 2)."""
+    """The moments accountant: whole λ = α − 1 from `min_order` to `max_order`, classic tail bound.
+
+    Abadi et al. 2016, Theorem 2.
+    """
 
     name: ClassVar[str] = "moments"
     reference: ClassVar[str] = "Abadi et al. 2016"
@@ -176,18 +179,25 @@ class Moments(AdditiveAccountant):
   booktitle = {ACM Conference on Computer and Communications Security (CCS)},
   year = {2016}
 }"""
-    options: ClassVar[Mapping[str, str]] = {"max_order": "max_order"}
+    options: ClassVar[Mapping[str, str]] = {"min_order": "min_order", "max_order": "max_order"}
     max_order: int = 32
+    min_order: int = 1
 
     def __post_init__(self) -> None:
         found = _validate.scalar("max_order", _validate.steps(self.max_order, "max_order", minimum=1))
         if found > 100_000:
             raise ValueError(f"Expected max_order={found:.0f} <= 100000: method 'renyi' reaches further at less cost.")
         object.__setattr__(self, "max_order", int(found))
+        least = _validate.scalar("min_order", _validate.steps(self.min_order, "min_order", minimum=1))
+        if least > found:
+            raise ValueError(f"Expected min_order={least:.0f} <= max_order={found:.0f}.")
+        object.__setattr__(self, "min_order", int(least))
 
     @property
     def formula(self) -> str:
         last = self.max_order
+        if self.min_order == last:
+            return rf"T R({last + 1}) + \frac{{\ln(1/\delta)}}{{{last}}}"
         return rf"\min_{{\lambda \le {last}}}\ T R(\lambda+1) + \frac{{\ln(1/\delta)}}{{\lambda}}"
 
     def supports(self, mechanism: Mechanism) -> str:
@@ -195,7 +205,7 @@ class Moments(AdditiveAccountant):
 
     @property
     def orders(self) -> Array:
-        return np.arange(2.0, self.max_order + 2.0)
+        return np.arange(self.min_order + 1.0, self.max_order + 2.0)
 
     @property
     def conversion(self) -> str:
