@@ -100,7 +100,7 @@ def notes(a: Answer[StepsFacts]) -> list[Note]:
     built = [
         Note(
             "The paper draws the two curves of one λ, 16. An order is free to choose in both, so what DP gains "
-            "by choosing belongs to the comparison; with it, Bayesian DP does not gain at these quantiles."
+            "by choosing belongs to the comparison; with it, Bayesian DP does not gain in this draw."
         ),
         Note(
             "Dashed: the estimate as the authors' notebook makes it, from all pairs of 50 new gradients a step. These "
