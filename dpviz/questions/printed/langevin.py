@@ -139,6 +139,7 @@ def _row(data: str, method: str, epsilon: str) -> Printed:
             "misprint.",
             "link": "langevin?preset=sgsvhn",
             "recompute": svhn,
+            "slow": True,
         }
     elif method == "DP-SGHMC":
         rest = {
@@ -188,7 +189,7 @@ CLAIMS = (
     Printed(
         "sg-3.1-step", PAPER.key, "§3.1, Fig. 1", "largest η₁ for ε = 0.1", "0.103", CLASSIC,
         "fails", "With c₂ as composing gives it, the largest step is less than a third of that.",
-        "langevin?preset=sgfig1", largest_step,
+        "langevin?preset=sgfig1", largest_step, slow=True,
     ),
     Printed(
         "sg-3.1-wang", PAPER.key, "§3.1, Fig. 1", "step size by Wang et al. 2015", "1.54e-6",
