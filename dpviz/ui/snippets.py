@@ -30,8 +30,8 @@ def paste() -> None:
     if problem:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
     if said:
-        rows = "".join(f"<li>{escape(each)}</li>" for each in said)
-        st.html(f'<div class="dpviz-note">Understood:<ul>{rows}</ul>The rest of the form stays as it was.</div>')
+        rows = "".join(f"<br>{escape(each)}" for each in said)
+        st.html(f'<div class="dpviz-note">Understood:{rows}<br>The rest of the form stays as it was.</div>')
 
 
 def _fill() -> None:

@@ -181,7 +181,7 @@ def metrics(a: Answer[CheckFacts]) -> list[Metric]:
     low = late if math.isnan(f.low) else numbers.epsilon(numbers.down(f.low, 4), digits=4)
     return [
         Metric("Claimed", numbers.plain(g["claimed"], digits=4), f"at δ = {numbers.delta(g['delta'])}"),
-        Metric("At least", "nothing known" if f.low == 0.0 else low, "some data reach it"),
+        Metric("At least", *(("nothing known", "for such batches") if f.low == 0.0 else (low, "some data reach it"))),
         Metric("At most", most(f.high), "Rényi" if f.high == f.renyi else "numerically tight"),
         Metric("Steps", numbers.steps(count(a)), f"q = {numbers.plain(g['batch'] / g['size'], digits=4)}"),
     ]

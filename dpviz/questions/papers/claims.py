@@ -113,14 +113,24 @@ def dot(claim: Printed, found: Recomputed, ratio: float) -> Dot:
     )  # fmt: skip
 
 
-def waited(a: Answer[Claims]) -> tuple[str, ...] | None:
-    """Keys of what takes long."""
-    return tuple(claim.key for claim in a.facts.waiting) or None
+def waited_numbers(a: Answer[Claims]) -> tuple[str, ...] | None:
+    """Keys of what takes long and belongs in the chart."""
+    return tuple(claim.key for claim in a.facts.waiting if claim.compared) or None
 
 
-def rest(a: Answer[Claims]) -> dict[str, Recomputed]:
-    """What takes long."""
-    return recomputed(a.facts.waiting)
+def rest_of_numbers(a: Answer[Claims]) -> dict[str, Recomputed]:
+    """What takes long and belongs in the chart."""
+    return recomputed([claim for claim in a.facts.waiting if claim.compared])
+
+
+def waited_words(a: Answer[Claims]) -> tuple[str, ...] | None:
+    """Keys of what else takes long."""
+    return tuple(claim.key for claim in a.facts.waiting if not claim.compared) or None
+
+
+def rest_of_words(a: Answer[Claims]) -> dict[str, Recomputed]:
+    """What else takes long: statements without a number."""
+    return recomputed([claim for claim in a.facts.waiting if not claim.compared])
 
 
 def with_rest(a: Answer[Claims], found: dict[str, Recomputed]) -> Answer[Claims]:
@@ -233,7 +243,7 @@ PRINTED_CLAIMS: Question[Claims] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    slow=(Slow(waited, rest, with_rest),),
+    slow=(Slow(waited_numbers, rest_of_numbers, with_rest), Slow(waited_words, rest_of_words, with_rest)),
     layout=layout,
     below=below,
 )
