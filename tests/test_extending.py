@@ -69,6 +69,8 @@ def test_the_accountant_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     checks.arrays_are_scalars_side_by_side(case, np.array([1.0, 4.0]), 0.1, np.array([[1], [50]]), 1e-5)
     checks.nothing_released_costs_nothing(case, 4.0)
     assert "rho" in accountant.latex(step, 100, 1e-5)
+    assert accountant.card.kind.startswith("Upper bound")
+    assert all(accountant.card.bibtex)
     for sigma, rate, steps in ((1.0, 1.0, 1), (4.0, 0.5, 100), (30.0, 1.0, 1000)):
         known = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps, "delta": 1e-5}
         assert case.epsilon(sigma, rate, steps, 1e-5) >= dpviz.epsilon("tight", bound="lower", **known)

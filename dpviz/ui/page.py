@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -25,15 +26,16 @@ def _css() -> str:
     return f"<style>{LOOK.read_text()}{(Path(__file__).parent / 'look.css').read_text()}</style>"
 
 
-def begin(more: tuple[AnyField, ...] = ()) -> None:
+def begin(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> None:
     """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not).
 
-    `more` are fields of this page alone, which presets, pins and reset leave alone.
+    `more` are fields of this page alone, which presets, pins and reset leave alone; `beneath` is what the link leaves
+    unsaid, as in `link`.
     """
     st.html(_css())
     departed.met()
     named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
-    state.load_from_url((*FIELDS, PRESET, *more), named.values if named else None)
+    state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
     controls.settle((*ENTERED, *more))
 
 
@@ -61,10 +63,14 @@ def note(text: str, kind: str = "note") -> None:
     st.html(noted(Note(text, kind)))
 
 
-def link() -> str:
-    """The query string of this state, pins included."""
-    chosen = preset()
-    return state.query((*FIELDS, PRESET), pins(), chosen.values if chosen else None)
+def link(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> str:
+    """The query string of this state, pins included; `more` and `beneath` as in `begin`."""
+    return state.query((*FIELDS, PRESET, *more), pins(), _beneath(preset(), beneath))
+
+
+def _beneath(named: Preset | None, more: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Texts that a link need not say: those of the preset that it names, and `more`."""
+    return {**(named.values if named else {}), **(more or {})}
 
 
 def follow_link(query: str | None = None) -> None:
@@ -133,7 +139,7 @@ def _choose_preset() -> None:
 
 
 def apply(values: dict[str, str]) -> None:
-    """Set every field: to `values`, the rest to defaults. For presets and the tour."""
+    """Set every field: to `values`, the rest to defaults. For presets and the story."""
     settle()
     state.assign((*FIELDS, PRESET), values)
 

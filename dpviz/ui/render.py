@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.charts.plot import LinePlot, Plot
-from dpviz.questions.answer import Answer, Note
+from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Item, Noted, Offered, Own, Row
 from dpviz.questions.listing import Listing
@@ -273,10 +273,12 @@ def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
 
 
 def _blocks(blocks: Sequence[Block], key: str) -> None:
-    """Texts, plots, tables, listings and controls below each other."""
+    """Texts, what opens, plots, tables, listings and controls below each other."""
     for index, block in enumerate(blocks):
         if isinstance(block, Note):
             page.note(*block)
+        elif isinstance(block, Folded):
+            _folded(block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
         elif isinstance(block, Own):
@@ -285,6 +287,14 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
             st.html(listed(block))
         else:
             _plot(block, key=f"{key}.{index}", height=SECOND_HEIGHT)
+
+
+def _folded(block: Folded) -> None:
+    with st.expander(block.name, expanded=block.open):
+        if block.text:
+            st.markdown(block.text)
+        if block.source:
+            st.code(block.source, language=None if block.language == "text" else block.language, wrap_lines=True)
 
 
 def _table(table: pd.DataFrame) -> None:

@@ -30,7 +30,7 @@ class Keys:
     SNIPPET = "snippet"
     SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
-    GO = "go_to_compose"
+    GO = "go_to_page"
     AGAIN = "whole_page_again"
     BATCH_OF = "batch.of"
     UPLOAD = "upload"
@@ -119,7 +119,7 @@ def forget_error(field: AnyField) -> None:
 
 
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
-    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset, clones).
+    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the story, reset, clones).
 
     What a field does not allow is made legal and noted, as it is for a link.
     """

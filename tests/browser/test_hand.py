@@ -170,15 +170,27 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
 def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     """Streamlit may unmount a component and mount it again, at a page's start say."""
     open_page(page, "compose", curves="moments")
-    page.evaluate(
+    chart = page.evaluate_handle(
         """() => {
             let at = document.querySelector('.dpviz-chart');
             while (!at.dpvizChart) at = at.parentElement;
-            at.dpvizChart.gone();
+            return at.dpvizChart;
         }"""
     )
+    chart.evaluate("chart => chart.gone()")
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
+    slider(page, "sigma").hover()
+    chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
+    again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
+        const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
+        const { default: mount } = await import(script);
+        const given = { parentElement: chart.parent, data: chart.data };
+        const end = mount(given);
+        mount(given);
+        end();
+    }"""
+    chart.evaluate(again)
     drag(page, "sigma", -8)
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
     page.mouse.up()

@@ -26,7 +26,8 @@ plotly().catch(() => {}); // said where a chart needs it
 export default function mount({ parentElement, data }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
   chart.adopt(data);
-  return () => chart.gone();
+  const mine = (chart.mounts = (chart.mounts ?? 0) + 1);
+  return () => mine === chart.mounts && chart.gone(); // an earlier mount may be ended after a later one began
 }
 
 class MountedChart {
@@ -156,7 +157,11 @@ class MountedChart {
     this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
     this.sizes.disconnect();
+    setTimeout(() => this.here || this.end());
+  }
+
+  end() {
     this.frames.stop();
-    setTimeout(() => this.here || this.library?.purge(this.plot));
+    this.library?.purge(this.plot);
   }
 }

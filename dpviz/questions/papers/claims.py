@@ -94,7 +94,7 @@ def recomputed(claims: Sequence[Printed]) -> dict[str, Recomputed]:
 def compared(facts: Claims) -> Answer[Claims]:
     """What comes out ÷ what is printed, where both are numbers; the farthest apart first."""
     numbered = [claim for claim in facts.chosen if claim.compared and claim.key in facts.found]
-    apart = {claim.key: facts.found[claim.key].value / claim.number for claim in numbered}
+    apart = {claim.key: drawn(claim, facts.found[claim.key]) / claim.number for claim in numbered}
     shown = sorted(numbered, key=lambda claim: -abs(math.log(apart[claim.key])))[:MOST]
     dots = tuple(dot(claim, facts.found[claim.key], apart[claim.key]) for claim in shown)
     axis = Axis("what comes out ÷ what is printed", column="ratio", log=True)
@@ -102,13 +102,20 @@ def compared(facts: Claims) -> Answer[Claims]:
     return Answer(plot, facts)
 
 
+def drawn(claim: Printed, found: Recomputed) -> float:
+    """The value by the paper's rule; of a claim that fails, the least that the quantity itself can be."""
+    return found.lower if claim.verdict == "fails" and not math.isnan(found.lower) else found.value
+
+
 def dot(claim: Printed, found: Recomputed, ratio: float) -> Dot:
     """One claim's row."""
-    name = f"{claim.what}"
-    text = numbers.probability(found.value) if claim.share else numbers.plain(found.value, digits=4)
+    value = drawn(claim, found)
+    text = numbers.probability(value) if claim.share else numbers.plain(value, digits=4)
+    if value == found.lower:
+        text = f"≥ {numbers.plain(numbers.down(value, 4), digits=4)}"
     hover = f"{PAPERS[claim.paper].name}, {claim.where}: {claim.printed} printed, {text} comes out"
     return Dot(
-        name, ratio, text, f"{hover}<br>{VERDICTS[claim.verdict]}", COLORS[claim.verdict],
+        claim.what, ratio, text, f"{hover}<br>{VERDICTS[claim.verdict]}", COLORS[claim.verdict],
         note=f"printed {claim.printed}", key=claim.key,
     )  # fmt: skip
 
@@ -164,8 +171,9 @@ def metrics(a: Answer[Claims]) -> list[Metric]:
 def notes(a: Answer[Claims]) -> list[Note]:
     built = [
         Note(
-            "Each dot: what comes out by the paper's own rule, divided by what is printed; green holds, blue holds "
-            "under a condition, mauve misprint, brown rests on its baseline, orange does not hold."
+            "Each dot: what comes out by the paper's own rule, or of what does not hold the least that it can be, divided "
+            "by what is printed. Green holds, blue holds under a condition, mauve is a misprint, brown rests on its "
+            "baseline, orange does not hold."
         )
     ]
     if a.facts.waiting:
