@@ -23,40 +23,17 @@ from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, said
-from dpviz.ui import (
-    boundary,
-    controls,
-    files,
-    measuring,
-    networks,
-    page,
-    pieces,
-    slow,
-    snippets,
-    sources,
-    spending,
-    state,
-)
+from dpviz.ui import boundary, controls, files, measuring, page, pieces, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
-from dpviz.ui.mechanism import batch_over_size
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 from dpviz.ui.slow import Parts
+from dpviz.ui.special import SPECIAL
 from dpviz.ui.state import Keys
 
 SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
-
-# Controls that are more than a field, by name.
-SPECIAL: dict[str, Callable[[], None]] = {
-    "batch": batch_over_size,
-    "network": networks.chooser,
-    "upload": sources.upload,
-    "blocks": spending.blocks,
-    "ledger": spending.ledger,
-    "snippet": snippets.paste,
-}
 
 
 def show(shown: Page) -> None:

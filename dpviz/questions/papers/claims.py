@@ -171,8 +171,8 @@ def metrics(a: Answer[Claims]) -> list[Metric]:
 def notes(a: Answer[Claims]) -> list[Note]:
     built = [
         Note(
-            "Each dot: what comes out by the paper's own rule, or of what does not hold the least that it can be, divided "
-            "by what is printed. Green holds, blue holds under a condition, mauve is a misprint, brown rests on its "
+            "Each dot: what comes out by the paper's own rule (of what does not hold, the least it can be), divided by "
+            "what is printed. Green holds, blue holds under a condition, mauve is a misprint, brown rests on its "
             "baseline, orange does not hold."
         )
     ]

@@ -13,7 +13,7 @@ from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Own, Reader
-from dpviz.questions.mechanism import RATE, SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE
 from dpviz.questions.papers.fields import FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -151,6 +151,7 @@ SAMPLED_FIGURE_1: Question[tuple[Compared, ...]] = Question(
     assumptions="""
 - **One step** of the sampled Gaussian: Poisson sampling, add or remove one example, noise of std σ × sensitivity.
 - **Exact** means to about 11 digits, for whole and fractional orders alike.
-""",
+"""
+    + PUBLIC_SIZE,
     layout=layout,
 )

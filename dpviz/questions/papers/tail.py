@@ -15,7 +15,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
 from dpviz.questions.layout import Groups, Own, Reader
-from dpviz.questions.mechanism import RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.papers.fields import TAIL_EPSILON
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -154,7 +154,8 @@ TAIL: Question[TailFacts] = Question(
     assumptions="""
 - **Poisson sampling**, add or remove one example, Gaussian noise of std σ × sensitivity, T equal steps.
 - **Markov's inequality** gives one line for each λ: P(ℓ ≥ ε) ≤ E e^(λℓ)/e^(λε). λ may be chosen afterwards.
-""",
+"""
+    + PUBLIC_SIZE,
     slow=(Slow(tight_key, tight_tail, with_tail),),
     layout=layout,
 )

@@ -15,7 +15,7 @@ from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Own, Reader
-from dpviz.questions.mechanism import DELTA, RATE, SIZE, STEPS
+from dpviz.questions.mechanism import DELTA, PUBLIC_SIZE, RATE, SIZE, STEPS
 from dpviz.questions.papers.fields import CLAIMED
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -163,6 +163,7 @@ MAIN_THEOREM: Question[TheoremFacts] = Question(
 - **Poisson sampling**, add or remove one example, Gaussian noise on the sum of clipped gradients.
 - **Moments accountant:** λ ≤ 32, as the paper computes it. **Strong composition:** the exact rule for sampling.
 - The condition c₁ is on ε: the form is right where many steps cost little each. The chart shows where it bends.
-""",
+"""
+    + PUBLIC_SIZE,
     layout=layout,
 )
