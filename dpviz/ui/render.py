@@ -17,7 +17,7 @@ import streamlit as st
 from dpviz.charts.plot import LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import Item, Noted, Offered, Own, Row
+from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
@@ -27,6 +27,7 @@ from dpviz.ui import boundary, controls, files, measuring, page, pieces, slow, s
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
+from dpviz.ui.mechanism import in_units
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 from dpviz.ui.slow import Parts
@@ -138,8 +139,11 @@ def draw(item: Item) -> None:
             with column:
                 draw(field)
     elif isinstance(item, Noted):
-        assert isinstance(item.field, Number)
         controls.number(item.field, note=item.note)
+    elif isinstance(item, InUnits):
+        in_units(item.fields)
+    elif isinstance(item, Suggested):
+        controls.suggested(item)
     elif isinstance(item, Offered):
         controls.several(item.field, item.options)
     elif isinstance(item, Own):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpviz.ui import networks, snippets, sources, spending
-from dpviz.ui.mechanism import batch_over_size
 
 SPECIAL: dict[str, Callable[[], None]] = {
-    "batch": batch_over_size,
     "network": networks.chooser,
     "upload": sources.upload,
     "blocks": spending.blocks,

@@ -69,6 +69,7 @@ def everything(page: Page) -> dict[str, Any]:
     [
         ("compose?curves=moments.renyi_improved.strong", "sigma", -12),
         ("langevin", "lsteps", 9),
+        ("compose?curves=moments.renyi_improved", "batch", -12),
     ],
 )
 def test_a_drag_moves_all_and_ends_where_a_fresh_page_begins(page: Page, address: str, field: str, by: int) -> None:
@@ -107,7 +108,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
 
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="mechanism")
     typed = text(page, "sigma")
     typed.fill("3.3")
     typed.press("Enter")
@@ -161,7 +162,7 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     wait_idle(page)
     expect(main_area(page).get_by_role("alert")).to_contain_text("“much” is not a number")
     assert typed.input_value() == "much"
-    slider(page, "steps").press("PageDown")
+    slider(page, "epochs").press("PageDown")
     wait_idle(page, settle_ms=500)
     assert f"sigma={fine:g}" in page.url
     assert typed.input_value() == "much"
@@ -195,3 +196,25 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
     page.mouse.up()
     wait_idle(page)
+
+
+def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
+    open_page(page, "compose", curves="moments")
+    slider(page, "epochs").press("ArrowRight")
+    wait_idle(page, settle_ms=400)
+    slider(page, "epochs").press("ArrowRight")
+    page.keyboard.press("ControlOrMeta+z")  # before the hand has rested: it is this movement that is undone
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+z")
+    expect(text(page, "epochs")).to_have_value("100")
+    expect(page.get_by_role("button", name="Undo")).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="Redo").click()
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+Shift+z")
+    expect(text(page, "epochs")).to_have_value("150")
+    text(page, "sigma").fill("7")  # a text with an edit of its own keeps its keys
+    text(page, "sigma").press("ControlOrMeta+z")
+    wait_idle(page, settle_ms=400)
+    assert text(page, "epochs").input_value() == "150"
+    assert "steps=15000" in page.url
+    no_traceback(page)

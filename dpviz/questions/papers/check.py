@@ -12,6 +12,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.questions import units
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
 from dpviz.questions.layout import Groups, Own, Reader
 from dpviz.questions.listing import Listing
@@ -243,7 +244,7 @@ def formulas(a: Answer[CheckFacts]) -> list[tuple[str, str]]:
 
 def layout(get: Reader) -> Groups:
     return {
-        "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, DELTA),
+        "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
         "Described": (SAMPLER, ADJACENCY),
         "From code": (Own("snippet", (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER)),),
         "Show": (IMAGE,),

@@ -13,9 +13,10 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Band, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions import units
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.layout import Groups, Own, Reader
-from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, STEPS
 from dpviz.questions.papers.fields import TAIL_EPSILON
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -139,7 +140,7 @@ def formulas(a: Answer[TailFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (TAIL_EPSILON,), "Mechanism": (SIGMA, RATE, Own("batch", (SIZE,)), STEPS), "Show": (IMAGE,)}
+    return {"Question": (TAIL_EPSILON,), "Mechanism": (SIGMA, units.ALL), "Show": (IMAGE,)}
 
 
 TAIL: Question[TailFacts] = Question(
