@@ -27,6 +27,8 @@ class Keys:
     SESSION = "session"
     PINS = "pins"
     PRESET = "preset"
+    SNIPPET = "snippet"
+    SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
     GO = "go_to_page"
     AGAIN = "whole_page_again"
