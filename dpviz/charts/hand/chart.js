@@ -1,8 +1,10 @@
 // A chart that stays mounted. The server changes its figure; a control's movement changes it at once, from frames.
 
+import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
+import { Names } from "./names.js";
 
 let loading = null;
 function plotly() {
@@ -23,6 +25,12 @@ function plotly() {
 // The library is on its way before the first chart is: both come at once.
 plotly().catch(() => {}); // said where a chart needs it
 
+function made(kind, name, parent, more = {}) {
+  const element = Object.assign(document.createElement(kind), { className: name, ...more });
+  parent.append(element);
+  return element;
+}
+
 export default function mount({ parentElement, data }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
   chart.adopt(data);
@@ -32,11 +40,14 @@ export default function mount({ parentElement, data }) {
 
 class MountedChart {
   constructor(parent, given) {
-    this.parent = parent;
-    this.plot = document.createElement("div");
-    this.plot.className = "dpviz-chart";
+    this.root = made("div", "dpviz-stage", parent);
+    this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "img");
-    parent.append(this.plot);
+    this.fit = made("button", "dpviz-fit", this.root, { type: "button", textContent: "Fit", hidden: true });
+    this.fit.setAttribute("aria-label", "Fit the axes to the curves");
+    this.fit.title = "Fit the axes to the curves";
+    this.fit.addEventListener("click", () => this.again({ own: true }));
+    this.names = new Names(this.plot, () => this.again());
     this.drawn = Promise.resolve();
     const arrived = (kept) => {
       this.plot.dataset.kept = kept; // for who looks on
@@ -71,40 +82,86 @@ class MountedChart {
     this.inTurn(() => this.draw());
   }
 
+  // The same figure otherwise: on its own axes, or with other curves hidden.
+  again({ own = false } = {}) {
+    if (!this.shown) return;
+    if (own) this.hand.axes = null;
+    this.stale = true;
+    this.settle();
+  }
+
   // One drawing after the other: Plotly mixes up two at a time.
   inTurn(work) {
     this.drawn = this.drawn.then(work).catch((error) => this.failed(error));
   }
 
   async draw() {
-    if ((this.shown === this.wanted && !this.hand?.away) || !this.plot.isConnected) {
+    if ((this.shown === this.wanted && !this.stale && !this.hand.away) || !this.plot.isConnected) {
       this.plot.dataset.state = "drawn";
       return;
     }
     const figure = this.wanted;
+    this.stale = false;
     this.library = await plotly();
-    await this.react(figure);
+    if (!this.hand) this.begin();
+    const axes = this.follows() ? this.hand.axesFor(figure.layout) : axesOf(figure.layout);
+    await this.react(placed(figure, axes, this.names.hidden));
     this.shown = figure;
-    this.hand ??= new Hand(this.plot, {
-      react: (other) => this.react(other),
-      relayout: (changed) => this.library.relayout(this.plot, changed),
-      inTurn: (work) => this.inTurn(work),
-    });
-    this.hand.rest();
+    this.tokens = this.data.frames;
+    this.hand.rest(axes);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
+    this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
     this.follow();
   }
 
-  react({ data, layout }) {
-    const { width, ...rest } = layout;
-    const whole = { ...rest, ...this.theme(layout), uirevision: this.data.key, autosize: true };
-    return this.library.react(this.plot, data, whole, { ...this.data.config, responsive: false });
+  begin() {
+    this.plot.replaceChildren(); // of an error
+    this.hand = new Hand(this.plot, {
+      react: (other) => this.react(other),
+      relayout: (changed) => this.library.relayout(this.plot, structuredClone(changed)),
+      inTurn: (work) => this.inTurn(work),
+      hidden: this.names.hidden,
+    });
   }
 
+  // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
+  follows() {
+    if (this.frames instanceof GivenFrames) return true;
+    const before = Object.values(this.tokens ?? {});
+    return Object.values(this.data.frames).some((token) => before.includes(token));
+  }
+
+  async react({ data, layout }) {
+    const { width, ...rest } = structuredClone(layout); // Plotly writes a visitor's zoom into it
+    this.turn = (this.turn ?? 0) + 1;
+    // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
+    const whole = { ...rest, ...this.theme(layout), uirevision: this.turn, autosize: true };
+    const config = { ...this.data.config, responsive: false, doubleClick: false };
+    config.modeBarButtonsToRemove = [...(config.modeBarButtonsToRemove ?? []), "resetScale2d"]; // see Fit
+    const shift = this.plot._fullLayout?.yaxis2?.shift;
+    await this.library.react(this.plot, data, whole, config);
+    // Plotly leaves the line of an axis that is shifted anew where it was.
+    if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
+    if (this.heard) return;
+    this.heard = true;
+    this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
+    this.plot.on("plotly_relayout", () => this.offerFit());
+  }
+
+  offerFit() {
+    this.fit.hidden = !this.shown || this.hand.home(this.shown.layout);
+  }
+
+  // Says what is wrong in the chart's place. The next answer is drawn from the start.
   failed(error) {
+    this.library?.purge(this.plot);
     this.plot.textContent = error.message;
+    this.plot.dataset.state = "failed";
+    this.told = this.wanted = this.shown = this.hand = this.tokens = null;
+    this.heard = false;
+    this.fit.hidden = true;
   }
 
   theme(layout) {
@@ -142,7 +199,7 @@ class MountedChart {
     this.asked = requestAnimationFrame(() => {
       this.asked = null;
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
-      if (frame && this.hand) this.hand.show(frame);
+      if (frame && this.hand) this.hand.show(frame, this.frames.axes(this.moving.field));
     });
   }
 

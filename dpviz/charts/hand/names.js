@@ -1,0 +1,38 @@
+// Names at the lines' ends: a click hides a curve and brings it back, and under the pointer a name brings its curve forward.
+
+export class Names {
+  constructor(plot, changed) {
+    this.plot = plot;
+    this.hidden = new Set(); // names of lines
+    plot.addEventListener("click", (event) => {
+      const { line } = this.under(event.target);
+      if (line === undefined) return;
+      if (!this.hidden.delete(line)) this.hidden.add(line);
+      this.back(null);
+      changed();
+    });
+    plot.addEventListener("mouseover", (event) => this.back(this.under(event.target)));
+    plot.addEventListener("mouseleave", () => this.back(null));
+  }
+
+  // The name at a line's end to which an element belongs, and the line's own.
+  under(element) {
+    const name = element.closest?.(".annotation");
+    const { annotations = [], meta } = this.plot.layout ?? {};
+    const index = Number(name?.dataset.index ?? -1);
+    if (annotations[index]?.name !== "end") return {};
+    const before = annotations.slice(0, index).filter((note) => note.name === "end").length;
+    return { name, line: meta?.ends?.[before]?.line };
+  }
+
+  // All other curves step back; null: none.
+  back(chosen) {
+    const line = chosen?.line;
+    if (line === this.forward) return;
+    this.forward = line;
+    for (const group of this.plot.querySelectorAll(".scatterlayer .trace")) {
+      const own = group.__data__?.[0]?.trace?.name;
+      group.classList.toggle("dpviz-back", line !== undefined && own !== line);
+    }
+  }
+}
