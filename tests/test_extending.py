@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,6 +20,8 @@ from dpviz.training.claims import planned_claim
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods import METHODS
 from dpviz.training.settings import RunSettings
+from tests.contract import checks
+from tests.contract.cases import Case
 
 DOC = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
 
@@ -53,6 +56,24 @@ def test_the_question_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     exec(compile(written, "script", "exec"), ran)
     pd.testing.assert_frame_equal(ran["answer"].plot.data(), answer.plot.data())  # type: ignore[attr-defined]
     assert module.PAGE.question(lambda field: field.default) is question
+
+
+def test_the_accountant_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accountant = load("concentrated_of_the_docs", "An accountant", tmp_path, monkeypatch).Concentrated()
+    case = Case(accountant)
+    step, other = dpviz.SampledGaussian(4.0, 0.01), dpviz.SampledGaussian(9.0, 1.0)
+    checks.monotone(case, 4.0, 0.01, 900, 1e-5, 1.5)
+    checks.delta_inverts_epsilon(case, 4.0, 0.01, 900, 1e-5)
+    checks.curve_is_step_by_step(case, step, 50, 1e-5)
+    checks.order_does_not_matter(case, [(step, 3), (other, 5)], [(other, 5), (step, 3)], 1e-5)
+    checks.arrays_are_scalars_side_by_side(case, np.array([1.0, 4.0]), 0.1, np.array([[1], [50]]), 1e-5)
+    checks.nothing_released_costs_nothing(case, 4.0)
+    assert "rho" in accountant.latex(step, 100, 1e-5)
+    assert accountant.card.kind.startswith("Upper bound")
+    assert all(accountant.card.bibtex)
+    for sigma, rate, steps in ((1.0, 1.0, 1), (4.0, 0.5, 100), (30.0, 1.0, 1000)):
+        known = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps, "delta": 1e-5}
+        assert case.epsilon(sigma, rate, steps, 1e-5) >= dpviz.epsilon("tight", bound="lower", **known)
 
 
 def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

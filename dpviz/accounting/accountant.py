@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.bound import Bound, Kind
+from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.formula import tex
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
 
@@ -35,14 +36,20 @@ class Accountant(ABC):
     Attributes:
         name: what `dpviz.epsilon` calls it.
         reference: whom it goes back to, as one cites it.
-        bibtex: the same for a bibliography.
+        bibtex: the same for a bibliography, an entry each, what the conversion rests on left out.
+        title: what it is called in a sentence.
+        about: what it is, in two sentences.
+        when: when to cite it.
         options: option of the facade → the class's field.
         choices: options with a closed list of values, the first one the default.
     """
 
     name: ClassVar[str]
     reference: ClassVar[str]
-    bibtex: ClassVar[str]
+    bibtex: ClassVar[tuple[str, ...]]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    when: ClassVar[str]
     options: ClassVar[Mapping[str, str]] = {}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -75,6 +82,12 @@ class Accountant(ABC):
     def kind_reason(self) -> str:
         """Why this is no upper bound, and what to choose instead; empty where it is one."""
         return ""
+
+    @property
+    def card(self) -> Card:
+        """What a page tells of it: no number of today's."""
+        worth = " ".join([KINDS[self.kind], self.kind_reason]).strip()
+        return Card(self.label, self.title, self.about, worth, self.when, self.reference, self.bibtex)
 
     def supports(self, mechanism: Mechanism) -> str:
         """Why it has no number for this mechanism; empty where it has."""

@@ -34,13 +34,26 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from dpviz import _validate
+from dpviz.accounting import papers
 from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.bayesian_table import Estimator
+from dpviz.accounting.card import Card
 
 Array = npt.NDArray[np.float64]
 
 ORDERS = range(1, 33)
+CARD = Card(
+    "Bayesian DP",
+    "Bayesian differential privacy",
+    "It asks what data like a sample cost, not what the strangest example could: ε_μ holds with probability 1 − δ_μ "
+    "over noise and data. Outliers have what DP says.",
+    "Upper bound for such data, failing with probability γ at most, where gradients are clipped and drawn "
+    "independently (certified); else an approximation, the authors' asymptotic estimate.",
+    "Beside an ordinary ε, never in its place: for what typical examples lose.",
+    "Triastcyn, Faltings 2020",
+    (papers.TRIASTCYN_2020,),
+)
 _TOLERANCE = 1e-4  # of λε; a tenth of what is promised, which costs a few milliseconds
 TOO_LARGE = 1e270  # (d/σ)² beyond this overflows in T·ψ; the bound is then infinite for every purpose
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting import formula
 from dpviz.accounting.additive import AdditiveAccountant
-from dpviz.accounting.conversion import CONVERSIONS
+from dpviz.accounting.card import Card
+from dpviz.accounting.conversion import CONVERSIONS, converted
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import Renyi
 
@@ -52,7 +53,13 @@ class ClosedForm(AdditiveAccountant):
 
     name: ClassVar[str] = "closed_form"
     reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019, Theorem 11"
-    bibtex: ClassVar[str] = Renyi.bibtex
+    bibtex: ClassVar[tuple[str, ...]] = Renyi.bibtex
+    title: ClassVar[str] = "the closed-form Rényi bound of the sampled Gaussian mechanism"
+    about: ClassVar[str] = (
+        "Where noise is plenty and batches are small, under the theorem's conditions on q, σ and α, a step's Rényi "
+        "divergence is at most 2q²α/σ²."
+    )
+    when: ClassVar[str] = "Where a formula is wanted: how ε depends on q, σ and T."
     options: ClassVar[Mapping[str, str]] = Renyi.options
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = Renyi.choices
     conversion: str = "improved"
@@ -62,6 +69,10 @@ class ClosedForm(AdditiveAccountant):
         _validate.choice("conversion", self.conversion, CONVERSIONS)
         checked = np.unique(_validate.orders(self.order_values or DEFAULT_ORDERS))
         object.__setattr__(self, "order_values", tuple(checked.tolist()))
+
+    @property
+    def card(self) -> Card:
+        return converted(super().card, self.conversion)
 
     @property
     def formula(self) -> str:

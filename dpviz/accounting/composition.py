@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from dpviz import _validate
+from dpviz.accounting import papers
 from dpviz.accounting.accountant import Accountant, gaussian_steps
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.mechanisms import Event, Mechanism
@@ -137,12 +138,13 @@ class Basic(_PerStepComposition):
 
     name: ClassVar[str] = "basic"
     reference: ClassVar[str] = "Dwork et al. 2006, Theorem 1"
-    bibtex: ClassVar[str] = """@inproceedings{dwork2006,
-  title = {Our Data, Ourselves: Privacy via Distributed Noise Generation},
-  author = {Dwork, Cynthia and Kenthapadi, Krishnaram and McSherry, Frank and Mironov, Ilya and Naor, Moni},
-  booktitle = {EUROCRYPT},
-  year = {2006}
-}"""
+    bibtex: ClassVar[tuple[str, ...]] = (papers.DWORK_2006, papers.DWORK_ROTH_2014)
+    title: ClassVar[str] = "basic composition"
+    about: ClassVar[str] = (
+        "Every step is (ε₁, δ₁)-private by itself, and the ε and δ of all steps are simply added up. "
+        "It holds for any steps whatever, and charges far too much for many of them."
+    )
+    when: ClassVar[str] = "Where a few unlike releases are added up, or as the baseline that better accounting beats."
 
     @property
     def formula(self) -> str:
@@ -162,12 +164,13 @@ class Strong(_PerStepComposition):
 
     name: ClassVar[str] = "strong"
     reference: ClassVar[str] = "Dwork, Rothblum, Vadhan 2010"
-    bibtex: ClassVar[str] = """@inproceedings{dwork2010,
-  title = {Boosting and Differential Privacy},
-  author = {Dwork, Cynthia and Rothblum, Guy N. and Vadhan, Salil},
-  booktitle = {IEEE Symposium on Foundations of Computer Science (FOCS)},
-  year = {2010}
-}"""
+    bibtex: ClassVar[tuple[str, ...]] = (papers.DWORK_2010, papers.DWORK_ROTH_2014)
+    title: ClassVar[str] = "strong composition"
+    about: ClassVar[str] = (
+        "Losses of many steps partly cancel, so that ε grows with √T rather than T, at the price of a little δ. "
+        "It sees of each step only its ε₁ and δ₁, not how its noise is shaped, and pays for that."
+    )
+    when: ClassVar[str] = "Where nothing is known of a step but its ε and δ, or as the bound that moments improved on."
 
     @property
     def formula(self) -> str:

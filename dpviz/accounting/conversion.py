@@ -1,21 +1,46 @@
 """From composed Rényi divergences to (ε, δ), minimised over orders.
 
 classic:   ε(α) = R + ln(1/δ)/(α − 1)                            (Mironov 2017, Prop. 3; Abadi et al. 2016, Thm 2)
-improved:  ε(α) = R + ln((α − 1)/α) − (ln δ + ln α)/(α − 1)      (Canonne, Kamath, Steinke 2020, Prop. 12)
+improved:  ε(α) = R + ln((α − 1)/α) − (ln δ + ln α)/(α − 1)      (Balle et al. 2020, Theorem 21; Canonne, Kamath,
+                                                                 Steinke 2020, Prop. 12)
 
 where R is the divergence of all steps together. Both are upper bounds at every order, so any set of orders is sound.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.accounting import papers
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.card import Card
 
 Array = npt.NDArray[np.float64]
 
 CONVERSIONS = ("improved", "classic")
+
+# In a card: what a conversion is, whom one cites for it, and the entries.
+_CARDS = {
+    "improved": (
+        "The improved conversion gives a smaller ε than Mironov's own at every order.",
+        "conversion: Balle et al. 2020",
+        (papers.BALLE_2020, papers.CANONNE_2020),
+    ),
+    "classic": (
+        "The classic conversion adds ln(1/δ)/(α − 1), which is simple and a little too much.",
+        "conversion: Mironov 2017",
+        (papers.MIRONOV_2017,),
+    ),
+}
+
+
+def converted(card: Card, conversion: str) -> Card:
+    """The card of an accountant of Rényi divergences, with what its conversion rests on."""
+    about, cited, bibtex = _CARDS[conversion]
+    return replace(card, about=f"{card.about} {about}", cited=f"{card.cited}; {cited}", bibtex=(*card.bibtex, *bibtex))
 
 
 def epsilon_per_order(total: Array, orders: Array, delta: Array, conversion: str) -> Array:

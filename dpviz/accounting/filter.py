@@ -30,8 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting import papers
 from dpviz.accounting.additive import AdditiveAccountant, RunningSum
-from dpviz.accounting.bound import Bound
+from dpviz.accounting.bound import Bound, Kind
+from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi import Renyi
@@ -39,6 +41,17 @@ from dpviz.mechanisms import Event, History, Mechanism
 
 Array = npt.NDArray[np.float64]
 _LARGEST_COUNT = 2**53
+
+CARD = Card(
+    "filter",
+    "a Rényi filter",
+    "A budget (ε, δ) is fixed ahead, and a step that would exceed it is refused. What comes next may depend on all "
+    "that was seen before.",
+    KINDS[Kind.UPPER],
+    "Where noise, batch or length were adapted while training, within a budget fixed ahead.",
+    "Feldman, Zrnic 2021; Lécuyer 2021",
+    (papers.FELDMAN_2021, papers.LECUYER_2021),
+)
 
 
 class BudgetExceeded(RuntimeError):

@@ -79,7 +79,8 @@ def epsilon(
         delta: δ in (0, 1).
         mechanism: Laplace(scale=…), ReplaceOneGaussian(noise_multiplier=…), …, in place of σ and q, which it
             has itself. A method that does not know it says why.
-        **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), max_order=32 (moments),
+        **options: orders=… and conversion="improved"|"classic" (renyi, closed_form), min_order=1 and
+            max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
             bound="upper"|"lower" (tight; "lower" is what the truth never falls below): `accountant(…).kind` tells;
             variant="paper"|"authors" and orders=… (odometer).

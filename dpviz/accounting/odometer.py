@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting import papers
 from dpviz.accounting.additive import AdditiveAccountant, needs_renyi
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
@@ -57,13 +58,13 @@ class OdometerAccountant(AdditiveAccountant):
 
     name: ClassVar[str] = "odometer"
     reference: ClassVar[str] = "Lécuyer 2021"
-    bibtex: ClassVar[str] = """@article{lecuyer2021,
-  title = {Practical Privacy Filters and Odometers with Rényi Differential Privacy and Applications to Differentially
-           Private Deep Learning},
-  author = {Lécuyer, Mathias},
-  journal = {arXiv:2103.01379},
-  year = {2021}
-}"""
+    bibtex: ClassVar[tuple[str, ...]] = (papers.LECUYER_2021,)
+    title: ClassVar[str] = "the Rényi odometer"
+    about: ClassVar[str] = (
+        "A running ε that holds whenever one stops, though when to stop and what to do next depend on what was seen. "
+        "It asks ever larger filters at many orders, and pays a little δ for each."
+    )
+    when: ClassVar[str] = "Where the length of training was decided while looking at its private results."
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "variant": "variant"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"variant": tuple(VARIANTS)}
     variant: str = "paper"

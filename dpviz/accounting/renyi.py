@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting import formula
+from dpviz.accounting import formula, papers
 from dpviz.accounting.additive import AdditiveAccountant, needs_renyi
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.conversion import CONVERSIONS
+from dpviz.accounting.card import Card
+from dpviz.accounting.conversion import CONVERSIONS, converted
 from dpviz.accounting.order_search import divergences_of
 from dpviz.accounting.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi_search import Spent, capped_bound, capped_delta, equal_steps
@@ -59,12 +60,13 @@ class Renyi(AdditiveAccountant):
 
     name: ClassVar[str] = "renyi"
     reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019"
-    bibtex: ClassVar[str] = """@article{mironov2019,
-  title = {Rényi Differential Privacy of the Sampled Gaussian Mechanism},
-  author = {Mironov, Ilya and Talwar, Kunal and Zhang, Li},
-  journal = {arXiv:1908.10530},
-  year = {2019}
-}"""
+    bibtex: ClassVar[tuple[str, ...]] = (papers.MIRONOV_2019,)
+    title: ClassVar[str] = "Rényi differential privacy of the sampled Gaussian mechanism"
+    about: ClassVar[str] = (
+        "The Rényi divergence of a step is computed exactly at many orders α, added up over the steps, and turned into "
+        "(ε, δ) at the order that gives the least ε."
+    )
+    when: ClassVar[str] = "For DP-SGD with Poisson batches: what most libraries report."
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "conversion": "conversion"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"conversion": CONVERSIONS}
     conversion: str = "improved"
@@ -81,6 +83,10 @@ class Renyi(AdditiveAccountant):
     @property
     def label(self) -> str:
         return f"Rényi {self.conversion}"
+
+    @property
+    def card(self) -> Card:
+        return converted(super().card, self.conversion)
 
     @property
     def short_label(self) -> str:
@@ -165,29 +171,39 @@ def _equal(mechanism: Mechanism, steps: Array) -> Spent:
 
 @dataclass(frozen=True)
 class Moments(AdditiveAccountant):
-    """The moments accountant: whole λ = α − 1 from 1 to `max_order`, classic tail bound (Abadi et al. 2016, Thm 2)."""
+    """The moments accountant: whole λ = α − 1 from `min_order` to `max_order`, classic tail bound.
+
+    Abadi et al. 2016, Theorem 2.
+    """
 
     name: ClassVar[str] = "moments"
     reference: ClassVar[str] = "Abadi et al. 2016"
-    bibtex: ClassVar[str] = """@inproceedings{abadi2016,
-  title = {Deep Learning with Differential Privacy},
-  author = {Abadi, Martín and Chu, Andy and Goodfellow, Ian and McMahan, H. Brendan and Mironov, Ilya and
-            Talwar, Kunal and Zhang, Li},
-  booktitle = {ACM Conference on Computer and Communications Security (CCS)},
-  year = {2016}
-}"""
-    options: ClassVar[Mapping[str, str]] = {"max_order": "max_order"}
+    bibtex: ClassVar[tuple[str, ...]] = (papers.ABADI_2016,)
+    title: ClassVar[str] = "the moments accountant"
+    about: ClassVar[str] = (
+        "It follows the moments of the privacy loss, order by order, and adds their logarithms up over the steps. "
+        "With whole orders up to 32 it was the first to show a usable ε for private training, and still is a bound."
+    )
+    when: ClassVar[str] = "For DP-SGD itself, and to compare with papers that report the moments accountant's ε."
+    options: ClassVar[Mapping[str, str]] = {"min_order": "min_order", "max_order": "max_order"}
     max_order: int = 32
+    min_order: int = 1
 
     def __post_init__(self) -> None:
         found = _validate.scalar("max_order", _validate.steps(self.max_order, "max_order", minimum=1))
         if found > 100_000:
             raise ValueError(f"Expected max_order={found:.0f} <= 100000: method 'renyi' reaches further at less cost.")
         object.__setattr__(self, "max_order", int(found))
+        least = _validate.scalar("min_order", _validate.steps(self.min_order, "min_order", minimum=1))
+        if least > found:
+            raise ValueError(f"Expected min_order={least:.0f} <= max_order={found:.0f}.")
+        object.__setattr__(self, "min_order", int(least))
 
     @property
     def formula(self) -> str:
         last = self.max_order
+        if self.min_order == last:
+            return rf"T R({last + 1}) + \frac{{\ln(1/\delta)}}{{{last}}}"
         return rf"\min_{{\lambda \le {last}}}\ T R(\lambda+1) + \frac{{\ln(1/\delta)}}{{\lambda}}"
 
     def supports(self, mechanism: Mechanism) -> str:
@@ -195,7 +211,7 @@ class Moments(AdditiveAccountant):
 
     @property
     def orders(self) -> Array:
-        return np.arange(2.0, self.max_order + 2.0)
+        return np.arange(self.min_order + 1.0, self.max_order + 2.0)
 
     @property
     def conversion(self) -> str:

@@ -38,7 +38,10 @@ class Tabulated(AdditiveAccountant):
 
     name: ClassVar[str] = "tabulated"
     reference: ClassVar[str] = ""  # its inner accountant's
-    bibtex: ClassVar[str] = ""
+    bibtex: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str] = "a table of Rényi divergences"
+    about: ClassVar[str] = ""
+    when: ClassVar[str] = ""
     inner: AdditiveAccountant
     nodes: frozenset[float] = frozenset()
 

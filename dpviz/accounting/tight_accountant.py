@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting import papers
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.tight import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events
@@ -29,13 +30,18 @@ class Tight(Accountant):
     """
 
     name: ClassVar[str] = "tight"
-    reference: ClassVar[str] = "Doroshenko et al. 2022"
-    bibtex: ClassVar[str] = """@article{doroshenko2022,
-  title = {Connect the Dots: Tighter Discrete Approximations of Privacy Loss Distributions},
-  author = {Doroshenko, Vadym and Ghazi, Badih and Kamath, Pritish and Kumar, Ravi and Manurangsi, Pasin},
-  journal = {Proceedings on Privacy Enhancing Technologies (PoPETs)},
-  year = {2022}
-}"""
+    reference: ClassVar[str] = (
+        "Doroshenko et al. 2022; Gopi, Lee, Wutschitz 2021; Koskela, Jälkö, Honkela 2020; Zhu, Dong, Wang 2022"
+    )
+    bibtex: ClassVar[tuple[str, ...]] = (
+        papers.DOROSHENKO_2022, papers.GOPI_2021, papers.KOSKELA_2020, papers.ZHU_2022,
+    )  # fmt: skip
+    title: ClassVar[str] = "privacy loss distributions on a grid"
+    about: ClassVar[str] = (
+        "The whole distribution of a step's privacy loss is put on a grid, from above and from below, and composed by "
+        "Fourier transforms. The truth lies between the two ends, which are close together."
+    )
+    when: ClassVar[str] = "For the ε that the mechanism really has: the least that may be claimed."
     options: ClassVar[Mapping[str, str]] = {"bound": "bound"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"bound": BOUNDS}
     bound: str = "upper"

@@ -62,6 +62,11 @@ def down(x: float, digits: int = 3) -> float:
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_FLOOR))
 
 
+def up(x: float, digits: int = 3) -> float:
+    """`x` rounded up to so many significant digits: a least number that will do."""
+    return float(_round(x, digits, True)) if math.isfinite(x) and x != 0 else x
+
+
 def interval(low: float, high: float) -> str:
     """Two ends of ε, the lower one rounded down, the upper one up; four digits where they are close. "–" for NaN."""
     if math.isnan(low):

@@ -23,6 +23,7 @@ COLORS = {
     "test": look.BLUE,
     "train": look.GREY,
     "posterior": look.ORANGE,
+    "private": look.GREEN,
     "batch": look.MAUVE,
     "drawn": look.GREY,
     "expected": look.BLUE,
@@ -87,7 +88,35 @@ def epsilon_chart(
 
 
 def _steps_shown(total: float) -> tuple[float, float]:
-    return (1.0, total) if total > 1 else (0.5, 1.5)
+    """From step 0, where the untrained network was looked at."""
+    return 0.0, max(total, 1.0)
+
+
+def accuracies_shown(found: Sequence[Array]) -> tuple[float, float] | None:
+    """Where these accuracies end up, with room to see how they got there; not the whole way from guessing, which is
+    alike for all. None where there is none."""
+    finite = [kept for values in found if (kept := values[np.isfinite(values)]).size]
+    if not finite:
+        return None
+    lowest, top = min(float(values[-1]) for values in finite), max(float(values.max()) for values in finite)
+    room = max(0.05, top - lowest)
+    return max(0.0, lowest - 2 * room), min(1.0, top + 0.25 * room)
+
+
+def aligned(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same figures with plots that begin and end below each other, so that their axes can be read as one."""
+    wide = {side: max(figure["layout"]["margin"][side] for figure in figures) for side in ("l", "r")}
+    return [{**figure, "layout": _with_margins(figure["layout"], wide)} for figure in figures]
+
+
+def _with_margins(layout: dict[str, Any], wide: dict[str, int]) -> dict[str, Any]:
+    grown = {side: wide[side] - layout["margin"][side] for side in wide}
+    moved = {"left": -grown["l"], "right": grown["r"]}
+    notes = [
+        note | {"xshift": note["xshift"] + moved[note["xanchor"]]} if note.get("name") == "title" else note
+        for note in layout["annotations"]
+    ]
+    return layout | {"margin": layout["margin"] | wide, "annotations": notes}
 
 
 def series_chart(
@@ -96,8 +125,7 @@ def series_chart(
     y_title: str,
     total: float,
     floors: Sequence[Floor] = (),
-    log_y: bool = False,
-    from_zero: bool = False,
+    y_range: tuple[float, float] | None = None,
     height: int = 300,
 ) -> Chart:
     """Quantities of one unit against the step.
@@ -107,8 +135,7 @@ def series_chart(
         y_title: axis title with unit.
         total: right end of the axis.
         floors: named horizontal lines.
-        log_y: logarithmic values.
-        from_zero: let the axis start at step 0, where the untrained network was looked at.
+        y_range: what the axis of values shows, instead of what they suggest.
         height: in pixels.
     """
     lines = []
@@ -117,7 +144,6 @@ def series_chart(
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)
             lines.append(Line(name, name, x[keep], y[keep], "basic", color=color))
-    low, high = _steps_shown(total)
     return line_figure(
         lines,
         x_title="steps",
@@ -125,8 +151,8 @@ def series_chart(
         x_kind="steps",
         x_hover=STEP_HOVER,
         floors=floors,
-        log_y=log_y,
-        x_range=(0.0 if from_zero else low, high),
+        x_range=_steps_shown(total),
+        y_range=y_range,
         height=height,
     )
 

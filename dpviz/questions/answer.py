@@ -47,6 +47,16 @@ class Note(NamedTuple):
     kind: str = "note"
 
 
+class Folded(NamedTuple):
+    """A name that opens: Markdown, and below it a text to copy; `language` colours it ("text" wraps its lines)."""
+
+    name: str
+    text: str = ""
+    source: str = ""
+    language: str = "text"
+    open: bool = False
+
+
 class Metric(NamedTuple):
     """One of at most four numbers below the chart."""
 

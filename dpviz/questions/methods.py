@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,18 +32,21 @@ NAMES = {each.family: each.label for each in reversed(_EVERY)} | {
 OFFERED = {key: NAMES[key] for key in (*(e.family for e in _EVERY if e.name not in ("tight", "odometer")), "bayesian")}
 
 
-def called(key: str, amplification: str) -> tuple[str, dict[str, str]]:
-    """What the library calls the accountant behind a curve's key, and its options."""
+def called(key: str, amplification: str, moment: int = 0) -> tuple[str, dict[str, Any]]:
+    """What the library calls the accountant behind a curve's key, and its options; at one λ alone if not 0."""
     if key in ("basic", "strong"):
         return key, {"amplification": amplification}
+    if key == "moments":
+        return key, {"min_order": moment, "max_order": moment} if moment else {}
+    orders = {"orders": (moment + 1.0,)} if moment else {}
     if key.startswith("renyi_"):
-        return "renyi", {"conversion": key.removeprefix("renyi_")}
-    return key, {}
+        return "renyi", {"conversion": key.removeprefix("renyi_"), **orders}
+    return key, orders
 
 
-def method(key: str, amplification: str) -> Accountant:
-    """The accountant behind a curve's key."""
-    name, options = called(key, amplification)
+def method(key: str, amplification: str, moment: int = 0) -> Accountant:
+    """The accountant behind a curve's key; at one λ = α − 1 alone if `moment` is not 0, where it has orders."""
+    name, options = called(key, amplification, moment)
     return accountant(name, **options)
 
 

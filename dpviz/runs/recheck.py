@@ -12,7 +12,7 @@ from dpviz.runs.records import FINAL_KINDS, Event
 from dpviz.runs.typed import NotARun
 from dpviz.training.accounting import LiveAccounts, decoded, encoded_events
 from dpviz.training.claims import planned_claim, was_planned
-from dpviz.training.plan import planned_runs
+from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 
@@ -82,7 +82,7 @@ class Recheck:
             return data
         claim = planned_claim(settings, data["examples"])
         self.compare("ahead", "ε claimed ahead", _claimed(told), claim.shown.epsilon)
-        plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_runs(settings, data["examples"]))}
+        plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, data["examples"]))}
         rate = settings.sample_rate(data["examples"])
         return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
 

@@ -8,7 +8,7 @@ from dpviz.accounting.filter import Filter
 from dpviz.accounting.policies import POLICIES, Policy, Setting
 from dpviz.accounting.released import Released
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
-from dpviz.training.plan import planned_runs
+from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
 
@@ -36,7 +36,7 @@ def baseline(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
     """All T steps and their private counts, if no policy changes anything."""
     counts = planned_counts(settings, examples)
     return merge_events(
-        (*planned_runs(settings, examples), *([(SampledGaussian(settings.count_noise), counts)] if counts else []))
+        (*planned_events(settings, examples), *([(SampledGaussian(settings.count_noise), counts)] if counts else []))
     )
 
 

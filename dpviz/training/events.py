@@ -1,6 +1,7 @@
 """The events of a run: dicts of JSON values. All have "kind", "step" (steps done) and "time" (seconds since the start).
 
-"started"     "settings", "examples" (N), "test_examples", "classes", "sample_rate" (q of the first step), "plan":
+"started"     "settings", "examples" (N), "test_examples", "classes", "majority" (share of the
+              most frequent class among the public test labels), "sample_rate" (q of the first step), "plan":
               {"steps": T, "mechanisms": [[σ, q, count], …]}, "claim": what may be claimed wherever it ends
               (`dpviz.accounting.claims`), "device", "threads", "parameters" (their number), "data" and "model" (in
               words), of data of one's own "data_mark" (`own.read.mark`), "noise_source" (in words), "fallback_layers",

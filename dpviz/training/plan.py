@@ -1,7 +1,7 @@
 """What settings plan, step by step, before anything is trained; free of torch, so that pages can ask.
 
 >>> from dpviz.training.settings import RunSettings
->>> planned_runs(RunSettings(steps=3, noise_multiplier=2.0, batch_size=1000), 10_000)
+>>> planned_events(RunSettings(steps=3, noise_multiplier=2.0, batch_size=1000), 10_000)
 ((SampledGaussian(noise_multiplier=2.0, sample_rate=0.1), 3),)
 """
 
@@ -29,7 +29,7 @@ def mechanism_at(settings: RunSettings, step: int, examples: int) -> SampledGaus
     return found
 
 
-def planned_runs(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
+def planned_events(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
     """All T steps of the plan, equal ones together; nothing for a method without privacy."""
     if not settings.private:
         return ()

@@ -20,7 +20,9 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.solve import solve
+from dpviz.mechanisms import SampledGaussian
 from dpviz.training.claims import claim_at, planned_claim
+from dpviz.training.models import ELSEWHERE
 from dpviz.training.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.plan import mechanism_at
 from dpviz.training.preflight import SIZES, preflight
@@ -29,6 +31,7 @@ from dpviz.training.sampling import poisson_indices
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
 Tensor = torch.Tensor
+OWN_DATA = "own:python"  # no description of that name says anything of them
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ class PrivateTraining(Iterator[Step]):
         if batch is None:
             raise ValueError("Expected batch_size to be a number, found None, and no loader that has one.")
         plan = RunSettings(
+            model=ELSEWHERE.key, data=OWN_DATA,
             batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
@@ -162,6 +166,26 @@ class PrivateTraining(Iterator[Step]):
         drawn, losses = chosen.size, found.losses
         clipped = (found.norms > bound).double().mean() if drawn else torch.tensor(math.nan)
         return Step(self.done, drawn, float(losses.mean()) if drawn else math.nan, float(clipped), self)
+
+    @property
+    def learning_rate(self) -> float:
+        """The optimiser's, of its first group."""
+        return float(self._optimiser.param_groups[0].get("lr", math.nan))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network lies."""
+        return self._device
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(parameter.numel() for parameter in self._parameters)
+
+    @property
+    def mechanism(self) -> SampledGaussian:
+        """What each step is."""
+        return self._mechanism
 
     @property
     def planned(self) -> Claim:

@@ -25,7 +25,7 @@ from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks import build
 from dpviz.training.per_example import PerExample
-from dpviz.training.plan import mechanism_at, planned_runs
+from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import Batches, loss_per_example
@@ -110,8 +110,9 @@ class Session:
             examples=self.examples,
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
+            majority=float(torch.bincount(self.data.test_y).max()) / len(self.data.test_y),
             sample_rate=settings.sample_rate(self.examples),
-            plan={"steps": settings.steps, "mechanisms": encoded_events(planned_runs(settings, self.examples))},
+            plan={"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, self.examples))},
             claim=planned_claim(settings, self.examples).to_json(),
             device=_device_name(self.device),
             threads=torch.get_num_threads(),

@@ -17,7 +17,7 @@ from dpviz import _validate
 from dpviz.accounting.policies import POLICIES, Fixed
 from dpviz.training.datasets import DATA_SETS
 from dpviz.training.methods import METHODS
-from dpviz.training.models import MODELS
+from dpviz.training.models import RECORDED
 from dpviz.training.own.place import is_own
 
 OPTIMISERS = ("sgd", "adam")
@@ -25,6 +25,9 @@ TARGET_MEASURES = ("test", "private")
 PAST_PLAN = ("stop", "replan")
 BAYESIAN_DISTANCES = ("pairs", "norms")
 DEVICES = ("auto", "cpu", "cuda")
+
+
+MOST_CHANGING = 30_000  # steps with a noise of their own: some ten seconds of accounting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +38,7 @@ class RunSettings:
         data: One of `dpviz.training.datasets.DATA_SETS`, or "own:NAME" for what NAME.toml describes
             (`dpviz.training.own`).
         data_folder: Folder of the user's with the files, None for DPVIZ_DATA or the cache.
-        model: One of `dpviz.training.models.MODELS`.
+        model: One of `dpviz.training.models.MODELS`, or what `PrivateTraining` trains.
         method: One of `dpviz.training.methods.METHODS`, each of which says which of these settings it `reads`.
         policy: One of `dpviz.accounting.policies.POLICIES`.
         optimiser: "sgd" or "adam", of methods that leave the choice.
@@ -136,7 +139,7 @@ class RunSettings:
 
     def reads(self, name: str) -> bool:
         """Whether the method or the model of this run reads the setting `name`, which not all do."""
-        return name in METHODS[self.method].reads | MODELS[self.model].reads
+        return name in METHODS[self.method].reads | RECORDED[self.model].reads
 
     @property
     def last_step(self) -> int:
@@ -204,7 +207,7 @@ def _check_names(settings: RunSettings) -> None:
     if not is_own(settings.data):
         _validate.choice("data", settings.data, tuple(DATA_SETS))
     for name, allowed in (
-        ("model", tuple(MODELS)),
+        ("model", tuple(RECORDED)),
         ("method", tuple(METHODS)),
         ("policy", tuple(POLICIES)),
         ("optimiser", OPTIMISERS),
@@ -259,7 +262,12 @@ def _check_together(settings: RunSettings) -> None:
             f"Expected most_steps={settings.most_steps} > steps={settings.steps} to re-plan past the plan; "
             "raise it, or take past_plan='stop'."
         )
-    if "prior_std" in MODELS[settings.model].reads and settings.prior_std == 0.0:
+    if settings.changing and settings.last_step > MOST_CHANGING:
+        raise ValueError(
+            f"Expected steps={settings.last_step} <= {MOST_CHANGING} where every step has a noise of its own, for each "
+            "of them is accounted for. Take a fixed step size (step_exponent=0), or fewer steps."
+        )
+    if "prior_std" in RECORDED[settings.model].reads and settings.prior_std == 0.0:
         raise ValueError(f"Expected prior_std > 0 with model={settings.model!r}, found 0: take 1, or model='logistic'.")
     if settings.private and settings.policy != Fixed.key and not settings.reads("policy"):
         able = " or ".join(repr(key) for key, kind in METHODS.items() if "policy" in kind.reads)

@@ -1,21 +1,19 @@
-"""The home page: one live chart, what each page answers, and a five-step tour."""
+"""The home page: a story whose text and one live chart go on together, and what each page answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from dpviz.charts import numbers
-from dpviz.questions import guessing
 from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.compose import COMPOSE
-from dpviz.questions.compose.curves import ComposeFacts
-from dpviz.questions.compose.fields import CURVES
-from dpviz.questions.fields import Field
+from dpviz.questions.fields import Choice, Field
+from dpviz.questions.layout import Reader
+from dpviz.questions.story import STOPS, Stop
 from dpviz.ui import controls, mechanism, page, pieces, places, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
@@ -24,50 +22,15 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 
 V = TypeVar("V")
-
-
-@dataclass(frozen=True)
-class Stop:
-    """One step of the tour: what to look at, and the settings that show it."""
-
-    title: str
-    text: str
-    values: dict[str, str]
-
-
-TOUR = (
-    Stop(
-        "What is ε?",
-        "Someone trains a model with noise and shows it to the world. An attacker who knows all other data guesses "
-        "whether *you* took part. With no information the guess is right half of the time; **ε** bounds how much "
-        "better it can get. One step costs nearly nothing here.",
-        {"steps": "1", "curves": "moments.renyi_improved"},
-    ),
-    Stop(
-        "Steps add up",
-        "Training takes thousands of steps, and each one leaks a little. Follow the curves to the right: ε grows, but "
-        "more slowly than step by step addition would say.",
-        {"steps": "10000", "curves": "strong.moments.renyi_improved"},
-    ),
-    Stop(
-        "Noise buys privacy",
-        "Move **σ**. Less noise and the curve shoots up; more noise and it sinks. Here σ = 1: the same training is a "
-        "different promise. Pin a state in the sidebar to compare two.",
-        {"sigma": "1", "steps": "10000", "curves": "moments.renyi_improved", "logy": "1"},
-    ),
-    Stop(
-        "What is δ?",
-        "The promise ε may fail altogether with a small probability **δ**. Make it stricter, and ε rises: the two are "
-        "one curve. Keep δ far below 1 ÷ the number of people, here 1e-8 for 60 000.",
-        {"delta": "1e-8", "steps": "10000", "curves": "moments.renyi_improved"},
-    ),
-    Stop(
-        "Typical data give away less than the worst case",
-        "DP protects the strangest imaginable example. **Bayesian DP** asks what data like these cost, and promises "
-        "more, but only to examples drawn like the sample. Look under Distances to see which gradients it used.",
-        {"steps": "10000", "curves": "moments.renyi_improved.bayesian", "source": "measured"},
-    ),
+HEIGHT = 400  # pixels
+STOP = Choice(
+    key="stop",
+    label="Stop",
+    default="1",
+    options={str(number): stop.title for number, stop in enumerate(STOPS, start=1)},
+    help="Which stop of the story is open.",
 )
+MECHANISM = {field.key for field in mechanism.FIELDS}
 
 
 def show() -> None:
@@ -77,18 +40,10 @@ def show() -> None:
 
 
 def _page() -> None:
-    page.begin()
+    page.begin((STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
     st.title("See differential privacy")
-    st.markdown(
-        "Slide the noise, the sampling rate, the steps, and watch what an attacker could learn. Every number is an "
-        "upper bound from a published theorem: never less privacy loss than there was."
-    )
     live = st.container()
-    left, right = st.columns([0.5, 0.5], gap="large")
-    with left:
-        _answers()
-    with right:
-        _tour()
+    _answers()
     with live:  # last, for it may wait for the best attack's accuracy
         _live()
 
@@ -97,73 +52,103 @@ def _page() -> None:
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.held("chart"):
-        waiting = _drawn()
+        waiting = _drawn(_stop(state.get(STOP)))
         bound.worked()
         if waiting is not None:
             waiting()
 
 
-QUESTION = COMPOSE.questions[0]
-HEIGHT = 300  # pixels
+def _stop(number: str) -> Stop:
+    return STOPS[int(number) - 1]
 
 
-def _get(field: Field[V], /) -> V:
-    """Home asks what Compose asks, of two curves, the mechanism's numbers as they are and all else as it starts."""
-    if field is CURVES:
-        return ("moments", "renyi_improved")  # type: ignore[return-value]
-    ours: Collection[Field[Any]] = mechanism.FIELDS
-    return state.get(field) if field in ours else field.default
+def _set_by(stop: Stop) -> dict[str, str]:
+    """What a stop sets of the mechanism, which σ and T then move away from."""
+    return {key: text for key, text in stop.values.items() if key in MECHANISM}
 
 
-def _said(answer: Answer[ComposeFacts]) -> str:
-    given, best = answer.given, float(answer.facts.bounds["renyi_improved"].epsilon[-1])
-    chance = guessing.guess(best, given["delta"], answer.facts.accuracy)
-    return headline(given["mechanism"].noise_multiplier, given["steps"], best, chance)
+def _reader(stop: Stop) -> Reader:
+    """A stop asks with the mechanism's numbers as they are, its own values, and all else as it starts."""
+
+    def get(field: Field[V], /) -> V:
+        if field.key in MECHANISM:
+            return state.get(field)
+        return field.parse(stop.values[field.key]) if field.key in stop.values else field.default
+
+    return get
 
 
-def _frame(answer: Answer[Any]) -> dict[str, Any]:
-    found = slow.joined("home", QUESTION, answer).answer
+def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
+    found = slow.joined("home", stop.question, answer).answer
     assert found is not None
-    return {"figure": found.plot.chart(HEIGHT).figure, "headline": _said(found)}
+    return {"figure": stop.plot(found).chart(HEIGHT).figure, "headline": stop.headline(found)}
 
 
-def _drawn() -> Callable[[], None] | None:
-    """The chart beside its controls; what to wait for last."""
-    chart, control = st.columns([0.73, 0.27], gap="medium")
-    with control:
+def _drawn(stop: Stop) -> Callable[[], None] | None:
+    """The chart beside the stop's text and the controls; what to wait for last."""
+    top = st.container()
+    chart, beside = st.columns([0.66, 0.34], gap="medium")
+    with beside:
+        said = st.container()
         controls.number(mechanism.SIGMA)
         controls.number(mechanism.STEPS)
-        st.button("Open in Compose", on_click=_go, args=(None,), icon=":material/arrow_forward:", width="stretch")
+        st.button(
+            f"Open in {stop.page.title}",
+            on_click=_go,
+            args=(state.get(STOP),),
+            icon=":material/arrow_forward:",
+            width="stretch",
+        )
         _leave()
-    asked = compute(QUESTION, _get)
-    found = slow.joined("home", QUESTION, asked)
+    get = _reader(stop)
+    asked = compute(stop.question, get)
+    found = slow.joined("home", stop.question, asked)
     assert found.answer is not None
-    with chart:
+    with said:
+        _told(stop, found.answer)
+    with top:
         page.notes()
-        words = {"headline": _said(found.answer)}
+        words = {"headline": stop.headline(found.answer)}
         page.headline(words["headline"])
-        plot = found.answer.plot
+    with chart:
+        plot = stop.plot(found.answer)
         drawing = Drawing(plot.chart(HEIGHT).figure, plot.alt)
-        pieces.plot(drawing, key="home", frames=frames.offer(QUESTION, _get, asked, "home", _frame), words=words)
+        extra = ("home", state.get(STOP))
+        tokens = frames.offer(stop.question, get, asked, extra, partial(_frame, stop))
+        pieces.plot(drawing, key="home", frames=tokens, words=words)
         rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
         setting = (
-            f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one example"
+            f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
+            "example; every bound is a published theorem's"
         )
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
-    page.follow_link()
+    page.follow_link(page.link((STOP,), _set_by(stop)))
     return found.waiting
 
 
-def headline(sigma: float, steps: int, epsilon: float, chance: guessing.Guess) -> str:
-    """What an attacker can make of it, as HTML."""
-    said = (
-        f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
-        f"guesses right whether you took part at most <b>{chance.right}</b> of the time"
-    )
-    bound = f"<b>ε ≤ {numbers.epsilon(epsilon, up=True)}</b>"
-    if chance.by_curve:
-        return f"{said}, where 50 % is chance; {bound} and δ alone would allow {chance.alone}."
-    return f"{said}, by {bound} and δ alone{f'; {guessing.ON_ITS_WAY}' if chance.curve is None else ''}."
+def _told(stop: Stop, answer: Answer[Any]) -> None:
+    """The stop's text, and the way to the next one."""
+    here = int(state.get(STOP))
+    st.markdown(f"**{here} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
+    with st.container(horizontal=True):
+        for name, number, icon in (("Back", here - 1, "arrow_back"), ("Next", here + 1, "arrow_forward")):
+            st.button(
+                name,
+                key=f"story.{name}",
+                on_click=_to,
+                args=(str(number),),
+                disabled=not 1 <= number <= len(STOPS),
+                icon=f":material/{icon}:",
+            )
+
+
+def _to(number: str) -> None:
+    """Go to a stop: its mechanism, and its own curves."""
+    page.settle()
+    if number not in STOP.options:  # a click that comes twice
+        return
+    state.assign(mechanism.FIELDS, _set_by(_stop(number)))
+    state.put(STOP, number)
 
 
 def _answers() -> None:
@@ -176,28 +161,18 @@ def _answers() -> None:
             st.html(f'<div class="dpviz-quiet">{answer}</div>')
 
 
-def _tour() -> None:
-    st.subheader("Five steps for someone who has never met δ")
-    for number, stop in enumerate(TOUR, start=1):
-        with st.container(border=True):
-            st.markdown(f"**{number}. {stop.title}**  \n{stop.text}")
-            st.button(
-                "Show me", key=f"tour.{number}", on_click=_go, args=(stop.values,), icon=":material/arrow_forward:"
-            )
-    _leave()
-
-
 def _leave() -> None:
-    """Go on to Compose when a button asked for it; here, because callbacks cannot switch pages."""
-    if st.session_state.pop(state.Keys.GO, None):
-        st.switch_page(places.places()["compose"])
+    """Go on to the stop's page when its button asked for it; here, because callbacks cannot switch pages."""
+    if key := st.session_state.pop(state.Keys.GO, None):
+        st.switch_page(places.places()[key])
 
 
-def _go(values: dict[str, str] | None) -> None:
-    """Set up the Compose page and go there."""
-    if values is not None:
-        page.apply(values)
-    st.session_state[state.Keys.GO] = True
+def _go(number: str) -> None:
+    """Set up the page of a stop as the stop is now, and go there."""
+    page.settle()
+    stop = _stop(number)
+    page.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
+    st.session_state[state.Keys.GO] = stop.page.key
 
 
 ABOUT = {

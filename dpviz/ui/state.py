@@ -27,10 +27,12 @@ class Keys:
     SESSION = "session"
     PINS = "pins"
     PRESET = "preset"
+    SNIPPET = "snippet"
+    SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
-    GO = "go_to_compose"
+    GO = "go_to_page"
     AGAIN = "whole_page_again"
-    BATCH_OF = "batch.of"
+    READ_OF = "units.read_of"
     UPLOAD = "upload"
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
@@ -39,6 +41,9 @@ class Keys:
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
     FRAMES = "frames"
+    HISTORY = "history"
+    STEPS = "history.steps"
+    STEPS_SEEN = "history.seen"
 
     @staticmethod
     def waiting(page: str) -> str:
@@ -73,6 +78,10 @@ class Keys:
         return f"seen.{field.key}"
 
     @staticmethod
+    def size(field: AnyField) -> str:
+        return f"size.{field.key}"
+
+    @staticmethod
     def error(field: AnyField) -> str:
         return f"error.{field.key}"
 
@@ -98,7 +107,7 @@ def put(field: Field[V], value: V) -> None:
 
 def reader(pin: str) -> Reader:
     """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
-    texts = dict(parse_qsl(pin))
+    texts = dict(parse_qsl(pin, keep_blank_values=True))
 
     def read(field: Field[V], /) -> V:
         return field.nearest(texts[field.key]) if field.key in texts else field.default
@@ -117,7 +126,7 @@ def forget_error(field: AnyField) -> None:
 
 
 def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
-    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the tour, reset, clones).
+    """Set every field: to what `texts` writes for it, else to its default (presets, pins, the story, reset, clones).
 
     What a field does not allow is made legal and noted, as it is for a link.
     """
@@ -192,7 +201,7 @@ def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str
     pins: list[str] = []
     notes: list[str] = []
     for text in dict.fromkeys(texts):
-        values, wrong = _legal(known, dict(parse_qsl(text)))
+        values, wrong = _legal(known, dict(parse_qsl(text, keep_blank_values=True)))
         if text and not values:
             notes.append(f"Pinned state: “{text[:40]}” holds no settings and was left out.")
             continue

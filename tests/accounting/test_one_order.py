@@ -44,7 +44,7 @@ def test_the_plan_just_fits_its_own_epsilon_in_any_order(
     # against δ where it exceeds the total variation: 0, which no order says.
     least = float(dpviz.accountant("renyi").of_events(plan, delta).epsilon)
     assert least <= promise
-    assert promise <= 1.01 * least + 1e-6 or least == 0
+    assert promise <= 1.03 * least + 1e-6 or least == 0
     for one_by_one in (plan, plan[::-1]):
         budget = one_order_filter(plan, target_epsilon=promise, delta=delta)
         for step, count in one_by_one:

@@ -92,7 +92,7 @@ def test_claims_that_do_not_match_are_said_everywhere(engine: Engine) -> None:
     assert "(imported)" in str([element.proto.body for element in page.get("html")])
     fair = open_app("train", f"run={honest.id}")
     assert said(fair, "problem") == []
-    assert any("Imported from a file" in text for text in said(fair, "note"))
+    assert any("Imported from a file" in text for text in said(fair, "caution"))
     runs = open_app("runs", f"runs={copy.id}.{honest.id}")
     table = runs.dataframe[0].value.set_index("run")
     assert [by.startswith("claims do not match") for by in table["by"]] == [False, True, False]
@@ -111,7 +111,7 @@ def test_names_that_are_unknown_here_are_said_to_be(engine: Engine, trees: list[
         settings |= {"data": "mars rocks", "method": "dp_new"}
     copy = import_json(engine.store, json.dumps(tree).encode())
     page = open_app("train", f"run={copy.id}")
-    assert any("data='mars rocks'" in text for text in said(page, "note"))
+    assert any("data='mars rocks'" in text for text in said(page, "caution"))
     assert "ε ≤" not in said(page, "headline")[0]
     row = open_app("runs", f"runs={copy.id}").dataframe[0].value.iloc[0]
     assert (row["data"], row["method"]) == ("mars rocks (unknown)", "dp_new (unknown)")

@@ -76,6 +76,7 @@ def everything(page: Page) -> dict[str, Any]:
     [
         ("compose?curves=moments.renyi_improved.strong", "sigma", -12),
         ("langevin", "lsteps", 9),
+        ("compose?curves=moments.renyi_improved", "batch", -12),
     ],
 )
 def test_a_drag_moves_all_and_ends_where_a_fresh_page_begins(page: Page, address: str, field: str, by: int) -> None:
@@ -103,7 +104,9 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
     value = float(text(page, "sigma").input_value())
     expected = dpviz.epsilon("moments", noise_multiplier=value, sample_rate=0.01, steps=10_000, delta=1e-5)
     said = f"{float(np.ceil(expected * 100) / 100):.2f}"
-    expect(page.locator(".dpviz-over text", has_text="moments")).to_contain_text(said)  # the pointer is still down
+    # The pointer is still down: a frame's name, or on a busy machine the server's already.
+    name = page.locator(".dpviz-over text, .annotation:not(.dpviz-under) text").filter(has_text="moments")
+    expect(name.first).to_contain_text(said)
     expect(main_area(page).locator(".dpviz-headline")).to_contain_text(f"ε ≤ {said}")
     assert page.locator(".dpviz-ghosts path").count() == 1, "where the curve was"
     page.mouse.up()
@@ -112,7 +115,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
 
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="mechanism")
     typed = text(page, "sigma")
     typed.fill("3.3")
     typed.press("Enter")
@@ -143,7 +146,7 @@ def test_the_servers_words_stand_in_the_end(page: Page) -> None:
     before = [word.inner_text() for word in words]
     slider(page, "sigma").hover()
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 4")
-    detail = {"field": "sigma", "phase": "move", "text": "3.2", "at": 0, "stops": [], "between": [], "n": 1}
+    detail = {"field": "sigma", "phase": "move", "text": "3.2", "at": 0, "stops": ["3.2"], "between": [], "n": 1}
     page.evaluate("detail => window.dispatchEvent(new CustomEvent('dpviz-move', {detail}))", detail)
     page.wait_for_function("told => document.querySelector('.dpviz-headline').innerText !== told", arg=before[0])
     text(page, "sigma").fill("3.14159")  # and the hand goes back to where it was
@@ -166,30 +169,70 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     wait_idle(page)
     expect(main_area(page).get_by_role("alert")).to_contain_text("“much” is not a number")
     assert typed.input_value() == "much"
-    slider(page, "steps").press("PageDown")
+    slider(page, "epochs").press("PageDown")
     wait_idle(page, settle_ms=500)
     assert f"sigma={fine:g}" in page.url
     assert typed.input_value() == "much"
 
 
-def test_a_chart_that_stays_or_was_put_back_follows_as_before(page: Page) -> None:
-    """Streamlit may say of a mounted component that it is gone, and may unmount one and mount it again."""
-    told = """what => {
-        let at = document.querySelector('.dpviz-chart');
-        while (!at.dpvizChart) at = at.parentElement;
-        at.dpvizChart[what]();
-    }"""
+def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
+    """Streamlit may unmount a component and mount it again, at a page's start say."""
     open_page(page, "compose", curves="moments")
-    page.evaluate(told, "gone")
+    chart = page.evaluate_handle(
+        """() => {
+            let at = document.querySelector('.dpviz-chart');
+            while (!at.dpvizChart) at = at.parentElement;
+            return at.dpvizChart;
+        }"""
+    )
+    chart.evaluate("chart => chart.gone()")
+    slider(page, "sigma").press("ArrowLeft")
+    wait_idle(page, settle_ms=500)
+    slider(page, "sigma").hover()
+    chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
+    put_back = """async chart => {
+        chart.gone();
+        await new Promise((done) => setTimeout(done, 20));
+        chart.adopt(chart.data);
+    }"""
+    chart.evaluate(put_back)
+    wait_idle(page)
+    assert page.locator(".dpviz-chart .js-line").count() == 1, "with the same answer too"
+    again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
+        const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
+        const { default: mount } = await import(script);
+        const given = { parentElement: chart.root.parentElement, data: chart.data };
+        const end = mount(given);
+        mount(given);
+        end();
+    }"""
+    chart.evaluate(again)
     drag(page, "sigma", -8)
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
     page.mouse.up()
-    wait_idle(page, settle_ms=500)
-    page.evaluate(told, "leave")
-    assert page.locator(".dpviz-chart .js-line").count() == 0
-    slider(page, "sigma").press("ArrowLeft")
-    wait_idle(page, settle_ms=500)
-    assert page.locator(".dpviz-chart .js-line").count() == 1
+    wait_idle(page)
+
+
+def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
+    open_page(page, "compose", curves="moments")
+    slider(page, "epochs").press("ArrowRight")
+    wait_idle(page, settle_ms=400)
+    slider(page, "epochs").press("ArrowRight")
+    page.keyboard.press("ControlOrMeta+z")  # before the hand has rested: it is this movement that is undone
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+z")
+    expect(text(page, "epochs")).to_have_value("100")
+    expect(page.get_by_role("button", name="Undo")).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="Redo").click()
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+Shift+z")
+    expect(text(page, "epochs")).to_have_value("150")
+    text(page, "sigma").fill("7")  # a text with an edit of its own keeps its keys
+    text(page, "sigma").press("ControlOrMeta+z")
+    wait_idle(page, settle_ms=400)
+    assert text(page, "epochs").input_value() == "150"
+    assert "steps=15000" in page.url
+    no_traceback(page)
 
 
 # A chart's names as the server placed them, and as the browser places the same ones on the same axes.

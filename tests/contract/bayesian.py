@@ -26,7 +26,10 @@ class Bayesian(Accountant):
 
     name: ClassVar[str] = "bayesian"
     reference: ClassVar[str] = "Triastcyn & Faltings 2020"
-    bibtex: ClassVar[str] = ""
+    bibtex: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    when: ClassVar[str] = ""
     distances: tuple[float, ...]
 
     @property

@@ -413,3 +413,19 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     assert any("tight: needs a dominating pair" in text for text in texts(answer.answer))
     with pytest.raises(ValueError, match="found my own: no link shows it"):
         answer.link  # noqa: B018
+
+
+def test_one_order_for_all_curves_that_have_one():
+    known = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+    query = "curves=moments.renyi_improved.renyi_classic.strong.bayesian&source=weibull"
+    best, fixed = of(query), of(f"{query}&lam=fixed&lamfix=16")
+    found = fixed.facts.bounds
+    assert found["moments"].epsilon[-1] == dpviz.epsilon("moments", min_order=16, max_order=16, **known)
+    for conversion in ("improved", "classic"):
+        expected = dpviz.epsilon("renyi", orders=(17.0,), conversion=conversion, **known)
+        assert found[f"renyi_{conversion}"].epsilon[-1] == expected
+        assert expected > best.facts.bounds[f"renyi_{conversion}"].epsilon[-1]
+    assert {int(bound.order[-1]) for key, bound in found.items() if key != "strong"} == {17}
+    assert found["strong"].epsilon[-1] == best.facts.bounds["strong"].epsilon[-1]
+    assert any("λ = 16" in text for text in texts(fixed))
+    assert not any("λ = 16" in text for text in texts(best))

@@ -10,12 +10,13 @@ import dpviz
 from dpviz.charts import numbers
 from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped
+from dpviz.questions.needed import TOLERANCE, Need
 from dpviz.questions.noise.along import ALONG_NOISE, band_key
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import UNKNOWN
-from dpviz.questions.noise.needs import Need, accuracy_key, mechanism, written
+from dpviz.questions.noise.needs import accuracy_key, mechanism, written
 from dpviz.questions.noise.presets import FIGURES
-from dpviz.questions.noise.solve import SOLVE, TOLERANCE, bayesian_need, tight_key
+from dpviz.questions.noise.solve import SOLVE, bayesian_need, tight_key
 from dpviz.questions.noise.words import chances, headline, metrics, notes
 from tests.questions.asking import asked
 

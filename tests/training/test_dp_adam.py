@@ -9,7 +9,7 @@ from dpviz.training.accounting import LiveAccounts
 from dpviz.training.claims import planned_claim
 from dpviz.training.flat import flatten_parameters
 from dpviz.training.methods.dp_adam import FLOOR
-from dpviz.training.plan import mechanism_at, planned_runs
+from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.settings import RunSettings
 from tests.training.steps import BOUND, EXPECTED, clipped_by_hand, make, make_batch, make_network, noise_by_hand
 
@@ -46,7 +46,7 @@ def test_its_steps_are_the_algorithm_s_also_where_a_policy_changes_noise_and_bat
 def test_it_costs_what_dp_sgd_costs():
     adam, sgd = (RunSettings(method=method, learning_rate=0.01) for method in ("dp_adam", "dp_sgd"))
     assert mechanism_at(adam, 7, 10_000) == mechanism_at(sgd, 7, 10_000)
-    assert planned_runs(adam, 10_000) == planned_runs(sgd, 10_000)
+    assert planned_events(adam, 10_000) == planned_events(sgd, 10_000)
     assert planned_claim(adam, 10_000) == planned_claim(sgd, 10_000)
     readings = []
     for settings in (adam, sgd):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dpviz.training.plan import learning_rate, mechanism_at, planned_runs
+from dpviz.training.plan import learning_rate, mechanism_at, planned_events
 from dpviz.training.settings import RunSettings
 
 
@@ -33,6 +33,6 @@ def test_the_noise_multiplier_of_langevin_steps_is_the_one_of_the_theorem():
 
 @pytest.mark.parametrize(("changed", "different"), [({}, 1), ({"method": "dp_sgld"}, 9), ({"method": "sgd"}, 0)])
 def test_the_plan_holds_every_step(changed, different):
-    runs = planned_runs(RunSettings(steps=9, learning_rate=0.1, batch_size=64, **changed), 1000)
+    runs = planned_events(RunSettings(steps=9, learning_rate=0.1, batch_size=64, **changed), 1000)
     assert len(runs) == different
     assert sum(count for _, count in runs) == (9 if different else 0)

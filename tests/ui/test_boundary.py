@@ -56,8 +56,8 @@ def test_a_fault_in_a_part_of_a_question(part: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("page", "where", "name"),
     [
-        ("home", home, "headline"),
-        ("home", home, "_tour"),
+        ("home", home, "_told"),
+        ("home", home, "_answers"),
         ("train", form, "plan"),
         ("train", form, "_controls"),
         ("runs", runs_page, "_headline"),

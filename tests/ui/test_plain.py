@@ -45,14 +45,19 @@ KNOWN = {
     ("measuring.py", "measurement.share or 0.0"): "a number",
     ("home.py", "place"): "a page of the app",
     ("render.py", "text"): "a page's assumptions",
+    ("render.py", "block.name"): "what opens, in a question's details",
+    ("render.py", "block.text"): "a question's own words",
     ("render.py", "name"): "a formula's name",
     ("render.py", "label"): "the name of the choice of groups",
     ("spending.py", "fits"): "a number",
     ("spending.py", "index + 1"): "a number",
     ("home.py", "question"): "a page's question",
     ("home.py", "number"): "a stop's number",
-    ("home.py", "stop.title"): "a stop of the tour",
-    ("home.py", "stop.text"): "a stop of the tour",
+    ("home.py", "stop.title"): "a stop of the story",
+    ("home.py", "stop.text(answer)"): "a stop of the story",
+    ("home.py", "stop.page.title"): "a page of the app",
+    ("home.py", "name"): "the way to another stop",
+    ("home.py", "here"): "a stop's number",
 }
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.charts.training import accuracies_shown
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json
 from dpviz.ui import state
 from dpviz.ui.runs import listing, page
-from dpviz.ui.runs.overlay import accuracies_shown, overlay, titles
+from dpviz.ui.runs.overlay import overlay, titles
 from tests.ui.driver import charts, open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -150,7 +151,7 @@ def test_accuracies_are_drawn_where_they_differ(engine: Engine, three: list[Any]
     """All begin at guessing: drawn from there, eight runs that end alike would lie on one another."""
     views = [engine.look(run.id) for run in three[:2]]
     lines = overlay(views, [claim_of_view(view, engine.store) for view in views], "accuracy", "claim")[1]
-    low, high = accuracies_shown(lines)
+    low, high = accuracies_shown([np.asarray(line.y) for line in lines])
     ends = [line.y[-1] for line in lines]
     assert 0.0 <= low < min(ends)
     assert high >= max(line.y.max() for line in lines)

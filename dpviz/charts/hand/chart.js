@@ -34,7 +34,8 @@ function made(kind, name, parent, more = {}) {
 export default function mount({ parentElement, data }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
   chart.adopt(data);
-  return () => chart.gone();
+  const mine = (chart.mounts = (chart.mounts ?? 0) + 1);
+  return () => mine === chart.mounts && chart.gone(); // an earlier mount may be ended after a later one began
 }
 
 class MountedChart {
@@ -140,7 +141,10 @@ class MountedChart {
     const whole = { ...rest, ...this.theme(layout), uirevision: this.turn, autosize: true };
     const config = { ...this.data.config, responsive: false, doubleClick: false };
     config.modeBarButtonsToRemove = [...(config.modeBarButtonsToRemove ?? []), "resetScale2d"]; // see Fit
+    const shift = this.plot._fullLayout?.yaxis2?.shift;
     await this.library.react(this.plot, data, whole, config);
+    // Plotly leaves the line of an axis that is shifted anew where it was.
+    if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
     if (this.heard) return;
     this.heard = true;
     this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
@@ -187,7 +191,6 @@ class MountedChart {
   // --- a control moves ------------------------------------------------------------------------------------------------
 
   moved(move) {
-    if (!this.plot.isConnected) return this.leave();
     if (!this.frames.has(move.field) || !this.shown) return;
     if (move.phase === "enter") this.frames.rest();
     else this.frames.near(move);
@@ -205,21 +208,21 @@ class MountedChart {
     });
   }
 
+  // Streamlit may take a chart away and put it back at once: it must follow then as before.
   come() {
     this.here = true;
     window.addEventListener("dpviz-move", this.onMove);
     this.sizes.observe(this.plot);
   }
 
-  // Streamlit may say so of a chart that stays, or puts it back at once: only one that left the page is gone.
   gone() {
-    setTimeout(() => this.plot.isConnected || this.leave());
-  }
-
-  leave() {
     this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
     this.sizes.disconnect();
+    setTimeout(() => this.here || this.end());
+  }
+
+  end() {
     this.frames.stop();
     this.forget();
   }

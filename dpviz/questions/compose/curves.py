@@ -94,7 +94,8 @@ def growth(
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)
     left = left_out(CURVES.options, mechanism)
-    accountants = {key: method(key, amplification) for key in curves if key not in ("bayesian", "tight", *left)}
+    moment = fixed_order if order == "fixed" else 0
+    accountants = {key: method(key, amplification, moment) for key in curves if key not in ("bayesian", "tight", *left)}
     bounds = {key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()}
     valid = frozenset(key for key, one in accountants.items() if one.kind is Kind.UPPER)
     facts = ComposeFacts(grid, bounds, left, valid, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
@@ -128,7 +129,7 @@ def growth(
         ),
         y=Axis("ε", column="epsilon", log=log_epsilon, write=epsilon_up, lowest="best", reading="attack"),
         lines=tuple(lines),
-        floors=tuple(floors(bounds)),
+        floors=() if moment else tuple(floors(bounds)),
         more=tuple(tails(facts.bayesian)),
     )
     return Answer(plot, facts)

@@ -15,6 +15,8 @@ CURVES = Several(
     options=OFFERED | {"tight": "tight interval"},
     help="Which accountants are drawn. All bound the same mechanism; the lowest valid one tells the most.",
 )
+# Those with a λ.
+WITH_ORDERS = {"moments", "renyi_improved", "renyi_classic", "closed_form", "bayesian"}
 QUANTILE = Number(
     key="quantile",
     symbol="quantile",
@@ -29,10 +31,10 @@ QUANTILE = Number(
 )
 ORDER = Choice(
     key="lam",
-    label="Moment order λ",
+    label="Order λ",
     default="best",
-    options={"best": "Best of 1–32", "fixed": "Fixed"},
-    help="Bayesian DP holds for every whole λ: take the best, or one as the paper's Fig. 1 does (16).",
+    options={"best": "Best", "fixed": "Fixed"},
+    help="Moments, Rényi and Bayesian bounds hold at every order λ = α − 1: take the best, or look at one.",
 )
 FIXED_ORDER = Number(
     key="lamfix",
@@ -45,7 +47,7 @@ FIXED_ORDER = Number(
     ticks=tuple(float(i) for i in range(1, 65)),
     ends=("many steps", "few steps"),
     example="16",
-    help="The moment order used at every step count.",
+    help="The order of the moments, Rényi, closed form and Bayesian curves, at every step count.",
 )
 READING = Choice(
     key="reading",

@@ -6,8 +6,19 @@ from dpviz.questions import gradient_fields, kinds
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
 from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, with_tight
+from dpviz.questions.compose.details import accountants, use
 from dpviz.questions.compose.distances import distances, warned
-from dpviz.questions.compose.fields import CURVES, FIXED_ORDER, GRADIENTS, ORDER, QUANTILE, READING, drawn, offered
+from dpviz.questions.compose.fields import (
+    CURVES,
+    FIXED_ORDER,
+    GRADIENTS,
+    ORDER,
+    QUANTILE,
+    READING,
+    WITH_ORDERS,
+    drawn,
+    offered,
+)
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
@@ -18,13 +29,17 @@ from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
 
 def layout(get: Reader) -> Groups:
-    """Data and Bayes only where Bayesian DP is drawn."""
+    """What moves the curves that are drawn comes first; Data and Bayes only where Bayesian DP is drawn."""
     shown = drawn(get)
-    groups: dict[str, tuple[Item, ...]] = {"Mechanism": kinds.controls(get)}
+    first: list[Item] = [*kinds.controls(get)]
+    if WITH_ORDERS & set(shown):
+        first += [ORDER, FIXED_ORDER] if get(ORDER) == "fixed" else [ORDER]
     if "bayesian" in shown:
-        fixed = (FIXED_ORDER,) if get(ORDER) == "fixed" else ()
-        groups["Data"] = (*gradient_fields.controls(get), QUANTILE, CLIP)
-        groups["Bayes"] = (DELTA_MU, FAILURE, ORDER, *fixed, READING)
+        first += [QUANTILE, DELTA_MU]
+    groups: dict[str, tuple[Item, ...]] = {"Mechanism": tuple(first)}
+    if "bayesian" in shown:
+        groups["Data"] = (*gradient_fields.controls(get), CLIP)
+        groups["Bayes"] = (FAILURE, READING)
     amplified = (AMPLIFICATION,) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get)), LOG_X, LOG_Y, *amplified, IMAGE)}
 
@@ -58,6 +73,6 @@ GROWTH: Question[ComposeFacts] = Question(
     presets=PRESETS,
     slow=(Slow(tight_key, tight_part, with_tight), Slow(beside_key, beside_part, with_beside)),
     layout=layout,
-    more={"Distances": distances},
+    more={"Distances": distances, "Use it": use, "Accountants": accountants},
     below=warned,
 )

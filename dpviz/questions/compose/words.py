@@ -115,9 +115,10 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     """(name, LaTeX) of each curve with the numbers of the last step."""
     g = a.given
     mechanism: Mechanism = g["mechanism"]
+    moment = g["fixed_order"] if g["order"] == "fixed" else 0
     built = [(f"one step: {mechanism.text}", mechanism.latex)]
     built += [
-        (NAMES[key], method(key, g["amplification"]).latex(mechanism, g["steps"], g["delta"]))
+        (NAMES[key], method(key, g["amplification"], moment).latex(mechanism, g["steps"], g["delta"]))
         for key, bound in a.facts.bounds.items()
         if math.isfinite(float(bound.epsilon[-1]))
     ]

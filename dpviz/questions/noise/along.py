@@ -14,15 +14,15 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
-from dpviz.questions import guessing, tight_band
+from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients
 from dpviz.questions.layout import Groups, Reader, Row
-from dpviz.questions.mechanism import CONTROLS
+from dpviz.questions.needed import Need
 from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve
+from dpviz.questions.noise.details import accountants, use
 from dpviz.questions.noise.fields import HIGH, LOG_Y, LOW, METHODS, SHARED, TARGET, grouped
 from dpviz.questions.noise.needs import (
-    Need,
     Needs,
     accuracy_key,
     accuracy_part,
@@ -196,7 +196,7 @@ def needed(a: Answer[Needs]) -> list[Block]:
 
 
 def layout(get: Reader) -> Groups:
-    return grouped(get, ask=(TARGET, METHODS), mechanism=CONTROLS, show=(Row((LOW, HIGH)), LOG_Y))
+    return grouped(get, ask=(TARGET, METHODS), mechanism=units.controls(get), show=(Row((LOW, HIGH)), LOG_Y))
 
 
 ALONG_NOISE: Question[Needs] = Question(
@@ -213,5 +213,5 @@ ALONG_NOISE: Question[Needs] = Question(
     presets=FIGURES,
     slow=(Slow(accuracy_key, accuracy_part, with_accuracy), Slow(band_key, band_part, with_band)),
     layout=layout,
-    more={"Needed": needed},
+    more={"Needed": needed, "Use it": use, "Accountants": accountants},
 )

@@ -17,11 +17,11 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import LATER, Answer, Note
 from dpviz.questions.gradients import Gradients
 from dpviz.questions.methods import method
+from dpviz.questions.needed import SYMBOLS, Need
 from dpviz.questions.noise.curves import Curve, name_of
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
-SYMBOLS = {"noise_multiplier": "σ", "steps": "T", "sample_rate": "q", "delta": "δ"}
 TITLES = {
     "noise_multiplier": "noise multiplier σ needed",
     "steps": "steps T allowed",
@@ -40,18 +40,6 @@ HUES = {
     "q95": "#b08412",
     "q99": "#9c860c",
 }
-
-
-@dataclass(frozen=True)
-class Need:
-    """The missing number, on the safe side; None where there is none, and why if there is a reason to tell.
-
-    `waits`: there is none yet.
-    """
-
-    value: float | None
-    why: str = ""
-    waits: bool = False
 
 
 @dataclass(frozen=True, eq=False)

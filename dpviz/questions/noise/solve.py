@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
 import dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts import numbers
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients, clipped
-from dpviz.questions.layout import Groups, Reader, fields_of
-from dpviz.questions.mechanism import CONTROLS
-from dpviz.questions.methods import called
+from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
 from dpviz.questions.noise.curves import BayesianAsk
+from dpviz.questions.noise.details import accountants, use
 from dpviz.questions.noise.fields import METHODS, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import (
-    SYMBOLS,
-    Need,
     Needs,
     accuracy_key,
     accuracy_part,
@@ -32,11 +30,6 @@ from dpviz.questions.noise.needs import (
 from dpviz.questions.noise.presets import SGD
 from dpviz.questions.noise.words import ASSUMPTIONS, formulas, headline, metrics, notes
 from dpviz.questions.question import Question
-
-Known = tuple[tuple[str, float], ...]
-
-MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
-TOLERANCE = 4e-4  # of σ and q: three digits are shown
 
 
 def solved(
@@ -79,31 +72,6 @@ def solved(
     return Answer(answers(facts), facts)
 
 
-def left(given: Mapping[str, Any], unknown: str) -> Known:
-    """The three that are known, by name."""
-    return tuple((name, float(given[name])) for name in SYMBOLS if name != unknown)
-
-
-@remembered
-def dp_need(key: str, amplification: str, unknown: str, target: float, known: Known) -> Need:
-    """The answer of one DP method, or of "tight", which takes a tenth of a second."""
-    if key == "tight" and tight_steps(unknown, target, known) > MOST_TIGHT_STEPS:
-        return Need(None, f"beyond {numbers.steps(MOST_TIGHT_STEPS)} steps the tight accountant takes too long")
-    name, options = called(key, amplification)
-    asked: dict[str, Any] = {"target_epsilon": target, "tolerance": TOLERANCE, **options, **dict(known)}
-    try:
-        return Need(dpviz.solve(unknown, method=name, **asked))
-    except NoAnswer as none:
-        return Need(None, none.why)
-
-
-def tight_steps(unknown: str, target: float, known: Known) -> float:
-    """How many steps the tight accountant would meet: those given, or nearly those that Rényi allows."""
-    if unknown == "steps":
-        return dp_need("renyi_improved", "", unknown, target, known).value or 0.0
-    return dict(known)["steps"]
-
-
 @remembered
 def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target: float, known: Known) -> Need:
     """The answer of Bayesian DP, certified where it can be; noise is a multiple of the sensitivity, as DP's σ is."""
@@ -139,10 +107,7 @@ def with_tight(a: Answer[Needs], found: Need) -> Answer[Needs]:
 
 def layout(get: Reader) -> Groups:
     """What is solved for is not asked."""
-    missing = SHARED[get(UNKNOWN)]
-    known = tuple(item for item in CONTROLS if item is not missing)
-    if missing is SHARED["sample_rate"]:
-        known = tuple(item for item in known if "n" not in {field.key for field in fields_of([item])})
+    known = units.controls(get, without=SHARED[get(UNKNOWN)])
     return grouped(get, ask=(UNKNOWN, TARGET, METHODS, TIGHT), mechanism=known, show=())
 
 
@@ -159,4 +124,5 @@ SOLVE: Question[Needs] = Question(
     presets=(SGD,),
     slow=(Slow(accuracy_key, accuracy_part, with_accuracy), Slow(tight_key, tight_part, with_tight)),
     layout=layout,
+    more={"Use it": use, "Accountants": accountants},
 )

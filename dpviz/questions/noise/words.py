@@ -11,8 +11,9 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
+from dpviz.questions.needed import SYMBOLS
 from dpviz.questions.noise.curves import SigmaAxis, dp_at, name_of
-from dpviz.questions.noise.needs import ANY, SYMBOLS, Needs, mechanism
+from dpviz.questions.noise.needs import ANY, Needs, mechanism
 from dpviz.questions.tight_band import noise_grid
 
 VERBS = {

@@ -2,6 +2,7 @@
 
 from dpviz.training.models.base import Model
 from dpviz.training.models.cnn import CNN
+from dpviz.training.models.elsewhere import ELSEWHERE
 from dpviz.training.models.logistic import BAYESIAN, LOGISTIC
 from dpviz.training.models.mlp import MLP
 from dpviz.training.models.resnet import RESNET
@@ -11,4 +12,7 @@ MODELS: dict[str, Model] = {model.key: model for model in (CNN, SCATTERING, MLP,
 # Those that a page trains by itself, without noise, to look into them.
 SMALL: dict[str, Model] = {model.key: model for model in (LOGISTIC, MLP, CNN)}
 
-__all__ = ["MODELS", "SMALL", "Model"]
+# Those that a run may have had.
+RECORDED: dict[str, Model] = {**MODELS, ELSEWHERE.key: ELSEWHERE}
+
+__all__ = ["ELSEWHERE", "MODELS", "RECORDED", "SMALL", "Model"]

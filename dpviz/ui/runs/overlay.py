@@ -10,7 +10,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.charts import look
 from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
-from dpviz.charts.training import NAME, STEP_HOVER, thinned
+from dpviz.charts.training import NAME, STEP_HOVER, accuracies_shown, thinned
 from dpviz.runs.claims import claims_along
 from dpviz.runs.disputes import MISMATCH
 from dpviz.runs.tables import RunView
@@ -39,15 +39,6 @@ def _series(view: RunView, claim: Claim, kind: str, accountant: str) -> tuple[Ar
     if kind == "accuracy":
         return view.evaluations.get("step", EMPTY), view.evaluations.get("test_accuracy", EMPTY)
     return next(iter(frontier(view, claim).values()), (EMPTY, EMPTY))
-
-
-def accuracies_shown(lines: Sequence[Line]) -> tuple[float, float]:
-    """Where the runs end up, with room to see how they got there; not the whole way from guessing, which is alike."""
-    found = [np.asarray(line.y, dtype=np.float64) for line in lines]
-    ends = [float(values[np.isfinite(values)][-1]) for values in found]
-    top = max(float(np.nanmax(values)) for values in found)
-    room = max(0.05, top - min(ends))
-    return max(0.0, min(ends) - 2 * room), min(1.0, top + 0.25 * room)
 
 
 def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accountant: str) -> tuple[Chart, list[Line]]:
@@ -80,7 +71,9 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         x_kind="steps" if steps else "plain",
         x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",
         second_reading="attack" if kind == "epsilon" else None,
-        y_range=None if kind == "epsilon" or not lines else accuracies_shown(lines),
+        y_range=None
+        if kind == "epsilon" or not lines
+        else accuracies_shown([np.asarray(line.y, dtype=np.float64) for line in lines]),
         height=HEIGHT,
     )
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")

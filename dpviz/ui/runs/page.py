@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
-from dpviz.runs.claims import claim_of_record, claim_of_view, settings_of
+from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import bundle, import_json
 from dpviz.runs.records import RunRecord
@@ -231,8 +231,8 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
                     on_click=_clone,
                     args=(record,),
                     icon=":material/content_copy:",
-                    disabled=settings_of(record) is None,
-                    help="Fills the Train form with this run's settings.",
+                    disabled=not watch.can_be_cloned(record),
+                    help=f"Fills the Train form with this run's settings. {watch.CLONED}",
                 )
                 st.button(
                     "No baseline" if record.baseline else "Baseline",

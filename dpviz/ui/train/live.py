@@ -125,7 +125,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
     empty = look.record.over and not look.view.started
     charts = () if empty else _useful(charts, look)
     heights = {0: (), 1: (ONE,), 2: (FIRST, SECOND)}[len(charts)]
-    drawings = tuple((key, draw(look, key, height)) for key, height in zip(charts, heights, strict=True))
+    drawings = _aligned(charts, [draw(look, key, height) for key, height in zip(charts, heights, strict=True)])
     open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
     quiet = setting_line(look)
     if open_ones and look.settings is not None and look.settings.private:
@@ -140,6 +140,14 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
         notes=(*notes(look, problem), *([Note(coming)] if coming else [])),
         quiet=quiet,
     )
+
+
+def _aligned(keys: tuple[str, ...], drawings: list[Drawing]) -> tuple[tuple[str, Drawing], ...]:
+    """Charts along the steps share that axis."""
+    if len(keys) > 1 and not {"frontier", "norms"} & set(keys):
+        figures = training.aligned([drawing.figure for drawing in drawings])
+        drawings = [one._replace(figure=figure) for one, figure in zip(drawings, figures, strict=True)]
+    return tuple(zip(keys, drawings, strict=True))
 
 
 def _useful(charts: tuple[str, ...], look: Look) -> tuple[str, ...]:
@@ -216,15 +224,18 @@ def _accuracy(look: Look, height: int) -> Chart:
     if "accuracy" in counts:
         series["private count"] = (counts["step"], counts["accuracy"])
     target = look.settings.target_accuracy if look.settings is not None else None
-    floors = () if target is None else (Floor(target, "target", "budget"),)
-    return _series(look, series, "share right", height, floors=floors, from_zero=True)
+    floors = [] if target is None else [Floor(target, "target", "budget")]
+    if (majority := look.view.started.get("majority")) is not None:
+        floors.append(Floor(majority, "majority class", "basic"))
+    shown = training.accuracies_shown([values for _, values in series.values()])
+    return _series(look, series, "share right", height, floors=tuple(floors), y_range=shown)
 
 
 def _loss(look: Look, height: int) -> Chart:
     series = _evaluations(look, {"test_loss": "test", "train_loss": "train"})
     if "loss" in look.view.steps:
         series["batch"] = (look.view.steps["step"], look.view.steps["loss"])
-    return _series(look, series, "mean loss", height, from_zero=True)
+    return _series(look, series, "mean loss", height)
 
 
 def _of_steps(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:
@@ -257,12 +268,10 @@ def _series(
     height: int,
     *,
     floors: tuple[Floor, ...] = (),
-    from_zero: bool = False,
+    y_range: tuple[float, float] | None = None,
 ) -> Chart:
     total = float(max(look.total, look.record.steps))
-    return training.series_chart(
-        series, y_title=y_title, total=total, floors=floors, from_zero=from_zero, height=height
-    )
+    return training.series_chart(series, y_title=y_title, total=total, floors=floors, y_range=y_range, height=height)
 
 
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:

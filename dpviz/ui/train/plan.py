@@ -22,7 +22,7 @@ from dpviz.questions import tight_band
 from dpviz.questions.tight_band import TightBand
 from dpviz.training.accounting import for_steps, renyi_accountant
 from dpviz.training.claims import MOST_DIFFERENT, planned_claim
-from dpviz.training.plan import planned_runs
+from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 
 Array = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ def plan(settings: RunSettings, examples: int) -> PlannedCost:
 
 
 def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost:
-    runs = planned_runs(settings, examples)
+    runs = planned_events(settings, examples)
     if not runs:
         return PlannedCost(marked(settings.steps), {}, claim)
     accountants: dict[str, AdditiveAccountant] = {

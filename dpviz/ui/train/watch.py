@@ -18,6 +18,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
 from dpviz.training.claims import ASSUMPTIONS
+from dpviz.training.models import MODELS
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.train import script
@@ -35,6 +36,7 @@ SEEN = "t.state_seen"
 WHOLE = "t.whole_page"
 FAILED = "t.control_failed"
 DETAILS = "t.details"
+CLONED = "Not that of one's own program, whose network only it can build."
 
 
 def show(engine: Engine, run: str) -> None:
@@ -148,8 +150,8 @@ def _controls(engine: Engine, record: RunRecord) -> None:
             args=(record,),
             icon=":material/content_copy:",
             width="stretch",
-            disabled=settings_of(record) is None,
-            help="Fills the form with this run's settings.",
+            disabled=not can_be_cloned(record),
+            help=f"Fills the form with this run's settings. {CLONED}",
         )
     else:
         _holding(engine, record)
@@ -212,6 +214,12 @@ def _leave() -> None:
 def _clone(record: RunRecord) -> None:
     clone(record)
     state.put(RUN, "")
+
+
+def can_be_cloned(record: RunRecord) -> bool:
+    """Whether a form can hold its settings."""
+    settings = settings_of(record)
+    return settings is not None and settings.model in MODELS
 
 
 def clone(record: RunRecord) -> None:
@@ -283,8 +291,9 @@ def _python(engine: Engine, record: RunRecord) -> None:
     if settings is None:
         st.caption("These settings are not those of this version.")
         return
-    st.caption("Trains the same run without this app.")
-    st.code(script.training(settings), language="python")
+    if settings.model in MODELS:
+        st.caption("Trains the same run without this app.")
+        st.code(script.training(settings), language="python")
     mechanisms = engine.look(record.id).final.get("mechanisms")
     if mechanisms:
         st.caption("Finds its ε again from what was charged.")
@@ -324,4 +333,4 @@ def files(engine: Engine, record: RunRecord) -> None:
             )
 
 
-__all__ = ["clone", "files", "show", "take"]
+__all__ = ["can_be_cloned", "clone", "files", "show", "take"]

@@ -18,7 +18,7 @@ from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
 from dpviz.training.methods import METHODS
-from dpviz.training.models import MODELS
+from dpviz.training.models import RECORDED
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.facts import data_of
@@ -196,8 +196,10 @@ def _accuracy_figure(look: Look) -> Metric:
     test, train = look.last("test_accuracy"), look.last("train_accuracy")
     if not np.isfinite(test):
         return Metric("Test accuracy", "–", "not measured yet")
-    note = f"train {share(train)}, not covered by ε" if np.isfinite(train) else ""
-    return Metric("Test accuracy", share(test), note)
+    said = [f"train {share(train)}, not covered by ε"] if np.isfinite(train) else []
+    if (majority := look.view.started.get("majority")) is not None:
+        said.append(f"always the most frequent class: {share(majority)}")
+    return Metric("Test accuracy", share(test), "; ".join(said))
 
 
 def _time_figure(look: Look) -> Metric:
@@ -328,7 +330,7 @@ def setting_line(look: Look) -> str:
         return ""
     known = data_of(s.data)
     count = known.parameters.get(s.model) or started.get("parameters")
-    model = MODELS[s.model].title + (f", {numbers.steps(count)} parameters" if count else "")
+    model = RECORDED[s.model].title + (f", {numbers.steps(count)} parameters" if count else "")
     parts = [METHODS[s.method].label, f"{model} on {known.title}"]
     if started:
         threads = started.get("threads", 1)

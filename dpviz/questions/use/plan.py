@@ -1,0 +1,166 @@
+"""A training with every number that decides its ε, each written as it is used: never on the unsafe side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import dpviz
+from dpviz._remember import remembered
+from dpviz.accounting.accountant import Accountant
+from dpviz.charts import numbers
+from dpviz.questions.methods import NAMES, method
+from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, dp_need, left
+
+DIGITS = 4  # of a solved σ or q
+MOST_STEPS = 2.0**53  # more are no whole number that code can count
+CLIP = 1.0  # C in the text and the code: σ counts in it, so that every C costs the same ε
+
+
+@dataclass(frozen=True)
+class Plan:
+    """T steps of Poisson sampled Gaussian noise, one example added or removed.
+
+    Attributes:
+        noise_multiplier, sample_rate, steps, delta: σ, q, T, δ, exactly as text and code say them.
+        key, amplification: the accountant whose ε is said, as pages call it.
+        unknown: which of the four was solved for; "" where all were given.
+        target_epsilon: what it was solved for; NaN where all were given.
+        moment: the one λ = α − 1 that the accountant looks at; 0 for the best.
+    """
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    delta: float
+    key: str
+    amplification: str
+    unknown: str = ""
+    target_epsilon: float = math.nan
+    moment: int = 0
+
+    @property
+    def known(self) -> dict[str, float]:
+        """The four by name."""
+        return {name: float(getattr(self, name)) for name in SYMBOLS}
+
+    @property
+    def accountant(self) -> Accountant:
+        return method(self.key, self.amplification, self.moment)
+
+    @property
+    def name(self) -> str:
+        """What pages call the accountant."""
+        ordered = self.moment and self.accountant != method(self.key, self.amplification)
+        return f"{NAMES[self.key]}, λ = {self.moment}" if ordered else NAMES[self.key]
+
+    @property
+    def epsilon(self) -> float:
+        """What that accountant says of these very numbers."""
+        return float(self.accountant.evaluate(**self.known).epsilon)
+
+    @property
+    def target(self) -> float:
+        """The ε at which accountants are compared."""
+        return self.target_epsilon if self.unknown else self.epsilon
+
+
+def solved(given: dict[str, Any], key: str, amplification: str, unknown: str, value: float, target: float) -> Plan:
+    """The plan with the answer in its place, rounded to the safe side: σ and δ up, q down, T whole already.
+
+    Raises:
+        ValueError: nothing can be trained with that answer; says why.
+    """
+    if unknown == "steps" and not 0 < value < MOST_STEPS:
+        raise ValueError("Any number of steps will do." if value > 0 else "One step alone costs more than the target.")
+    if unknown == "noise_multiplier" and not value > 0.0:
+        raise ValueError("No noise is needed: nothing is released, or δ promises nothing.")
+    if unknown in ("sample_rate", "delta") and not 0.0 < value < 1.0 + (unknown == "sample_rate"):
+        raise ValueError(f"{SYMBOLS[unknown]} = {numbers.delta(value)} is no setting of a training.")
+    four = {name: float(given[name]) for name in SYMBOLS} | {unknown: _safe(unknown, value)}
+    if not four["delta"] < 1.0:
+        raise ValueError("δ = 1 promises nothing.")
+    return checked(
+        Plan(
+            four["noise_multiplier"], four["sample_rate"], int(four["steps"]), four["delta"], key, amplification,
+            unknown, target,
+        )
+    )  # fmt: skip
+
+
+def checked(plan: Plan) -> Plan:
+    """The plan itself.
+
+    Raises:
+        ValueError: nothing can be trained with it, or nothing promised; says why.
+    """
+    if plan.sample_rate == 0.0:
+        raise ValueError("q = 0: no example ever joins a batch, and nothing is trained.")
+    if plan.steps >= MOST_STEPS:
+        raise ValueError("No training has so many steps.")
+    if not math.isfinite(plan.epsilon):
+        raise ValueError(f"{plan.name} proves no finite ε here: add noise.")
+    return plan
+
+
+@remembered
+def tight_epsilon(plan: Plan) -> float:
+    """ε of the plan by the tight accountant; NaN where it would take too long."""
+    if plan.steps > MOST_TIGHT_STEPS:
+        return math.nan
+    return float(dpviz.epsilon("tight", **plan.known))  # type: ignore[arg-type]
+
+
+def value_text(name: str, value: float) -> str:
+    """The number in a sentence: "4.126", "1e-5", "10 000"; where it has more digits, rounded to what costs more."""
+    if name == "steps":
+        return numbers.steps(value)
+    digits = 3 if name == "delta" else 6
+    if float(f"{value:.{digits}g}") != value:
+        value = (numbers.down if name == "noise_multiplier" else numbers.up)(value, digits)
+    return numbers.delta(value) if name == "delta" else numbers.plain(value, digits=digits)
+
+
+def spared(plan: Plan) -> str:
+    """What the tight accountant allows at the same ε; both numbers on the safe side, the share rounded down."""
+    unknown = plan.unknown or "noise_multiplier"
+    symbol, mine = SYMBOLS[unknown], plan.known[unknown]
+    if plan.target == 0.0:
+        return ""
+    found = dp_need("tight", "", unknown, plan.target, left(plan.known, unknown))
+    if found.value is None:
+        return f"The tight accountant has no number to compare with: {found.why.rstrip('.') or 'none here'}."
+    if not 0.0 < found.value < math.inf:
+        return ""
+    tight = _safe(unknown, found.value)
+    said = f"{symbol} = {value_text(unknown, tight)}"
+    ratio = tight / mine if unknown in ("steps", "sample_rate") else mine / tight
+    if not ratio > 1.0:
+        return f"The tight accountant allows no more than that ({said})."
+    if unknown == "delta":
+        return f"The tight accountant reaches {said} with the same noise."
+    if unknown == "noise_multiplier":
+        return f"The tight accountant allows {_percent(1.0 - tight / mine)} less noise: {said}."
+    more = "more steps" if unknown == "steps" else "higher sampling rate"
+    return f"The tight accountant allows {'a ' if unknown != 'steps' else ''}{_percent(ratio - 1.0)} {more}: {said}."
+
+
+def _safe(unknown: str, value: float) -> float:
+    """A solved value with few digits, on the safe side."""
+    if unknown == "steps":
+        return value
+    if unknown == "sample_rate":
+        return numbers.down(value, DIGITS)
+    return numbers.up(value, 3 if unknown == "delta" else DIGITS)
+
+
+def _percent(share: float) -> str:
+    return f"{numbers.plain(numbers.down(100.0 * share, 2), digits=2)} %"
+
+
+def used(plan: Plan) -> str:
+    """The one line that says what to set, and what that proves."""
+    unknown = plan.unknown or "noise_multiplier"
+    proven = f"ε ≤ {numbers.epsilon(plan.epsilon, up=True)} at δ = {value_text('delta', plan.delta)}"
+    return f"Use {SYMBOLS[unknown]} = {value_text(unknown, plan.known[unknown])}: {proven} ({plan.name})."

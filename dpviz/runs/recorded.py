@@ -1,0 +1,188 @@
+"""A training of one's own as a run: whoever opens the app on the same folder sees it live, and may pause or stop it.
+
+for step in recorded(PrivateTraining(network, (x, y), optimiser, epochs=10, target_epsilon=3.0), name="Mine"):
+    ...
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpviz.runs.processes import this_process
+from dpviz.runs.records import Delivery, EventRow
+from dpviz.runs.store import home, open_store
+from dpviz.runs.work import AskedControl, Sender
+from dpviz.training.accounting import LiveAccounts, encoded
+from dpviz.training.events import DECLARED, UNPROTECTED
+from dpviz.training.plan import planned_events
+from dpviz.training.summary import closing
+
+if TYPE_CHECKING:
+    from dpviz.training.private import PrivateTraining, Step
+
+TARGET = "dpviz.training.private:PrivateTraining"
+TELLS = 0.2  # seconds between two events about steps
+
+
+def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | None = None) -> Iterator[Step]:
+    """The same steps, recorded. What the claim covers is the run's as it is the training's.
+
+    The run is "done" after the plan's last step, "stopped" where the loop is left or someone stops it on a page, and
+    "failed" where a step fails, which is raised here too. While it is paused on a page the loop waits.
+
+    Args:
+        training: Before its first step.
+        name: For people; "Run 7" and the like if empty.
+        folder: The app's, DPVIZ_HOME or the usual one if None.
+
+    Raises:
+        ValueError: if steps were taken already: their cost would be missing.
+        StoreError: if the folder cannot be written.
+    """
+    if training.done:
+        raise ValueError(f"Expected a training before its first step, found {training.done} steps taken.")
+    return _steps(_Record(training, name, Path(folder) if folder else home()), training)
+
+
+def _steps(record: _Record, training: PrivateTraining) -> Iterator[Step]:
+    state, reason, text = "stopped", "stopped", "The loop over its steps was left."
+    try:
+        for step in training:
+            record.add(step)
+            yield step
+            if not record.goes_on():
+                text = "Stopped on a page."
+                return
+        state, reason, text = "done", "plan", f"All {training.done} planned steps are done."
+    except Exception as error:
+        state, reason, text = "failed", "error", f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        record.close(state, reason, text)
+
+
+class _Record:
+    """One run in the store, and what is told of it."""
+
+    def __init__(self, training: PrivateTraining, name: str, folder: Path) -> None:
+        self._training, self._store = training, open_store(folder)
+        process, owner = this_process(), uuid.uuid4().hex
+        self._store.heartbeat(owner, process)
+        settings = training.settings
+        self._run = self._store.create(
+            target=TARGET, settings=settings.to_json(), options={}, name=name, owner=owner
+        ).id
+        self._store.claim(owner, process, limit=2**31)
+        execution, begun, described = uuid.uuid4().hex, time.time(), process.to_json()
+
+        def send(rows: list[EventRow]) -> None:
+            self._store.record([Delivery(self._run, execution, described, tuple(rows), begun)])
+
+        send([])
+        self._sender = Sender(send)
+        self._control = AskedControl(self._asked, self._sender.emit, self._sender.flush)
+        self._accounts = LiveAccounts(settings, examples=training.examples)
+        self._rows: list[dict[str, Any]] = []
+        self._began = self._told = self._stepped = time.monotonic()
+        self._start()
+
+    def _asked(self) -> tuple[str, int]:
+        found = self._store.run(self._run)
+        return found.desired, found.granted
+
+    def _emit(self, kind: str, **content: Any) -> None:
+        seconds = time.monotonic() - self._began
+        self._sender.emit({"kind": kind, "step": self._training.done, "time": seconds, **content})
+
+    def _start(self) -> None:
+        training = self._training
+        events = planned_events(training.settings, training.examples)
+        self._emit(
+            "started",
+            settings=training.settings.to_json(),
+            examples=training.examples,
+            test_examples=0,
+            classes=0,
+            sample_rate=training.settings.sample_rate(training.examples),
+            plan={"steps": len(training), "mechanisms": [[m.noise_multiplier, m.sample_rate, n] for m, n in events]},
+            claim=training.planned.to_json(),
+            device=str(training.device),
+            threads=1,
+            parameters=training.parameters,
+            data="of somebody's own program",
+            model="of somebody's own program",
+            noise_source=training.noise_source,
+            fallback_layers=[],
+            unprotected=f"{UNPROTECTED} {DECLARED}",
+        )
+
+    def add(self, step: Step) -> None:
+        """A step that was taken."""
+        self._charge(step.examples, step.loss, step.clipped)
+        if time.monotonic() - self._told > TELLS:
+            self._tell()
+
+    def _charge(self, examples: int, loss: float, clipped: float) -> None:
+        now = time.monotonic()
+        self._accounts.step(self._training.mechanism, None)
+        self._rows.append(
+            {
+                "batch_size": examples,
+                "expected_batch_size": self._training.settings.batch_size,
+                "loss": _finite(loss),
+                "clipped": _finite(clipped),
+                "non_finite": 0,
+                "learning_rate": self._training.learning_rate,
+                "seconds": now - self._stepped,
+            }
+        )
+        self._stepped = now
+
+    def _tell(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows, self._told = self._rows, [], time.monotonic()
+        self._emit(
+            "step",
+            first=self._training.done - len(rows) + 1,
+            count=len(rows),
+            mechanisms=encoded([self._training.mechanism] * len(rows)),
+            **{key: [row[key] for row in rows] for key in rows[0]},
+            epsilon=self._accounts.readings(),
+            distances=None,
+            norms=None,
+            noise=None,
+        )
+
+    def goes_on(self) -> bool:
+        """Whether another step is wanted; waits while the run is paused."""
+        while (asked := self._control.poll()) == "pause":
+            self._tell()
+        return asked in ("go", "step")
+
+    def close(self, state: str, reason: str, text: str) -> None:
+        """The last event; a step that failed in the middle has cost what a whole one costs."""
+        if self._accounts.charges < self._training.done:
+            self._charge(0, math.nan, math.nan)
+        self._tell()
+        summary = closing(
+            self._training.settings,
+            self._accounts,
+            examples=self._training.examples,
+            state=state,
+            reason=reason,
+            steps=self._training.done,
+            seconds=time.monotonic() - self._began,
+        )
+        nothing = dict.fromkeys(("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy", "weights"))
+        self._emit(state, **summary, **nothing, text=text)
+        self._sender.close()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

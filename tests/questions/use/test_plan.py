@@ -1,0 +1,120 @@
+"""What is said to use proves the target by the library itself, and what the tight accountant spares is no more than
+there is."""
+
+import re
+
+import pytest
+
+import dpviz
+from dpviz.charts import numbers
+from dpviz.questions.compose.details import plan_of as present
+from dpviz.questions.compose.question import GROWTH
+from dpviz.questions.noise.along import ALONG_NOISE
+from dpviz.questions.noise.details import plan_of, use
+from dpviz.questions.noise.solve import SOLVE
+from dpviz.questions.use.blocks import use_it
+from dpviz.questions.use.paragraph import bibliography, paragraph
+from dpviz.questions.use.plan import Plan, spared, tight_epsilon, used, value_text
+from tests.questions.asking import asked
+
+SETTINGS = [{"target": "2"}, {"target": "0.7", "q": "256/60000", "steps": "2345"}, {"target": "8", "delta": "1e-7"}]
+SHOWN = Plan(4.126, 0.01, 10_000, 1e-5, "renyi_improved", "exact")
+
+
+@pytest.mark.parametrize("unknown", ["noise_multiplier", "steps", "sample_rate", "delta"])
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s["target"])
+def test_the_rounded_answer_still_proves_the_target(unknown, setting):
+    answer = asked(SOLVE, solvefor=unknown, noisecurves="moments.renyi_improved", **setting)
+    plan = plan_of(answer)
+    assert plan.epsilon <= float(setting["target"])
+    value, exact = plan.known[unknown], answer.facts.needs[plan.key].value
+    safe = value <= exact if unknown in ("steps", "sample_rate") else value >= exact
+    assert safe
+    assert value == pytest.approx(exact, rel=6e-3)
+
+
+def test_what_is_spared_is_computed_and_never_more_than_there_is():
+    plan = plan_of(asked(SOLVE, target="2", noisecurves="moments"))
+    found = re.fullmatch(r"The tight accountant allows ([\d.]+) % less noise: σ = ([\d.]+)\.", spared(plan))
+    share, sigma = float(found[1]) / 100, float(found[2])
+    known = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+    assert dpviz.epsilon("tight", noise_multiplier=sigma, **known) <= 2.0
+    least = dpviz.solve("noise_multiplier", target_epsilon=2.0, method="tight", tolerance=4e-4, **known)
+    assert least <= sigma <= 1.001 * least
+    assert 0.0 < share <= 1 - sigma / plan.noise_multiplier
+
+
+@pytest.mark.parametrize(("unknown", "words"), [("steps", "more steps"), ("sample_rate", "higher sampling rate")])
+def test_more_is_spared_in_steps_and_rate(unknown, words):
+    plan = plan_of(asked(SOLVE, solvefor=unknown, noisecurves="moments"))
+    assert words in spared(plan)
+    assert float(re.search(r"([\d.]+) %", spared(plan))[1]) > 1.0
+
+
+def test_both_questions_of_noise_say_the_same():
+    along, solve = (asked(question, target="2", noisecurves="renyi_improved") for question in (ALONG_NOISE, SOLVE))
+    assert plan_of(along).noise_multiplier == pytest.approx(plan_of(solve).noise_multiplier, rel=2e-3)
+
+
+def test_compose_takes_what_is_set_and_its_tightest_bound():
+    plan = present(asked(GROWTH, sigma="1.1", q="256/60000", steps="7031", curves="strong.moments.renyi_improved"))
+    assert plan.known == {"noise_multiplier": 1.1, "sample_rate": 256 / 60000, "steps": 7031.0, "delta": 1e-5}
+    assert plan.key == "renyi_improved"
+    assert f"ε ≤ {numbers.epsilon(plan.epsilon, up=True)}" in used(plan)
+
+
+def test_one_order_alone_is_said():
+    answer = asked(GROWTH, curves="strong.renyi_improved", lam="fixed", lamfix="7")
+    plan = present(answer)
+    assert plan.epsilon == answer.facts.bounds["renyi_improved"].epsilon[-1]
+    assert "(Rényi improved, λ = 7)" in used(plan)
+    assert "order α = 8 alone" in paragraph(plan)
+    assert "alone" not in paragraph(present(asked(GROWTH, curves="strong", lam="fixed", lamfix="7")))
+
+
+@pytest.mark.parametrize(
+    ("question", "setting", "why"),
+    [
+        (GROWTH, {"mech": "laplace"}, "only worked out for sampled Gaussian"),
+        (GROWTH, {"curves": "bayesian"}, "No accountant"),
+        (GROWTH, {"q": "0", "curves": "moments"}, "no example ever joins"),
+        (SOLVE, {"noisecurves": "bayesian"}, "No DP method"),
+        (SOLVE, {"q": "0", "noisecurves": "moments"}, "No noise is needed"),
+        (SOLVE, {"target": "1e-6", "noisecurves": "renyi_improved", "solvefor": "steps"}, "One step alone"),
+    ],
+)
+def test_where_there_is_nothing_to_use_it_says_why(question, setting, why):
+    answer = asked(question, **setting)
+    [note] = question.more["Use it"](answer)
+    assert why in note.text
+
+
+def test_numbers_in_sentences_are_never_flattering():
+    assert value_text("noise_multiplier", 1.23456789) == "1.23456"
+    assert value_text("sample_rate", 256 / 60000) == "0.00426667"
+    assert value_text("delta", 1.2341e-5) == "1.24e-5"
+
+
+def test_the_paragraph_says_what_decides():
+    text = paragraph(SHOWN)
+    for part in ("Poisson", "q = 0.01", "100 epochs", "σ = 4.126", "C = 1", "δ = 1e-5", "adding or removing", "public"):
+        assert part in text
+    said = float(re.search(r"privacy with ε = ([\d.]+)", text)[1])
+    assert SHOWN.epsilon <= said <= 1.01 * SHOWN.epsilon
+    tight = float(re.search(r"give ε = (\d+\.\d+)", text)[1])
+    assert tight_epsilon(SHOWN) <= tight <= 1.01 * tight_epsilon(SHOWN)
+
+
+def test_what_the_paragraph_cites_is_in_its_bibliography():
+    entries = bibliography(SHOWN)
+    assert [
+        key for key in ("abadi2016", "mironov2019", "balle2020", "doroshenko2022") if f"{{{key}," not in entries
+    ] == []
+    assert len(set(re.findall(r"@\w+\{(\w+),", entries))) == entries.count("@")
+
+
+def test_the_blocks_begin_with_what_to_use():
+    first, *rest = use(asked(SOLVE, noisecurves="moments"))
+    assert first.text.startswith("Use σ = ")
+    assert [block.name for block in rest][:2] == ["Paragraph for the paper", "BibTeX"]
+    assert use_it(lambda: SHOWN)[0].text.startswith("Use σ = 4.126: ε ≤ 1.00")

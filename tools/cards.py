@@ -1,0 +1,27 @@
+"""Write docs/accountants.md from the accountants' own cards: ``python -m tools.cards [FILE]``."""
+
+import sys
+from pathlib import Path
+
+from dpviz.accounting import bayesian, filter
+from dpviz.accounting.methods import accountant, every_choice
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"
+
+
+def page() -> str:
+    """Markdown: a section for each card."""
+    cards = [accountant(name, **options).card for name, options in every_choice()]
+    shown = {card.name: card for card in reversed((*cards, bayesian.CARD, filter.CARD))}
+    built = ["# Accountants\n\nWhat each is, what its number is worth, and whom to cite for it."]
+    for name, card in reversed(shown.items()):
+        bibtex = "\n\n".join(card.bibtex)
+        built.append(
+            f"## {name}\n\n{card.about}\n\n**What its number is:** {card.kind}\n\n**When to cite it:** {card.when}\n\n"
+            f"{card.cited}\n\n```bibtex\n{bibtex}\n```"
+        )
+    return "\n\n".join(built) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET).write_text(page())
