@@ -188,8 +188,6 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     chart.evaluate("chart => chart.gone()")
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
-    slider(page, "sigma").hover()
-    chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
     put_back = """async chart => {
         chart.gone();
         await new Promise((done) => setTimeout(done, 20));
@@ -198,6 +196,8 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     chart.evaluate(put_back)
     wait_idle(page)
     assert page.locator(".dpviz-chart .js-line").count() == 1, "with the same answer too"
+    slider(page, "sigma").hover()
+    chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
     again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
         const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
         const { default: mount } = await import(script);
