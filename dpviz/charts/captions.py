@@ -20,8 +20,8 @@ def small(text: str, **where: Any) -> Annotation:
 
 def titles(left: str, margin: dict[str, int], right: str = "") -> list[Annotation]:
     """Axis titles flat above their axes: easier to read than turned ones, and they cost no width."""
-    above: Annotation = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 7}
-    font = {"font": {"size": look.SMALL_SIZE + 1}, "name": "title"}
+    above: Annotation = {"name": "title", "xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 7}
+    font = {"font": {"size": look.SMALL_SIZE + 1}}
     built = [small(left, x=0, xanchor="left", xshift=8 - margin["l"], **above) | font]
     if right:
         built.append(small(right, x=1, xanchor="right", xshift=margin["r"] - 4, **above) | font)

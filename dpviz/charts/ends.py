@@ -25,6 +25,7 @@ class End:
     """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top."""
 
     name: str
+    line: str  # the line's own name, as its traces have it
     x: float
     y: float
     reach: float
@@ -40,7 +41,8 @@ def end_of(line: Line, x_shown: tuple[float, float], down: Callable[[float], flo
         return None
     last = within[-1]
     y = float(np.asarray(line.y, dtype=np.float64)[last])
-    return End(line.name if line.end is None else line.end, float(x[last]), y, down(y), line.hue, line.faded)
+    name = line.name if line.end is None else line.end
+    return End(name, line.name, float(x[last]), y, down(y), line.hue, line.faded)
 
 
 def _band_end(band: Band, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
@@ -70,7 +72,8 @@ def end_annotations(
 ) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
     """The names as annotations that never overlap, and the pixels they need right of the plot.
 
-    And the same as they are, for whoever moves the lines: text, x and y in data units, size in pixels.
+    And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, size in
+    pixels, colour of the hair line.
 
     Args:
         lines, bands: what carries names.
@@ -111,13 +114,26 @@ def end_annotations(
                 "xanchor": "left" if edge or across < 0.55 else "right",
                 "yanchor": "middle",
                 "borderpad": 2,
+                "captureevents": True,
             }
             | _lead(end, place, edge, inner, log_y)
         )
     free = [
-        {"text": _text(replace(e, reach=0.0), inner, end_values)[0], "x": e.x, "y": e.y, "size": size} for e in ends
+        {
+            "line": e.line,
+            "text": _text(replace(e, reach=0.0), inner, end_values)[0],
+            "x": e.x,
+            "y": e.y,
+            "size": size,
+            "hair": _hair(e),
+        }
+        for e in ends
     ]
     return built, int(max(widths, default=0)) + (LEAD + 15 if widths else 16), free
+
+
+def _hair(end: End) -> str:
+    return look.rgba(end.color, 0.55)
 
 
 def _lead(end: End, place: float, edge: bool, inner: float, log_y: bool) -> dict[str, Any]:
@@ -127,5 +143,5 @@ def _lead(end: End, place: float, edge: bool, inner: float, log_y: bool) -> dict
     y = {"yref": "y", "y": math.log10(end.y) if log_y else end.y}
     if not edge:
         return y | {"showarrow": False, "yshift": round(end.reach - place, 1)}
-    hair = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": look.rgba(end.color, 0.55), "standoff": 3}
+    hair = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": _hair(end), "standoff": 3}
     return y | hair | {"showarrow": True, "ax": LEAD, "ay": round(place - end.reach, 1)}

@@ -120,11 +120,11 @@ def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     xs = short_floats(x[good])
     form = number_format(upper[good])
     # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
-    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": look.BAND} | QUIET
+    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": look.BAND, "name": band.name}
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
     unseen = {"opacity": 0, "x": xs, "y": high, "customdata": low, "hovertemplate": hover, "name": band.name}
     base = {"type": "scatter", "mode": "lines", "line": {"color": look.BAND, "width": 3}}
-    return [base | area, base | unseen]
+    return [base | area | QUIET, base | unseen]
 
 
 def point_traces(points: Sequence[Point]) -> list[Trace]:

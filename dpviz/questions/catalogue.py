@@ -12,8 +12,9 @@ from dpviz.questions.leakage import LEAKAGE
 from dpviz.questions.noise import NOISE
 from dpviz.questions.orders import ORDERS
 from dpviz.questions.page import Page
+from dpviz.questions.papers import PAPERS
 from dpviz.questions.question import Question
 
-PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, LEAKAGE)
+PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, LEAKAGE, PAPERS)
 
 QUESTIONS: dict[str, Question[Any]] = {question.key: question for page in PAGES for question in page.questions}

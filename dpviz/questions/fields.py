@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from dpviz.charts import numbers
+from dpviz.questions import expression
 
 V = TypeVar("V")
 
 # The least failure probability, far below any that is used; its logarithm and its square are still numbers.
 LEAST_DELTA = 1e-100
 
-_SUFFIXES = {"k": "e3", "M": "e6", "G": "e9", "%": "e-2"}  # exponents, not factors: 1.001k is 1001 to the last digit
+_NOTHING: Mapping[str, float | None] = {}
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Number(Field[float]):
         ticks: the slider's stops, increasing.
         ends: plain words at the slider's two ends.
         example: what would do, for messages.
+        names: what its text may be told in beside numbers: `expression.SIZE`, `expression.EPOCHS`.
     """
 
     low: float = -math.inf
@@ -85,24 +87,27 @@ class Number(Field[float]):
     ticks: tuple[float, ...] = ()
     ends: tuple[str, str] = ("", "")
     example: str = ""
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.ticks and self.default not in self.ticks:  # a slider stands exactly where its field starts
             object.__setattr__(self, "ticks", tuple(sorted((*self.ticks, self.default))))
 
-    def parse(self, text: str) -> float:
-        return self.check(self._read(text))
+    def parse(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
+        """The value that `text` writes; `known` has what its names stand for."""
+        return self.check(self._read(text, known))
 
-    def _read(self, text: str) -> float:
-        """Plain numbers, 1e-5, 256/60000, 50 %, 10k, 10 000 and 10_000."""
-        plain = "".join(text.replace("_", "").replace("−", "-").split())
-        over, slash, under = plain.partition("/")
+    def _read(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
+        shown = text if len(text) <= 40 else text[:40] + "…"
         try:
-            return _one_number(over) / _one_number(under) if slash else _one_number(plain)
+            return expression.value(text, {name: known.get(name) for name in self.names})
         except ZeroDivisionError:
-            raise ValueError(f"{self.label}: “{text[:40]}” divides by zero; try {self.example}.") from None
+            raise ValueError(f"{self.label}: “{shown}” divides by zero; try {self.example}.") from None
+        except expression.Lacking as lacking:
+            raise ValueError(
+                f"{self.label}: “{shown}” needs {lacking}, which is not known here; try {self.example}."
+            ) from None
         except ValueError:
-            shown = text if len(text) <= 40 else text[:40] + "…"
             raise ValueError(f"{self.label}: “{shown}” is not a number; try {self.example}.") from None
 
     def check(self, value: float) -> float:
@@ -233,11 +238,6 @@ class Flag(Field[bool]):
 
     def show(self, value: bool) -> str:
         return "on" if value else "off"
-
-
-def _one_number(text: str) -> float:
-    """A number, perhaps with a suffix; ValueError for anything else."""
-    return float(text[:-1] + _SUFFIXES[text[-1]] if text[-1:] in _SUFFIXES else text)
 
 
 def _listed(options: Mapping[str, str]) -> str:

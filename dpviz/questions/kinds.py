@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.questions import units
 from dpviz.questions.fields import Choice, Number, log_ticks
-from dpviz.questions.layout import Item, Own, Reader
-from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.layout import Item, Reader
+from dpviz.questions.mechanism import RATE, SIGMA, SIZE
 from dpviz.questions.question import Compound
 
 SCALE = Number(
@@ -108,5 +109,5 @@ MECHANISM = Compound((KIND, SIGMA, SCALE, RATE), read, texts, NAMES)
 
 
 def controls(get: Reader) -> tuple[Item, ...]:
-    """The mechanism with its noise, q (or batch ÷ N), T and δ."""
-    return KIND, KINDS[get(KIND)].noise, RATE, Own("batch", (SIZE,)), STEPS, DELTA
+    """The mechanism with its noise, q and T in either units, and δ."""
+    return KIND, KINDS[get(KIND)].noise, units.ALL, units.suggested(SIZE, get)

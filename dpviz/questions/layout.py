@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from dpviz.questions.fields import Field, Several
+from dpviz.questions.fields import Field, Number, Several
 
 V = TypeVar("V")
 
@@ -45,10 +45,39 @@ class Row:
 
 @dataclass(frozen=True)
 class Noted:
-    """A field with an amber line below it, empty for none: why its value leaves a theorem's range, say."""
+    """A number with an amber line below it, empty for none: why its value leaves a theorem's range, say."""
 
-    field: Field[Any]
+    field: Number
     note: str
+
+
+@dataclass(frozen=True)
+class InUnits:
+    """q and T, or one of them, as a person knows them (N, batch, epochs) or as they are.
+
+    `fields` are those that are asked for, N among them.
+    """
+
+    fields: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A number with small choices below it.
+
+    Attributes:
+        field: the number.
+        choices: what a choice says → the text that it enters.
+        size: the field that "N" stands for in the number's text.
+        why: the choices' reason, in a line.
+        note: stands there instead, in amber, where it is not empty.
+    """
+
+    field: Number
+    choices: Mapping[str, str]
+    size: Number
+    why: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +90,7 @@ class Offered:
 
 @dataclass(frozen=True)
 class Own:
-    """A control that the renderer knows by name: "batch" (q as batch ÷ N), "upload" (a file of distances), …
+    """A control that the renderer knows by name: "upload" (a file of distances), …
 
     `fields` are those that it sets.
     """
@@ -70,7 +99,7 @@ class Own:
     fields: tuple[Field[Any], ...] = ()
 
 
-Item = Field[Any] | Row | Noted | Offered | Own
+Item = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own
 Groups = Mapping[str, Sequence[Item]]
 Layout = Callable[[Reader], Groups]
 
@@ -79,9 +108,9 @@ def fields_of(items: Sequence[Item]) -> list[Field[Any]]:
     """The fields among them, in their order."""
     found: list[Field[Any]] = []
     for item in items:
-        if isinstance(item, Row | Own):
+        if isinstance(item, Row | InUnits | Own):
             found += item.fields
-        elif isinstance(item, Noted | Offered):
+        elif isinstance(item, Noted | Suggested | Offered):
             found.append(item.field)
         elif isinstance(item, Field):
             found.append(item)

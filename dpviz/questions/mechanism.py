@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpviz.charts import numbers
+from dpviz.questions import expression
 from dpviz.questions.fields import LEAST_DELTA, Number, log_ticks
-from dpviz.questions.layout import Item, Own
 from dpviz.training import events
 
 SIGMA = Number(
@@ -31,6 +31,7 @@ RATE = Number(
     ticks=log_ticks(1e-6, 1.0, 12),
     ends=("few examples a step", "all examples, every step"),
     example="0.01 or 256/60000",
+    names=(expression.SIZE,),
     help="Probability with which each example joins a step's batch, independently (Poisson sampling): expected batch "
     "size ÷ size of the data set. Usual: 0.001 to 0.05. Fractions such as 256/60000 can be typed.",
 )
@@ -43,7 +44,8 @@ SIZE = Number(
     high=1e12,
     whole=True,
     example="60000",
-    help="Number of examples in the data set. Changing it keeps the batch and moves q.",
+    help="Number of examples in the data set. Beside a batch and epochs it keeps those and moves q and T; beside q and "
+    "T it moves neither.",
 )
 STEPS = Number(
     key="steps",
@@ -56,7 +58,8 @@ STEPS = Number(
     ticks=tuple(float(round(t)) for t in log_ticks(1.0, 1e7, 16)),
     ends=("stop early", "train long"),
     example="10000",
-    help="Number of steps (batches) taken. One epoch is 1/q steps.",
+    names=(expression.EPOCHS,),
+    help="Number of steps (batches) taken. One epoch is 1/q steps: “30 epochs” can be typed.",
 )
 DELTA = Number(
     key="delta",
@@ -69,6 +72,7 @@ DELTA = Number(
     ticks=log_ticks(1e-12, 0.1, 4),
     ends=("stricter", "weaker promise"),
     example="1e-5",
+    names=(expression.SIZE,),
     help="Probability that the promise ε fails altogether. It should be well below 1/N; "
     "1e-5 is usual for 60 000 examples.",
 )
@@ -77,8 +81,6 @@ FIELDS = (SIGMA, RATE, SIZE, STEPS, DELTA)
 # For the assumptions of every page where q may be given as batch ÷ N.
 PUBLIC_SIZE = f"- {events.PUBLIC_SIZE}\n"
 
-# σ, q (or batch ÷ N), T and δ, as controls.
-CONTROLS: tuple[Item, ...] = (SIGMA, RATE, Own("batch", (SIZE,)), STEPS, DELTA)
 SETTINGS = {"noise_multiplier": SIGMA, "sample_rate": RATE, "steps": STEPS, "delta": DELTA}
 
 

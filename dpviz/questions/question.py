@@ -12,10 +12,11 @@ from dpviz.charts.plot import Plot
 from dpviz.questions.answer import Answer, Folded, Metric, Note, Slow, answered
 from dpviz.questions.fields import Field, Number
 from dpviz.questions.layout import Groups, Layout, Own, Reader
+from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
 
 F = TypeVar("F")
-Block = Note | Folded | Plot | pd.DataFrame | Own
+Block = Note | Folded | Plot | pd.DataFrame | Own | Listing
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dpviz.charts.plot import HEIGHT, Plot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader, fields_of
+from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.question import Question
 
 # Markdown that questions write their assumptions in, after its text was escaped.
@@ -58,6 +59,23 @@ def noted(note: Note) -> str:
     """A line below the chart, as HTML."""
     role = ' role="alert"' if note.kind == "problem" else ""
     return f'<div class="dpviz-{note.kind}"{role}>{escape(note.text)}</div>'
+
+
+def listed(listing: Listing) -> str:
+    """Rows of words and links, as HTML; wide rows scroll by themselves."""
+    head = "".join(
+        f'<th style="width:{100 * width / sum(listing.widths):.3g}%">{escape(name)}</th>'
+        for name, width in zip(listing.columns, listing.widths, strict=True)
+    )
+    body = "".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in listing.rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="dpviz-listing" tabindex="0">{table}</div>'
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return _SPANS[1][0].sub(_SPANS[1][1], escape(cell))
+    return f'<a href="{escape(cell.to)}" target="_self">{escape(cell.text)}</a>' if cell.to else escape(cell.text)
 
 
 def rows(told: Mapping[str, str]) -> str:

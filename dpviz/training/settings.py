@@ -27,6 +27,9 @@ BAYESIAN_DISTANCES = ("pairs", "norms")
 DEVICES = ("auto", "cpu", "cuda")
 
 
+MOST_CHANGING = 30_000  # steps with a noise of their own: some ten seconds of accounting
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """Everything that decides a run; the defaults reach 93 % on the shipped digits at ε = 3 in a minute.
@@ -258,6 +261,11 @@ def _check_together(settings: RunSettings) -> None:
         raise ValueError(
             f"Expected most_steps={settings.most_steps} > steps={settings.steps} to re-plan past the plan; "
             "raise it, or take past_plan='stop'."
+        )
+    if settings.changing and settings.last_step > MOST_CHANGING:
+        raise ValueError(
+            f"Expected steps={settings.last_step} <= {MOST_CHANGING} where every step has a noise of its own, for each "
+            "of them is accounted for. Take a fixed step size (step_exponent=0), or fewer steps."
         )
     if "prior_std" in RECORDED[settings.model].reads and settings.prior_std == 0.0:
         raise ValueError(f"Expected prior_std > 0 with model={settings.model!r}, found 0: take 1, or model='logistic'.")

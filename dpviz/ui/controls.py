@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from html import escape as safe
 from typing import Any, NamedTuple
 
 import streamlit as st
 
+from dpviz.questions import units
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.ui import state
+from dpviz.questions.layout import Suggested
+from dpviz.ui import history, state
 from dpviz.ui.hand import number as hand
 from dpviz.ui.state import Keys
 
 LONGEST = 100  # characters of an entry that are read
-
-# Field key → what an entry sets, where that is more than the field itself; ValueError says why it cannot.
-USES: dict[str, Callable[[float], None]] = {}
 
 
 def number(field: Number, *, note: str = "") -> float:
@@ -28,6 +27,11 @@ def number(field: Number, *, note: str = "") -> float:
     """
     entry(field, note=note)
     return state.get(field)
+
+
+def suggested(item: Suggested) -> None:
+    """A number with small choices below it."""
+    entry(item.field, note=item.note, offers=item.choices, why=item.why, size=item.size)
 
 
 def typed(field: Number, *, label_visible: bool = True) -> float:
@@ -44,8 +48,20 @@ def entry(
     label_visible: bool = True,
     note: str = "",
     value: float | None = None,
+    stops: Sequence[float] | None = None,
+    offers: Mapping[str, str] | None = None,
+    why: str = "",
+    size: Number | None = None,
 ) -> None:
-    """The control of a number; `value` is what it shows where that is not the field's own."""
+    """The control of a number.
+
+    Args:
+        note: stands below in amber.
+        value, stops: what it shows and where its slider stops, where those are not the field's own.
+        offers: small choices below it, each with the text that it enters; `why` says their reason.
+        size: the field of what "N" stands for in its text, where there is one.
+    """
+    st.session_state[Keys.size(field)] = size
     take(field)
     if Keys.entry(field) not in st.session_state:  # what was wrongly typed went with its control
         state.forget_error(field)
@@ -61,7 +77,9 @@ def entry(
         value=value,
         text=sent.text if wrong and sent else field.write(value),
         said=field.show(value),
-        stops=[field.write(tick) for tick in field.ticks] if slider else [],
+        stops=[field.write(tick) for tick in (field.ticks if stops is None else stops)] if slider else [],
+        offers=list((offers or {}).items()),
+        why=why,
         whole=field.whole,
         seen=sent.n if sent else 0.0,
         ends=field.ends if slider else ("", ""),
@@ -88,16 +106,19 @@ def _entry(field: Number) -> Entered | None:
 
 
 def take(field: Number) -> None:
-    """Make what was entered last the field's value, or say why it cannot be; once an entry.
+    """Make what was entered last the field's value, or say why it cannot be; once an entry, and not before an undo that
+    was asked for first.
 
     The browser numbers its entries, so none is lost or taken twice, however runs follow each other: a run that is
     stopped in the middle loses what callbacks stored, and what the browser says always arrives.
     """
     sent = _entry(field)
-    if sent is None or sent.n <= st.session_state.get(Keys.seen(field), 0.0):
+    if sent is None or sent.n <= st.session_state.get(Keys.seen(field), 0.0) or sent.n > history.first():
         return
     try:
-        USES.get(field.key, partial(state.put, field))(field.parse(sent.text))
+        known = units.known(field, st.session_state.get(Keys.size(field)), state.get)
+        for one, value in units.sets(field, field.parse(sent.text, known), state.get).items():
+            state.put(one, value)
         state.forget_error(field)
     except ValueError as problem:
         st.session_state[Keys.error(field)] = str(problem)
@@ -112,14 +133,14 @@ def last_entry() -> float:
 
 
 def settle(fields: Iterable[Field[Any]]) -> None:
-    """Before anything else is done: values are what the visitor entered last."""
+    """Before anything else is done: values are what the visitor entered last (and before the next undo)."""
     numbers = [(sent.n, field) for field in fields if isinstance(field, Number) and (sent := _entry(field))]
     for _, field in sorted(numbers, key=lambda one: one[0]):
         take(field)
 
 
-def choice(field: Choice, *, horizontal: bool = True) -> str:
-    """One of a few: segments side by side, or a drop-down list."""
+def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True) -> str:
+    """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard."""
     value = state.get(field)
     _set(Keys.slider(field), value)
     if horizontal:
@@ -130,6 +151,7 @@ def choice(field: Choice, *, horizontal: bool = True) -> str:
             key=Keys.slider(field),
             help=field.help or None,
             required=True,
+            label_visibility="visible" if label_visible else "collapsed",
             on_change=_picked,
             args=(field,),
         )

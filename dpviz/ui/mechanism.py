@@ -2,59 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import streamlit as st
 
+from dpviz.charts import numbers
+from dpviz.questions import units
+from dpviz.questions.expression import steps_of
 from dpviz.questions.fields import Number
 from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import controls, state
 from dpviz.ui.state import Keys
 
-__all__ = ["DELTA", "FIELDS", "RATE", "SIGMA", "SIZE", "STEPS"]
-
-BATCH = Number(
-    key="batch",
-    label="Batch",
-    default=600.0,
-    low=1e-12,
-    or_zero=True,
-    high=1e12,
-    example="256",
-    help="Expected batch size q·N. Changing it moves q, so that q = batch ÷ N always.",
-)
+__all__ = ["BATCH", "DELTA", "EPOCHS", "FIELDS", "RATE", "SIGMA", "SIZE", "STEPS", "UNITS"]
 
 
-def batch_over_size() -> None:
-    """The other way to read q: batch ÷ N, all three always in step."""
-    rate, size = state.get(RATE), state.get(SIZE)
-    if st.session_state.get(Keys.BATCH_OF) != (rate, size):  # set otherwise: a wrong batch is then of no interest
-        st.session_state[Keys.BATCH_OF] = (rate, size)
-        state.forget_error(BATCH)
-    left, right = st.columns(2, gap="small")
-    with left:
-        controls.entry(BATCH, slider=False, label="= batch", value=_batch(rate, size))
-    with right:
-        controls.entry(SIZE, slider=False, label="÷ data set N")
-
-
-def _batch(rate: float, size: float) -> float:
-    """q·N without binary dust: 256 comes back as 256."""
-    return float(f"{rate * size:.12g}")
-
-
-def _use_batch(batch: float) -> None:
+def in_units(asked: Collection[Number]) -> None:
+    """q and T, as far as they are asked for, as N, batch and epochs or as they are."""
+    if RATE not in asked:
+        controls.number(STEPS)
+        return
+    controls.choice(UNITS, label_visible=False)
+    if state.get(UNITS) == "mechanism":
+        for field in (RATE, STEPS):
+            if field in asked:
+                controls.number(field)
+        controls.typed(SIZE)
+        return
+    _forget_old_errors()
     size = state.get(SIZE)
-    if batch > size:
-        raise ValueError(f"Batch: {batch:.12g} is more than the data set's {size:.0f}; try {size / 100:.12g}.")
-    state.put(RATE, RATE.check(batch / size))
+    controls.typed(SIZE)
+    controls.entry(BATCH, value=units.batch(state.get), stops=[*(tick for tick in BATCH.ticks if tick < size), size])
+    if STEPS in asked:
+        controls.entry(EPOCHS, value=units.epochs(state.get))
+    st.html(f'<div class="dpviz-quiet">{_said(STEPS in asked)}</div>')
 
 
-def _use_size(size: float) -> None:
-    batch = _batch(state.get(RATE), state.get(SIZE))
-    if batch > size:
-        raise ValueError(f"Data set N: {size:.0f} is less than the batch of {batch:.12g}; lower the batch first.")
-    rate = RATE.check(batch / size)
-    state.put(SIZE, size)
-    state.put(RATE, rate)
+def _forget_old_errors() -> None:
+    """q or T was set otherwise: a wrong batch is then of no interest."""
+    now = state.get(RATE), state.get(STEPS), state.get(SIZE)
+    if st.session_state.get(Keys.READ_OF) != now:
+        st.session_state[Keys.READ_OF] = now
+        state.forget_error(BATCH)
+        state.forget_error(EPOCHS)
 
 
-controls.USES |= {BATCH.key: _use_batch, SIZE.key: _use_size}
+def _said(with_steps: bool) -> str:
+    """What the units make: q and T."""
+    rate, steps = state.get(RATE), state.get(STEPS)
+    said = f"q = {numbers.plain(rate, digits=4)}"
+    if not with_steps:
+        return said
+    epochs = units.epochs(state.get)
+    up = rate and steps_of(epochs, rate) > float(f"{epochs / rate:.12g}")
+    return f"{said}, T = {numbers.steps(steps)} steps{', rounded up' if up else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
@@ -15,10 +16,11 @@ from dpviz.charts.hand import LOOK
 from dpviz.questions.answer import Note
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
-from dpviz.ui import controls, departed, modes, state
-from dpviz.ui.mechanism import RATE, SIGMA, STEPS
+from dpviz.ui import controls, departed, history, modes, state
+from dpviz.ui.hand import history as hand
+from dpviz.ui.mechanism import EPOCHS, RATE, SIGMA, STEPS, UNITS
 from dpviz.ui.plain import plain
-from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESET_BY_KEY, PRESETS
+from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESET_BY_KEY, PRESETS, SET
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
 
 
@@ -38,12 +40,27 @@ def begin(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = N
     departed.met()
     named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
     state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
+    settle(more)
+
+
+def settle(more: tuple[AnyField, ...] = ()) -> None:
+    """Take what was entered before this, undo and redo in their places: first thing in what a button does."""
+    for n, by in history.asked():
+        controls.settle((*ENTERED, *more))
+        history.record(link())
+        if (query := history.step(by)) is not None:
+            _restore(query)
+        history.taken(n)
     controls.settle((*ENTERED, *more))
 
 
-def settle() -> None:
-    """Take what was entered before this: first thing in what a button does."""
-    controls.settle(ENTERED)
+def _restore(query: str) -> None:
+    """The state of a link: its preset and its pins too."""
+    told = parse_qsl(query, keep_blank_values=True)
+    texts = dict(told)
+    named = PRESET_BY_KEY.get(texts.get(PRESET.key, ""))
+    state.assign((*FIELDS, EPOCHS, PRESET), {**(named.values if named else {}), **texts})
+    st.session_state[Keys.PINS] = [text for key, text in told if key == "pin"]
 
 
 def notes() -> None:
@@ -107,11 +124,16 @@ def follow_link(query: str | None = None) -> None:
     An app that was started again knows nothing of the page, and Streamlit tells it the link that the page was opened
     with, not the one in the address bar: a second session on one page opens that address again.
     """
-    query = modes.kept(link() if query is None else query)
+    told = ""
+    if query is None:
+        query = link()
+        history.record(query)
+        told = f"window.dispatchEvent(new CustomEvent('dpviz-history', {{detail: {json.dumps(history.room())}}}));"
     script = (
+        f"{told}"
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
         f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
-        f"const q = {query!r}; const want = q ? '?' + q : '';"
+        f"const q = {modes.kept(query)!r}; const want = q ? '?' + q : '';"
         "if (location.search !== want) history.replaceState(history.state, '', location.pathname + want);"
         "}, 300);"
     )
@@ -119,8 +141,10 @@ def follow_link(query: str | None = None) -> None:
 
 
 def sidebar(key: str) -> None:
-    """The presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
+    """Undo, the presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
+    history.record(link())
     with st.sidebar:
+        hand.steps(Keys.STEPS, room=history.room(), seen=history.seen(), asked=settle)
         _presets(PRESETS.get(key, ()))
         _pins()
         st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")
@@ -164,11 +188,12 @@ def _choose_preset() -> None:
 def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the story."""
     settle()
-    state.assign((*FIELDS, PRESET), values)
+    state.assign((*SET, EPOCHS, PRESET), values)
 
 
 def _reset() -> None:
     apply({})
+    state.put(UNITS, UNITS.default)
     st.session_state[Keys.PINS] = []
 
 
@@ -226,7 +251,7 @@ def pin_name(pin: str) -> str:
 
 def _pin() -> None:
     settle()
-    pin = state.query(FIELDS)
+    pin = state.query(SET)
     if pin not in pins():
         st.session_state[Keys.PINS] = [*pins(), pin]
 
@@ -237,4 +262,4 @@ def _unpin(index: int) -> None:
 
 def show_pin(pin: str) -> None:
     """Go back to a pinned state."""
-    apply(dict(parse_qsl(pin)))
+    apply(dict(parse_qsl(pin, keep_blank_values=True)))

@@ -18,7 +18,7 @@ _FILES = {
     "train": ("Train", ":material/play_circle:"),
     "runs": ("Runs", ":material/history:"),
 }
-ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage")
+ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers")
 
 
 def places() -> dict[str, StreamlitPage]:

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.questions.fields import Field, Number
-from dpviz.questions.layout import fields_of
 from dpviz.questions.question import Question
+from dpviz.questions.shown import acting
 from dpviz.ui import modes, page, state
 from dpviz.ui.state import Keys
 
@@ -30,8 +30,8 @@ window.onkeydown = (event) => {
 
 def controls(question: Question[Any]) -> list[Number]:
     """The controls below the chart: those that the link names, else the first numbers that act."""
-    acting = [field for items in question.groups(state.get).values() for field in fields_of(items)]
-    numbers = {field.key: field for field in acting if isinstance(field, Number) and field.ticks}
+    fields = acting(question, state.get)
+    numbers = {field.key: field for field in fields if isinstance(field, Number) and field.ticks}
     named = [numbers[key] for key in dict.fromkeys(st.session_state[Keys.PRESENT].split(".")) if key in numbers]
     return (named or list(numbers.values()))[:SHOWN]
 

@@ -26,11 +26,15 @@ FIELDS: tuple[Field[Any], ...] = (
     *mechanism.FIELDS,
     *(field for page in PAGES for field in page.fields),
     IMAGE,
+    mechanism.UNITS,
 )
 FIELDS = tuple({field.key: field for field in FIELDS}.values())
 
-# What a visitor enters as a number: the fields, and the batch, which is another way to enter one of them.
-ENTERED = (mechanism.BATCH, *FIELDS)
+# What presets, pins and the tour set: all but the way in which q and T are entered.
+SET = tuple(field for field in FIELDS if field is not mechanism.UNITS)
+
+# What a visitor enters as a number: the fields, and what are other ways to enter two of them.
+ENTERED = (mechanism.BATCH, mechanism.EPOCHS, *FIELDS)
 
 
 def _own(page: Page) -> tuple[Field[Any], ...]:

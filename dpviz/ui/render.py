@@ -17,45 +17,24 @@ import streamlit as st
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import Item, Noted, Offered, Own, Row
+from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
+from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import frame, said, settings
-from dpviz.ui import (
-    boundary,
-    controls,
-    files,
-    measuring,
-    modes,
-    networks,
-    page,
-    pieces,
-    present,
-    slow,
-    sources,
-    spending,
-    state,
-)
+from dpviz.questions.shown import frame, listed, said, settings
+from dpviz.ui import boundary, controls, files, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
-from dpviz.ui.mechanism import batch_over_size
+from dpviz.ui.mechanism import in_units
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 from dpviz.ui.slow import Parts
+from dpviz.ui.special import SPECIAL
 from dpviz.ui.state import Keys
 
 SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
-
-# Controls that are more than a field, by name.
-SPECIAL: dict[str, Callable[[], None]] = {
-    "batch": batch_over_size,
-    "network": networks.chooser,
-    "upload": sources.upload,
-    "blocks": spending.blocks,
-    "ledger": spending.ledger,
-}
 
 
 def show(shown: Page) -> None:
@@ -180,8 +159,11 @@ def draw(item: Item) -> None:
             with column:
                 draw(field)
     elif isinstance(item, Noted):
-        assert isinstance(item.field, Number)
         controls.number(item.field, note=item.note)
+    elif isinstance(item, InUnits):
+        in_units(item.fields)
+    elif isinstance(item, Suggested):
+        controls.suggested(item)
     elif isinstance(item, Offered):
         controls.several(item.field, item.options)
     elif isinstance(item, Own):
@@ -297,7 +279,7 @@ def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
 
 
 def _blocks(blocks: Sequence[Block], key: str) -> None:
-    """Texts, what opens, plots, tables and controls below each other."""
+    """Texts, what opens, plots, tables, listings and controls below each other."""
     for index, block in enumerate(blocks):
         if isinstance(block, Note):
             page.note(*block)
@@ -307,6 +289,8 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
             _table(block)
         elif isinstance(block, Own):
             SPECIAL[block.name]()
+        elif isinstance(block, Listing):
+            st.html(listed(block))
         else:
             _plot(block, key=f"{key}.{index}", height=SECOND_HEIGHT)
 

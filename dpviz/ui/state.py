@@ -27,13 +27,15 @@ class Keys:
     SESSION = "session"
     PINS = "pins"
     PRESET = "preset"
+    SNIPPET = "snippet"
+    SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
     GO = "go_to_page"
     PRESENT = "present"
     EMBED = "embed"
     STOP = "present.stop"
     AGAIN = "whole_page_again"
-    BATCH_OF = "batch.of"
+    READ_OF = "units.read_of"
     UPLOAD = "upload"
     UPLOAD_ERROR = "upload.error"
     UPLOAD_WIDGET = "upload.widget"
@@ -42,6 +44,9 @@ class Keys:
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
     FRAMES = "frames"
+    HISTORY = "history"
+    STEPS = "history.steps"
+    STEPS_SEEN = "history.seen"
 
     @staticmethod
     def waiting(page: str) -> str:
@@ -76,6 +81,10 @@ class Keys:
         return f"seen.{field.key}"
 
     @staticmethod
+    def size(field: AnyField) -> str:
+        return f"size.{field.key}"
+
+    @staticmethod
     def error(field: AnyField) -> str:
         return f"error.{field.key}"
 
@@ -101,7 +110,7 @@ def put(field: Field[V], value: V) -> None:
 
 def reader(pin: str) -> Reader:
     """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
-    texts = dict(parse_qsl(pin))
+    texts = dict(parse_qsl(pin, keep_blank_values=True))
 
     def read(field: Field[V], /) -> V:
         return field.nearest(texts[field.key]) if field.key in texts else field.default
@@ -195,7 +204,7 @@ def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str
     pins: list[str] = []
     notes: list[str] = []
     for text in dict.fromkeys(texts):
-        values, wrong = _legal(known, dict(parse_qsl(text)))
+        values, wrong = _legal(known, dict(parse_qsl(text, keep_blank_values=True)))
         if text and not values:
             notes.append(f"Pinned state: “{text[:40]}” holds no settings and was left out.")
             continue

@@ -42,6 +42,7 @@ class Scene(NamedTuple):
 
 SCENES = (
     Scene("compose?curves=moments"),
+    Scene("compose?curves=moments&units=mechanism"),
     Scene("attack"),
     Scene("langevin?lsteps=2000"),
     Scene("train?t_by=sigma", "Noise"),

@@ -40,7 +40,7 @@ VISITORS = 4  # at a time
 SECONDS = 180.0  # for all links, and for all uploads
 PATIENCE = 60.0  # for one page
 SETTLE = 30.0  # for the app to let go of sessions, beyond the time in which their visitors may come back
-PAGES = ("", "compose", "orders", "noise", "budget", "langevin", "attack", "train", "runs", "leakage")
+PAGES = ("", "compose", "orders", "noise", "budget", "langevin", "attack", "train", "runs", "leakage", "papers")
 
 
 class Visitor:

@@ -88,7 +88,7 @@ def test_the_settings_of_a_page_outlive_the_app(
     monkeypatch.setattr(driver, "free_port", lambda: port)
     with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
         page = visitor(browser, url)
-        page.goto("/compose?steps=20000")
+        page.goto("/compose?steps=20000&units=mechanism")
         headline(page, "After 20.000 steps")
         field = main_area(page).get_by_role("textbox", name="Steps T")
         field.fill("30000")

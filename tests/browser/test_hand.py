@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import dpviz
+from dpviz.ui.hand.served import mark, root
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
 # What is on the chart at every animation frame: whether curves were there, and whether it was the same element.
@@ -56,10 +57,16 @@ def drag(page: Page, field: str, by: int) -> None:
         page.wait_for_timeout(16)
 
 
+def y_range(page: Page) -> list[float]:
+    found: list[float] = chart_data(page)["layout"]["yaxis"]["range"]
+    return found
+
+
 def everything(page: Page) -> dict[str, Any]:
+    """What a page says, but for its axes: they hold after a movement, and a fresh page has its own."""
     figure = chart_data(page)
     curves = {t["name"]: t["y"] for t in figure["data"] if t.get("name") and len(t["x"]) > 2}
-    names = [note["text"] for note in figure["layout"]["annotations"]]
+    names = sorted(note["text"].replace("↑ ", "") for note in figure["layout"]["annotations"])
     words = [main_area(page).locator(f".dpviz-{kind}").first.inner_text() for kind in ("headline", "strip")]
     return {"curves": curves, "names": names, "words": words}
 
@@ -69,6 +76,7 @@ def everything(page: Page) -> dict[str, Any]:
     [
         ("compose?curves=moments.renyi_improved.strong", "sigma", -12),
         ("langevin", "lsteps", 9),
+        ("compose?curves=moments.renyi_improved", "batch", -12),
     ],
 )
 def test_a_drag_moves_all_and_ends_where_a_fresh_page_begins(page: Page, address: str, field: str, by: int) -> None:
@@ -107,7 +115,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
 
 
 def test_the_last_entry_wins_however_quick(page: Page) -> None:
-    open_page(page, "compose", curves="moments")
+    open_page(page, "compose", curves="moments", units="mechanism")
     typed = text(page, "sigma")
     typed.fill("3.3")
     typed.press("Enter")
@@ -161,7 +169,7 @@ def test_fine_steps_lie_between_stops_and_a_wrong_text_loses_nothing(page: Page)
     wait_idle(page)
     expect(main_area(page).get_by_role("alert")).to_contain_text("“much” is not a number")
     assert typed.input_value() == "much"
-    slider(page, "steps").press("PageDown")
+    slider(page, "epochs").press("PageDown")
     wait_idle(page, settle_ms=500)
     assert f"sigma={fine:g}" in page.url
     assert typed.input_value() == "much"
@@ -180,12 +188,20 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     chart.evaluate("chart => chart.gone()")
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
+    put_back = """async chart => {
+        chart.gone();
+        await new Promise((done) => setTimeout(done, 20));
+        chart.adopt(chart.data);
+    }"""
+    chart.evaluate(put_back)
+    wait_idle(page)
+    assert page.locator(".dpviz-chart .js-line").count() == 1, "with the same answer too"
     slider(page, "sigma").hover()
     chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
     again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
         const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
         const { default: mount } = await import(script);
-        const given = { parentElement: chart.parent, data: chart.data };
+        const given = { parentElement: chart.root.parentElement, data: chart.data };
         const end = mount(given);
         mount(given);
         end();
@@ -195,3 +211,123 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
     page.mouse.up()
     wait_idle(page)
+
+
+def test_undo_and_redo_by_keys_and_buttons(page: Page) -> None:
+    open_page(page, "compose", curves="moments")
+    slider(page, "epochs").press("ArrowRight")
+    wait_idle(page, settle_ms=400)
+    slider(page, "epochs").press("ArrowRight")
+    page.keyboard.press("ControlOrMeta+z")  # before the hand has rested: it is this movement that is undone
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+z")
+    expect(text(page, "epochs")).to_have_value("100")
+    expect(page.get_by_role("button", name="Undo")).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("button", name="Redo").click()
+    expect(text(page, "epochs")).to_have_value("120")
+    page.keyboard.press("ControlOrMeta+Shift+z")
+    expect(text(page, "epochs")).to_have_value("150")
+    text(page, "sigma").fill("7")  # a text with an edit of its own keeps its keys
+    text(page, "sigma").press("ControlOrMeta+z")
+    wait_idle(page, settle_ms=400)
+    assert text(page, "epochs").input_value() == "150"
+    assert "steps=15000" in page.url
+    no_traceback(page)
+
+
+# A chart's names as the server placed them, and as the browser places the same ones on the same axes.
+BOTH = """
+async from => {
+  const {axesOf, placed} = await import(from);
+  let at = document.querySelector('.dpviz-chart');
+  while (!at.dpvizChart) at = at.parentElement;
+  const {figure} = at.dpvizChart;
+  const there = placed(figure, axesOf(figure.layout), new Set(), figure.layout.margin);
+  return [figure.layout, there.layout].map(layout => layout.annotations.filter(note => note.name === 'end'));
+}
+"""
+
+
+def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
+    open_page(page, "compose", curves="moments.strong.basic")
+    own = y_range(page)
+    server, browser = page.evaluate(BOTH, f"{root()}/{mark()}/axes.js")
+    assert len(server) == 3
+    for theirs, ours in zip(server, browser, strict=True):
+        for key, value in theirs.items():
+            rounded = key in ("ay", "yshift")  # to a tenth of a pixel
+            expected = pytest.approx(value, abs=0.051 if rounded else 1e-9) if isinstance(value, float) else value
+            assert ours[key] == expected, key
+    fit = page.get_by_role("button", name="Fit the axes to the curves")
+    assert not fit.is_visible()
+    drag(page, "sigma", 3)
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    assert drawn_by_hand(page) > 0
+    assert y_range(page) == own
+    held = everything(page)
+    fit.click()
+    wait_idle(page)
+    assert not fit.is_visible()
+    assert everything(page) == held
+    fitted = y_range(page)
+    assert fitted[1] < own[1]
+    open_page(page, page.url.split("/", 3)[3])
+    assert y_range(page) == fitted
+    box = page.locator(".dpviz-chart").bounding_box()  # a zoom holds too, and a double click ends it
+    assert box is not None
+    at = page.mouse
+    at.move(box["x"] + 150, box["y"] + 100)
+    at.down()
+    at.move(box["x"] + 300, box["y"] + 250, steps=4)
+    at.up()
+    expect(fit).to_be_visible()
+    at.dblclick(box["x"] + 200, box["y"] + 200)
+    expect(fit).to_be_hidden()
+    assert y_range(page) == fitted
+
+
+def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
+    open_page(page, "compose", curves="moments.strong")
+    name = page.locator(".dpviz-chart .annotation", has_text="strong")
+    curve = (
+        "name => [...document.querySelectorAll('.scatterlayer .trace')].find(g => g.__data__[0].trace.name === name)"
+    )
+    name.hover()
+    assert page.evaluate(f"getComputedStyle(({curve})('moments')).opacity") == "0.2", "the other steps back"
+    name.click()
+    wait_idle(page)
+
+    def shown() -> list[str]:
+        return [page.evaluate(f"getComputedStyle(({curve})('{line}')).opacity") for line in ("moments", "strong")]
+
+    assert shown() == ["1", "0"]
+    drag(page, "sigma", 4)
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) > 0")
+    assert shown() == ["1", "0"]
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    assert shown() == ["1", "0"]
+    name.click()
+    wait_idle(page)
+    page.mouse.move(2, 2)
+    assert shown() == ["1", "1"]
+
+
+def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
+    open_page(page, "compose", curves="moments")
+    page.evaluate(
+        """() => {
+            let at = document.querySelector('.dpviz-chart');
+            while (!at.dpvizChart) at = at.parentElement;
+            at.dpvizChart.inTurn(() => { throw new Error('no chart today'); });
+        }"""
+    )
+    expect(page.locator(".dpviz-chart")).to_have_text("no chart today")
+    slider(page, "sigma").press("ArrowLeft")
+    wait_idle(page, settle_ms=500)
+    assert "no chart today" not in page.locator(".dpviz-chart").inner_text()
+    moved = everything(page)
+    assert moved["curves"]
+    open_page(page, page.url.split("/", 3)[3])
+    assert everything(page) == moved

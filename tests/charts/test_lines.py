@@ -58,6 +58,20 @@ def test_the_full_chart_is_valid_and_small(log: bool) -> None:
     assert chart.figure["layout"]["hoversort"] == "value descending"
 
 
+def test_a_name_says_which_traces_are_its_line() -> None:
+    chart = compose(False, count=8)
+    layout = chart.figure["layout"]
+    told = layout["meta"]["ends"]
+    named = [a for a in layout["annotations"] if a.get("name") == "end"]
+    assert len(told) == len(named) == 9
+    for end, note in zip(told, named, strict=True):
+        assert end["line"] in note["text"]
+        assert note["captureevents"]
+        assert any(t.get("name") == end["line"] for t in drawn(chart))
+    titles = [a["text"] for a in layout["annotations"] if a.get("name") == "title"]
+    assert titles == ["ε", "P(A): what ε alone allows"]
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_names_beside_the_plot_never_overlap(log: bool) -> None:
     chart = compose(log)

@@ -97,3 +97,10 @@ def test_a_budget_that_one_step_exceeds_is_refused_before_it():
 def test_an_epoch_is_as_many_batches_as_cover_the_data(examples, batch_size):
     steps = steps_per_epoch(examples, batch_size)
     assert steps * batch_size >= examples > (steps - 1) * batch_size
+
+
+def test_a_plan_of_very_many_different_steps_is_refused_in_words():
+    sgld = RunSettings(data="abalone", model="logistic", method="dp_sgld", batch_size=64, learning_rate=0.1)
+    with pytest.raises(ValueError, match="steps=840611 <= 30000 .* fewer steps"):
+        sgld.with_(steps=840_611).check(3133)
+    sgld.with_(steps=840_611, step_exponent=0.0).check(3133)

@@ -62,7 +62,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight")
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
-    assert [field.key for field in shown] == ["mech", "b", "q", "n", "steps", "delta", "lam"]
+    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "delta", "lam"]
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = next(pill for pill in at.get("button_group") if pill.label == "Curves")

@@ -2,8 +2,11 @@
 
 import pytest
 
-from dpviz.questions.mechanism import SIGMA
-from tests.ui.driver import controls, enter, open_app, said
+from dpviz.questions import units
+from dpviz.questions.layout import of_values
+from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, STEPS
+from dpviz.questions.units import EPOCHS
+from tests.ui.driver import controls, enter, go_to, open_app, open_part, said
 
 
 def shown(at, field):
@@ -28,7 +31,7 @@ def test_an_exact_value_stands_in_the_text_and_leaves_the_stops_alone():
     assert [float(stop) for stop in stops] == list(SIGMA.ticks)
     enter(at, "sigma", "3.14159")
     assert (shown(at, "sigma"), value(at, "sigma")) == ("3.14159", 3.14159)
-    enter(at, "steps", "1000")
+    enter(at, "epochs", "10")
     assert shown(at, "sigma") == "3.14159"
     enter(at, "sigma", "10")
     assert controls(at)["sigma"]["stops"] == stops
@@ -37,7 +40,7 @@ def test_an_exact_value_stands_in_the_text_and_leaves_the_stops_alone():
 
 @pytest.mark.parametrize("exact", ["0.0099999", "0.010001", "0.01"])
 def test_an_exact_value_beside_a_stop_is_kept(exact):
-    at = open_app("compose", "curves=moments")
+    at = open_app("compose", "curves=moments&units=mechanism")
     enter(at, "q", exact)
     enter(at, "sigma", "10")
     assert shown(at, "q") == exact
@@ -53,7 +56,7 @@ def test_a_wrong_text_stays_with_its_message_until_mended(wrong):
     assert any(SIGMA.label in message for message in said(at, "problem"))
     assert (shown(at, "sigma"), value(at, "sigma")) == (wrong, 4.0)
     assert said(at, "headline") == headline
-    enter(at, "steps", "1000")
+    enter(at, "epochs", "10")
     assert any(SIGMA.label in message for message in said(at, "problem"))
     enter(at, "sigma", "5")
     assert said(at, "problem") == []
@@ -67,30 +70,155 @@ def test_a_wrong_text_and_its_message_go_together_when_groups_are_switched():
     assert (shown(at, "sigma"), len(said(at, "problem"))) in (("4", 0), ("text", 1))
 
 
-def test_batch_and_rate_are_one():
+def kept(at):
+    """q and T, which are what is linked and computed with."""
+    found = [
+        at.session_state[key] if (key := f"value.{f.key}") in at.session_state else f.default for f in (RATE, STEPS)
+    ]
+    return tuple(found)
+
+
+def ways(at, way):
+    next(one for one in at.button_group if one.label == "Batches and steps as").set_value(way).run()
+    assert not at.exception
+
+
+def test_a_persons_units_and_q_and_t_are_one():
     at = open_app("compose", "curves=moments")
+    assert (shown(at, "n"), shown(at, "batch"), shown(at, "epochs")) == ("60000", "600", "100")
     enter(at, "batch", "256")
-    assert shown(at, "q") == repr(256 / 60000)
-    enter(at, "q", "512/60000")
-    assert shown(at, "batch") == "512"
+    assert kept(at) == (256 / 60000, 23438)
+    assert shown(at, "epochs") == "100"
+    enter(at, "epochs", "30")
+    assert kept(at) == (256 / 60000, 7032)
+    assert any("T = 7 032 steps, rounded up" in body or "T = 7032 steps, rounded up" in body for body in quiet(at))
+    ways(at, "mechanism")
+    assert kept(at) == (256 / 60000, 7032), "another reading moves nothing"
+    enter(at, "q", "0.01")
+    enter(at, "steps", "10k")
+    ways(at, "person")
+    assert (shown(at, "n"), shown(at, "batch"), shown(at, "epochs")) == ("60000", "600", "100")
+    assert kept(at) == (0.01, 10_000)
+
+
+def quiet(at):
+    return [e.proto.body for e in at.get("html") if e.proto.body.startswith('<div class="dpviz-quiet"')]
+
+
+def test_another_size_keeps_what_was_entered():
+    at = open_app("compose", "curves=moments&q=256/60000&steps=7032")
     enter(at, "n", "50000")
-    assert shown(at, "batch") == "512"
-    assert shown(at, "q") == repr(512 / 50000)
+    assert (shown(at, "batch"), shown(at, "epochs")) == ("256", "30")
+    assert kept(at) == (256 / 50000, 5860)
+    ways(at, "mechanism")
+    enter(at, "n", "1000")
+    assert kept(at) == (256 / 50000, 5860), "beside q and T, N moves neither"
+
+
+@pytest.mark.parametrize("rate", ["0.01", "0.0042666666666666667", "0.123456789012345", "1e-12", "1", "0"])
+@pytest.mark.parametrize("steps", ["1", "7032", "9999", "999999999999"])
+def test_a_link_keeps_q_and_t_to_the_digit_in_either_units(rate, steps):
+    texts = {"q": rate, "steps": steps}
+    read = of_values({f.key: f.parse(texts.get(f.key, f.write(f.default))) for f in (*FIELDS, EPOCHS)})
+    assert read(RATE) == float(rate)
+    assert read(STEPS) == float(steps)
+    epochs = units.epochs(read)
+    assert epochs == 0 if read(RATE) == 0 else units.steps_of(epochs, read(RATE)) == float(steps)
+
+
+def test_no_way_of_looking_at_a_link_moves_it():
+    query = "q=0.123456789012345&steps=9999&n=777&curves=moments"
+    at = open_app("compose", query)
+    before = kept(at)
+    assert before == (0.123456789012345, 9999)
+    for way in ("mechanism", "person", "mechanism", "person"):
+        ways(at, way)
+        enter(at, "sigma", "3")
+        assert kept(at) == before
+    assert kept(open_app("noise", query)) == before
+
+
+def test_a_batch_that_goes_and_comes_back_leaves_no_trace():
+    at = open_app("compose", "curves=moments")
+    enter(at, "epochs", "0.5")
+    before = kept(at)
+    for batch in ("60000", "256", "1", "600"):
+        enter(at, "batch", batch)
+        assert not said(at, "problem")
+    assert kept(at)[0] == before[0]
+    assert shown(at, "epochs") == "0.5"
 
 
 @pytest.mark.parametrize(
-    ("field", "wrong"), [("batch", "70000"), ("batch", "-1"), ("batch", "nan"), ("n", "5"), ("n", "0.5")]
+    ("field", "wrong"),
+    [
+        ("batch", "70000"),
+        ("batch", "-1"),
+        ("batch", "nan"),
+        ("n", "5"),
+        ("n", "0.5"),
+        ("epochs", "0"),
+        ("epochs", "1e12"),
+    ],
 )
-def test_a_wrong_batch_or_size_stays_until_q_is_set_otherwise(field, wrong):
+def test_a_wrong_text_of_a_persons_units_stays_until_q_is_set_otherwise(field, wrong):
     at = open_app("compose", "curves=moments")
     enter(at, field, wrong)
     assert len(said(at, "problem")) == 1
     assert shown(at, field) == wrong
-    assert shown(at, "q") == "0.01"
+    assert kept(at) == (0.01, 10_000)
     next(one for one in at.button if one.label == "Reset everything").click().run()
-    enter(at, "q", "0.1")
+    enter(at, "batch", "6000")
     assert said(at, "problem") == []
-    assert shown(at, "batch") == "6000"
+    assert kept(at) == (0.1, 1000)
+
+
+def test_the_units_are_remembered_whatever_is_set():
+    at = open_app("attack", "units=mechanism&aview=roc")
+    go_to(at, "compose").run()
+    assert "q" in controls(at)
+    assert "epochs" not in controls(at)
+    next(one for one in at.button if one.label == "Pin this state").click().run()
+    at.button(key="pin.show.0").click().run()
+    assert "q" in controls(at)
+    next(one for one in at.button if one.label == "Reset everything").click().run()
+    assert "epochs" in controls(at)
+
+
+def test_expressions_are_read_where_what_they_say_is_known():
+    at = open_app("compose", "curves=moments&units=mechanism&q=256/60000")
+    enter(at, "steps", "30 epochs")
+    assert shown(at, "steps") == "7032"
+    enter(at, "delta", "1/(10 N)")
+    assert shown(at, "delta") == DELTA.write(1 / 600_000)
+    enter(at, "q", "1/N")
+    assert shown(at, "q") == RATE.write(1 / 60_000)
+    enter(at, "q", "0")
+    enter(at, "steps", "30 epochs")
+    assert any("needs the sampling rate q" in text for text in said(at, "problem"))
+    alone = open_app("attack", "aview=success")
+    enter(alone, "delta", "1/N")
+    assert any("needs the size N" in text for text in said(alone, "problem"))
+    langevin = open_app("langevin", "ln=1000")
+    open_part(langevin, "langevin.group", ["Steps", "Data", "Options"], "Data")
+    enter(langevin, "delta", "1/N")
+    assert shown(langevin, "delta") == "0.001", "the page's own N"
+
+
+def test_choices_of_delta_follow_n_and_one_above_is_amber():
+    at = open_app("compose", "curves=moments")
+    assert dict(controls(at)["delta"]["offers"]) == {
+        "1/N": DELTA.write(1 / 60_000), "1/(10 N)": DELTA.write(1 / 600_000), "1/N^1.1": DELTA.write(60_000**-1.1)
+    }  # fmt: skip
+    assert "(0, 1/N)-private" in controls(at)["delta"]["why"]
+    assert not any("above 1/N" in text for text in said(at, "note"))
+    enter(at, "delta", "2e-5")
+    assert any("above 1/N" in text for text in said(at, "note"))
+    enter(at, "n", "10000")
+    assert not any("above 1/N" in text for text in said(at, "note"))
+    assert dict(controls(at)["delta"]["offers"])["1/N"] == "0.0001"
+    assert controls(open_app("compose", "n=1"))["delta"]["offers"] == [["1/(10 N)", "0.1"]], "δ < 1"
+    assert controls(open_app("attack", "aview=success"))["delta"]["offers"] == [], "no N is known there"
 
 
 def test_an_entry_counts_once_and_in_its_order():
@@ -112,7 +240,7 @@ def test_what_was_entered_last_decides_between_batch_and_size():
         at.session_state[f"entry.{last}"] = {"entry": {"text": texts[last], "n": n + 1}}
         at.session_state[f"entry.{first}"] = {"entry": {"text": texts[first], "n": n}}
         at.run()
-        assert (shown(at, "batch"), shown(at, "n"), shown(at, "q")) == ("300", "30000", "0.01")
+        assert (shown(at, "batch"), shown(at, "n"), kept(at)[0]) == ("300", "30000", 0.01)
         next(one for one in at.button if one.label == "Reset everything").click().run()
 
 

@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
@@ -16,16 +17,18 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.charts import numbers
 from dpviz.gradients.sample import GradientSample
+from dpviz.questions import units
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.fields import Number
 from dpviz.questions.gradients import File
+from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.source import Held
 from dpviz.ui.hand import frames
 from dpviz.ui.hand.frames import MOST
 from dpviz.ui.hand.served import FILES, mark, root, routes
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.state import Keys
-from tests.ui.driver import charts, enter, open_app, unpacked
+from tests.ui.driver import charts, controls, enter, open_app, unpacked
 
 FIELD = {field.key: field for field in FIELDS}
 
@@ -83,6 +86,44 @@ def test_a_frame_shows_what_the_page_then_shows(page: str, query: str, field: st
         if trace["y"][-1] is not None:
             assert trace["y"][-1] == there[trace["x"][-1]]
     assert known["figure"]["layout"].get("meta") == charts(at)[0]["layout"].get("meta")
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "field", "text"),
+    [
+        ("compose", "curves=moments.strong", "batch", "256"),
+        ("compose", "curves=moments&q=0.123456789012345&steps=9999&n=777", "epochs", "30"),
+        ("compose", "curves=moments&q=1&steps=1", "batch", "600"),
+        ("noise", "noisecurves=moments&noisetight=0&noiseq=", "batch", "1000"),
+        ("orders", "oview=divergence", "batch", "5000"),
+        ("budget", "bview=policy&bpol=fixed", "batch", "512"),
+        ("attack", "aview=roc", "epochs", "3"),
+    ],
+)
+def test_a_frame_of_a_persons_units_is_a_fresh_page(page: str, query: str, field: str, text: str) -> None:
+    """Another batch keeps N and the epochs, so it moves q and T; a link that says those two is the same page."""
+    at = open_app(page, query)
+    before = tokens(at)[field]
+    assert asked(at, field, text)[text] is not None
+    if field in controls(at):
+        enter(at, field, text)
+    else:  # in another group of controls
+        at.session_state[f"entry.{field}"] = {"entry": {"text": text, "n": 1e9}}
+        at.run()
+    assert tokens(at)[field] == before, "while it moves its frames stay"
+    frame = asked(at, field, text)[text]  # with the slow parts that the page has waited for
+    rate, steps = (at.session_state[f"value.{key}"] if f"value.{key}" in at.session_state else FIELD[key].default
+                   for key in ("q", "steps"))  # fmt: skip
+    link = {k: v for k, v in parse_qsl(query, keep_blank_values=True) if k not in ("q", "steps")}
+    fresh = open_app(page, urlencode(link | {"q": RATE.write(rate), "steps": STEPS.write(steps)}))
+    for shown in (at, fresh):
+        bodies = [element.proto.body for element in shown.get("html")]
+        (headline,) = [body for body in bodies if body.startswith('<p class="dpviz-headline"')]
+        assert frame["headline"] in headline
+        for trace in frame["figure"]["data"]:
+            drawn = {t["uid"]: t for t in charts(shown)[0]["data"]}[trace["uid"]]
+            assert drawn["x"][-1] == trace["x"][-1]
+            assert drawn["y"][-1] == trace["y"][-1]
 
 
 def test_a_frame_holds_the_librarys_numbers() -> None:
@@ -153,7 +194,8 @@ def test_every_question_offers_all_its_sliders() -> None:
             continue
         offered = tokens(open_app(page.key))
         fields = {one.key for one in page.questions[0].fields if isinstance(one, Number) and one.ticks}
-        assert offered.keys() == fields, page.key
+        read = {one.key for one in units.readings(page.questions[0].fields)}
+        assert offered.keys() == fields | read, page.key
 
 
 def reply(path: str, query: str = "") -> Any:

@@ -12,7 +12,7 @@ from tests.ui.driver import charts, enter, open_app, said
 def test_every_page_is_named():
     at = open_app("home")
     named = [link.proto.page for link in at.get("page_link")]
-    assert named == ["compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage"]
+    assert named == ["compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers"]
 
 
 def test_the_live_headline_follows_the_slider():

@@ -8,13 +8,14 @@ import pytest
 
 from dpviz.questions.asked import ask
 from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.layout import InUnits
 from dpviz.questions.question import Question
 from dpviz.training.events import PUBLIC_SIZE
 
 WITH_BATCH = [
     q
     for q in QUESTIONS.values()
-    if any(getattr(item, "name", "") == "batch" for g in q.groups(lambda f: f.default).values() for item in g)
+    if any(isinstance(item, InUnits) for g in q.groups(lambda f: f.default).values() for item in g)
 ]
 assert len(WITH_BATCH) > 5
 

@@ -47,6 +47,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "langevin": [
         {"lview": key} for key in ("cost", "epsilon", "size", "clip", "conditions", "region", "mse", "mse_epsilon")
     ],
+    "papers": [{"pview": key} for key in ("claims", "check", "figure1", "figure3", "theorem1", "tail", "bob", "sgm1")],
 }
 
 
@@ -123,6 +124,7 @@ def test_the_questions_are_all_there() -> None:
         "budget": "bview",
         "langevin": "lview",
         "leakage": "lkview",
+        "papers": "pview",
     }.items():
         asked = {question.get(key, FIELD[key].default) for question in QUESTIONS[name]}
         assert asked == set(FIELD[key].options), name

@@ -117,3 +117,12 @@ def test_a_preset_with_a_setting_taken_back_to_its_default_comes_back_from_its_l
     again = open_app("attack", link(at))
     assert again.session_state["value.aview"] == "success"
     assert link(again) == link(at)
+
+
+def test_a_pin_without_any_curve_comes_back_without():
+    at = open_app("compose", "curves=")
+    next(one for one in at.button if one.label == "Pin this state").click().run()
+    next(one for one in at.button if one.label == "Reset everything").click().run()
+    at = open_app("compose", "pin=curves%3D")
+    at.button(key="pin.show.0").click().run()
+    assert state_value(at, next(field for field in registry.FIELDS if field.key == "curves")) == ()

@@ -1,13 +1,14 @@
 // A chart that stays mounted. The server changes its figure; a control's movement changes it at once, from frames.
 
+import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
 import { camera } from "./image.js";
+import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
-
 const PAPER = 680; // pixels of a printed page's width
 
 let loading = null;
@@ -29,6 +30,12 @@ function plotly() {
 // The library is on its way before the first chart is: both come at once.
 plotly().catch(() => {}); // said where a chart needs it
 
+function made(kind, name, parent, more = {}) {
+  const element = Object.assign(document.createElement(kind), { className: name, ...more });
+  parent.append(element);
+  return element;
+}
+
 export default function mount({ parentElement, data }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
   chart.adopt(data);
@@ -38,12 +45,15 @@ export default function mount({ parentElement, data }) {
 
 class MountedChart {
   constructor(parent, given) {
-    this.parent = parent;
-    this.plot = document.createElement("div");
-    this.plot.className = "dpviz-chart";
+    this.root = made("div", "dpviz-stage", parent);
+    this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "figure"); // with buttons in it
-    parent.append(this.plot);
-    this.chips = new Chips(this.plot);
+    this.fit = made("button", "dpviz-fit", this.root, { type: "button", textContent: "Fit", hidden: true });
+    this.fit.setAttribute("aria-label", "Fit the axes to the curves");
+    this.fit.title = "Fit the axes to the curves";
+    this.fit.addEventListener("click", () => this.again({ own: true }));
+    this.names = new Names(this.plot, () => this.again());
+    this.chips = new Chips(this.plot, this.names);
     this.drawn = Promise.resolve();
     const arrived = (kept) => {
       this.plot.dataset.kept = kept; // for who looks on
@@ -63,29 +73,33 @@ class MountedChart {
     const told = JSON.stringify([data.figure, data.columns]);
     if (told !== this.told) this.whole = unpacked(data.figure, data.columns);
     this.told = told;
-    this.enlarge(data.enlarged);
-    this.figure = this.fitting(this.whole);
-    this.plot.style.height = `${this.figure.layout.height}px`;
     this.data = data;
+    this.fitIn();
     // The hand is ahead of this answer: another one will come.
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
   }
 
-  // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.
-  enlarge(wanted) {
-    const { height } = this.whole.layout;
-    const room = this.parent.getBoundingClientRect().width / NARROW;
-    const scale = wanted ? Math.max(1, Math.min((SHARE * window.innerHeight) / height, room)) : 1;
-    const grown = { transform: `scale(${scale})`, width: `${100 / scale}%`, marginBottom: `${(scale - 1) * height}px` };
-    const plain = { transform: "", width: "", marginBottom: "" };
-    Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : plain) });
+  // What is to be drawn, as it is at this width and this height of the screen.
+  fitIn() {
+    this.enlarge();
+    this.figure = this.fitting(this.whole);
+    this.plot.style.height = `${this.figure.layout.height}px`;
   }
 
-  // A figure as it is drawn at this width.
   fitting(figure) {
     return isNarrow(this.plot) ? narrowed(figure, this.plot.clientWidth) : figure;
+  }
+
+  // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.
+  enlarge() {
+    const { height } = this.whole.layout;
+    const room = this.root.getBoundingClientRect().width / NARROW;
+    const scale = this.data.enlarged ? Math.max(1, Math.min((SHARE * window.innerHeight) / height, room)) : 1;
+    const grown = { transform: `scale(${scale})`, width: `${100 / scale}%`, marginBottom: `${(scale - 1) * height}px` };
+    const usual = { transform: "", width: "", marginBottom: "" };
+    Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : usual) });
   }
 
   // Draw what the server says; the last of it always.
@@ -95,58 +109,111 @@ class MountedChart {
     this.inTurn(() => this.draw());
   }
 
+  // The same figure otherwise: on its own axes, or with other curves hidden.
+  again({ own = false } = {}) {
+    if (!this.shown) return;
+    if (own) this.hand.axes = null;
+    this.stale = true;
+    this.settle();
+  }
+
   // One drawing after the other: Plotly mixes up two at a time.
   inTurn(work) {
     this.drawn = this.drawn.then(work).catch((error) => this.failed(error));
   }
 
   async draw() {
-    if ((this.shown === this.wanted && !this.hand?.away) || !this.plot.isConnected) {
+    if (!this.wanted) return; // forgotten meanwhile
+    if ((this.shown === this.wanted && !this.stale && !this.hand.away) || !this.plot.isConnected) {
       this.plot.dataset.state = "drawn";
       return;
     }
     const figure = this.wanted;
+    this.stale = false;
     this.library = await plotly();
-    await this.react(figure);
+    if (!this.hand) this.begin();
+    const axes = this.follows() ? this.hand.axesFor(figure.layout) : axesOf(figure.layout);
+    await this.react(placed(figure, axes, this.names.hidden));
     this.shown = figure;
-    this.hand ??= new Hand(this.plot, {
-      react: (other) => this.react(other),
-      relayout: (changed) => this.library.relayout(this.plot, changed),
-      inTurn: (work) => this.inTurn(work),
-    });
-    this.hand.rest();
-    // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
-    for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
-    this.chips.show(figure);
-    this.plot.classList.toggle("narrow", figure !== this.whole);
-    this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
+    this.tokens = this.data.frames;
+    this.hand.rest(axes);
+    this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
+    this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
     this.follow();
   }
 
-  react({ data, layout }) {
-    const { width, ...rest } = layout;
-    const whole = { ...rest, ...this.theme(layout), uirevision: this.data.key, autosize: true };
-    return this.library.react(this.plot, data, whole, { ...this.config(), responsive: false });
+  // What stands around the drawing.
+  dress(figure) {
+    // A reader has the chart's sentence and its table: ticks and names without their places say nothing.
+    for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
+    this.chips.show(figure);
+    this.plot.classList.toggle("narrow", figure !== this.whole);
+    this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
   }
 
-  // With a camera of our own in place of Plotly's.
+  begin() {
+    this.plot.replaceChildren(); // of an error
+    this.hand = new Hand(this.plot, {
+      react: (other) => this.react(other),
+      relayout: (changed) => this.library.relayout(this.plot, structuredClone(changed)),
+      inTurn: (work) => this.inTurn(work),
+      hidden: this.names.hidden,
+    });
+  }
+
+  // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
+  follows() {
+    if (this.frames instanceof GivenFrames) return true;
+    const before = Object.values(this.tokens ?? {});
+    return Object.values(this.data.frames).some((token) => before.includes(token));
+  }
+
+  async react({ data, layout }) {
+    const { width, ...rest } = structuredClone(layout); // Plotly writes a visitor's zoom into it
+    this.turn = (this.turn ?? 0) + 1;
+    // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
+    const whole = { ...rest, ...this.theme(layout), uirevision: this.turn, autosize: true };
+    const shift = this.plot._fullLayout?.yaxis2?.shift;
+    await this.library.react(this.plot, data, whole, this.config());
+    // Plotly leaves the line of an axis that is shifted anew where it was.
+    if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
+    if (this.heard) return;
+    this.heard = true;
+    this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
+    this.plot.on("plotly_relayout", () => this.offerFit());
+  }
+
+  // With a camera of our own in place of Plotly's, and Fit in place of its way back.
   config() {
     const { toImageButtonOptions: options, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
-    const removed = [...usual, "toImage"];
+    const removed = [...usual, "toImage", "resetScale2d", ...(isNarrow(this.plot) ? ["zoom2d"] : [])]; // a finger scrolls
     const told = () => {
       const { words, caption } = this.data;
       return { figure: this.whole, headline: words?.headline, caption, family: this.theme({}).font.family };
     };
-    if (isNarrow(this.plot)) removed.push("zoom2d", "resetScale2d"); // a finger scrolls the page
     const added = [camera(this.library, told, options)];
-    return { ...rest, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
+    return { ...rest, responsive: false, doubleClick: false, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
   }
 
+  offerFit() {
+    this.fit.hidden = !this.shown || this.hand.home(this.shown.layout);
+  }
+
+  // Says what is wrong in the chart's place. The next answer is drawn from the start.
   failed(error) {
+    this.forget();
     this.plot.textContent = error.message;
+    this.plot.dataset.state = "failed";
+  }
+
+  forget() {
+    this.library?.purge(this.plot);
+    this.told = this.wanted = this.shown = this.hand = this.tokens = null;
+    this.heard = false;
+    this.fit.hidden = true;
   }
 
   theme(layout) {
@@ -170,12 +237,10 @@ class MountedChart {
 
   // To another size; drawn anew where names go below the plot or come back.
   resized() {
-    if (!this.plot.isConnected) return;
-    this.enlarge(this.data.enlarged);
-    this.figure = this.fitting(this.whole);
-    if (this.figure === this.shown) return this.library.Plots.resize(this.plot);
-    this.plot.style.height = `${this.figure.layout.height}px`;
-    this.settle();
+    if (!this.plot.isConnected || !this.shown) return;
+    this.fitIn();
+    if (this.figure === this.shown) this.library.Plots.resize(this.plot);
+    else this.again({ own: true });
   }
 
   // --- a control moves ------------------------------------------------------------------------------------------------
@@ -196,7 +261,7 @@ class MountedChart {
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
       if (!frame?.figure || !this.hand) return;
       const figure = this.fitting(frame.figure);
-      this.hand.show({ ...frame, figure });
+      this.hand.show({ ...frame, figure }, this.frames.axes(this.moving.field, (other) => this.fitting(other)));
       this.chips.show(figure);
     });
   }
@@ -217,6 +282,6 @@ class MountedChart {
 
   end() {
     this.frames.stop();
-    this.library?.purge(this.plot);
+    this.forget();
   }
 }

@@ -1,5 +1,6 @@
 // What a chart would be at other values of a field. `Frames`: fetched when its control is touched, the nearest first.
 
+import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
 
 const FIRST = 2; // frames of the first request
@@ -13,6 +14,7 @@ export class Frames {
   constructor(arrived) {
     this.arrived = arrived;
     this.tokens = {};
+    this.gone = new Set(); // tokens that the server does not know any more, until its next answer
     this.kept = new Map(); // token → text → frame
     this.under = null; // the request under way
   }
@@ -20,6 +22,7 @@ export class Frames {
   offer(address, tokens) {
     this.address = address;
     this.tokens = tokens;
+    this.gone.clear();
     const used = new Set(Object.values(tokens));
     for (const token of this.kept.keys()) if (!used.has(token)) this.kept.delete(token);
   }
@@ -30,6 +33,11 @@ export class Frames {
 
   at(field, text) {
     return this.kept.get(this.tokens[field])?.get(text);
+  }
+
+  // The axes of all frames of a field that are there, as `fitting` draws them.
+  axes(field, fitting) {
+    return axesAmong([...(this.kept.get(this.tokens[field])?.values() ?? [])], fitting);
   }
 
   near({ field, at, stops, between, phase }) {
@@ -53,7 +61,7 @@ export class Frames {
 
   async fetchNext(count) {
     const { field, token } = this.wish ?? {};
-    const texts = token ? this.missing().slice(0, count) : [];
+    const texts = token && !this.gone.has(token) ? this.missing().slice(0, count) : [];
     if (!texts.length) return;
     const begun = performance.now();
     this.under = new AbortController();
@@ -62,7 +70,8 @@ export class Frames {
       const reply = await fetch(`${location.origin}${this.address}/frames/${token}?${query}`, {
         signal: this.under.signal,
       });
-      if (!reply.ok) return;
+      if (reply.status === 404) this.gone.add(token);
+      if (!reply.ok) throw new Error(`frames: ${reply.status}`);
       const { frames, columns } = await reply.json();
       if (!this.kept.has(token)) this.kept.set(token, new Map());
       const kept = this.kept.get(token);
@@ -87,6 +96,10 @@ export class Frames {
   }
 }
 
+function axesAmong(frames, fitting) {
+  return frames.map((frame) => frame && axesOf(fitting(frame.figure).layout)).filter(Boolean);
+}
+
 // The same for a page without a server: all frames are there from the start, field → text → frame.
 export class GivenFrames {
   constructor(given) {
@@ -99,6 +112,10 @@ export class GivenFrames {
 
   at(field, text) {
     return this.given[field]?.[text];
+  }
+
+  axes(field, fitting) {
+    return axesAmong(Object.values(this.given[field] ?? {}), fitting);
   }
 
   offer() {}

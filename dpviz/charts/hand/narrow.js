@@ -1,6 +1,6 @@
 // A chart on a phone: the plot has the width, and the names that lines carry at their ends stand below as chips.
 
-import { runs } from "./draw.js";
+import { runs } from "./words.js";
 
 export const NARROW = 560; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most
@@ -31,10 +31,10 @@ function narrowLayout(layout, width) {
     xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
     margin.b += 16;
   }
-  const { ends, ...meta } = layout.meta ?? {};
+  const { ends } = layout.meta ?? {};
   const height = Math.min(layout.height, HEIGHT);
   // A finger that moves over the chart scrolls the page.
-  const other = { ...layout, height, margin, annotations, meta: { ...meta, chips: ends ?? [] }, dragmode: false };
+  const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: ends && [], chips: ends ?? [] }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
   if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 11 } };
   return other;
@@ -55,16 +55,18 @@ function inTwoLines(text) {
   return at === undefined ? text : `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
 }
 
-// The names below the plot, the highest line first; a figure of a wide chart has none.
+// The names below the plot, the highest line first; a figure of a wide chart has none. A tap hides a curve and brings
+// it back, as a click on a name does.
 export class Chips {
-  constructor(plot) {
+  constructor(plot, names) {
     this.plot = plot;
+    this.names = names;
     this.list = null;
   }
 
   show({ layout }) {
     const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
-    const told = JSON.stringify(ends.map((end) => end.text));
+    const told = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
     if (told === this.told) return;
     this.told = told;
     this.list?.remove();
@@ -73,14 +75,18 @@ export class Chips {
     this.list = document.createElement("ul");
     this.list.className = "dpviz-chips";
     for (const end of ends) {
-      const chip = document.createElement("li");
+      const chip = document.createElement("button");
+      chip.type = "button";
+      chip.setAttribute("aria-pressed", !this.names.hidden.has(end.line));
+      chip.addEventListener("click", () => this.names.toggle(end.line));
       for (const { told: words, bold, sub, color } of runs(end.text)) {
         const run = document.createElement(sub ? "sub" : bold ? "b" : "span");
         run.textContent = words;
         if (color) run.style.color = chip.style.borderColor = color;
         chip.append(run);
       }
-      this.list.append(chip);
+      this.list.append(document.createElement("li"));
+      this.list.lastChild.append(chip);
     }
     this.plot.after(this.list);
   }

@@ -28,10 +28,18 @@ class NumberControl {
   constructor(parent) {
     this.sent = 0; // the last entry that was sent
     this.timer = null; // a movement that is still to be sent
-    this.dirty = false; // the text was changed and not entered
     this.drag = null;
     this.root = made("div", "dpviz-number", parent);
     this.flush = this.flush.bind(this);
+  }
+
+  // Whether the text was changed and not entered.
+  get dirty() {
+    return this.text.hasAttribute("data-dirty");
+  }
+
+  set dirty(dirty) {
+    this.text.toggleAttribute("data-dirty", dirty);
   }
 
   build(data) {
@@ -68,7 +76,6 @@ class NumberControl {
       this.built = built;
       this.build(data);
       this.numbers = data.stops.map(Number);
-      this.dirty = false;
     }
     this.data = data;
     if (data.seen < this.sent || this.timer || this.drag) return; // it does not know the last entry yet
@@ -81,8 +88,9 @@ class NumberControl {
     this.sayBelow(data);
   }
 
-  sayBelow({ wrong, note, ends }) {
+  sayBelow({ wrong, note, ends, offers = [], why }) {
     const told = wrong ? ["dpviz-problem", `${wrong} The last good value is used.`] : note ? ["dpviz-caution", note] : null;
+    const focused = [...this.below.querySelectorAll(".offers button")].indexOf(document.activeElement);
     this.below.replaceChildren();
     if (told) {
       const line = made("div", told[0], this.below, { textContent: told[1] });
@@ -91,6 +99,16 @@ class NumberControl {
       const line = made("div", "dpviz-ends", this.below);
       for (const end of ends) made("span", "", line, { textContent: end });
     }
+    if (!offers.length) return;
+    const line = made("div", "offers", this.below);
+    for (const [said, text] of offers) {
+      const offer = made("button", "", line, { type: "button", textContent: said, title: text });
+      offer.setAttribute("aria-label", `${this.data.label}: ${said}, which is ${text}`);
+      offer.toggleAttribute("data-chosen", text === this.data.text);
+      offer.addEventListener("click", () => this.choose(text));
+    }
+    line.children[focused]?.focus();
+    if (why && !told) made("div", "why", this.below, { textContent: why });
   }
 
   // --- places and values ----------------------------------------------------------------------------------------------
@@ -230,6 +248,13 @@ class NumberControl {
     this.sendNow(this.text.value);
   }
 
+  choose(text) {
+    this.forget();
+    this.dirty = false;
+    this.text.value = text;
+    this.sendNow(text);
+  }
+
   // --- entries --------------------------------------------------------------------------------------------------------
 
   later() {
@@ -237,6 +262,7 @@ class NumberControl {
     else {
       pending(1);
       document.addEventListener("pointerdown", this.flush, true); // whatever is clicked next comes after this entry
+      document.addEventListener("dpviz-flush", this.flush);
     }
     this.timer = setTimeout(this.flush, this.drag ? 2 * REST : REST);
   }
@@ -247,6 +273,7 @@ class NumberControl {
     this.timer = null;
     pending(-1);
     document.removeEventListener("pointerdown", this.flush, true);
+    document.removeEventListener("dpviz-flush", this.flush);
     return true;
   }
 

@@ -10,13 +10,14 @@ from dpviz.accounting.policy_trajectory import Scenario, policy_trajectory
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import Axis
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.presets import BATCH, BUDGETS, FINE_TUNING, NOISE
 from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
 from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon
 from dpviz.questions.fields import Number
-from dpviz.questions.layout import Groups, Own, Reader, Row
+from dpviz.questions.layout import Groups, InUnits, Reader, Row
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
@@ -209,7 +210,7 @@ def layout(get: Reader) -> Groups:
             *((fields.TARGET, fields.ONE_ORDER) if filtered else ()),
             fields.EPOCHS,
         ),
-        "Mechanism": (SIGMA, RATE, Own("batch", (SIZE,)), DELTA),
+        "Mechanism": (SIGMA, InUnits((SIZE, RATE)), units.suggested(SIZE, get)),
         "Show": (
             fields.TOP,
             fields.PACE,

@@ -18,13 +18,14 @@ from dpviz.accounting.tight import TightResult, tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
 from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon, odometer_formula
 from dpviz.questions.layout import Groups, Own, Reader
-from dpviz.questions.mechanism import CONTROLS, RATE, SETTINGS, SIGMA, STEPS
+from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.tight_band import TightBand
@@ -237,7 +238,7 @@ def below(a: Answer[SpendFacts]) -> list[Own]:
 def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
-        "Mechanism": CONTROLS,
+        "Mechanism": units.controls(get),
         "Show": (LOG_Y, VARIANT, CONVERSION, IMAGE),
     }
 

@@ -17,13 +17,13 @@ from dpviz.accounting.renyi import Renyi
 from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.questions import tight_band
+from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.presets import ODOMETERS
 from dpviz.questions.budget.words import ASSUMPTIONS, epsilon, in_table, odometer_formula
 from dpviz.questions.layout import Groups, Reader
-from dpviz.questions.mechanism import CONTROLS, SETTINGS, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
@@ -253,7 +253,7 @@ def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
 def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, STEPS, VARIANT),
-        "Mechanism": CONTROLS,
+        "Mechanism": units.controls(get),
         "Show": (CURVES, LOG_X, LOG_Y, VARIANT, CONVERSION, IMAGE),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpviz.questions import units
 from dpviz.questions.fields import Choice, Flag, Number, log_ticks
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader
 from dpviz.questions.mechanism import DELTA
@@ -151,7 +152,7 @@ def layout(*more: Item) -> Layout:
         friction = (FRICTION,) if get(SAMPLER) == "sghmc" else ()
         return {
             "Steps": (FIRST, DECAY, STEPS, CLAIM, *more),
-            "Data": (SIZE, Noted(BATCH, beyond), CLIP, DELTA),
+            "Data": (SIZE, Noted(BATCH, beyond), CLIP, units.suggested(SIZE, get)),
             "Options": (SAMPLER, *friction, REPLACE, CONVERSION, IMAGE),
         }
 

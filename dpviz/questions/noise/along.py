@@ -14,11 +14,10 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
-from dpviz.questions import guessing, tight_band
+from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients
 from dpviz.questions.layout import Groups, Reader, Row
-from dpviz.questions.mechanism import CONTROLS
 from dpviz.questions.needed import Need
 from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve
 from dpviz.questions.noise.details import accountants, use
@@ -197,7 +196,7 @@ def needed(a: Answer[Needs]) -> list[Block]:
 
 
 def layout(get: Reader) -> Groups:
-    return grouped(get, ask=(TARGET, METHODS), mechanism=CONTROLS, show=(Row((LOW, HIGH)), LOG_Y))
+    return grouped(get, ask=(TARGET, METHODS), mechanism=units.controls(get), show=(Row((LOW, HIGH)), LOG_Y))
 
 
 ALONG_NOISE: Question[Needs] = Question(

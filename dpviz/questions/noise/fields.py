@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.questions import gradient_fields
 from dpviz.questions.fields import Choice, Flag, Number, Several, log_ticks
 from dpviz.questions.gradient_fields import gradients_where
-from dpviz.questions.layout import Groups, Item, Reader
+from dpviz.questions.layout import Groups, Item, Reader, fields_of
 from dpviz.questions.mechanism import DELTA, SETTINGS
 from dpviz.questions.methods import OFFERED
 from dpviz.questions.question import Setting
@@ -99,5 +99,5 @@ def grouped(get: Reader, *, ask: tuple[Item, ...], mechanism: tuple[Item, ...], 
     if "bayesian" in get(METHODS):
         groups["Data"] = (QUANTILES, *((CLIP, *gradient_fields.controls(get)) if weak(get) else ()))
     amplified = (AMPLIFICATION,) if "basic" in get(METHODS) or "strong" in get(METHODS) else ()
-    failures = (DELTA_MU,) if DELTA in mechanism else ()
+    failures = (DELTA_MU,) if DELTA in fields_of(mechanism) else ()
     return groups | {"Show": (*show, *amplified, *((*failures, FAILURE) if weak(get) else ()), IMAGE)}

@@ -7,8 +7,8 @@ from dpviz.questions.presets import BDP_SYNTHETIC, Preset
 _BDP = "Triastcyn & Faltings 2020"
 _FIGURES = BDP_SYNTHETIC | {"target": "1", "noisecurves": "moments.bayesian", "noisefrom": "0.2", "noiseto": "5"}
 _NOTE = (
-    f"{_BDP}, App. B.2, prints curves, not numbers, and gives neither q nor T: here they are those of Fig. 1 (50 "
-    "vectors of 1000 Weibull(0.5) coordinates, all 1225 pairs, q = 0.001, 100 steps, δ = 1e-5). "
+    f"{_BDP}, App. B.2, prints curves of one step at λ = 24, not numbers: the page Papers has them. Here steps are "
+    "those of Fig. 1 (50 vectors of 1000 Weibull(0.5) coordinates, all 1225 pairs, q = 0.001, 100 steps, δ = 1e-5). "
 )
 
 FIGURES = (
@@ -16,7 +16,8 @@ FIGURES = (
         key="bdp3",
         name="Bayesian DP, Fig. 3: clipping for both",
         values=_FIGURES | {"noiseq": "q01.q50.q99", "clip": "both"},
-        note=_NOTE + "Clipped, Bayesian DP never needs more noise than DP, and nears it as C shrinks.",
+        note=_NOTE + "Clipped, Bayesian DP never needs more noise than DP. It does not near it as C shrinks, as the "
+        "paper has it: clipped gradients keep their directions, and the median distance stays about 0.6 of 2C.",
     ),
     Preset(
         key="bdp4",

@@ -9,10 +9,10 @@ from typing import Any
 import dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.solve import NoAnswer
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients, clipped
-from dpviz.questions.layout import Groups, Reader, fields_of
-from dpviz.questions.mechanism import CONTROLS
+from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.details import accountants, use
@@ -107,10 +107,7 @@ def with_tight(a: Answer[Needs], found: Need) -> Answer[Needs]:
 
 def layout(get: Reader) -> Groups:
     """What is solved for is not asked."""
-    missing = SHARED[get(UNKNOWN)]
-    known = tuple(item for item in CONTROLS if item is not missing)
-    if missing is SHARED["sample_rate"]:
-        known = tuple(item for item in known if "n" not in {field.key for field in fields_of([item])})
+    known = units.controls(get, without=SHARED[get(UNKNOWN)])
     return grouped(get, ask=(UNKNOWN, TARGET, METHODS, TIGHT), mechanism=known, show=())
 
 

@@ -16,10 +16,11 @@ from dpviz.charts.lines import Span
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import LinePlot
 from dpviz.charts.rings import Ring
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.guessing import guess
 from dpviz.questions.layout import Groups, Reader
-from dpviz.questions.mechanism import CONTROLS, SETTINGS
+from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import Least, least, order_axis, value_axis
@@ -204,7 +205,7 @@ def formulas(a: Answer[DecidingFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (LARGEST, LOG_X, LOG_Y), "Mechanism": CONTROLS, "Show": (IMAGE,)}
+    return {"Question": (LARGEST, LOG_X, LOG_Y), "Mechanism": units.controls(get), "Show": (IMAGE,)}
 
 
 DECIDING: Question[DecidingFacts] = Question(

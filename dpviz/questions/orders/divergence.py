@@ -11,9 +11,10 @@ import dpviz
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader
-from dpviz.questions.mechanism import CONTROLS, SETTINGS
+from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import (
@@ -151,7 +152,7 @@ def formulas(a: Answer[DivergenceFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (LARGEST, LOG_X), "Mechanism": CONTROLS, "Show": (IMAGE,)}
+    return {"Question": (LARGEST, LOG_X), "Mechanism": units.controls(get), "Show": (IMAGE,)}
 
 
 ONE_STEP: Question[DivergenceFacts] = Question(

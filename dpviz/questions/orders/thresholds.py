@@ -12,9 +12,10 @@ from dpviz.accounting.formula import tex
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
+from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader
-from dpviz.questions.mechanism import CONTROLS, SETTINGS
+from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds
 from dpviz.questions.orders.curves import Least, exact, least, order_axis, value_axis, whole_grid, whole_span
@@ -124,7 +125,7 @@ def formulas(a: Answer[ThresholdFacts]) -> list[tuple[str, str]]:
 
 def layout(get: Reader) -> Groups:
     question = (FIRST, SECOND, THIRD, LARGEST, LOG_X, LOG_Y)
-    return {"Question": question, "Mechanism": CONTROLS, "Show": (IMAGE,)}
+    return {"Question": question, "Mechanism": units.controls(get), "Show": (IMAGE,)}
 
 
 THRESHOLDS: Question[ThresholdFacts] = Question(

@@ -18,6 +18,7 @@ import streamlit as st
 
 from dpviz._remember import Named
 from dpviz.charts.hand.pack import Packer
+from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, of_values
@@ -38,7 +39,7 @@ class Recipe:
     Attributes:
         question: what is asked.
         moved: the field that moves.
-        others: the values of the question's other fields, by key.
+        others: the values of other fields, by key: the question's, and what another reading of q and T is made of.
         given: the settings' values at the present place, samples resolved.
         show: an answer's figure ("figure") and words.
         token: its name for the browser.
@@ -53,7 +54,8 @@ class Recipe:
 
     def frame(self, text: str) -> Mapping[str, Any]:
         """What is shown where the field is what `text` writes; ValueError where there is no answer."""
-        values = {**self.others, self.moved.key: self.moved.parse(text)}
+        sets = units.sets(self.moved, self.moved.parse(text), of_values(self.others))
+        values = {**self.others, **{one.key: value for one, value in sets.items()}}
         return self.show(answers.with_samples(self.question, of_values(values), self.given))
 
 
@@ -77,11 +79,14 @@ def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hash
     values = {one.key: get(one) for one in question.fields}
     samples = tuple(value.key for value in answer.given.values() if isinstance(value, Named))  # an upload is no field's
     tokens = {}
-    for moved in question.fields:
-        if not (isinstance(moved, Number) and moved.ticks):
-            continue
-        others = {key: value for key, value in values.items() if key != moved.key}
-        name = (question.key, moved.key, tuple(others.items()), samples, extra)
+    sliders: dict[Number, tuple[Number, ...]] = {
+        one: (one,) for one in question.fields if isinstance(one, Number) and one.ticks
+    }
+    read = {one.key: get(one) for one in units.BEHIND} | {units.EPOCHS.key: units.epochs(get)}
+    for moved, sets in (sliders | (readings := units.readings(question.fields))).items():
+        others = read | values if moved in readings else values
+        decide = {key: value for key, value in others.items() if key not in {one.key for one in sets}}
+        name = (question.key, moved.key, tuple(decide.items()), samples, extra)
         recipe = held.pop(name, None) or Recipe(question, moved, others, answer.given, show)
         held[name] = recipe  # last in line
         _recipes[recipe.token] = recipe

@@ -1,4 +1,4 @@
-"""What the browser fetches beside Streamlit's own files: the scripts of our two components, and Plotly's."""
+"""What the browser fetches beside Streamlit's own files: the scripts of our components, and Plotly's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 from functools import lru_cache
+from pathlib import Path
 
 import plotly
 from starlette.requests import Request
@@ -18,7 +19,8 @@ from dpviz.charts import hand as charts
 from dpviz.charts.hand import SCRIPTS
 from dpviz.ui.hand import frames
 
-FILES = SCRIPTS | {"plotly.js": charts.plotly()}
+OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
+FILES = OURS | {"plotly.js": charts.plotly()}
 FOREVER = "public, max-age=31536000, immutable"  # another content has another address
 
 
@@ -36,7 +38,7 @@ def routes() -> list[Route]:
 @lru_cache(maxsize=1)
 def mark() -> str:
     """Changes whenever one of the files does."""
-    told = [file.read_bytes() for file in SCRIPTS.values()] + [plotly.__version__.encode()]
+    told = [file.read_bytes() for file in OURS.values()] + [plotly.__version__.encode()]
     return hashlib.sha256(b"".join(told)).hexdigest()[:12]
 
 

@@ -1,0 +1,65 @@
+// The names at lines' ends on other axes than the figure's own, as `charts.ends` places them on those.
+
+const GAP = 17; // pixels between two names
+const LEAD = 16; // pixels from a line's end to its name
+const RISE = 11; // pixels that a name within the plot stands above its line's end
+
+// `told`: the figure's `meta.ends`; `inner`: the plot's height in pixels.
+// Returned in the order of `told`, as annotations.
+export function ends(told, { own, held }, inner) {
+  const found = told.map((end) => {
+    const reach = inner * (1 - held.y.of(end.y));
+    const last = own.x.of(end.x) >= 1 - 1e-9; // beyond it there is nothing that the name could cover
+    return { ...end, reach, last, across: held.x.of(end.x), wanted: Math.min(Math.max(reach, 0), inner) - (last ? 0 : RISE) };
+  });
+  const order = [...found].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
+  for (const last of [true, false]) {
+    const chosen = order.filter((end) => end.last === last);
+    const places = pushedApart(chosen.map((end) => end.wanted), GAP, 4, inner - 4);
+    chosen.forEach((end, i) => (end.place = places[i]));
+  }
+  return found.map((end) => note(end, held, inner));
+}
+
+function note({ text, x, y, size, hair, reach, last, across, place }, held, inner) {
+  const arrow = reach < -0.5 ? "↑ " : reach > inner + 0.5 ? "↓ " : "";
+  const edge = last && across >= 1 - 1e-9;
+  return {
+    name: "end",
+    text: arrow ? text.replace(/>([^<])/, `>${arrow}$1`) : text,
+    font: { size },
+    x: edge ? 1 : held.x.log ? Math.log10(x) : x,
+    xref: edge ? "paper" : "x",
+    xanchor: last || across < 0.55 ? "left" : "right",
+    yanchor: "middle",
+    borderpad: 2,
+    captureevents: true,
+    visible: across <= 1 + 1e-9,
+    ...lead({ y, hair, reach, last, place }, held, inner),
+  };
+}
+
+function lead({ y, hair, reach, last, place }, held, inner) {
+  if (reach < 0 || reach > inner) return { showarrow: false, yref: "paper", y: 1 - place / inner, xshift: last ? LEAD - 2 : 0 };
+  const at = { yref: "y", y: held.y.log ? Math.log10(y) : y };
+  if (!last) return { ...at, showarrow: false, yshift: reach - place };
+  return { ...at, showarrow: true, ax: LEAD, ay: place - reach, arrowhead: 0, arrowwidth: 1, arrowcolor: hair, standoff: 3 };
+}
+
+// As `charts.labels.pushed_apart`: nearest to where they want to be, in order, at least `gap` apart.
+function pushedApart(wanted, gap, low, high) {
+  const count = wanted.length;
+  const least = Math.min(gap, (high - low) / Math.max(count - 1, 1));
+  const blocks = [];
+  wanted.forEach((place, rank) => {
+    let [total, size] = [place - rank * least, 1];
+    while (blocks.length && blocks.at(-1)[0] / blocks.at(-1)[1] >= total / size) {
+      const [before, many] = blocks.pop();
+      [total, size] = [total + before, size + many];
+    }
+    blocks.push([total, size]);
+  });
+  const top = high - least * (count - 1);
+  const placed = blocks.flatMap(([total, size]) => Array(size).fill(Math.min(Math.max(total / size, low), top)));
+  return placed.map((place, rank) => place + rank * least);
+}

@@ -1,0 +1,42 @@
+// Names at the lines' ends: a click hides a curve and brings it back, and under the pointer a name brings its curve forward.
+
+export class Names {
+  constructor(plot, changed) {
+    this.plot = plot;
+    this.changed = changed;
+    this.hidden = new Set(); // names of lines
+    plot.addEventListener("click", (event) => {
+      const { line } = this.under(event.target);
+      if (line !== undefined) this.toggle(line);
+    });
+    plot.addEventListener("mouseover", (event) => this.back(this.under(event.target)));
+    plot.addEventListener("mouseleave", () => this.back());
+  }
+
+  toggle(line) {
+    if (!this.hidden.delete(line)) this.hidden.add(line);
+    this.back();
+    this.changed();
+  }
+
+  // The name at a line's end to which an element belongs, and the line's own.
+  under(element) {
+    const name = element.closest?.(".annotation");
+    const { annotations = [], meta } = this.plot.layout ?? {};
+    const index = Number(name?.dataset.index ?? -1);
+    if (annotations[index]?.name !== "end") return {};
+    const before = annotations.slice(0, index).filter((note) => note.name === "end").length;
+    return { name, line: meta?.ends?.[before]?.line };
+  }
+
+  // All other curves step back, where there is one in front of them.
+  back({ line } = {}) {
+    if (this.hidden.has(line)) line = undefined;
+    if (line === this.forward) return;
+    this.forward = line;
+    for (const group of this.plot.querySelectorAll(".scatterlayer .trace")) {
+      const own = group.__data__?.[0]?.trace?.name;
+      group.classList.toggle("dpviz-back", line !== undefined && own !== line);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+"""A person's units: a data set of N examples, an expected batch, epochs; q and T follow from them.
+
+q and T are what is kept, linked and computed with. Batch and epochs are readings of them: whoever enters one of the
+three keeps the other two, and so moves q, T or both; nothing else ever does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from dpviz.charts import numbers
+from dpviz.questions import expression
+from dpviz.questions.expression import steps_of
+from dpviz.questions.fields import Choice, Field, Number, log_ticks
+from dpviz.questions.layout import InUnits, Item, Reader, Suggested
+from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
+
+UNITS = Choice(
+    key="units",
+    label="Batches and steps as",
+    default="person",
+    options={"person": "N, batch, epochs", "mechanism": "q, T"},
+    help="How q and T are entered. What you entered is kept as you go on: N, batch and epochs, or q and T.",
+)
+BATCH = Number(
+    key="batch",
+    label="Batch",
+    default=600.0,
+    low=1e-12,
+    or_zero=True,
+    high=1e12,
+    ticks=tuple(sorted({*log_ticks(1.0, 1e6, 12), *(2.0**k for k in range(17))})),
+    ends=("few examples a step", "many"),
+    example="256",
+    names=(expression.SIZE,),
+    help="Expected batch size q·N. Changing it keeps N and the epochs, and moves q = batch ÷ N and T.",
+)
+EPOCHS = Number(
+    key="epochs",
+    label="Epochs",
+    default=100.0,
+    low=1e-12,
+    high=1e12,
+    ticks=log_ticks(0.01, 10_000.0, 12),
+    ends=("stop early", "train long"),
+    example="30",
+    help="Passes over the data, q·T. Changing them keeps N and the batch, and moves T = epochs ÷ q, rounded up.",
+)
+
+# What batch and epochs are made of.
+BEHIND = (SIZE, RATE, STEPS)
+
+
+def readings(fields: Collection[Field[Any]]) -> dict[Number, tuple[Number, ...]]:
+    """The other readings that there are of q and T, where those are among `fields`, each with what it moves."""
+    found: dict[Number, tuple[Number, ...]] = {BATCH: (RATE, STEPS), EPOCHS: (STEPS, EPOCHS)}
+    return {one: moved for one, moved in found.items() if RATE in fields and (one is BATCH or STEPS in fields)}
+
+
+def sets(field: Number, value: float, get: Reader) -> dict[Number, float]:
+    """What entering `value` for `field` sets.
+
+    Raises:
+        ValueError: no q or T goes with it.
+    """
+    if field.key == BATCH.key:
+        return _batched(value, get(SIZE), get)
+    if field.key == EPOCHS.key:
+        return _lasting(value, get(RATE), BATCH)
+    if field.key == SIZE.key and get(UNITS) == "person":
+        return {SIZE: value, **_batched(batch(get), value, get)}
+    if field.key in (RATE.key, STEPS.key):
+        return {field: value, EPOCHS: EPOCHS.default}  # the epochs entered before are of no interest any more
+    return {field: value}
+
+
+def batch(get: Reader) -> float:
+    """q·N without binary dust: 256 comes back as 256."""
+    return float(f"{get(RATE) * get(SIZE):.12g}")
+
+
+def epochs(get: Reader) -> float:
+    """q·T; where T was rounded up, the epochs that were entered, or the roundest number that makes this T."""
+    rate, steps = get(RATE), get(STEPS)
+    exact = float(f"{rate * steps:.12g}")
+    if not rate:
+        return exact
+    rounded = (float(f"{rate * steps:.{digits}g}") for digits in range(1, 18))
+    short = (exact,) if float(f"{exact:.4g}") == exact else ()
+    return next((found for found in (get(EPOCHS), *short, *rounded) if steps_of(found, rate) == steps), exact)
+
+
+def known(field: Number, size: Number | None, get: Reader) -> dict[str, float | None]:
+    """What may be said in a field's text: N, where there is a field of it, and epochs."""
+    size = SIZE if field in (RATE, STEPS, BATCH) else size
+    return {expression.SIZE: None if size is None else get(size), expression.EPOCHS: get(RATE) or None}
+
+
+def _batched(batch: float, size: float, get: Reader) -> dict[Number, float]:
+    if batch > size:
+        raise ValueError(
+            f"Batch: {batch:.12g} is more than the data set's {size:.0f}; try {size / 100:.12g}, or a larger N."
+        )
+    rate = RATE.check(batch / size)
+    lasting = _lasting(epochs(get), rate, EPOCHS) if rate and get(RATE) else {}  # q = 0: no T makes epochs
+    return {RATE: rate, **lasting}
+
+
+def _lasting(epochs: float, rate: float, mended: Number) -> dict[Number, float]:
+    """T that makes so many epochs, and they."""
+    steps = steps_of(epochs, rate) if rate else float("inf")
+    if steps > STEPS.high:
+        why = f"are {steps:.3g} steps, more than {STEPS.high:.0e}" if rate else "never come with an empty batch"
+        raise ValueError(f"Epochs: {epochs:.12g} {why}; change the {mended.label.lower()}.")
+    return {STEPS: steps, EPOCHS: epochs}
+
+
+# --- controls ---------------------------------------------------------------------------------------------------------
+
+ALL = InUnits((SIZE, RATE, STEPS))
+
+
+def controls(get: Reader, without: object = None) -> tuple[Item, ...]:
+    """σ, q and T in either units, and δ beside N; `without` the one of them that is looked for."""
+    if without is RATE:  # nor is N of any use then
+        return SIGMA, STEPS, DELTA
+    mechanism = InUnits((SIZE, RATE)) if without is STEPS else ALL
+    return (
+        *(() if without is SIGMA else (SIGMA,)),
+        mechanism,
+        *(() if without is DELTA else (suggested(SIZE, get),)),
+    )
+
+
+def suggested(size: Number, get: Reader) -> Suggested:
+    """δ with choices made of the size of the data set."""
+    n, delta = get(size), get(DELTA)
+    choices = {"1/N": 1 / n, "1/(10 N)": 1 / (10 * n), "1/N^1.1": n**-1.1}
+    why = "Well below 1/N: to publish one random person's record is (0, 1/N)-private."
+    note = ""
+    if delta > 1 / n:
+        note = (
+            f"δ is above 1/N = {numbers.delta(1 / n)}: to publish one random person's record would keep this promise. "
+            "Choose it well below."
+        )
+    return Suggested(DELTA, {said: DELTA.write(value) for said, value in choices.items() if value < 1}, size, why, note)

@@ -1,0 +1,181 @@
+"""The papers' figures as questions: what is drawn is what the theorems and the authors' procedures say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.accounting.bayesian import bayesian_epsilon
+from dpviz.charts.plot import LinePlot
+from dpviz.questions.answer import Answer
+from dpviz.questions.papers.bob import BOB, least_epsilon
+from dpviz.questions.papers.claims import PRINTED_CLAIMS
+from dpviz.questions.papers.figure1 import FIGURE_1
+from dpviz.questions.papers.figure3 import FIGURE_3
+from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
+from dpviz.questions.papers.tail import TAIL
+from dpviz.questions.papers.theorem1 import MAIN_THEOREM
+from dpviz.questions.printed import CLAIMS, PAPERS
+from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step, unclipped_sample
+from tests.questions.asking import asked, asked_whole
+
+
+def curve(a: Answer[object], key: str) -> tuple[np.ndarray, np.ndarray]:
+    assert isinstance(a.plot, LinePlot)
+    line = next(line for line in a.plot.lines if line.key == key)
+    return np.asarray(line.x), np.asarray(line.y)
+
+
+# --- Bayesian DP, Figures 1, 3 and 4 ----------------------------------------------------------------------------------
+
+
+def test_figure_1_has_four_curves_within_its_axes() -> None:
+    """DP at λ = 16 as the authors' code gives it: 1.880, 12.326, 116.78 after 1, 10 and 100 steps."""
+    answer = asked_whole(FIGURE_1, pquant="0.05")
+    _, fixed = curve(answer, "dp_fixed")
+    assert fixed[[0, 9, 99]] == pytest.approx([1.880, 12.326, 116.78], rel=1e-3)
+    assert [line.key for line in answer.plot.lines] == ["dp_fixed", "dp_best", "bayesian_fixed", "bayesian_best"]  # type: ignore[attr-defined]
+    low, high = answer.plot.chart().figure["layout"]["yaxis"]["range"]
+    for line in answer.plot.lines:  # type: ignore[attr-defined]
+        assert low <= math.log10(float(np.asarray(line.y)[-1])) <= high, line.key
+    assert answer.facts.bayes_best <= answer.facts.bayes_fixed
+    assert answer.facts.dp_best < answer.facts.dp_fixed
+
+
+def test_dp_is_the_same_in_all_panels_and_the_panels_differ() -> None:
+    facts = [asked_whole(FIGURE_1, pquant=quantile).facts for quantile in ("0.05", "0.25", "0.75", "0.95")]
+    assert len({f.dp_fixed for f in facts}) == 1
+    bayesian = [f.bayes_fixed for f in facts]
+    assert bayesian == sorted(bayesian, reverse=True)
+    assert bayesian[0] > 100 * bayesian[-1]
+
+
+def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
+    distances, noise = unclipped_sample(0.75, 0)
+    costs = dpviz.bayesian_cost(distances, noise_std=noise, sample_rate=1e-3, total_steps=1, orders=list(ORDERS))
+    alone = epsilon_of_costs(costs[None, :])[0]
+    known = bayesian_epsilon(distances, noise_std=noise, sample_rate=1e-3, steps=1, delta_mu=1e-5, orders=ORDERS)
+    assert alone.min() == pytest.approx(float(known), rel=1e-3)
+    assert one_step(distances, noise, 1.0) == pytest.approx(alone, rel=1e-12)
+
+
+def test_figure_3_is_the_authors_at_its_order() -> None:
+    """σ = .55, quantile .50: DP 34.6, Bayesian DP 12.0; DP at its best λ 2.93."""
+    facts = asked(FIGURE_3, pclip="0.5").facts
+    assert (facts.dp_fixed, facts.dp_best) == pytest.approx((34.606, 2.930), rel=1e-3)
+    assert 11.5 < facts.bayes_fixed < 12.5
+    assert facts.bayes_best <= facts.bayes_fixed
+
+
+def test_clipped_distances_do_not_near_the_sensitivity() -> None:
+    for quantile in ("0.01", "0.5", "0.99"):
+        assert 0.4 < asked(FIGURE_3, pclip=quantile).facts.median < 0.7
+
+
+def test_unclipped_costs_at_least_as_much_as_clipped() -> None:
+    clipped, unclipped = (asked(FIGURE_3, pclip="0.05", punclip=flag).facts for flag in "01")
+    assert unclipped.bayes_fixed >= clipped.bayes_fixed
+
+
+# --- DP-SGD: two theorems and an example ------------------------------------------------------------------------------
+
+
+def test_the_theorems_noise_is_accepted_and_c2_is_its_constant() -> None:
+    answer = asked(MAIN_THEOREM)
+    f = answer.facts
+    epsilon = dpviz.epsilon("moments", noise_multiplier=f.sigma, sample_rate=0.01, steps=10_000, delta=1e-5)
+    assert epsilon == pytest.approx(2.0, rel=1e-5)
+    assert epsilon <= 2.0
+    assert f.c2 * 0.01 * math.sqrt(1e4 * math.log(1e5)) / 2.0 == pytest.approx(f.sigma)
+    assert f.extra == pytest.approx(math.sqrt(math.log(1e9)))
+    assert f.strong > f.sigma
+    x, least = curve(answer, "moments")
+    assert (np.diff(least) >= 0).all()
+    assert x[0] < 10_000 < x[-1]
+
+
+def test_an_epsilon_below_the_moments_floor_is_said() -> None:
+    answer = asked(MAIN_THEOREM, pteps="0.1")
+    assert math.isnan(answer.facts.sigma)
+    assert "No noise lets the moments accountant" in MAIN_THEOREM.headline(answer)
+
+
+def test_the_tail_bound_inverts_the_accountant_and_lies_above_the_tight_delta() -> None:
+    answer = asked_whole(TAIL, ptail="1.258574741")
+    f = answer.facts
+    assert f.delta == pytest.approx(1e-5, rel=1e-6)
+    assert f.order == 19
+    assert f.interval is not None
+    assert f.interval[0] <= f.interval[1] < f.delta
+    x, best = curve(answer, "moments")
+    for order in (1, 8, 32):
+        _, single = curve(answer, f"order{order}")
+        seen = np.isfinite(best)
+        assert (best[seen] <= single[seen] * (1 + 1e-12)).all()
+    assert x[0] == 0.0
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(0.9, 0.3), (0.3, 0.9), (0.5, 0.5), (0.99, 0.9), (0.02, 0.01)])
+def test_bobs_least_epsilon_is_where_the_bounds_allow_both_answers(inside: float, outside: float) -> None:
+    least = least_epsilon(inside, outside, 1e-5)
+
+    def allowed(epsilon: float) -> bool:
+        high = float(dpviz.roc_bound(outside, epsilon=epsilon, delta=1e-5))
+        low = 1.0 - float(dpviz.roc_bound(1.0 - outside, epsilon=epsilon, delta=1e-5))
+        back = float(dpviz.roc_bound(inside, epsilon=epsilon, delta=1e-5))
+        return low - 1e-12 <= inside <= high + 1e-12 and outside <= back + 1e-12
+
+    assert allowed(least)
+    assert least == 0.0 or not allowed(0.99 * least)
+
+
+def test_an_answer_that_proves_it_keeps_no_epsilon() -> None:
+    answer = asked(BOB, pwithout="0")
+    assert math.isinf(answer.facts.least)
+    assert "no ε" in BOB.headline(answer)
+
+
+# --- sampled Gaussian, Figure 1 ---------------------------------------------------------------------------------------
+
+
+def test_the_closed_form_lies_above_the_exact_one_wherever_it_is_drawn() -> None:
+    answer = asked(SAMPLED_FIGURE_1)
+    for sigma in ("4", "8", "20"):
+        _, exact = curve(answer, f"exact {sigma}")
+        _, closed = curve(answer, f"closed {sigma}")
+        seen = np.isfinite(closed)
+        assert seen.any()
+        assert not seen.all()
+        assert (closed[seen] >= exact[seen]).all()
+    assert [round(one.last) for one in answer.facts] == [14, 37, 107]
+
+
+def test_equal_noises_are_one_curve_and_too_little_noise_is_said() -> None:
+    answer = asked(SAMPLED_FIGURE_1, psig1="2", psig2="2", psig3="2")
+    assert len(answer.facts) == 1
+    assert "covers none" in SAMPLED_FIGURE_1.headline(answer)
+
+
+# --- the claims as a page ---------------------------------------------------------------------------------------------
+
+
+def test_every_claim_is_counted_once_whichever_way_it_is_asked() -> None:
+    everything = asked(PRINTED_CLAIMS).facts.chosen
+    assert everything == CLAIMS
+    by_paper = [claim for key in PAPERS for claim in asked(PRINTED_CLAIMS, ppaper=key).facts.chosen]
+    assert sorted(claim.key for claim in by_paper) == sorted(claim.key for claim in CLAIMS)
+    open_ones = asked(PRINTED_CLAIMS, pverdict="open").facts.chosen
+    assert {claim.verdict for claim in open_ones} == {"open"}
+
+
+def test_what_takes_long_comes_later_and_joins() -> None:
+    first = asked(PRINTED_CLAIMS, ppaper="sgmcmc")
+    assert {claim.key for claim in first.facts.waiting} == {
+        claim.key for claim in CLAIMS if claim.slow and claim.paper == "sgmcmc"
+    }
+    whole = asked_whole(PRINTED_CLAIMS, ppaper="sgmcmc")
+    assert not whole.facts.waiting
+    assert "MNIST, ε of DP-SGLD" in set(whole.plot.table()["printed"])

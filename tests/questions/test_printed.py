@@ -1,0 +1,133 @@
+"""What papers print: every row is computed anew, and its verdict follows from the numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, Printed, Recomputed
+from dpviz.questions.printed import bayesian_table as table
+from dpviz.questions.shared import IMAGE
+from dpviz.ui.registry import FIELDS, PRESET_BY_KEY
+
+BY_KEY = {claim.key: claim for claim in CLAIMS}
+# Found by other means, to the digits shown: direct sums over steps, an inversion of the loss's transform, the papers.
+KNOWN = {
+    "abadi-moments-100": 1.258574741,
+    "abadi-moments-400": 2.575872501,
+    "abadi-strong-100": 9.353,
+    "abadi-strong-400": 24.245,
+    "bdp-psi-right": 7.71,
+    "bdp-zeros": 0.01,
+    "bdp-percentile": 1e-5,
+    "sg-3.1-wang": 1.479e-6,
+    "sg-3.1-epsilon": 0.18663,
+    "sg-table1-mnist-dp-sgld": 1.820,
+    "sg-condition1": 1 / 16,
+    "sg-fig2-l": -2.0,
+    "fo-planned": 5.762,
+    "fo-epoch20": 4.740,
+    "fo-epoch6": 3.109,
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Recomputed]:
+    return {claim.key: claim.recompute() for claim in CLAIMS if claim.recompute is not None}
+
+
+def near(claim: Printed, value: float) -> bool:
+    """Equal to the last printed digit, cut or rounded."""
+    return abs(value - claim.number) <= 1.0001 * claim.unit
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
+def test_a_verdict_follows_from_the_numbers(claim: Printed, found: dict[str, Recomputed]) -> None:
+    assert claim.why.endswith(".")
+    if claim.key not in found:
+        assert claim.verdict in ("open", "misprint") or claim.key == "fo-corollary1"
+        return
+    got = found[claim.key]
+    assert not (math.isnan(got.value) and math.isnan(got.lower) and not got.said)
+    if math.isnan(claim.number) or claim.verdict == "open" or math.isnan(got.value):
+        return
+    least = got.value if math.isnan(got.lower) else got.lower
+    if claim.verdict == "holds":
+        assert near(claim, got.value) or (claim.kind == "epsilon" and got.value < claim.number)
+    elif claim.key == "sg-3.1-step":  # a step size: too large is what fails
+        assert got.value < claim.number - claim.unit
+    elif claim.verdict == "fails" and claim.kind == "epsilon":
+        assert least > claim.number
+    else:
+        assert not near(claim, got.value)
+
+
+@pytest.mark.parametrize(("key", "value"), KNOWN.items())
+def test_what_comes_out_is_what_other_means_give(key: str, value: float, found: dict[str, Recomputed]) -> None:
+    assert found[key].value == pytest.approx(value, rel=1e-3)
+
+
+def test_intervals_hold_what_is_known(found: dict[str, Recomputed]) -> None:
+    """Tight ε after one epoch of Table 1's MNIST is 0.215, by inverting the loss's Laplace transform."""
+    assert found["sg-table1-mnist-dp-sgld"].lower <= 0.215 <= found["sg-table1-mnist-dp-sgld"].upper
+    assert found["bdp-table1-bdp-mnist"].lower == pytest.approx(0.7196, abs=1e-4)
+    assert found["fo-epoch8"].lower < BY_KEY["fo-epoch8"].number < found["fo-epoch8"].upper
+    assert found["sgm-theorem11"].lower >= 1
+    assert found["sgm-theorem5"].value <= 0
+
+
+def test_figure_1_is_the_papers_at_its_order(found: dict[str, Recomputed]) -> None:
+    """The authors' code gives 205 to 227, 72 to 82, 6.7 to 9.4 and 0.86 to 1.3, by seed."""
+    ends = {"a": (190, 240), "b": (65, 90), "c": (6, 11), "d": (0.8, 1.5)}
+    for letter, (low, high) in ends.items():
+        assert low < found[f"bdp-fig1{letter}"].value < high
+        assert "DP at λ = 16: 116.8; at the best λ of each: DP 0.913, Bayesian DP" in found[f"bdp-fig1{letter}"].said
+
+
+def test_an_epsilon_before_rounding_explains_a_probability_off_its_curve() -> None:
+    off = [row for row in table.ROWS if "-guess-" in row.key and row.verdict == "under"]
+    assert {row.printed for row in off} == {"0.898", "0.649"}
+    for row in off:
+        epsilon = row.what.split("= ")[1].split(" ")[0]
+        before = math.log(row.number / (1 - row.number))
+        assert round(before, len(epsilon.partition(".")[2])) == float(epsilon)
+
+
+def test_every_table_is_complete() -> None:
+    """Table 1 of two papers: 8 ε, 8 P(A), 8 accuracies; 8 ε and 10 accuracies."""
+    assert len(table.ROWS) == 24
+    rows = [claim for claim in CLAIMS if claim.paper == "sgmcmc" and claim.where == "Table 1"]
+    assert len(rows) == 18
+    assert len(BY_KEY) == len(CLAIMS)
+    assert {claim.paper for claim in CLAIMS} == {figure.paper for figure in FIGURES} == set(PAPERS)
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+LINKS = {one.link for one in (*CLAIMS, *FIGURES) if one.link} | set(re.findall(r"`([a-z]+\?[^`]+)`", DOCS))
+
+
+@pytest.mark.parametrize("link", sorted(LINKS))
+def test_every_link_leads_to_a_page_and_says_legal_values(link: str) -> None:
+    parts = urlsplit(link)
+    if parts.path == "train":
+        return
+    page = next(page for page in PAGES if page.key == parts.path)
+    fields = {field.key: field for field in (*page.fields, *FIELDS) if field is not IMAGE}
+    for key, text in parse_qsl(parts.query):
+        if key == "preset":
+            assert text in {preset.key for preset in page.presets}, "a preset of that page"
+            assert text in PRESET_BY_KEY
+        else:
+            fields[key].parse(text)
+
+
+def test_a_row_says_what_is_missing_where_it_cannot_be_checked() -> None:
+    with pytest.raises(ValueError, match="exactly where the verdict is 'open'"):
+        Printed("x", "bdp", "§1", "ε", "1", "none", "open", "Why.")
+    with pytest.raises(ValueError, match="VERDICTS"):
+        Printed("x", "bdp", "§1", "ε", "1", "none", "wrong", "Why.")

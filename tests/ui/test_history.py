@@ -1,0 +1,160 @@
+"""Undo and redo: settled states, in the order in which things were asked for."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.ui import history
+from dpviz.ui.registry import PRESETS
+from tests.ui.driver import controls, enter, go_to, open_app
+
+_LATER = itertools.count(1)
+
+
+def asked(at: AppTest, *steps: int) -> AppTest:
+    """Undo (-1) or redo (1), as the browser tells it: those of before are told again."""
+    told = at.session_state["history.steps"].get("entry")
+    old: list[Any] = told["steps"] if told else []
+    new = [[1e6 + next(_LATER), by] for by in steps]
+    at.session_state["history.steps"] = {"entry": {"steps": [*old, *new]}}
+    at.run()
+    assert not at.exception
+    return at
+
+
+def sigma(at: AppTest) -> float:
+    found: float = controls(at)["sigma"]["value"]
+    return found
+
+
+def press(at: AppTest, label: str) -> None:
+    next(one for one in at.button if one.label == label).click().run()
+
+
+def test_undo_and_redo_step_through_states() -> None:
+    at = open_app("compose", "curves=moments")
+    for text in ("2", "3", "5"):
+        enter(at, "sigma", text)
+    assert [sigma(asked(at, -1)) for _ in range(4)] == [3, 2, 4, 4]
+    assert [sigma(asked(at, 1)) for _ in range(4)] == [2, 3, 5, 5]
+    assert sigma(asked(at, -1, -1)) == 2, "two in one run are two"
+
+
+def test_a_new_entry_after_undo_cuts_what_was_undone() -> None:
+    at = open_app("compose", "curves=moments")
+    enter(at, "sigma", "2")
+    enter(at, "sigma", "3")
+    asked(at, -1)
+    enter(at, "sigma", "7")
+    assert sigma(asked(at, 1)) == 7
+    assert sigma(asked(at, -1)) == 2
+
+
+def test_undo_brings_back_preset_pins_units_and_all() -> None:
+    at = open_app("compose", "curves=")
+    chooser = next(one for one in at.selectbox if one.label == "Preset")
+    before = at.session_state["history"].states[-1]
+    chooser.set_value(PRESETS["compose"][0].key).run()
+    chosen = at.session_state["history"].states[-1]
+    assert "preset=" in chosen
+    press(at, "Pin this state")
+    press(at, "Reset everything")
+    assert at.session_state["pins"] == []
+    asked(at, -1)
+    assert len(at.session_state["pins"]) == 1
+    assert next(one for one in at.selectbox if one.label == "Preset").value
+    asked(at, -1)
+    assert at.session_state["pins"] == []
+    assert at.session_state["history"].states[at.session_state["history"].place] == chosen
+    asked(at, -1)
+    assert at.session_state["value.curves"] == (), "an empty choice is one too"
+    assert at.session_state["history"].states[0] == before
+    assert not next(one for one in at.selectbox if one.label == "Preset").value
+
+
+def test_every_state_comes_back_as_it_was() -> None:
+    at = open_app("compose", "curves=moments&q=0.123456789012345&steps=9999")
+    enter(at, "batch", "256")
+    enter(at, "epochs", "30")
+    next(one for one in at.button_group if one.label == "Batches and steps as").set_value("mechanism").run()
+    states = at.session_state["history"].states
+    assert len(states) == 4
+    asked(at, -1, -1, -1)
+    assert (at.session_state["value.q"], at.session_state["value.steps"]) == (0.123456789012345, 9999)
+    asked(at, 1, 1, 1)
+    assert at.session_state["history"] == history.Past(states, 3), "going there and back made no state"
+
+
+def test_an_entry_before_an_undo_is_what_it_undoes_and_one_after_stays() -> None:
+    at = open_app("compose", "curves=moments")
+    at.session_state["entry.sigma"] = {"entry": {"text": "2", "n": 1e6}}
+    assert sigma(asked(at, -1)) == 4
+    assert sigma(asked(at, 1)) == 2
+    at.session_state["entry.sigma"] = {"entry": {"text": "9", "n": 1e12}}
+    assert sigma(asked(at, -1)) == 9
+    assert sigma(asked(at, -1)) == 4
+
+
+def test_a_step_is_taken_once_though_it_is_told_again() -> None:
+    at = open_app("compose", "curves=moments")
+    enter(at, "sigma", "2")
+    enter(at, "sigma", "3")
+    asked(at, -1)
+    at.run()
+    enter(at, "delta", "1e-6")
+    assert sigma(at) == 2
+
+
+def test_at_most_a_hundred_states_are_kept() -> None:
+    at = open_app("compose", "curves=moments")
+    states = tuple(f"sigma={k}&curves=moments" for k in range(1, 101))
+    at.session_state["history"] = history.Past(states, 99)
+    at.session_state["value.sigma"] = 200.0
+    at.run()
+    kept = at.session_state["history"]
+    assert (len(kept.states), kept.place) == (100, 99)
+    assert kept.states == (*states[1:], "sigma=200&curves=moments")
+    assert sigma(asked(at, *[-1] * 50)) == 51 + 100 - 100
+
+
+def test_pages_share_one_past() -> None:
+    at = open_app("compose", "curves=moments")
+    enter(at, "sigma", "2")
+    go_to(at, "noise").run()
+    assert len(at.session_state["history"].states) == 2, "to look at a page is no change"
+    asked(at, -1)
+    assert at.session_state["value.sigma"] == 4
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [None, {}, {"entry": None}, {"entry": {"steps": 3}}, {"entry": {"steps": [3]}}, {"entry": {"steps": [[1, 2, 3]]}},
+     {"entry": {"steps": [["x", 1]]}}, {"entry": {"steps": [[float("nan"), -1], [float("inf"), -1], [5, 7], [5, "x"]]}}]
+)  # fmt: skip
+def test_rubbish_from_a_stranger_is_no_step(rubbish: Any) -> None:
+    at = open_app("compose", "curves=moments")
+    enter(at, "sigma", "2")
+    at.session_state["history.steps"] = rubbish
+    at.run()
+    assert not at.exception
+    assert sigma(at) == 2
+
+
+def test_the_buttons_know_what_there_is_even_after_a_preset() -> None:
+    at = open_app("compose", "curves=moments")
+    assert room(at) == [0, 0]
+    next(one for one in at.selectbox if one.label == "Preset").set_value(PRESETS["compose"][0].key).run()
+    assert room(at) == [1, 0]
+    asked(at, -1)
+    assert room(at) == [0, 1]
+
+
+def room(at: AppTest) -> Any:
+    told = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == "dpviz.history"]
+    (one,) = told
+    return one["room"]

@@ -1,0 +1,49 @@
+"""The Papers page: what was printed, with ways to the pages that compute it; and a claim filled from code."""
+
+from __future__ import annotations
+
+import re
+
+from dpviz.questions.papers.check_fields import BATCH, NOISE
+from dpviz.questions.printed import CLAIMS, FIGURES
+from tests.ui.driver import open_app, open_part, said
+
+
+def listings(at) -> list[str]:  # type: ignore[no-untyped-def]
+    return [block.proto.body for block in at.get("html") if 'class="dpviz-listing"' in block.proto.body]
+
+
+def test_every_claim_has_a_row_with_its_link() -> None:
+    (html,) = listings(open_app("papers"))
+    assert html.count("<tr>") == len(CLAIMS) + 1
+    links = re.findall(r'href="([^"]+)"', html)
+    assert len(links) == sum(bool(claim.link) for claim in CLAIMS)
+    assert "compose?preset=abadi2&amp;amp=exact" in links
+    assert not [link for link in links if link.startswith(("/", "http"))], "they hold below any address"
+
+
+def test_figures_say_where_they_are_or_why_they_are_not() -> None:
+    (html,) = listings(open_app("papers", "prows=figures"))
+    assert html.count("<tr>") == len(FIGURES) + 1
+    assert html.count("Not drawn</td>") == sum(not figure.link for figure in FIGURES) > 0
+
+
+def test_slow_values_join() -> None:
+    at = open_app("papers", "ppaper=sgmcmc")
+    at.run()
+    assert "on its way" not in listings(at)[0]
+
+
+def test_code_fills_the_form_and_says_what_it_understood() -> None:
+    at = open_app("papers", "pview=check")
+    open_part(at, "papers.group", ["Claim", "Described", "From code", "Show"], "From code")
+    at.text_area(key="snippet").set_value("batch_size = 512\nmake_private(noise_multiplier=1.3)").run()
+    next(button for button in at.button if button.label == "Fill the form").click().run()
+    assert not at.exception
+    assert at.session_state[f"value.{BATCH.key}"] == 512
+    assert at.session_state[f"value.{NOISE.key}"] == 1.3
+    assert any("batch = 512, from batch_size" in block.proto.body for block in at.get("html"))
+    at.text_area(key="snippet").set_value("<b>for").run()
+    next(button for button in at.button if button.label == "Fill the form").click().run()
+    assert any("no Python" in text for text in said(at, "problem"))
+    assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"
