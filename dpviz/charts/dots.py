@@ -99,6 +99,7 @@ def dot_figure(
         },
         "annotations": [_words(dot, names.index(dot.name), span, log_x, reference) for dot in dots if not dot.faded],
         "shapes": [],
+        "meta": {"rows": names},
     }
     data: list[dict[str, Any]] = []
     if reference is not None and span[0] <= reference <= span[1]:

@@ -151,6 +151,7 @@ class MountedChart {
     for (const drawing of this.plot.querySelectorAll(".main-svg")) drawing.setAttribute("aria-hidden", "true");
     this.chips.show(figure);
     this.plot.classList.toggle("narrow", figure !== this.whole);
+    this.plot.classList.toggle("tall", figure.layout.height > 0.6 * window.innerHeight);
     this.plot.style.setProperty("--dpviz-print", Math.min(1, PAPER / this.plot.clientWidth));
   }
 

@@ -6,6 +6,7 @@ export const NARROW = 560; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most
 const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
 const LETTER = 6.6; // pixels of one, about
+const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
 
@@ -20,8 +21,9 @@ export function narrowed(figure, width) {
 }
 
 function narrowLayout(layout, width) {
+  if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const second = layout.yaxis2;
-  const margin = { ...layout.margin, r: second ? AXIS : Math.min(layout.margin.r, EDGE) };
+  const margin = { ...layout.margin, r: second ? AXIS : layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
   const annotations = (layout.annotations ?? [])
     .filter((note) => note.name !== "end")
@@ -38,6 +40,17 @@ function narrowLayout(layout, width) {
   if (xaxis) other.xaxis = xaxis;
   if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 11 } };
   return other;
+}
+
+// Rows of dots: each name above its row, and not beside it.
+function namesAbove(layout, names) {
+  const margin = { ...layout.margin, l: EDGE, r: BESIDE };
+  const above = { xref: "paper", x: 0, xanchor: "left", yref: "y", yanchor: "middle", showarrow: false, font: { size: 12 } };
+  const annotations = [...layout.annotations, ...names.map((text, row) => ({ ...above, text, y: row - 0.42 }))];
+  const yaxis = { ...layout.yaxis, range: [names.length - 0.5, -0.8], showticklabels: false };
+  const height = (names.length + 0.3) * ROW + margin.t + margin.b;
+  const title = { ...layout.xaxis.title, text: inTwoLines(layout.xaxis.title.text) };
+  return { ...layout, height: height + 16, margin: { ...margin, b: margin.b + 16 }, annotations, yaxis, xaxis: { ...layout.xaxis, title }, dragmode: false };
 }
 
 // Every second label, or every third, where all would not fit.
