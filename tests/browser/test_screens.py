@@ -58,15 +58,15 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     top = main_area(phone).locator(".dpviz-chart").bounding_box()
     assert top is not None
     assert 0 <= top["y"] < 60, "the chart stays in sight"
-    slider(phone, "q").evaluate("slider => slider.scrollIntoView({block: 'end'})")
-    box = slider(phone, "q").bounding_box()
+    slider(phone, "delta").evaluate("slider => slider.scrollIntoView({block: 'end'})")
+    box = slider(phone, "delta").bounding_box()
     assert box is not None
     swipe(phone, box, right=-40)
     wait_idle(phone)
-    rate = float(text(phone, "q").input_value())
-    assert rate < 0.01
-    pulled = dpviz.epsilon("moments", noise_multiplier=4, **{**SETTING, "sample_rate": rate})
-    expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(float(pulled), up=True))
+    delta = float(text(phone, "delta").input_value())
+    assert delta < 1e-5
+    pulled = float(dpviz.epsilon("moments", noise_multiplier=4, **{**SETTING, "delta": delta}))
+    expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(pulled, up=True))
 
 
 def test_presenting_walks_through_the_pins_with_the_arrow_keys(page: Page) -> None:
