@@ -189,7 +189,7 @@ class MountedChart {
 
   // With a camera of our own in place of Plotly's, and Fit in place of its way back.
   config() {
-    const { toImageButtonOptions: options, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
+    const { toImageButtonOptions: options = { format: "png" }, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
     const removed = [...usual, "toImage", "resetScale2d", ...(isNarrow(this.plot) ? ["zoom2d"] : [])]; // a finger scrolls
     const told = () => {
       const { words, caption } = this.data;
