@@ -5,6 +5,7 @@ import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
 import { camera } from "./image.js";
+import { ending } from "./mounts.js";
 import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
@@ -39,8 +40,7 @@ function made(kind, name, parent, more = {}) {
 export default function mount({ parentElement, data }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
   chart.adopt(data);
-  const mine = (chart.mounts = (chart.mounts ?? 0) + 1);
-  return () => mine === chart.mounts && chart.gone(); // an earlier mount may be ended after a later one began
+  return ending(chart);
 }
 
 class MountedChart {

@@ -1,6 +1,8 @@
 // Undo and redo: two buttons, and Ctrl-Z, Ctrl-Shift-Z, Ctrl-Y (⌘ on a Mac). The server keeps the states; the page says
 // after every run how many there are on either side ("dpviz-history").
 
+import { ending } from "./mounts.js";
+
 const KEPT = 50; // steps that are told again: the server takes each once
 const ARROWS = [
   { by: -1, name: "Undo", keys: "Control+Z", path: "M7 4 3 8l4 4M3 8h9a5 5 0 0 1 0 10H8" },
@@ -12,7 +14,7 @@ export default function mount({ parentElement, data, setStateValue }) {
   steps.send = (entry) => setStateValue("entry", entry);
   steps.come();
   if (data.seen >= steps.last) steps.allow(data.room);
-  return () => steps.gone();
+  return ending(steps);
 }
 
 class Steps {
