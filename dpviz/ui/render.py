@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
-from dpviz.questions.answer import Answer, Folded, Note
+from dpviz.questions.answer import Answer, Folded, Note, Rerun
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.questions.listing import Listing
@@ -23,7 +23,7 @@ from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, said, settings
-from dpviz.ui import boundary, controls, files, measuring, modes, page, pieces, present, slow, state
+from dpviz.ui import again, boundary, controls, files, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
@@ -287,6 +287,8 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
             _folded(block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
+        elif isinstance(block, Rerun):
+            again.show(block.experiment)
         elif isinstance(block, Own):
             SPECIAL[block.name]()
         elif isinstance(block, Listing):
