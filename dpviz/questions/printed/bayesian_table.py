@@ -7,6 +7,7 @@ from typing import Any
 
 import dpviz
 from dpviz.questions.printed.claim import Paper, Printed, Recomputed
+from dpviz.questions.printed.rows import train
 
 PAPER = Paper("bdp", "Triastcyn & Faltings 2020", "Bayesian Differential Privacy for Machine Learning")
 ATTACK = "attack?preset=bdptable1"
@@ -142,7 +143,7 @@ def _accuracy(data: str, index: int, printed: str) -> Printed:
         if network
         else "Variational inference is not among the methods of the page Train.",
         missing="the network and the whole data set" if network else "the inference and its settings",
-        link="train",
+        link=train(f"trbdp{data.lower().removesuffix('10')}") + ("" if index else "&t_method=sgd&t_lr=0.1"),
         kind="accuracy",
     )
 
