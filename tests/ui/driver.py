@@ -124,7 +124,9 @@ def said(at: AppTest, kind: str) -> list[str]:
 
 
 _PIECE = re.compile(
-    r'<p class="dpviz-.*?</p>|<div class="dpviz-strip">.*?</div></div></div>|<div class="dpviz-(?!notes").*?</div>',
+    r'<p class="dpviz-.*?</p>'
+    r'|<div class="dpviz-strip">.*?</div></div></div>'
+    r'|<div class="dpviz-(?!notes").*?</div>',
     re.DOTALL,
 )
 

@@ -62,7 +62,8 @@ class MountedChart {
       this.follow();
     };
     this.frames = given ? new GivenFrames(given) : new Frames(arrived);
-    this.late = new Late((told) => this.completed(told));
+    const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
+    this.late = new Late((told) => this.completed(told), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.moving = null; // the movement under way
     this.here = false; // whether it hears of movements
@@ -270,7 +271,7 @@ class MountedChart {
     if (this.moving) return;
     this.whole = figure;
     this.told = null; // the server's next figure is another
-    this.data = { ...this.data, words };
+    this.data = { ...this.data, words, late: late ? this.data.late : "" };
     this.plot.setAttribute("aria-label", alt);
     this.fitIn();
     this.settle();

@@ -5,18 +5,20 @@ import { unpacked } from "./columns.js";
 const RETRY = 1000; // ms
 
 export class Late {
-  // `arrived` is told what is there: a frame, whether more is to come ("late"), whether a part failed.
-  constructor(arrived) {
-    this.arrived = arrived;
+  // `arrived` is told what is there: a frame, whether more is to come ("late"), whether a part failed. `waiting` is told
+  // whether more is on its way.
+  constructor(arrived, waiting) {
+    Object.assign(this, { arrived, waiting });
     this.token = "";
     this.under = null; // the request under way
   }
 
   // What belongs to another answer is of no interest any more.
   ask(address, token = "") {
-    if (token === this.token && this.under) return;
+    if (token === this.token) return;
     this.stop();
     this.token = token;
+    this.waiting(Boolean(token));
     if (token) this.fetch(`${location.origin}${address}/late/${token}`);
   }
 
@@ -36,12 +38,14 @@ export class Late {
     }
     if (under.signal.aborted) return;
     this.under = null;
-    if (again) setTimeout(() => this.token && !this.under && address.endsWith(this.token) && this.fetch(address), again);
+    if (!again) return this.waiting(false);
+    setTimeout(() => this.token && !this.under && address.endsWith(this.token) && this.fetch(address), again);
   }
 
   stop() {
     this.under?.abort();
     this.under = null;
     this.token = "";
+    this.waiting(false);
   }
 }
