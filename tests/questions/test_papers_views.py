@@ -12,6 +12,7 @@ from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.papers.clipping import CLIPPING
 from dpviz.questions.papers.loss import LOSS
 from dpviz.questions.papers.rare import RARE
+from dpviz.questions.papers.theorem5 import THEOREM_5
 from dpviz.questions.papers.together import TOGETHER
 from tests.questions.asking import asked
 from tests.questions.test_papers import curve
@@ -131,3 +132,24 @@ def test_several_at_once() -> None:
     assert f.group == pytest.approx((2.5, 5 * math.exp(2.5) * 1e-5))
     assert f.largest * math.exp(f.largest * 0.5) * 1e-5 < 1 < (f.largest + 1) * math.exp((f.largest + 1) * 0.5) * 1e-5
     assert "no δ below 1" in TOGETHER.headline(asked(TOGETHER, gk="50"))
+
+
+# --- sampled Gaussian, Theorem 5 --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_theorem_5_is_seen_for_both_noises(noise: str) -> None:
+    answer = asked(THEOREM_5, pnoise=noise, sigma="1", b="1", q="0.1")
+    f = answer.facts
+    assert f.holds
+    assert not f.same
+    assert f.ratio > 1.1
+    _, added = curve(answer, "added")
+    assert (added < -math.log1p(-0.1)).all()
+    assert "at every order" in THEOREM_5.headline(answer)
+
+
+def test_without_sampling_both_directions_are_one() -> None:
+    answer = asked(THEOREM_5, q="1")
+    assert answer.facts.same
+    assert answer.facts.last == pytest.approx((64 / 32, 64 / 32))

@@ -47,7 +47,16 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "langevin": [
         {"lview": key} for key in ("cost", "epsilon", "size", "clip", "conditions", "region", "mse", "mse_epsilon")
     ],
-    "papers": [{"pview": key} for key in ("claims", "check", "figure1", "figure3", "theorem1", "tail", "bob", "sgm1")],
+    "papers": [
+        *(
+            {"pview": key}
+            for key in ("claims", "check", "figure1", "figure3", "rare", "together", "theorem1", "loss", "tail", "bob")
+        ),
+        *({"pview": key} for key in ("sgm1", "clipping", "theorem5")),
+        {"pview": "clipping", "con": "off"},
+        {"pview": "loss", "pspan": "one"},
+        {"pview": "theorem5", "pnoise": "laplace"},
+    ],
 }
 
 

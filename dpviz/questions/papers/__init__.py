@@ -14,6 +14,7 @@ from dpviz.questions.papers.rare import RARE
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
+from dpviz.questions.papers.theorem5 import THEOREM_5
 from dpviz.questions.papers.together import TOGETHER
 
 PAPERS = Page(
@@ -35,6 +36,7 @@ PAPERS = Page(
         CLIPPING,
         BOB,
         SAMPLED_FIGURE_1,
+        THEOREM_5,
     ),
     view="pview",
     help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",

@@ -148,3 +148,10 @@ SPAN = Choice(
     help="Losses of steps add up: the distribution after T steps is that of a sum of T of them.",
 )
 LOG_DENSITY = Flag(key="plogd", label="Log density", default=False, help="Logarithmic axis of the density.")
+NOISE_KIND = Choice(
+    key="pnoise",
+    label="Noise",
+    default="gaussian",
+    options={"gaussian": "Gaussian", "laplace": "Laplace"},
+    help="The theorem is about any noise that is symmetric about a centre; these two have accountants here.",
+)
