@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.individual import IndividualFilter
 from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer
@@ -16,6 +17,7 @@ from dpviz.questions.asked import ask
 from dpviz.questions.budget import policy, presets, spend, stop
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
+from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND, tight_key
 from dpviz.questions.budget.stop import STOP, band_key
@@ -267,3 +269,35 @@ def test_extremes(question: Any, extreme: dict[str, str]) -> None:
     assert question.headline(a)
     assert len(a.plot.table().columns)
     assert len(a.plot.data().columns)
+
+
+# --- a budget for each person -----------------------------------------------------------------------------------------
+
+
+def test_people_leave_as_a_simulation_with_their_norms_has_it() -> None:
+    """A thousand exponential norms, each charged by itself."""
+    texts = {"cfam": "spread", "sigma": "20", "q": "1", "steps": "400", "beps": "2"}
+    f = asked(INDIVIDUAL, **texts).facts
+    norms = np.minimum(-np.log1p(-(np.arange(1000) + 0.5) / 1000), 1.0)
+    budget = IndividualFilter(people=1000, noise_std=20.0, largest_norm=1.0, target_epsilon=2.0, delta=1e-5)
+    for _ in range(399):
+        budget.spend(norms)
+    inside = budget.spend(norms)
+    assert f.staying == pytest.approx(inside.mean(), abs=2e-3)
+    assert f.weight == pytest.approx(norms[inside].sum() / norms.sum(), abs=2e-3)
+    assert f.ordinary == 86
+
+
+def test_nobody_leaves_before_the_ordinary_filter_ends() -> None:
+    answer = asked(INDIVIDUAL)
+    people, ordinary = (next(line for line in answer.plot.lines if line.key == key) for key in ("people", "ordinary"))  # type: ignore[attr-defined]
+    x = np.asarray(people.x)
+    assert (np.asarray(people.y)[x <= answer.facts.ordinary] == 1.0).all()
+    assert (np.asarray(ordinary.y)[x > answer.facts.ordinary] == 0.0).all()
+    assert (np.diff(np.asarray(people.y)) <= 1e-12).all()
+    assert any(note.kind == "caution" and "publication" in note.text for note in INDIVIDUAL.notes(answer))
+
+
+def test_a_budget_without_a_single_step_is_said() -> None:
+    with pytest.raises(ValueError, match="Not one step fits"):
+        asked(INDIVIDUAL, sigma="0.1", q="1")

@@ -19,7 +19,7 @@ from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.mechanism import SIGMA
-from dpviz.questions.papers.clipping_fields import CLIPPED, COORDINATES, EXAMPLES, FAMILY, THRESHOLD
+from dpviz.questions.norm_fields import CLIPPED, COORDINATES, EXAMPLES, FAMILY, THRESHOLD
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
