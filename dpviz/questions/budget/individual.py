@@ -89,7 +89,7 @@ def individual(
         Axis("share that may still take part", name="share", shown=(-0.02, 1.05)),
         (
             Line("people", "people", x, people, "filter"),
-            Line("weight", "their gradients", x, weight, "weight", color=look.BROWN),
+            Line("weight", "their gradients", x, weight, "filter", color=look.BROWN),
             Line("ordinary", "one filter for all", x, np.where(x <= ordinary, 1.0, 0.0), "budget", kept=False),
         ),
         guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", told=False),),

@@ -69,8 +69,8 @@ def clipping(
         Axis("error ÷ length of the mean gradient", name="relative error", log=True, shown=SHOWN),
         (
             Line("bias", "clipping", x, bias, "moments"),
-            Line("noise", "noise", x, noise, "noise", color=look.ORANGE),
-            Line("both", "both", x, whole, "both", color=look.GREEN),
+            Line("noise", "noise", x, noise, "moments", color=look.ORANGE),
+            Line("both", "both", x, whole, "moments", color=look.GREEN),
         ),
         guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", told=False),),
         end_values=False,

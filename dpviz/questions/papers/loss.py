@@ -83,7 +83,7 @@ def loss_law(
         ),
         (
             Line("density", "loss", x, y, "moments"),
-            Line("counted", "counted in δ", x, counted, "counted", color=look.ORANGE, explained=True),
+            Line("counted", "counted in δ", x, counted, "moments", color=look.ORANGE, explained=True),
         ),
         bands=(Band("beyond ε", x[tail], np.full(tail.sum(), SHOWN * top * log_density), y[tail]),)
         if tail.sum() > 1

@@ -42,8 +42,8 @@ def rare(*, zeros: int, ones: int, failure: float) -> Answer[RareFacts]:
              write=numbers.steps),
         Axis("probability ρ of a distance C", name="ρ", log=True, shown=(0.1 / reach, 2.0)),
         (
-            Line("posterior", "ρ̂ of the paper", x, posterior, "posterior", color=look.ORANGE),
-            Line("exact", "bound for every ρ", x, upper(x, ones, failure), "exact", color=look.BLUE),
+            Line("posterior", "ρ̂ of the paper", x, posterior, "moments", color=look.ORANGE),
+            Line("exact", "bound for every ρ", x, upper(x, ones, failure), "moments"),
             Line("sample", "share seen", x, sample, "basic", kept=False, explained=True),
         ),
         guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", told=False),),

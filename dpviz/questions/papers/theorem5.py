@@ -57,7 +57,7 @@ def directions(*, noise: str, noise_multiplier: float, scale: float, sample_rate
         Axis("Rényi divergence of one step", name="R(α)", log=True),
         (
             Line("removed", "A: removed", x, removed, "moments"),
-            Line("added", "B: added", x, added, "added", color=look.ORANGE),
+            Line("added", "B: added", x, added, "moments", color=look.ORANGE),
         ),
         end_values=False,
     )

@@ -42,7 +42,7 @@ def together(*, epsilon_mu: float, delta_mu: float, count: int) -> Answer[Togeth
         Axis("δ", log=True, kind="delta", shown=(delta_mu / 2.0, 2.0), write=numbers.delta),
         (
             Line("basic", "k mechanisms", x, np.array([delta for _, delta in basic]), "moments", hover=hover),
-            Line("group", "group of k", x, np.array([delta for _, delta in group]), "group", color=look.ORANGE),
+            Line("group", "group of k", x, np.array([delta for _, delta in group]), "moments", color=look.ORANGE),
         ),
         guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", told=False),),
         end_values=False,
