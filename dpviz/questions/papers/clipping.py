@@ -120,11 +120,18 @@ def headline(a: Answer[ClippingFacts]) -> str:
             f"gives an ε. Of a million examples one has a norm of about <b>{numbers.plain(f.largest[1])}</b>, "
             "and a larger one may come."
         )
+    bias, signal = percent(f.bias), numbers.plain(f.signal)
+    turned = f" and turns it by <b>{numbers.plain(f.turned)}°</b>" if several(a) else ""
     return (
-        f"C = {numbers.plain(g['threshold'])} clips {percent(f.over)} of the examples and turns the mean gradient by "
-        f"<b>{numbers.plain(f.turned)}°</b>; the signal is <b>{numbers.plain(f.signal)}</b> times the noise. The error "
-        f"is least at <b>C ≈ {numbers.plain(f.best, digits=2)}</b>."
+        f"C = {numbers.plain(g['threshold'])} clips {percent(f.over)} of the examples, takes <b>{bias}</b> off "
+        f"the mean gradient{turned}; the signal is <b>{signal}</b> times the noise. The error is least "
+        f"at <b>C ≈ {numbers.plain(f.best, digits=2)}</b>."
     )
+
+
+def several(a: Answer[ClippingFacts]) -> bool:
+    """Whether gradients point in more than one direction."""
+    return len(FAMILIES[a.given["family"]].groups) > 1
 
 
 def metrics(a: Answer[ClippingFacts]) -> list[Metric]:
@@ -137,7 +144,11 @@ def metrics(a: Answer[ClippingFacts]) -> list[Metric]:
         ]
     return [
         Metric("Norm kept", percent(f.kept), "E min(r, C) ÷ E r"),
-        Metric("Error of clipping", percent(f.bias), f"turned by {numbers.plain(f.turned)}°"),
+        Metric(
+            "Error of clipping",
+            percent(f.bias),
+            f"turned by {numbers.plain(f.turned)}°" if several(a) else "shorter, not turned",
+        ),
         Metric("Signal to noise", numbers.plain(f.signal), "lengths, of an average over B"),
         Metric("Best C here", numbers.plain(f.best, digits=2), f"error {percent(f.least)}"),
     ]
@@ -157,7 +168,7 @@ def notes(a: Answer[ClippingFacts]) -> list[Note]:
             "the smaller C is. Far below all norms a smaller C gains nothing: signal and noise shrink alike."
         )
     ]
-    if len(FAMILIES[a.given["family"]].groups) > 1:
+    if several(a):
         built.append(
             Note(
                 "Clipping changes directions as well: a small group with long gradients loses more of its say than "
