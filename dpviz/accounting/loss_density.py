@@ -87,14 +87,16 @@ def loss_density(
 def _outputs(mechanism: SampledGaussian, direction: str, points: int) -> tuple[Array, Array, Array]:
     """Outputs z, the loss and ln of the density at each, under the measure of the direction."""
     sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
-    z = np.linspace(-_TAIL * sigma, (direction == "remove") + _TAIL * sigma, points)
+    removed, away = direction == "remove", _TAIL * sigma
+    shifted = removed and rate == 1.0
+    z = np.linspace((1.0 if shifted else 0.0) - away, (1.0 if removed else 0.0) + away, points)
+    if removed and not shifted and 2.0 * away < 1.0:  # with little noise nothing lies between the two parts of P
+        z = np.concatenate([np.linspace(-away, away, points // 2), np.linspace(1.0 - away, 1.0 + away, points // 2)])
     loss = mechanism.pair().loss(z)
-    log_density = -0.5 * (z / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi))
-    if direction == "add":
+    log_density = -0.5 * ((z - shifted) / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi))
+    if not removed:
         return z, -loss, log_density
-    if rate == 1.0:  # at once, for large losses cancel a small density
-        return z, loss, -0.5 * ((z - 1.0) / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi))
-    return z, loss, log_density + loss
+    return z, loss, log_density if shifted else log_density + loss
 
 
 def _one_step(mechanism: SampledGaussian, epsilon: float, direction: str, points: int) -> LossDensity:
@@ -118,8 +120,11 @@ def _one_step(mechanism: SampledGaussian, epsilon: float, direction: str, points
 
 def _law(mechanism: SampledGaussian, direction: str) -> tuple[Array, Array]:
     """Losses of one step and ln of their masses, which add up to 1: the trapezoidal rule."""
-    _, loss, log_density = _outputs(mechanism, direction, _POINTS)
-    return loss, log_density - math.log(float(np.exp(log_density).sum()))
+    z, loss, log_density = _outputs(mechanism, direction, _POINTS)
+    top = float(log_density.max())
+    mass = np.exp(log_density - top) * np.gradient(z)
+    with np.errstate(divide="ignore"):
+        return loss, np.log(mass / mass.sum())
 
 
 @remembered

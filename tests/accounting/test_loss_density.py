@@ -66,6 +66,17 @@ def test_the_worse_direction_is_the_tight_delta(sigma: float, rate: float, steps
         assert each.mean == pytest.approx(steps * loss_density(step, steps=1, epsilon=0.0).mean, rel=0.5)
 
 
+def test_hardly_any_noise_has_two_kinds_of_output() -> None:
+    """Used, with probability q, or not: the mean loss is q times the Gaussian's and what ln q takes off."""
+    found = loss_density(SampledGaussian(0.02, 0.25), steps=1, epsilon=1.0)
+    used, unused = 1 / (2 * 0.02**2) + math.log(0.25), math.log(0.75)
+    assert found.mean == pytest.approx(0.25 * used + 0.75 * unused, rel=1e-6)
+    assert found.beyond == pytest.approx(0.25, rel=1e-9)
+    assert found.delta == pytest.approx(0.25, rel=1e-6)
+    unsampled = loss_density(SampledGaussian(1e-6), steps=1, epsilon=1.0)
+    assert np.trapezoid(unsampled.density, unsampled.loss) == pytest.approx(1.0, abs=1e-3)
+
+
 def test_rare_large_losses_fit_the_grid() -> None:
     """q = 1e-4: nearly all the mass is an atom beside 0, and δ is that of few large losses."""
     step = SampledGaussian(0.5, 1e-4)

@@ -67,6 +67,11 @@ def loss_law(
     top = float(density.max())
     seen = density > (SHOWN if log_density else 1e-3) * top
     low, high = float(found.loss[seen][0]), float(found.loss[seen][-1])
+    if not high > low:
+        raise ValueError(
+            "With so little noise an output shows plainly whether the example was used: its loss has no density to be "
+            "drawn. Raise the noise σ."
+        )
     inside = epsilon < high + 0.5 * (high - low)
     end = max(high, 1.1 * epsilon) if inside else high
     x = np.unique(np.r_[np.linspace(low, end, 301), np.clip(epsilon, low, end)])
