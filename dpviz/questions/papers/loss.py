@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.formula import tex
-from dpviz.accounting.loss_density import RESOLVED, loss_density
+from dpviz.accounting.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Band, Line
@@ -63,19 +63,11 @@ def loss_law(
     found = loss_density(mechanism, steps=count, epsilon=epsilon, direction=direction)
     other = loss_density(mechanism, steps=count, epsilon=epsilon, direction=back)
     positive = loss_density(mechanism, steps=count, epsilon=0.0, direction=direction).beyond
-    density = np.where(np.isfinite(found.density), found.density, 0.0)
-    top = float(density.max())
-    seen = density > (SHOWN if log_density else 1e-3) * top
-    low, high = float(found.loss[seen][0]), float(found.loss[seen][-1])
-    if not high > low:
-        raise ValueError(
-            "With so little noise an output shows plainly whether the example was used: its loss has no density to be "
-            "drawn. Raise the noise σ."
-        )
+    low, high, top = reach(found, SHOWN if log_density else 1e-3)
     inside = epsilon < high + 0.5 * (high - low)
     end = max(high, 1.1 * epsilon) if inside else high
     x = np.unique(np.r_[np.linspace(low, end, 301), np.clip(epsilon, low, end)])
-    y = np.interp(x, found.loss, density, left=0.0, right=0.0)
+    y = np.interp(x, found.loss, found.density, left=0.0, right=0.0)
     tail = x >= epsilon
     counted = np.where(tail, y * -np.expm1(np.minimum(epsilon - x, 0.0)), np.nan)
     plot = LinePlot(
@@ -98,6 +90,23 @@ def loss_law(
     )
     facts = LossFacts(found.beyond, found.delta, other.delta, found.mean, max(1.0 - positive, 0.0), found.exact, inside)
     return Answer(plot, facts)
+
+
+def reach(found: LossDensity, least: float) -> tuple[float, float, float]:
+    """Between which losses the density is above `least` of its largest value, and that value.
+
+    ValueError where it is no curve: two kinds of output, which show whether the example was used.
+    """
+    if np.isfinite(found.density).all():
+        top = float(found.density.max())
+        seen = found.loss[found.density > least * top]
+        low, high = float(seen[0]), float(seen[-1])
+        if high - low > 1e-9 * max(abs(low), abs(high)):
+            return low, high, top
+    raise ValueError(
+        "With so little noise an output shows plainly whether the example was used: its loss has no density to be "
+        "drawn. Raise the noise σ."
+    )
 
 
 def probability(value: float, *, exact: bool) -> str:
