@@ -98,6 +98,11 @@ def test_an_experiment_is_refused(change: dict[str, Any], match: str) -> None:
         replace(TINY, **change)
 
 
+def test_an_unknown_name_is_said_and_nothing_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert make.main(["nowhere"]) == 2
+    assert "Expected experiment='nowhere' to be one of budget_cnn," in capsys.readouterr().err
+
+
 def test_names_that_are_none() -> None:
     with pytest.raises(ValueError, match="nowhere"):
         chosen(["nowhere"])
