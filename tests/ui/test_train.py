@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.tight import tight_epsilon
+from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
@@ -37,6 +38,7 @@ from dpviz.ui.train.facts import missing, unsuited
 from dpviz.ui.train.fields import CONTROL_OF
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
+from dpviz.ui.train.prepared import PREPARED
 from dpviz.ui.train.solving import solved_noise
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
@@ -99,6 +101,8 @@ def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> Non
         RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
         RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
         RunSettings(policy="adaptive_batch", margin_epochs=7, count_every=3),
+        RunSettings(method="dpvi", data="adult", model="logistic", prior_std=0.5, optimiser="adam", bayesian=True),
+        *(settings for _, settings in PREPARED.values()),
         RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
     ],
 )
@@ -206,6 +210,18 @@ def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engin
     assert not at.exception
     assert at.session_state["value.t_model"] == "mlp"
     assert at.session_state["value.t_batch"] == 256
+    assert not at.button(key="t.start").disabled
+
+
+def test_a_run_of_a_paper_fills_the_form(engine: Engine) -> None:
+    at = open_app("train", "t_data=adult&t_eps=5")
+    at.button(key="prepared.bdpabalone").click().run()
+    assert not at.exception
+    assert at.session_state["value.t_data"] == "abalone"
+    assert at.session_state["value.t_batch"] == 157
+    claim = planned_claim(PREPARED["bdpabalone"][1], 3133)
+    assert "1000  planned steps" in said(at, "headline")[0]
+    assert f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}" in said(at, "headline")[0]
     assert not at.button(key="t.start").disabled
 
 

@@ -14,7 +14,8 @@ from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
 from dpviz.ui.train import form, watch
 from dpviz.ui.train.fields import FIELDS, SECURE
-from dpviz.ui.train.form_state import seeded_by_link
+from dpviz.ui.train.form_state import seeded_by_link, texts_of
+from dpviz.ui.train.prepared import PREPARED
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import OWN, RUN
 from dpviz.ui.train.words import STATE_WORDS
@@ -70,6 +71,11 @@ def _warming(engine: Engine) -> None:
 def _sidebar(engine: Engine) -> None:
     with st.sidebar, Boundary("train", OWN).held("sidebar"):
         st.button("Reset the form", on_click=_reset, width="stretch", icon=":material/restart_alt:")
+        if not state.get(RUN):
+            st.caption("Runs of papers")
+            papers = st.container(gap=None)
+            for key, (name, _) in PREPARED.items():
+                papers.button(name, key=f"prepared.{key}", on_click=_prepare, args=(key,), type="tertiary")
         try:
             recent = engine.runs()[:RECENT]
         except StoreError:
@@ -89,6 +95,11 @@ def _sidebar(engine: Engine) -> None:
 
 def _reset() -> None:
     state.assign(FIELDS, {})
+    st.session_state.pop(form.USUAL_FOR, None)
+
+
+def _prepare(key: str) -> None:
+    state.assign(FIELDS, texts_of(PREPARED[key][1]))
     st.session_state.pop(form.USUAL_FOR, None)
 
 
