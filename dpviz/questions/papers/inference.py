@@ -33,12 +33,11 @@ def inference(*, data: str) -> Answer[Inferred]:
     """Accuracy against ε, by two accounts of the same runs."""
     found = inferred(data)
     mean, lowest, highest = (100.0 * np.array(column) for column in zip(*found.accuracy, strict=True))
-    dp, bayesian, plain, private = printed(data)
+    dp, bayesian, _, private = printed(data)
     without = 100.0 * found.without.mean
     order = np.argsort(found.moments)
     noise = Column("σ", found.sigma[order], key="sigma")
-    low = min(lowest.min(), private, plain, without)
-    high = max(highest.max(), private, plain, without)
+    low, high = min(lowest.min(), private, without), max(highest.max(), private, without)
     shown = (0.8 * min(bayesian, dp, found.moments.min()), 1.4 * max(found.bayesian.max(), found.moments.max(), dp))
     plot = LinePlot(
         Axis("ε of the whole run", name="ε", column="epsilon", log=True, hover="ε = %{x:,.3~r}", shown=shown,
@@ -56,17 +55,15 @@ def inference(*, data: str) -> Answer[Inferred]:
             Point(dp, private, f"{private:g} % at DP's ε = {dp:g}, {_WHERE}", "moments"),
             Point(bayesian, private, f"{private:g} % at Bayesian ε = {bayesian:g}, {_WHERE}", "bayesian"),
         ),
-        guides=(
-            Guide("y", without, f"without privacy {without:.1f} %"),
-            Guide("y", plain, f"printed without privacy {plain:g} %"),
-        ),
+        guides=(Guide("y", without, f"without privacy {percent(without)}"),),
         end_values=False,
+        names_on_lines=True,
     )  # fmt: skip
     return Answer(plot, found)
 
 
 def percent(value: float) -> str:
-    return f"{value:.1f} %"
+    return f"{value:.1f}\u00a0%"
 
 
 def at_printed(a: Answer[Inferred]) -> int:
@@ -90,8 +87,10 @@ def headline(a: Answer[Inferred]) -> str:
 def metrics(a: Answer[Inferred]) -> list[Metric]:
     at, f, (dp, bayesian, plain, private) = at_printed(a), a.facts, printed(a.given["data"])
     return [
-        Metric("With privacy", percent(100.0 * f.accuracy[at].mean), f"{span(f.accuracy[at])}; printed {private:g} %"),
-        Metric("Without", percent(100.0 * f.without.mean), f"{span(f.without)}; printed {plain:g} %"),
+        Metric(
+            "With privacy", percent(100.0 * f.accuracy[at].mean), f"{span(f.accuracy[at])}; printed {private:g}\u00a0%"
+        ),
+        Metric("Without", percent(100.0 * f.without.mean), f"{span(f.without)}; printed {plain:g}\u00a0%"),
         Metric("DP, moments", numbers.epsilon(f.moments[at], up=True), f"σ = {f.sigma[at]:g}; printed {dp:g}"),
         Metric("Bayesian DP", numbers.epsilon(f.bayesian[at], up=True), f"measured; printed {bayesian:g}"),
     ]

@@ -72,7 +72,7 @@ def _sidebar(engine: Engine) -> None:
     with st.sidebar, Boundary("train", OWN).held("sidebar"):
         st.button("Reset the form", on_click=_reset, width="stretch", icon=":material/restart_alt:")
         if not state.get(RUN):
-            st.caption("Runs of papers")
+            st.caption("Runs of papers", help="Triastcyn & Faltings 2020: variational inference with DP's printed ε.")
             papers = st.container(gap=None)
             for key, (name, _) in PREPARED.items():
                 papers.button(name, key=f"prepared.{key}", on_click=_prepare, args=(key,), type="tertiary")

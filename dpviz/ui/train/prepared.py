@@ -19,9 +19,9 @@ def _of(experiment: Experiment, arm: str) -> RunSettings:
     )
 
 
-_TABLE_1 = "variational inference, Triastcyn & Faltings 2020, Table 1"
+_TABLE_1 = "Bayesian DP, Table 1"
 # Key → its name and its settings.
 PREPARED: dict[str, tuple[str, RunSettings]] = {
-    "bdpabalone": (f"Abalone: {_TABLE_1}", _of(ABALONE, "noise_1")),
-    "bdpadult": (f"Adult: {_TABLE_1}", _of(ADULT, "noise_4")),
+    "bdpabalone": (f"{_TABLE_1}: Abalone", _of(ABALONE, "noise_1")),
+    "bdpadult": (f"{_TABLE_1}: Adult", _of(ADULT, "noise_4")),
 }
