@@ -206,7 +206,7 @@ def test_inference_is_drawn_as_it_was_recorded(
     assert isinstance(plot, LinePlot)
     assert tuple((point.x, point.y) for point in plot.points) == printed
     assert f.arms[f.within(dp)] == arm
-    assert f"<b>{mean:.1f} %</b>" in INFERENCE.headline(answer)
+    assert f"<b>{mean:.1f}\u00a0%</b>" in INFERENCE.headline(answer)
     (table,) = INFERENCE.more["The runs"](answer)
     assert len(table) == len(record.settings)  # type: ignore[arg-type]
-    assert list(table["accuracy"])[1 + f.within(dp)] == f"{mean:.1f} %"  # type: ignore[index,call-overload]
+    assert list(table["accuracy"])[1 + f.within(dp)] == f"{mean:.1f}\u00a0%"  # type: ignore[index,call-overload]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,7 @@ from dpviz.experiments.record import COMMAND, Spread
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.papers.fields import INFERRED
-from dpviz.questions.printed.bayesian_table import TABLE_1
+from dpviz.questions.printed.bayesian_table import LAST_ORDER, TABLE_1
 from dpviz.questions.printed.inferred import Inferred, inferred
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
@@ -98,6 +100,7 @@ def metrics(a: Answer[Inferred]) -> list[Metric]:
 
 def notes(a: Answer[Inferred]) -> list[Note]:
     at, f = at_printed(a), a.facts
+    least = {name: -math.log(f.settings[name]) / LAST_ORDER for name in ("delta", "delta_mu")}
     return [
         Note(
             f"Recorded runs: {f.record.made}; {COMMAND} makes them again. Diamonds are printed. Grey: from the lowest "
@@ -109,6 +112,11 @@ def notes(a: Answer[Inferred]) -> list[Note]:
             f"on that, because {numbers.probability(float(f.clipped[at]))} of the gradients are as long as C. The "
             "authors add no noise for their Bayesian ε, and account for drawing from the posterior instead; how is not "
             "printed."
+        ),
+        Note(
+            f"With λ to {LAST_ORDER} no ε below {numbers.plain(least['delta'])} and no ε_μ below "
+            f"{numbers.plain(least['delta_mu'])} can come out, ln(1/δ)/λ. Near these ends the curves fall straight "
+            "down: more noise costs accuracy, and ε follows no more."
         ),
     ]
 
