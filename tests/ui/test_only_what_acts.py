@@ -41,6 +41,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {},
         {"bview": "spend", "bblocks": (Block(4.0, 0.01, 1000),)},
         *({"bview": "policy", "bshow": key} for key in ("epsilon", "noise", "batch", "accuracy")),
+        *({"bview": "trained", "brun": run} for run in ("budget", "early")),
         {"bview": "policy", "bread": "odometer", "bpol": ("tune",), "bepochs": 30.0, "btop": 0.9, "bpace": 0.1},
     ],
     "leakage": [{"lkview": key, "lkrun": "small"} for key in ("distances", "attack")],

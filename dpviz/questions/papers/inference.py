@@ -13,7 +13,7 @@ from dpviz.charts.marks import Band, Column, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.inference import PLAIN
 from dpviz.experiments.record import COMMAND, Spread
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.papers.fields import INFERRED
 from dpviz.questions.printed.bayesian_table import LAST_ORDER, TABLE_1
@@ -103,8 +103,8 @@ def notes(a: Answer[Inferred]) -> list[Note]:
     least = {name: -math.log(f.settings[name]) / LAST_ORDER for name in ("delta", "delta_mu")}
     return [
         Note(
-            f"Recorded runs: {f.record.made}; {COMMAND} makes them again. Diamonds are printed. Grey: from the lowest "
-            "seed to the highest."
+            f"Recorded runs: {f.record.made}; {COMMAND} makes them again, and Train has them as presets. Diamonds are "
+            "printed. Grey: from the lowest seed to the highest."
         ),
         Note(
             "The two ε hold at different δ: at δ = 10⁻¹⁰ the moments accountant says "
@@ -185,5 +185,5 @@ INFERENCE: Question[Inferred] = Question(
     formulas=formulas,
     assumptions=assumptions,
     layout=layout,
-    more={"The runs": runs},
+    more={"The runs": runs, "One run again": lambda a: (Rerun(a.facts.record.key),)},
 )

@@ -13,6 +13,7 @@ from dpviz.experiments.inference import ABALONE, ADULT
 from dpviz.experiments.record import Spread
 from dpviz.questions.printed.claim import Paper, Printed, Recomputed
 from dpviz.questions.printed.inferred import inferred
+from dpviz.questions.printed.rows import train
 
 PAPER = Paper("bdp", "Triastcyn & Faltings 2020", "Bayesian Differential Privacy for Machine Learning")
 ATTACK = "attack?preset=bdptable1"
@@ -160,7 +161,7 @@ def _dp(data: str, printed: str) -> Printed:
             "moments accountant, q and T of the public scripts of Jälkö et al. 2017",
             lambda: noise(data),
             "The paper refers to the settings of Jälkö et al. and changes them; any ε has its noise.",
-            f"{_VIEW}{data.lower()}",
+            train(f"trbdp{data.lower()}"),
         ),
     )
     return Printed(
@@ -193,6 +194,11 @@ def _bdp(data: str, printed: str) -> Printed:
     )
 
 
+def _trained(data: str, index: int) -> str:
+    """The Train page with the network's settings, plain for index 0."""
+    return train(f"trbdp{data.lower().removesuffix('10')}") + ("" if index else "&t_method=sgd&t_lr=0.1")
+
+
 def _accuracy(data: str, index: int, printed: str) -> Printed:
     which = ("without privacy", "with privacy")[index]
     trained = data in INFERRED
@@ -209,7 +215,7 @@ def _accuracy(data: str, index: int, printed: str) -> Printed:
         verdict=verdict,
         why=why,
         missing="" if trained else "the network and the whole data set",
-        link=f"{_VIEW}{data.lower()}" if trained else "train",
+        link=f"{_VIEW}{data.lower()}" if trained else _trained(data, index),
         kind="accuracy",
         recompute=(lambda: reached(data, index)) if trained else None,
     )

@@ -12,6 +12,7 @@ from dpviz.accounting.langevin import Langevin, langevin_tight
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.accounting.schedules import power_sums
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight
+from dpviz.questions.printed.rows import train
 
 PAPER = Paper("sgmcmc", "Li et al. 2019", "On Connecting Stochastic Gradient MCMC and Differential Privacy")
 THIRD = 1.0 / 3.0
@@ -30,6 +31,10 @@ TABLE_1 = {
         ("DP-SGLD", "0.12", "92.14 %"), ("DP-SGHMC", "0.43", "92.84 %"),
     ),
 }  # fmt: skip
+
+
+# Rows that the Train page has a method for.
+_TRAINED = {"Non-Private": "plain", "DP-SGLD": "sgld", "DP-SGHMC": "sghmc"}
 
 
 def section_3_1() -> Recomputed:
@@ -174,7 +179,7 @@ def _accuracy(data: str, method: str, printed: str) -> Printed:
         verdict="open",
         why="An accuracy is checked by training: the page Train has Langevin dynamics and smaller networks.",
         missing="the number of steps, the widths of the network, and for SVHN its 600 000 images",
-        link="train",
+        link=train(f"trsg{data.lower()}{_TRAINED[method]}") if method in _TRAINED else "train",
         kind="accuracy",
     )
 
@@ -213,7 +218,7 @@ CLAIMS = (
     Printed(
         "sg-fig3", PAPER.key, "Fig. 3, §4.2", "on Adult, ε ≈ 0.3 is the standard sampler", "0.3", "none",
         "open", "Li et al. print curves; which step size the standard sampler has is not said.",
-        "train", missing="step size, T and L of the standard sampler",
+        train("trsgfig3"), missing="step size, T and L of the standard sampler",
     ),
     Printed(
         "sg-condition1", PAPER.key, "Theorem 3, App. A", "condition (1), η_t ≤ N/L²", "no q²",
@@ -249,7 +254,7 @@ FIGURES = (
         "They go with 1/L², not 1/L.",
     ),
     Figure(
-        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "train",
+        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", train("trsgfig3"),
         "Not drawn as a figure: DP-SGLD on Adult can be trained, one-posterior sampling, the hybrid and PATE are not "
         "among the methods.",
     ),
