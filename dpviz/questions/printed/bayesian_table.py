@@ -154,15 +154,12 @@ _INFERENCE = {
 
 
 def _dp(data: str, printed: str) -> Printed:
-    missing, how, recompute, why, link = _DP.get(
-        data,
-        (
-            "the noise, and which settings were changed",
-            "moments accountant, q and T of the public scripts of Jälkö et al. 2017",
-            lambda: noise(data),
-            "The paper refers to the settings of Jälkö et al. and changes them; any ε has its noise.",
-            train(f"trbdp{data.lower()}"),
-        ),
+    missing, how, recompute, why, link = _DP.get(data) or (
+        "the noise, and which settings were changed",
+        "moments accountant, q and T of the public scripts of Jälkö et al. 2017",
+        lambda: noise(data),
+        "The paper refers to the settings of Jälkö et al. and changes them; any ε has its noise.",
+        train(f"trbdp{data.lower()}"),
     )
     return Printed(
         key=f"bdp-table1-dp-{data.lower()}", paper=PAPER.key, where="Table 1", what=f"{data}, ε of DP at δ = 1e-5",
