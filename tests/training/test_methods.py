@@ -243,5 +243,5 @@ def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
                 if device == "cuda":
                     torch.cuda.set_sync_debug_mode("default")
         ends.append(state.parameters.cpu().clone())
-    tolerance = 1e-4 if name not in ("dp_sgld", "dp_adam") else 0.1
+    tolerance = 1e-4 if name not in ("dp_sgld", "dp_adam", "dpvi") else 0.1  # dpvi: η is drawn too
     torch.testing.assert_close(ends[0], ends[1], atol=tolerance, rtol=1e-3)

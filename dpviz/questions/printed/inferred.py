@@ -28,7 +28,7 @@ class Inferred:
         accuracy: over seeds, of predictions averaged over draws of the posterior.
         without: the same without privacy.
         moments, strict: ε by the moments accountant at δ, and at δ_μ; (levels,).
-        bayesian: the mean over seeds of ε_μ, (levels,).
+        bayesian: ε_μ, the highest of all seeds, (levels,).
         clipped: share of all gradients that were clipped, (levels,).
     """
 
@@ -67,9 +67,8 @@ def inferred(data: str) -> Inferred:
     moments, strict = (
         np.asarray(dpviz.epsilon("moments", **known, delta=settings[name])) for name in ("delta", "delta_mu")
     )
-    measured, clipped = (
-        np.array([record.spread(arm, name).mean for arm in arms]) for name in ("epsilon_mu", "clipped")
-    )
+    measured = np.array([record.spread(arm, "epsilon_mu").highest for arm in arms])
+    clipped = np.array([record.spread(arm, "clipped").mean for arm in arms])
     accuracy = tuple(record.spread(arm, ACCURACY) for arm in arms)
     return Inferred(
         record, arms, sigma, accuracy, record.spread(PLAIN, ACCURACY), moments, strict, measured, clipped
