@@ -194,10 +194,6 @@ class TestPolicy:
         assert tuned.ended == "goal"
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]
 
-    def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone(self) -> None:
-        for shown, on_it in (("epsilon", True), ("noise", False), ("batch", False), ("accuracy", False)):
-            assert POLICY.printed(asked(POLICY, bshow=shown, bepochs="1")) == on_it
-
     def test_what_is_drawn_is_the_account_or_the_quantity(self) -> None:
         texts = {**CIFAR, "bpol": "fixed.noise.batch.tune", "bepochs": "40", "beps": "5"}
         for shown, account, name in (

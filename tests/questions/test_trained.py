@@ -147,6 +147,12 @@ def test_figure_1_says_how_much_longer() -> None:
     assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in trained.headline(a)
 
 
+def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone() -> None:
+    for shown, on_it in (("epsilon", True), ("noise", False), ("batch", False), ("accuracy", False)):
+        assert TRAINED.printed(asked(TRAINED, **EARLY, bshow=shown)) == on_it
+    assert not TRAINED.printed(asked(TRAINED, brun="budget"))
+
+
 def test_one_run_can_be_made_again() -> None:
     assert TRAINED.more["Run again"](asked(TRAINED, **EARLY)) == [Rerun("early_cnn")]
     [table] = TRAINED.more["The runs"](asked(TRAINED, **EARLY))
