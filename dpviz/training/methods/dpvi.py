@@ -32,7 +32,7 @@ class Dpvi(DpSgd):
     """DP-SGD on means and log standard deviations of the weights."""
 
     key, label = "dpvi", "DPVI, variational inference"
-    words = "DPVI takes DP-SGD's steps on the means and spreads of a Gaussian over the weights."
+    words = "DPVI takes DP-SGD's steps on means and spreads of the weights, a posterior; it is made for regressions."
     reads = DpSgd.reads | {"prior_std"}
     needs_prior = True
     usual: ClassVar = {"prior_std": 1.0}
