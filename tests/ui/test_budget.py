@@ -86,7 +86,7 @@ def test_printed_values_show_where_their_axes_do() -> None:
 
 
 def test_links_of_old_name_their_question() -> None:
-    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "trained"]
+    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "trained", "individual"]
     assert BUDGET.view == "bview"
 
 

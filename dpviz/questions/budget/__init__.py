@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.budget.stop import STOP
@@ -14,8 +15,9 @@ BUDGET = Page(
     icon=":material/account_balance_wallet:",
     asks="May I stop when I like?",
     about="Filters and odometers beside what must be planned; a budget spent by hand; policies, simulated and trained.",
-    questions=(STOP, SPEND, POLICY, TRAINED),
+    questions=(STOP, SPEND, POLICY, TRAINED, INDIVIDUAL),
     view="bview",
     help="One chart at a time: what stopping whenever one likes costs; a budget spent by hand, block by block; "
-    "noise or batch adapted while training, on an assumed accuracy; and in runs that were recorded.",
+    "noise or batch adapted while training, on an assumed accuracy, and in runs that were recorded; and a budget for "
+    "each person.",
 )
