@@ -1,8 +1,8 @@
 """The noisy maximum of teachers' votes: what one answer costs, whatever the votes are and at the votes there were.
 
-Teachers are trained on disjoint parts of the data, so that one person's record reaches one teacher: of neighbouring data
-sets, one vote of a query moves from one class to another. Two counts change by 1 each, so the counts move by √2 in the
-Euclidean norm and by 2 in the sum. Noise is added to every count, and the class with the largest sum is released.
+Teachers are trained on disjoint parts of the data, so that one person's record reaches one teacher: of neighbouring
+data sets, one vote of a query moves from one class to another. Two counts change by 1 each, so the counts move by √2 in
+the Euclidean norm and by 2 in the sum. Noise is added to every count, and the class with the largest sum is released.
 
 GNMax, noise N(0, σ²): R(α) = α/σ², whatever the votes (Papernot et al. 2018, Proposition 8).
 LNMax, noise Lap(b): (2/b, 0)-DP (Papernot et al. 2017, §3.1), and R(α) twice that of one Laplace release of scale b.

@@ -1,9 +1,9 @@
 """PATE: what all answers of an ensemble of teachers cost together (Papernot et al. 2017 and 2018).
 
 Queries are public inputs, fixed ahead; each is answered by a noisy maximum of the teachers' votes (`noisy_max`). In
-Confident-GNMax a query is answered only where the largest count plus N(0, σ₁²) reaches a threshold (Papernot et al. 2018,
-Algorithm 1): that count moves by 1 at most, so the check costs α/(2σ₁²) whatever the votes, and at known votes as much
-as two coins of known bias differ, which is computed as it is.
+Confident-GNMax a query is answered only where the largest count plus N(0, σ₁²) reaches a threshold (Papernot et al.
+2018, Algorithm 1): that count moves by 1 at most, so the check costs α/(2σ₁²) whatever the votes, and at known votes as
+much as two coins of known bias differ, which is computed as it is.
 
 Costs add up over queries. `pate_epsilon` holds whatever the votes. `pate_epsilon_at` is a function of private votes: it
 is right at these votes and may not be published as it is, for it tells of them (Papernot et al. 2018,
