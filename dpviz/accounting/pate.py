@@ -109,6 +109,27 @@ def pate_epsilon(
     return epsilon(method, mechanism=mechanism, steps=steps, delta=delta)
 
 
+def pate_divergence_at(
+    votes: npt.ArrayLike,
+    orders: npt.ArrayLike,
+    *,
+    noise_std: float | None = None,
+    noise_scale: float | None = None,
+    threshold: float | None = None,
+    threshold_std: float | None = None,
+    one_sided: bool = False,
+) -> Array:
+    """R(α) of each query at these votes, (queries, orders); arguments as in `pate_epsilon_at`."""
+    counts, tried = checked_votes(votes), _validate.orders(orders)
+    if (threshold is None) != (threshold_std is None):
+        raise ValueError(f"Expected both threshold={threshold!r} and threshold_std={threshold_std!r}, or neither.")
+    noisy = _noisy_max(noise_std, noise_scale, threshold is not None)
+    each = noisy.divergence_at(counts, tried, one_sided=one_sided)
+    if threshold is None or threshold_std is None:
+        return each
+    return Threshold(threshold, threshold_std).divergence_at(counts.max(axis=1), each, tried, one_sided=one_sided)
+
+
 def pate_epsilon_at(
     votes: npt.ArrayLike,
     *,
@@ -130,21 +151,11 @@ def pate_epsilon_at(
         one_sided: as the papers have it, from these votes to a neighbour's and not back; both by default.
         orders: which are tried; any give a bound.
     """
-    counts, tried = checked_votes(votes), _validate.orders(orders)
-    if (threshold is None) != (threshold_std is None):
-        raise ValueError(f"Expected both threshold={threshold!r} and threshold_std={threshold_std!r}, or neither.")
-    noisy = _noisy_max(noise_std, noise_scale, threshold is not None)
-    each = noisy.divergence_at(counts, tried, one_sided=one_sided)
-    if threshold is not None and threshold_std is not None:
-        each = Threshold(threshold, threshold_std).divergence_at(counts.max(axis=1), each, tried, one_sided=one_sided)
+    noise = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
+    tried = _validate.orders(orders)
+    each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
     found = to_bound(np.cumsum(each, axis=0), tried, _validate.scalar("delta", _validate.delta(delta)), "improved")
-    whatever = pate_epsilon(
-        np.arange(1, len(counts) + 1),
-        delta=delta,
-        noise_std=noise_std,
-        noise_scale=noise_scale,
-        threshold_std=threshold_std,
-    )
+    whatever = pate_epsilon(np.arange(1, len(each) + 1), delta=delta, **noise)
     return np.minimum(found.epsilon, whatever)
 
 
