@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +152,7 @@ def pate_epsilon_at(
         one_sided: as the papers have it, from these votes to a neighbour's and not back; both by default.
         orders: which are tried; any give a bound.
     """
-    noise = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
+    noise: dict[str, Any] = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
     tried = _validate.orders(orders)
     each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
     found = to_bound(np.cumsum(each, axis=0), tried, _validate.scalar("delta", _validate.delta(delta)), "improved")

@@ -8,6 +8,7 @@ from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.figure1 import FIGURE_1
 from dpviz.questions.papers.figure3 import FIGURE_3
+from dpviz.questions.papers.pate import PATE
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
@@ -18,7 +19,7 @@ PAPERS = Page(
     icon=":material/fact_check:",
     asks="What do the papers print, and does it hold?",
     about="Every printed ε of five papers beside what comes out, their figures, and a desk to check any claim.",
-    questions=(PRINTED_CLAIMS, CHECK, FIGURE_1, FIGURE_3, MAIN_THEOREM, TAIL, BOB, SAMPLED_FIGURE_1),
+    questions=(PRINTED_CLAIMS, CHECK, FIGURE_1, FIGURE_3, MAIN_THEOREM, TAIL, BOB, SAMPLED_FIGURE_1, PATE),
     view="pview",
     help="Printed values; figures of the papers that no other page draws; and a claim of your own to check.",
 )
