@@ -15,7 +15,7 @@ ORDERS = np.array([1.001, 1.05, 1.3, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 40.0, 80.0,
 # Close calls, clear ones, ties, a class without votes, two classes and many.
 HISTOGRAMS = (
     (5, 5), (6, 4), (10, 0), (30, 10), (3, 3, 3), (20, 1, 0), (12, 9, 3), (40, 3, 2), (25, 24, 1), (50, 0, 0),
-    (60, 20, 20), (9, 1, 0, 0, 0), (30, 5, 4, 3, 2, 2, 1, 1, 1, 1), (70, 4, 4, 4, 3, 3, 3, 3, 3, 3), (99, 1, 0, 0, 0),
+    (60, 20, 20), (9, 1, 0, 0, 0), (70, 4, 4, 4, 3, 3, 3, 3, 3, 3), (99, 1, 0, 0, 0),
 )  # fmt: skip
 NOISES = tuple(GaussianNoisyMax(std) for std in (0.7, 1.5, 4.0, 12.0, 40.0)) + tuple(
     LaplaceNoisyMax(scale) for scale in (0.5, 2.0, 6.0)
