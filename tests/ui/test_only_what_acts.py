@@ -47,7 +47,9 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "langevin": [
         {"lview": key} for key in ("cost", "epsilon", "size", "clip", "conditions", "region", "mse", "mse_epsilon")
     ],
-    "papers": [{"pview": key} for key in ("claims", "check", "figure1", "figure3", "theorem1", "tail", "bob", "sgm1")],
+    "papers": [{"pview": key} for key in ("claims", "check", "figure1", "figure3", "theorem1", "tail", "bob", "sgm1")]
+    + [{"pview": "pate", "panoise": key} for key in ("gnmax", "confident", "lnmax")]
+    + [{"pview": "pate", "pavotes": "alike"}],
 }
 
 

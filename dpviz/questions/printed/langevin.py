@@ -273,8 +273,8 @@ FIGURES = (
     ),
     Figure(
         "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "train",
-        "Not drawn as a figure: DP-SGLD on Adult can be trained, one-posterior sampling and the hybrid are not "
-        "among the methods, and PATE's teachers are there for digits alone.",
+        "Not drawn as a figure: DP-SGLD on Adult can be trained, one-posterior sampling, the hybrid and PATE are not "
+        "among the methods.",
     ),
     Figure(
         "sg-table1", PAPER.key, "Table 1", "ε and accuracy on MNIST and SVHN", "langevin?preset=sgmnist",
