@@ -134,7 +134,10 @@ def formulas(a: Answer[PateFacts]) -> list[tuple[str, str]]:
             (
                 "At these votes (Papernot et al. 2017, Theorem 3 and Lemma 4)",
                 r"e^{(\alpha-1)D_\alpha} \le (1-q)\Big(\tfrac{1-q}{1-e^{2/b}q}\Big)^{\alpha-1} "
-                r"+ q\,e^{2(\alpha-1)/b},\ "
+                r"+ q\,e^{2(\alpha-1)/b}",
+            ),
+            (
+                "q bounds how often another class comes out",
                 r"q = \sum_{i\ne i^*}\frac{2+\Delta_i/b}{4\,e^{\Delta_i/b}}",
             ),
         ]
@@ -151,9 +154,12 @@ def formulas(a: Answer[PateFacts]) -> list[tuple[str, str]]:
         (
             "At these votes (Papernot et al. 2018, Theorem 6 and Proposition 7)",
             r"e^{(\alpha-1)D_\alpha} \le (1-q)A^{\alpha-1} + qB^{\alpha-1},\ "
-            r"A = \frac{1-q}{1-(q e^{\mu_2/\sigma^2})^{(\mu_2-1)/\mu_2}},\ "
-            r"B = e^{\mu_1/\sigma^2} q^{-1/\mu_2},\ \mu_2 = \sigma\sqrt{\ln(1/q)},\ \mu_1 = \mu_2+1,\ "
-            r"q = \tfrac12\sum_{i\ne i^*}\mathrm{erfc}\frac{\Delta_i}{2\sigma}",
+            r"A = \frac{1-q}{1-(q e^{\mu_2/\sigma^2})^{(\mu_2-1)/\mu_2}},\ B = e^{\mu_1/\sigma^2} q^{-1/\mu_2}",
+        ),
+        (
+            "q bounds how often another class comes out",
+            r"q = \tfrac12\sum_{i\ne i^*}\mathrm{erfc}\frac{\Delta_i}{2\sigma},\ \mu_2 = \sigma\sqrt{\ln(1/q)},\ "
+            r"\mu_1 = \mu_2+1 \ge \alpha",
         ),
     ]
 

@@ -11,6 +11,7 @@ import dpviz
 from dpviz.accounting.langevin import Langevin, langevin_tight
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.accounting.schedules import power_sums
+from dpviz.charts import numbers
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight
 
 PAPER = Paper("sgmcmc", "Li et al. 2019", "On Connecting Stochastic Gradient MCMC and Differential Privacy")
@@ -125,11 +126,11 @@ def _pate(data: str, queries: int) -> dict[str, Any]:
 
     def most() -> Recomputed:
         found = dpviz.pate_epsilon(queries, delta=delta, noise_scale=20.0)
-        return Recomputed(float(found), said="at most, whatever the votes")
+        return Recomputed(numbers.up(float(found), 4), said="at most, whatever the votes")
 
     rest: dict[str, Any] = {
         "how": f"Rényi divergences, whatever the votes: {queries} answers under Laplace noise of scale 20 (Papernot et "
-        f"al. 2017), δ = {delta:g}",
+        f"al. 2017), δ = {numbers.delta(delta)}",
         "link": "papers?preset=sgpate",
         "recompute": most,
     }
