@@ -18,6 +18,7 @@ from dpviz.runs.measurement import Request
 from dpviz.ui import measuring
 from dpviz.ui.state import Keys
 
+NAMED = {"epsilon": "ε that secret noise would let it claim"}
 TARGET = "dpviz.experiments.rerun:again"
 
 
@@ -73,7 +74,7 @@ def compared(before: Trial, now: Trial) -> pd.DataFrame:
     rows.append(("computing", f"{before.seconds:.0f} s", f"{now.seconds:.0f} s"))
     for name, value in before.found.items():
         if not isinstance(value, list | dict):
-            rows.append((name.replace("_", " "), _written(value), _written(now.found.get(name))))
+            rows.append((NAMED.get(name, name.replace("_", " ")), _written(value), _written(now.found.get(name))))
     return pd.DataFrame(rows, columns=["", "recorded", "here"])
 
 

@@ -17,6 +17,7 @@ from dpviz.questions.answer import Answer, Rerun
 from dpviz.questions.budget import presets, trained
 from dpviz.questions.budget.courses import Course, courses, together
 from dpviz.questions.budget.trained import TRAINED
+from dpviz.questions.budget.trajectories import NAMES
 from dpviz.questions.presets import Preset
 from dpviz.training.accounting import promised
 from dpviz.training.counting import baseline
@@ -138,10 +139,15 @@ def test_figure_2d_says_the_printed_values_and_those_found() -> None:
 
 def test_figure_1_says_how_much_longer() -> None:
     a = of_preset(presets.FIGURE_1B)
-    lengths = {key: np.mean([run.epochs[-1] for run in runs]) for key, runs in a.facts.arms.items()}
+    ends = {
+        key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
+        for key, runs in a.facts.arms.items()
+    }
     told = " ".join(note.text for note in trained.notes(a))
     assert "up to 3 times as long" in told
-    assert f"Here: {lengths['noise'] / lengths['fixed']:.2f} times as long" in told
+    for key in ("noise", "batch"):
+        gained = f"{100 * (ends[key][1] - ends['fixed'][1]):+.1f}".replace("-", "−")
+        assert f"{NAMES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
     assert a.facts.record.made in told
     assert "seeded" in told
     assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in trained.headline(a)
@@ -163,3 +169,12 @@ def test_without_a_policy() -> None:
     a = asked(TRAINED, brun="early", bpol="noise")
     assert "No policy is switched on" in trained.headline(a)
     assert trained.metrics(a) == []
+
+
+@pytest.mark.parametrize("runs", ["budget", "early"])
+def test_accuracies_are_seen_apart(runs: str) -> None:
+    plot = asked(TRAINED, brun=runs, bshow="accuracy", bpol="fixed.noise.batch.tune").plot
+    assert isinstance(plot, LinePlot)
+    low, high = trained.zoomed(plot.lines)
+    assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in plot.lines) < high == 1.0
+    assert trained.zoomed(()) == (0.0, 1.0)

@@ -17,7 +17,6 @@ BUDGET = Page(
     about="Filters and odometers beside what must be planned; a budget spent by hand; policies, simulated and trained.",
     questions=(STOP, SPEND, POLICY, TRAINED, INDIVIDUAL),
     view="bview",
-    help="One chart at a time: what stopping whenever one likes costs; a budget spent by hand, block by block; "
-    "noise or batch adapted while training, on an assumed accuracy, and in runs that were recorded; and a budget for "
-    "each person.",
+    help="One chart at a time: what stopping whenever one likes costs; a budget spent by hand, block by block; noise "
+    "or batch adapted while training, on an assumed accuracy and in recorded runs; and a budget for each person.",
 )
