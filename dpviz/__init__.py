@@ -39,6 +39,7 @@ from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
@@ -98,6 +99,8 @@ __all__ = [
     "langevin_noise_multiplier",
     "langevin_step_size",
     "odometer_epsilon",
+    "pate_epsilon",
+    "pate_epsilon_at",
     "posterior_belief",
     "profile_roc",
     "profile_success",

@@ -16,11 +16,13 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.tight import tight_epsilon
+from dpviz.experiments.experiment import Experiment
+from dpviz.experiments.inference import ABALONE, ADULT
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.layout import Reader
 from dpviz.questions.presets import Preset
 from dpviz.questions.printed import CLAIMS, rows
-from dpviz.questions.printed.rows import ROWS
+from dpviz.questions.printed.rows import BY_KEY, ROWS
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
 from dpviz.runs.records import DesiredState, Event
@@ -104,6 +106,7 @@ def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> Non
         RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
         RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
         RunSettings(policy="adaptive_batch", margin_epochs=7, count_every=3),
+        RunSettings(method="dpvi", data="adult", model="logistic", prior_std=0.5, optimiser="adam", bayesian=True),
         RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
     ],
 )
@@ -212,6 +215,17 @@ def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engin
     assert at.session_state["value.t_model"] == "mlp"
     assert at.session_state["value.t_batch"] == 256
     assert not at.button(key="t.start").disabled
+
+
+@pytest.mark.parametrize(("row", "recorded", "arm"), [
+    ("trbdpabalone", ABALONE, "noise_1"), ("trbdpadult", ADULT, "noise_4"),
+])  # fmt: skip
+def test_a_recorded_row_fills_the_form_with_what_was_recorded(row: str, recorded: Experiment, arm: str) -> None:
+    usual = RunSettings()
+    same = ("secure_noise", "device", "threads", "evaluation_every", "histogram_every")
+    ran = RunSettings.from_json(dict(recorded.arms[arm])).with_(**{name: getattr(usual, name) for name in same})
+    query = "&".join(f"{key}={text}" for key, text in BY_KEY[row].values.items())
+    assert form.read(state.reader(query)).settings == ran
 
 
 def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

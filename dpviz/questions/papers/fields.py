@@ -119,7 +119,13 @@ def _sigma(index: int, default: float) -> Number:
 
 
 FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA = _sigma(1, 4.0), _sigma(2, 8.0), _sigma(3, 20.0)
-
+INFERRED = Choice(
+    key="pinfer",
+    label="Data set",
+    default="abalone",
+    options={"abalone": "Abalone", "adult": "Adult"},
+    help="Abalone: has a shell ten rings or more? Adult: does a person earn more than $50,000?",
+)
 LOSS_EPSILON = Number(
     key="ploss",
     symbol="ε",
