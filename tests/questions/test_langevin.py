@@ -123,6 +123,13 @@ def test_the_steps_alone_decide_the_tight_interval_and_all_questions_share_it() 
         assert keys_of(COST, -1, **(FIXED_37 | {name: text})) != key, name
 
 
+def test_the_thermostat_costs_what_the_same_noise_costs_and_says_so() -> None:
+    both = [asked(COST, lalg=sampler, lbeta="0.2", **FIXED_37) for sampler in ("sghmc", "sgnht")]
+    assert both[0].facts.epsilon() == both[1].facts.epsilon() != asked(COST, **FIXED_37).facts.epsilon()
+    told = ["thermostat" in " ".join(note.text for note in COST.notes(a)) for a in both]
+    assert told == [False, True]
+
+
 def test_a_part_joins_the_answer_that_asks_for_it() -> None:
     """What was computed for one answer must not bring that answer's other settings along."""
     part = tight_interval(asked(COST, **FIXED_37))
