@@ -47,6 +47,6 @@ ADULT_METHODS = Experiment(
         },
     },
     seeds=tuple(range(10)),
-    measure="dpviz.experiments.posterior:accuracy",
+    measure="dpviz.training.posterior_accuracy:accuracy",
 )
 EXPERIMENTS = (ADULT_METHODS,)

@@ -58,4 +58,4 @@ class LogisticEngine:
         against = -(x @ self.parameters)
         wrong, lengths = against.sigmoid(), x.norm(dim=1)
         weights = (SHORTER * max_grad_norm / lengths).minimum(wrong)
-        return ClippedSum(-(weights @ x), against.exp().log1p(), wrong * lengths)
+        return ClippedSum(-(weights @ x), against.logaddexp(against.new_zeros(())), wrong * lengths)

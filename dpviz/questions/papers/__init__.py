@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
+from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
@@ -18,7 +19,7 @@ PAPERS = Page(
     icon=":material/fact_check:",
     asks="What do the papers print, and does it hold?",
     about="Every printed ε of five papers beside what comes out, their figures, and a desk to check any claim.",
-    questions=(PRINTED_CLAIMS, CHECK, FIGURE_1, FIGURE_3, MAIN_THEOREM, TAIL, BOB, SAMPLED_FIGURE_1),
+    questions=(PRINTED_CLAIMS, CHECK, FIGURE_1, FIGURE_3, ADULT_FIGURE, MAIN_THEOREM, TAIL, BOB, SAMPLED_FIGURE_1),
     view="pview",
     help="Printed values; figures of the papers that no other page draws; and a claim of your own to check.",
 )

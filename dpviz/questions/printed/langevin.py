@@ -11,6 +11,7 @@ import dpviz
 from dpviz.accounting.langevin import Langevin, langevin_tight
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.accounting.schedules import power_sums
+from dpviz.questions.printed.adult import ADULT_CLAIMS
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight
 
 PAPER = Paper("sgmcmc", "Li et al. 2019", "On Connecting Stochastic Gradient MCMC and Differential Privacy")
@@ -210,11 +211,7 @@ CLAIMS = (
         "fails", "σ_t = τ/(L√(η_t N)) holds L²η_t fixed, so the step size goes with 1/L² exactly, c₂ included.",
         "langevin?preset=sgfig2l", against_clip, kind="erratum",
     ),
-    Printed(
-        "sg-fig3", PAPER.key, "Fig. 3, §4.2", "on Adult, ε ≈ 0.3 is the standard sampler", "0.3", "none",
-        "open", "Li et al. print curves; which step size the standard sampler has is not said.",
-        "train", missing="step size, T and L of the standard sampler",
-    ),
+    *ADULT_CLAIMS,
     Printed(
         "sg-condition1", PAPER.key, "Theorem 3, App. A", "condition (1), η_t ≤ N/L²", "no q²",
         "σ_t ≥ 1 for the step's own σ_t = τ/(L√(η_t N))",
@@ -249,9 +246,8 @@ FIGURES = (
         "They go with 1/L², not 1/L.",
     ),
     Figure(
-        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "train",
-        "Not drawn as a figure: DP-SGLD on Adult can be trained, one-posterior sampling, the hybrid and PATE are not "
-        "among the methods.",
+        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "papers?pview=adult",
+        "Recorded runs of one-posterior sampling, the hybrid, DP-SGLD and the standard sampler; PATE is not among them.",
     ),
     Figure(
         "sg-table1", PAPER.key, "Table 1", "ε and accuracy on MNIST and SVHN", "langevin?preset=sgmnist",
