@@ -36,7 +36,7 @@ def softplus(u: Array) -> Array:
 
 
 def sigmoid(u: Array) -> Array:
-    return np.exp(-softplus(-u))
+    return np.asarray(np.exp(-softplus(-u)))
 
 
 def chord_curvature(u: Array, reach: float) -> Array:

@@ -120,14 +120,14 @@ def metrics(a: Answer[AdultFacts]) -> list[Metric]:
 
 
 EXACT = Note(
-    "A posterior sample is private because it is exact. For this model it can be: these were drawn by rejection, with no "
-    "chain that might not have converged. A sample by MCMC does not have this ε: within τ of the posterior in total "
-    "variation, on every data set, it would be (ε, (1 + e^ε)τ), and hardly anyone can bound τ.",
+    "One posterior sample has this ε if it is exact. Here it is, up to rounding: drawn by rejection, without a chain. "
+    "A sample by MCMC is not: within τ of the posterior in total variation, on every data set, it would be "
+    "(ε, (1 + e^ε)τ)-DP, and where τ is not bounded no ε holds.",
     "caution",
 )
 MIXED = Note(
-    "As printed, the curves are not about one thing: posterior samples and Wang et al.'s steps are counted for one example "
-    "replaced, DP-SGLD for one added or removed. The other two choices count all alike.",
+    "As printed, the curves are not about one thing: posterior samples and Wang et al.'s steps are counted for one "
+    "example replaced, DP-SGLD for one added or removed. The other two choices count all alike.",
     "caution",
 )
 
@@ -154,8 +154,8 @@ def formulas(a: Answer[AdultFacts]) -> list[tuple[str, str]]:
         ("The sample of the largest ε", rf"\rho = {sample.settings['epsilon'] / 16.0:g},\quad R = 8"),
         (
             "DP-SGLD",
-            rf"\sigma_t = \frac{{\tau}}{{L\sqrt{{\eta_t N}}}} = \frac{{{BATCH}}}{{{CLIP:g}\sqrt{{{EXAMPLES}\,\eta_t}}}},"
-            rf"\quad \eta_t = \eta_1 t^{{-1/3}},\quad T = {STEPS}",
+            rf"\sigma_t = \frac{{\tau}}{{L\sqrt{{\eta_t N}}}} = \frac{{{BATCH}}}{{{CLIP:g}\sqrt{{{EXAMPLES}\,\eta_t}}}}"
+            rf",\quad \eta_t = \eta_1 t^{{-1/3}},\quad T = {STEPS}",
         ),
         ("Hybrid", r"\varepsilon = \varepsilon_{\text{sample}} + \varepsilon_{\text{steps}}(\delta)"),
     ]
@@ -170,10 +170,11 @@ ASSUMPTIONS = f"""
   in the paper; posterior samples have δ = 0.
 - **DP-SGLD:** Algorithm 1 with η₁ t^(−1/3), L = {CLIP:g}, T = N, q = 1/√N and a standard Gaussian prior; the standard
   sampler has η₁ = {STANDARD:g} and no clipping. The paper names these values, but not for this figure.
-- **Posterior samples:** rows of norm 1, parameters in a ball of radius 8 under a standard Gaussian prior. The radius was
-  chosen by trial on this data, which no ε here covers.
-- **Hybrid** (Wang, Fienberg, Smola 2015): half of ε for a posterior sample, then 3256 steps from there, by their theorem
-  or as large as composing allows for the other half. Drawn is what both parts cost together.
+- **Posterior samples:** rows of norm 1, parameters in a ball of radius 8 under a standard Gaussian prior. The radius
+  was chosen by trial on this data, which no ε here covers. How many draws rejection took says something about the data
+  and must not be told.
+- **Hybrid** (Wang, Fienberg, Smola 2015): half of ε for a posterior sample, then 3256 steps from there, by their
+  theorem or as large as composing allows for the other half. Drawn is what both parts cost together.
 - **Predictions** of a chain are means over the second half of its samples. Error bars are standard deviations.
 - **Recorded runs** have known seeds: they show what is reached, and protect nobody.
 """

@@ -247,7 +247,7 @@ FIGURES = (
     ),
     Figure(
         "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "papers?pview=adult",
-        "Recorded runs of one-posterior sampling, the hybrid, DP-SGLD and the standard sampler; PATE is not among them.",
+        "Recorded runs of one posterior sample, the hybrid, DP-SGLD and the standard sampler; PATE is not among them.",
     ),
     Figure(
         "sg-table1", PAPER.key, "Table 1", "ε and accuracy on MNIST and SVHN", "langevin?preset=sgmnist",
