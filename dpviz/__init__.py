@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
+from dpviz._version import __version__ as __version__
 from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
 from dpviz.accounting.attack import (
     attack_success,
@@ -44,8 +45,6 @@ from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, 
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
-
-__version__ = "0.1.0"
 
 
 def ask(question: str, /, **settings: Any) -> Asked:
