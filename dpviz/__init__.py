@@ -38,6 +38,7 @@ from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
@@ -70,6 +71,7 @@ __all__ = [
     "Ledger",
     "Mechanism",
     "Odometer",
+    "PosteriorSample",
     "PowerSchedule",
     "ReplaceOneGaussian",
     "SampledGaussian",
@@ -94,6 +96,7 @@ __all__ = [
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_step_size",
+    "logistic_spread",
     "odometer_epsilon",
     "posterior_belief",
     "profile_roc",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.experiments import policies
+from dpviz.experiments import adult, policies
 from dpviz.experiments.experiment import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {one.key: one for one in policies.EXPERIMENTS}
+EXPERIMENTS: dict[str, Experiment] = {one.key: one for one in (*policies.EXPERIMENTS, *adult.EXPERIMENTS)}

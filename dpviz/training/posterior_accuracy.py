@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-import dpviz
+from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.training.datasets.adult import ADULT
 from dpviz.training.logistic import Array, LogisticEngine, signed, unit_rows, with_one
@@ -23,7 +23,7 @@ SAMPLE_EVERY = 100
 NEVER = 1e9  # a norm that no gradient here exceeds
 
 
-class Rows(NamedTuple):
+class SignedRows(NamedTuple):
     """Signed rows (n, p) of training and of test."""
 
     train: Array
@@ -31,12 +31,12 @@ class Rows(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def rows(unit: bool) -> Rows:
+def rows(unit: bool) -> SignedRows:
     """Adult with a column of ones; each row of norm 1 if `unit`."""
     assert ADULT.read is not None
     x, y, test_x, test_y = ADULT.read(None)
     scaled = unit_rows if unit else with_one
-    return Rows(signed(scaled(x), y), signed(scaled(test_x), test_y))
+    return SignedRows(signed(scaled(x), y), signed(scaled(test_x), test_y))
 
 
 @lru_cache(maxsize=16)
@@ -74,9 +74,9 @@ def _hybrid(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     data, wang = rows(unit=True), settings["rule"] == "wang"
     known = {"n": len(data.train), "clip": settings["clip"], "delta": settings["delta"], "epsilon": half}
     if wang:  # their theorem is about neighbours of which one example is replaced
-        first = dpviz.langevin_step_size("wang", steps=settings["steps"], **known)
+        first = langevin_step_size("wang", steps=settings["steps"], **known)
     else:
-        first = dpviz.langevin_step_size(
+        first = langevin_step_size(
             "theorem3", steps=settings["steps"], batch_size=settings["batch_size"], adjacency="replace_one",
             conversion="improved", **known,
         )  # fmt: skip
@@ -85,7 +85,7 @@ def _hybrid(settings: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _langevin(
-    data: Rows, start: Array, settings: dict[str, Any], first_step: float, exponent: float, seed: int
+    data: SignedRows, start: Array, settings: dict[str, Any], first_step: float, exponent: float, seed: int
 ) -> float:
     """Accuracy of the mean prediction of the second half of a chain's samples."""
     torch.set_num_threads(1)

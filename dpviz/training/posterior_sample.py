@@ -84,7 +84,8 @@ class LogisticPosterior:
 
     def energy(self, theta: Array) -> Array:
         """U of each column of θ (p, k)."""
-        return self.power * softplus(-(self.rows @ theta)).sum(axis=0) + 0.5 * self.precision * (theta**2).sum(axis=0)
+        fit = self.power * softplus(-(self.rows @ theta)).sum(axis=0)
+        return np.asarray(fit + 0.5 * self.precision * (theta**2).sum(axis=0))
 
     def mode(self, tilt: float = 0.0, start: Array | None = None) -> Array:
         """θ_λ at λ = `tilt`, by Newton's method; at 0 the posterior's mode, were there no ball."""

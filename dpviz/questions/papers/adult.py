@@ -18,7 +18,7 @@ from dpviz.questions.listing import Listing
 from dpviz.questions.papers.claims import HEADS, WIDTHS, row
 from dpviz.questions.papers.fields import ACCOUNTED
 from dpviz.questions.printed import CLAIMS
-from dpviz.questions.printed.adult import Reached, adult_record, reached
+from dpviz.questions.printed.adult import ArmResult, adult_record, reached
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 
@@ -28,40 +28,41 @@ METHODS = {
     "wang": ("Hybrid, Wang's steps", look.BROWN),
     "sgld": ("DP-SGLD", look.BLUE),
 }
-SHOWN = (0.02, 1.6)
 
 
 @dataclass(frozen=True)
 class AdultFacts:
     """What each method reached and what that cost, by method and ascending ε; the accuracy without privacy."""
 
-    reached: dict[str, tuple[Reached, ...]]
-    baseline: Reached
+    reached: dict[str, tuple[ArmResult, ...]]
+    baseline: ArmResult
 
     @property
-    def standard(self) -> Reached:
+    def standard(self) -> ArmResult:
         """DP-SGLD with the standard sampler's steps."""
         return self.reached["sgld"][-1]
 
-    def within(self, method: str, epsilon: float) -> Reached | None:
+    def within(self, method: str, epsilon: float) -> ArmResult | None:
         """The most accurate of a method that costs no more; None where each costs more."""
         some = [one for one in self.reached[method] if one.epsilon <= epsilon * (1.0 + 1e-6)]
         return max(some, key=lambda one: one.mean) if some else None
 
 
 def adult(*, accounted: str) -> Answer[AdultFacts]:
-    """Mean accuracy of ten recorded runs against what they cost, `accounted` as in `Reached`."""
+    """Mean accuracy of ten recorded runs against what they cost, `accounted` as in `ArmResult`."""
     facts = AdultFacts({method: reached(method, accounted) for method in METHODS}, reached("baseline", accounted)[0])
+    costs = [one.epsilon for found in facts.reached.values() for one in found]
+    shown = (0.8 * min(costs), 1.25 * max(costs))
     lines, rings = [], []
     for method, (name, color) in METHODS.items():
         found = facts.reached[method]
         x, y = np.array([one.epsilon for one in found]), np.array([one.mean for one in found])
         if method == "sgld":  # with more to spend the steps stay those of the standard sampler
-            x, y = np.append(x, max(SHOWN[1], 1.01 * x[-1])), np.append(y, y[-1])
+            x, y = np.append(x, shown[1]), np.append(y, y[-1])
         lines.append(Line(method, name, x, y, "moments", color=color, write=percent))
         rings += [ring(one, name, color) for one in found]
     plot = LinePlot(
-        Axis("ε", column="epsilon", log=True, shown=SHOWN, hover="ε = %{x:.3~g}", write=numbers.plain),
+        Axis("ε", column="epsilon", log=True, shown=shown, hover="ε = %{x:.3~g}", write=numbers.plain),
         Axis("test accuracy", column="test_accuracy", shown=(0.755, 0.855), write=percent),
         tuple(lines),
         rings=tuple(rings),
@@ -70,12 +71,13 @@ def adult(*, accounted: str) -> Answer[AdultFacts]:
             Guide("x", facts.standard.epsilon, "its steps, clipped", told=False),
         ),
         end_values=False,
+        names_on_lines=True,
         said=f"Without privacy {percent(facts.baseline.mean)}.",
     )
     return Answer(plot, facts)
 
 
-def ring(one: Reached, name: str, color: str) -> Ring:
+def ring(one: ArmResult, name: str, color: str) -> Ring:
     """A mean over seeds with its standard deviation."""
     text = f"{name}: ε = {short(one.epsilon)}, {percent(one.mean)} ± {points(one.deviation)}<br>{one.runs} runs"
     return Ring(one.epsilon, one.mean, text, color, one.mean - one.deviation, one.mean + one.deviation)
@@ -115,7 +117,7 @@ def metrics(a: Answer[AdultFacts]) -> list[Metric]:
     for method in ("sample", "composed"):
         name, best = METHODS[method][0], f.within(method, f.standard.epsilon)
         if best is not None:
-            found.append(Metric(name, percent(best.mean), f"ε = {short(best.epsilon)}, the best within DP-SGLD's"))
+            found.append(Metric(name, percent(best.mean), f"ε = {short(best.epsilon)}, best within that"))
     return found
 
 
