@@ -98,9 +98,9 @@ def note(text: str, kind: str = "note") -> None:
     st.html(noted(Note(text, kind)))
 
 
-def settings(told: str) -> None:
-    """All settings in a line, for paper: there the controls are not seen."""
-    st.html(f'<p class="dpviz-settings">{escape(told)}</p>')
+def settings(told: str) -> str:
+    """All settings in a line, as HTML, for paper: there the controls are not seen."""
+    return f'<p class="dpviz-settings">{escape(told)}</p>'
 
 
 def link(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> str:

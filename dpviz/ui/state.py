@@ -44,13 +44,14 @@ class Keys:
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
     FRAMES = "frames"
+    LATE = "late"
+    CHART = "chart"
+    DRAWN = "drawn"
+    DRAWINGS = "drawings"
+    TOLD = "told"
     HISTORY = "history"
     STEPS = "history.steps"
     STEPS_SEEN = "history.seen"
-
-    @staticmethod
-    def waiting(page: str) -> str:
-        return f"{page}.waiting"
 
     @staticmethod
     def worked(page: str) -> str:
