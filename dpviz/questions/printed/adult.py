@@ -113,11 +113,11 @@ def beside_the_baseline() -> Recomputed:
 
 
 def beside_one_sample() -> Recomputed:
-    """Percentage points by which one posterior sample is ahead of DP-SGLD at ε = 0.3, one example replaced."""
+    """Percentage points by which one posterior sample is ahead of DP-SGLD at ε = 0.2, one example replaced."""
     sample, chain = (
-        max(one.mean for one in reached(method, "replaced") if one.epsilon < 0.3005) for method in ("sample", "sgld")
+        max(one.mean for one in reached(method, "replaced") if one.epsilon < 0.2005) for method in ("sample", "sgld")
     )
-    return Recomputed(100.0 * (sample - chain), said="points by which one posterior sample is ahead at ε = 0.3")
+    return Recomputed(100.0 * (sample - chain), said="points by which one posterior sample is ahead at ε = 0.2")
 
 
 _LINK = "papers?pview=adult"
@@ -139,7 +139,8 @@ ADULT_CLAIMS = (
     Printed(
         "sg-fig3-best", "sgmcmc", "Fig. 3, §4.2", "DP-SGLD is more accurate than the other methods", "higher accuracy",
         _RUNS, "baseline", "It is where one posterior sample is counted by 4ρB. By the range of the likelihood itself "
-        "such a sample costs half as much, and drawn exactly it is ahead of DP-SGLD up to ε = 0.3.",
+        "such a sample costs half as much: for the same neighbours it is ahead of DP-SGLD at ε = 0.1 and 0.2, level at "
+        "0.3, and behind where DP-SGLD has the standard sampler's steps.",
         _LINK, beside_one_sample, kind="accuracy",
     ),
 )  # fmt: skip
