@@ -52,7 +52,7 @@ def adult(*, accounted: str) -> Answer[AdultFacts]:
     """Mean accuracy of ten recorded runs against what they cost, `accounted` as in `ArmResult`."""
     facts = AdultFacts({method: reached(method, accounted) for method in METHODS}, reached("baseline", accounted)[0])
     costs = [one.epsilon for found in facts.reached.values() for one in found]
-    shown = (0.8 * min(costs), 1.25 * max(costs))
+    shown = (0.5 * min(costs), 1.25 * max(costs))
     lines, rings = [], []
     for method, (name, color) in METHODS.items():
         found = facts.reached[method]
