@@ -20,7 +20,7 @@ from dpviz.ui.state import Keys
 LONGEST = 100  # characters of an entry that are read
 
 
-class Control(NamedTuple):
+class NumberControl(NamedTuple):
     """A number's control: what it is to say to the browser."""
 
     field: Number
@@ -47,7 +47,7 @@ def typed(field: Number, *, label_visible: bool = True) -> float:
     return state.get(field)
 
 
-def suggested(item: Suggested) -> Control:
+def suggested(item: Suggested) -> NumberControl:
     """A number's control with small choices below it."""
     return told(item.field, note=item.note, offers=item.choices, why=item.why, size=item.size)
 
@@ -63,7 +63,7 @@ def told(
     offers: Mapping[str, str] | None = None,
     why: str = "",
     size: Number | None = None,
-) -> Control:
+) -> NumberControl:
     """A number's control, as it is now.
 
     Args:
@@ -95,7 +95,7 @@ def told(
         "note": note,
         "wrong": wrong,
     }
-    return Control(field, says)
+    return NumberControl(field, says)
 
 
 class Entered(NamedTuple):

@@ -41,7 +41,7 @@ def show() -> None:
 
 
 def _page() -> None:
-    page.begin((STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
+    page.begin("home", (STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
     st.title("See differential privacy")
     live = st.container()
     _answers()

@@ -10,7 +10,7 @@ import streamlit as st
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.ui import controls, mechanism, state
-from dpviz.ui.controls import Control
+from dpviz.ui.controls import NumberControl
 from dpviz.ui.special import SPECIAL
 from dpviz.ui.state import Keys
 
@@ -88,7 +88,7 @@ def _shape(item: Item) -> object:
     return item.name if isinstance(item, Own) else item.key
 
 
-def _numbers(item: Item) -> list[Control]:
+def _numbers(item: Item) -> list[NumberControl]:
     if isinstance(item, Row):
         return [one for field in item.fields for one in _numbers(field)]
     if isinstance(item, Noted):

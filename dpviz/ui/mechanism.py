@@ -14,7 +14,7 @@ from dpviz.questions.layout import InUnits, Item
 from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import controls, state
-from dpviz.ui.controls import Control
+from dpviz.ui.controls import NumberControl
 from dpviz.ui.state import Keys
 
 __all__ = ["BATCH", "DELTA", "EPOCHS", "FIELDS", "RATE", "SIGMA", "SIZE", "STEPS", "UNITS"]
@@ -25,7 +25,7 @@ def offers_units(item: Item) -> bool:
     return isinstance(item, InUnits) and RATE in item.fields
 
 
-def in_units(asked: Collection[Number]) -> list[Control]:
+def in_units(asked: Collection[Number]) -> list[NumberControl]:
     """q and T, as far as they are asked for, as N, batch and epochs or as they are."""
     if RATE not in asked:
         return [controls.told(STEPS)]

@@ -42,7 +42,7 @@ def show(shown: Page) -> None:
     """Draw the page: the sidebar, then everything that follows the controls in one fragment."""
     held = Boundary(shown.key, OWN[shown.key]).held
     with held("page"):
-        page.begin()
+        page.begin(shown.key)
         page.heading(shown.asks)
     if not modes.bare():
         with st.sidebar, held("sidebar"):

@@ -11,7 +11,7 @@ from dpviz.questions.question import Question
 from dpviz.ui import background, boundary
 
 
-class Missing(NamedTuple):
+class ToCome(NamedTuple):
     """A part that is still to be computed: what it will be found under, and the work."""
 
     name: Hashable
@@ -24,13 +24,13 @@ class Parts(NamedTuple):
     """
 
     answer: Answer[Any]
-    missing: Missing | None = None
+    missing: ToCome | None = None
     failed: tuple[Hashable, ...] = ()
 
 
 def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Parts:
     """The answer with what is there of its slow parts; `place` names the page in the log of what failed."""
-    missing: Missing | None = None
+    missing: ToCome | None = None
     failed: list[Hashable] = []
     for slow in question.slow:
         key = slow.key(answer)
@@ -47,7 +47,7 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Parts:
             failed.append(name)
             continue
         if missing is None:
-            missing = Missing(name, partial(slow.work, answer))
+            missing = ToCome(name, partial(slow.work, answer))
     return Parts(answer, missing, tuple(failed))
 
 

@@ -31,6 +31,7 @@ class Keys:
     SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
     GO = "go_to_page"
+    PAGE = "page"
     PRESENT = "present"
     EMBED = "embed"
     STOP = "present.stop"
