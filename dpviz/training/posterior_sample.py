@@ -12,7 +12,8 @@ tangent at u_i = −v_i·θ_λ by at least c_i (u − u_i)²/2, c_i from `chord_
 
 A draw of N(minimum of Q, H⁻¹) is kept where it lies in the ball, with probability exp(−(U − Q + λR²/2)) ≤ 1: what is
 kept has exactly the posterior's distribution, up to the rounding of double precision. λ decides how many are kept and
-nothing else. How many draws it took depends on the data and must not be published.
+nothing else. How many draws it took, or that none was kept, depends on the data and must not be
+published.
 """
 
 from __future__ import annotations
