@@ -33,11 +33,13 @@ from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
+from dpviz.accounting.individual import IndividualFilter, individual_steps
 from dpviz.accounting.langevin import langevin_epsilon, langevin_noise_multiplier
 from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
 from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
@@ -67,6 +69,7 @@ __all__ = [
     "Bound",
     "BudgetExceeded",
     "Filter",
+    "IndividualFilter",
     "Laplace",
     "Ledger",
     "Mechanism",
@@ -93,11 +96,14 @@ __all__ = [
     "delta",
     "epsilon",
     "gaussian_roc",
+    "individual_steps",
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_step_size",
     "logistic_spread",
     "odometer_epsilon",
+    "pate_epsilon",
+    "pate_epsilon_at",
     "posterior_belief",
     "profile_roc",
     "profile_success",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dpviz.experiments import adult, policies
+from dpviz.experiments import adult, policies, teachers
 from dpviz.experiments.experiment import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {one.key: one for one in (*policies.EXPERIMENTS, *adult.EXPERIMENTS)}
+EXPERIMENTS: dict[str, Experiment] = {
+    one.key: one for one in (*policies.EXPERIMENTS, teachers.VOTES, *adult.EXPERIMENTS)
+}
