@@ -136,13 +136,8 @@ MIXED = Note(
 
 def notes(a: Answer[AdultFacts]) -> list[Note]:
     mixed = [MIXED] if a.given["accounted"] == "printed" else []
-    return [
-        *mixed,
-        EXACT,
-        Note(
-            f"Recorded: {adult_record().made}. PATE, the paper's fourth curve, is not among them: its accounting is a view of its own."
-        ),
-    ]
+    made = f"Recorded: {adult_record().made}."
+    return [*mixed, EXACT, Note(f"{made} PATE, the paper's fourth curve, is not among them: it has a view of its own.")]
 
 
 def below(a: Answer[AdultFacts]) -> list[Block]:
