@@ -46,7 +46,7 @@ class RunSettings:
         learning_rate_end: Share of the step size that is left at the plan's end, reached in a line; 1 keeps it.
         momentum: Of SGD, in [0, 1).
         step_exponent: p of η_t = η₁ t^(−p) of the Langevin methods: 1/3, or 0 for a fixed step.
-        friction: β of dp_sghmc, in (0, 1].
+        friction: β of dp_sghmc and dp_sgnht, in (0, 1]; where dp_sgnht begins.
         prior_std: Standard deviation of the Gaussian prior on the parameters, of the Langevin methods and DPVI, and as
             the ridge of the Bayesian logistic regression; 0 for none.
         max_grad_norm: C, the longest gradient that one example may add.

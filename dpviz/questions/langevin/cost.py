@@ -71,7 +71,7 @@ COST: Question[ChainFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.MNIST, presets.SVHN, presets.EXAMPLE),
+    presets=(presets.MNIST, presets.SVHN, presets.MNIST_SGHMC, presets.SVHN_SGHMC, presets.EXAMPLE),
     slow=(Slow(tight_key, tight_interval, with_band),),
     layout=layout(),
 )

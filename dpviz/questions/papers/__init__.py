@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
+from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
@@ -40,6 +41,7 @@ PAPERS = Page(
         BOB,
         SAMPLED_FIGURE_1,
         THEOREM_5,
+        ADULT_FIGURE,
         PATE,
     ),
     view="pview",

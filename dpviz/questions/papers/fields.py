@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.fields import Choice, Flag, Number, even_ticks, log_ticks
+from dpviz.questions.printed.adult import ACCOUNTING
 
 
 def _order(key: str, default: float, where: str) -> Number:
@@ -90,6 +91,15 @@ WITHOUT = Number(
     ends=("never “cancer”", "always “cancer”"),
     example="0.3",
     help="How often a model that never saw Bob's record says so.",
+)
+ACCOUNTED = Choice(
+    key="pacc",
+    label="ε counts",
+    default="replaced",
+    options=ACCOUNTING,
+    tall=True,
+    help="Both papers define neighbours by replacing one example; Li et al. then use a bound for adding or removing "
+    "one. As printed: posterior samples by 4ρB, Langevin steps by moments for one added or removed.",
 )
 TAIL_EPSILON = Number(
     key="ptail",

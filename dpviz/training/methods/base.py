@@ -51,7 +51,7 @@ class State(NamedTuple):
     Attributes:
         parameters: θ, (p,): the network's own memory, written in place.
         momentum: (p,).
-        second: Adam's second moment, (p,); (0,) for the others.
+        second: Adam's second moment, (p,); the friction of a thermostat, (1,); (0,) for the others.
         step: Steps taken.
         noise_multiplier: σ of the coming steps; a policy may replace it. Langevin methods do not read it.
     """
