@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
+from dpviz._version import __version__ as __version__
 from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
 from dpviz.accounting.attack import (
     attack_success,
@@ -32,11 +33,13 @@ from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
+from dpviz.accounting.individual import IndividualFilter, individual_steps
 from dpviz.accounting.langevin import langevin_epsilon, langevin_noise_multiplier
 from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
@@ -44,8 +47,6 @@ from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, 
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
-
-__version__ = "0.1.0"
 
 
 def ask(question: str, /, **settings: Any) -> Asked:
@@ -67,6 +68,7 @@ __all__ = [
     "Bound",
     "BudgetExceeded",
     "Filter",
+    "IndividualFilter",
     "Laplace",
     "Ledger",
     "Mechanism",
@@ -92,10 +94,13 @@ __all__ = [
     "delta",
     "epsilon",
     "gaussian_roc",
+    "individual_steps",
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_step_size",
     "odometer_epsilon",
+    "pate_epsilon",
+    "pate_epsilon_at",
     "posterior_belief",
     "profile_roc",
     "profile_success",

@@ -13,6 +13,7 @@ from dpviz.questions.compose.fields import (
     FIXED_ORDER,
     GRADIENTS,
     ORDER,
+    PSI,
     QUANTILE,
     READING,
     WITH_ORDERS,
@@ -39,7 +40,7 @@ def layout(get: Reader) -> Groups:
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": tuple(first)}
     if "bayesian" in shown:
         groups["Data"] = (*gradient_fields.controls(get), CLIP)
-        groups["Bayes"] = (FAILURE, READING)
+        groups["Bayes"] = (FAILURE, READING, PSI)
     amplified = (AMPLIFICATION,) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get)), LOG_X, LOG_Y, *amplified, IMAGE)}
 
@@ -62,6 +63,7 @@ GROWTH: Question[ComposeFacts] = Question(
         "order": ORDER,
         "fixed_order": FIXED_ORDER,
         "reading": READING,
+        "divergence": PSI,
         "gradients": GRADIENTS,
     },
     answer=growth,
