@@ -5,10 +5,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.ui.boundary import uncaught
 from dpviz.ui.hand.served import routes
-from dpviz.ui.server import GUARDED, lifetime
+from dpviz.ui.server import guarded, lifetime
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, middleware=GUARDED, lifespan=lifetime, routes=routes(), on_script_error=uncaught)
+    app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(), on_script_error=uncaught)
 else:
     from dpviz.ui.places import ICON, places
     from dpviz.ui.state import Keys

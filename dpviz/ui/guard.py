@@ -7,7 +7,6 @@ that shows ours in a frame. Streamlit itself lets every port of localhost in.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
@@ -92,9 +91,9 @@ def framing(allowed: str) -> tuple[tuple[bytes, bytes], ...]:
 class Guard:
     """Asks `refusal` before anything else sees a request, and forbids others to frame or embed the answers."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, framed: tuple[tuple[bytes, bytes], ...]) -> None:
         self._app = app
-        self._headers = (*framing(os.environ.get(FRAMED_BY, "")), *HEADERS)
+        self._headers = (*framed, *HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,9 +17,15 @@ from streamlit.runtime.pages_manager import PagesManager
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.memory import keep_little
 from dpviz.ui import departed
-from dpviz.ui.guard import Guard
+from dpviz.ui.guard import FRAMED_BY, Guard, framing
 
-GUARDED = (Middleware(Guard),)
+
+def guarded() -> tuple[Middleware, ...]:
+    """Before every request; a start with a wrong `DPVIZ_FRAMED_BY` ends here, with what is wrong in one line."""
+    try:
+        return (Middleware(Guard, framed=framing(os.environ.get(FRAMED_BY, ""))),)
+    except ValueError as problem:
+        sys.exit(str(problem))
 
 
 def own_address() -> str:

@@ -16,6 +16,16 @@ def test_opens_with_the_librarys_numbers(page: Page) -> None:
         assert numbers.epsilon(float(dpviz.epsilon(method, **mechanism)), up=True) in said
 
 
+def test_a_slow_part_that_comes_leaves_the_axes_the_figures_own(page: Page) -> None:
+    open_page(page, "orders", steps=12_000)
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.drawn) >= 2")
+    wait_idle(page)
+    assert not page.get_by_role("button", name="Fit the axes to the curves").is_visible()
+    late = chart_data(page)["layout"]["yaxis"]["range"]
+    open_page(page, page.url.split("/", 3)[3])  # all of it is known now
+    assert chart_data(page)["layout"]["yaxis"]["range"] == late
+
+
 def test_more_orders_redraw_the_chart(page: Page) -> None:
     open_page(page, "orders", oview="divergence")
     before = chart_data(page)["layout"]["xaxis"]["range"]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from dpviz.ui.guard import framing
+from dpviz.ui.guard import FRAMED_BY, framing
 from tests.ui.driver import controls, html_of, open_app, said
 
 
@@ -41,3 +46,19 @@ def test_framing_is_refused_but_to_the_sites_named() -> None:
     for wrong in ("*", "https://*", "a.example", "https://a.example/x", "https://a.example; script-src *", "null"):
         with pytest.raises(ValueError, match="DPVIZ_FRAMED_BY"):
             framing(wrong)
+
+
+def test_a_server_told_of_no_site_says_so_and_does_not_start() -> None:
+    """As `streamlit run app.py` imports the app, before any request."""
+    started = subprocess.run(
+        [sys.executable, "-c", "import app"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, FRAMED_BY: "a.example"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert started.returncode == 1
+    assert started.stderr.splitlines()[-1].startswith(f"Expected {FRAMED_BY} to name origins")
+    assert "Traceback" not in started.stderr

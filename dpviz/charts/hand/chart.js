@@ -145,6 +145,7 @@ class MountedChart {
     await this.react(placed(figure, axes, this.names.hidden));
     this.shown = figure;
     this.tokens = this.data.frames;
+    this.seen = this.data.seen;
     this.hand.rest(axes);
     this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
@@ -179,7 +180,11 @@ class MountedChart {
   follows() {
     if (this.frames instanceof GivenFrames) return true;
     const before = Object.values(this.tokens ?? {});
-    return Object.values(this.data.frames).some((token) => before.includes(token));
+    const same = (token) => before.includes(token);
+    const now = Object.values(this.data.frames);
+    // Nothing moved but a slow part that came: axes that were the figure's own stay its own.
+    if (this.shown && this.seen === this.data.seen && now.every(same) && this.hand.home(this.shown.layout)) return false;
+    return now.some(same);
   }
 
   async react({ data, layout }) {

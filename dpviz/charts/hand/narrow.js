@@ -38,7 +38,7 @@ function narrowLayout(layout, width) {
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: ends && [], chips: ends ?? [] }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
-  if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 11 } };
+  if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 12 } };
   return other;
 }
 
