@@ -616,7 +616,8 @@ def test_a_papers_row_is_chosen_in_the_sidebar(engine: Engine) -> None:
 def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
     links = [claim.link for claim in CLAIMS if claim.link.startswith("train?")]
     for row in ROWS:
-        assert any(link.startswith(rows.train(row.key)) for link in links), "a row is a claim's"
+        printed = row.name.endswith(" %")
+        assert not printed or any(link.startswith(rows.train(row.key)) for link in links), "its accuracy is a claim"
     known = {field.key: field for field in FIELDS}
     for link in links:
         for key, text in parse_qsl(link.partition("?")[2]):
