@@ -17,13 +17,13 @@ import streamlit as st
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
+from dpviz.questions.layout import Expert, InUnits, Item, Noted, Offered, Own, Row, Suggested
 from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, said, settings
-from dpviz.ui import boundary, controls, files, measuring, modes, page, pieces, present, slow, state
+from dpviz.ui import boundary, controls, depth, files, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames
@@ -131,12 +131,13 @@ def _controls(shown: Page, question: Question[Any]) -> None:
         for field in present.controls(question):
             draw(field)
         return
-    groups = question.groups(state.get)
+    groups, left_out = depth.groups(question)
     chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
     if shown.choice is not None and chosen == next(iter(groups)):
         draw(shown.choice)
     for item in groups[chosen]:
         draw(item)
+    depth.switch(left_out)
 
 
 def _one_of(kept: str, names: list[str], label: str) -> str:
@@ -168,6 +169,8 @@ def draw(item: Item) -> None:
         controls.several(item.field, item.options)
     elif isinstance(item, Own):
         SPECIAL[item.name]()
+    elif isinstance(item, Expert):
+        draw(item.item)
     else:
         _field(item)
 

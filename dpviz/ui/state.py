@@ -33,6 +33,8 @@ class Keys:
     GO = "go_to_page"
     PRESENT = "present"
     EMBED = "embed"
+    EXPERT = "expert"
+    MOVED = "expert.moved"
     STOP = "present.stop"
     AGAIN = "whole_page_again"
     READ_OF = "units.read_of"

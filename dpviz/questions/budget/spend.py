@@ -24,7 +24,7 @@ from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
 from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon, odometer_formula
-from dpviz.questions.layout import Groups, Own, Reader
+from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
@@ -239,7 +239,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
         "Mechanism": units.controls(get),
-        "Show": (LOG_Y, VARIANT, CONVERSION, IMAGE),
+        "Show": (LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }
 
 

@@ -22,7 +22,7 @@ from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.presets import ODOMETERS
 from dpviz.questions.budget.words import ASSUMPTIONS, epsilon, in_table, odometer_formula
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
 from dpviz.questions.question import Question
@@ -252,9 +252,14 @@ def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
 
 def layout(get: Reader) -> Groups:
     return {
-        "Budget": (TARGET, SIGMA, STEPS, VARIANT),
+        "Budget": (TARGET, SIGMA, STEPS, Expert(VARIANT)),
         "Mechanism": units.controls(get),
-        "Show": (CURVES, LOG_X, LOG_Y, VARIANT, CONVERSION, IMAGE),
+        "Show": (
+            Offered(CURVES, tuple(CURVES.options), ("other",)),
+            LOG_X,
+            LOG_Y,
+            *experts(VARIANT, CONVERSION, IMAGE),
+        ),
     }
 
 

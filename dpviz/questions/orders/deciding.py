@@ -19,7 +19,7 @@ from dpviz.charts.rings import Ring
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.guessing import guess
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
@@ -205,7 +205,7 @@ def formulas(a: Answer[DecidingFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (LARGEST, LOG_X, LOG_Y), "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    return {"Mechanism": units.controls(get), "Show": (LOG_Y, *experts(LARGEST, LOG_X, IMAGE))}
 
 
 DECIDING: Question[DecidingFacts] = Question(

@@ -14,7 +14,7 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds
@@ -124,8 +124,8 @@ def formulas(a: Answer[ThresholdFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    question = (FIRST, SECOND, THIRD, LARGEST, LOG_X, LOG_Y)
-    return {"Question": question, "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    shown: tuple[Item, ...] = (LOG_Y, *experts(LARGEST, LOG_X, IMAGE))
+    return {"Question": (FIRST, SECOND, THIRD), "Mechanism": units.controls(get), "Show": shown}
 
 
 THRESHOLDS: Question[ThresholdFacts] = Question(
