@@ -15,7 +15,7 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.presets import BATCH, BUDGETS, FINE_TUNING, NOISE
 from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
-from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
@@ -253,4 +253,5 @@ POLICY: Question[Trajectories] = Question(
     presets=(BUDGETS, NOISE, BATCH, FINE_TUNING),
     printed=lambda a: a.given["shown"] == "epsilon",
     layout=layout,
+    more={"Accountants": lambda a: accountants(a.given["variant"])},
 )

@@ -23,7 +23,7 @@ from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
-from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon, odometer_formula
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon, odometer_formula
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.question import Question
@@ -257,4 +257,5 @@ SPEND: Question[SpendFacts] = Question(
     slow=(Slow(tight_key, tight, with_tight),),
     layout=layout,
     below=below,
+    more={"Accountants": lambda a: accountants(a.given["variant"], others=("tight",))},
 )

@@ -12,6 +12,7 @@ from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, Metric
+from dpviz.questions.cards import cards
 from dpviz.questions.orders.bounds import known_bounds
 from dpviz.questions.orders.curves import (
     Array,
@@ -138,5 +139,5 @@ CONCENTRATED: Question[ConcentratedFacts] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )

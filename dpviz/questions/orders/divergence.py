@@ -13,6 +13,7 @@ from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
@@ -167,5 +168,5 @@ ONE_STEP: Question[DivergenceFacts] = Question(
     assumptions=ASSUMPTIONS,
     presets=(presets.CLOSED_FORM,),
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved", "closed_form"))},
 )

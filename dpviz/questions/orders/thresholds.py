@@ -14,6 +14,7 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
@@ -148,5 +149,5 @@ THRESHOLDS: Question[ThresholdFacts] = Question(
     assumptions=ASSUMPTIONS,
     presets=(presets.FIGURE_5,),
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )
