@@ -32,6 +32,7 @@ from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.closed_form import closed_form_divergence
 from dpviz.accounting.filter import BudgetExceeded, Filter
+from dpviz.accounting.individual import IndividualFilter, individual_steps
 from dpviz.accounting.langevin import langevin_epsilon, langevin_noise_multiplier
 from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
@@ -67,6 +68,7 @@ __all__ = [
     "Bound",
     "BudgetExceeded",
     "Filter",
+    "IndividualFilter",
     "Laplace",
     "Ledger",
     "Mechanism",
@@ -92,6 +94,7 @@ __all__ = [
     "delta",
     "epsilon",
     "gaussian_roc",
+    "individual_steps",
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_step_size",

@@ -83,7 +83,7 @@ def epsilon(
             max_order=32 (moments),
             amplification="exact"|"linear" (basic, strong; "linear" is not a valid bound),
             bound="upper"|"lower" (tight; "lower" is what the truth never falls below): `accountant(…).kind` tells;
-            variant="paper"|"authors" and orders=… (odometer).
+            variant="paper"|"authors"|"powers" and orders=… (odometer).
 
     Returns:
         A float for numbers, an array for arrays (all broadcast); NaN where closed_form does not apply.

@@ -41,23 +41,28 @@ def laplace_divergence(scale: float, sample_rate: float, orders: npt.ArrayLike) 
         sample_rate: q in [0, 1].
         orders: α > 1.
     """
+    return np.asarray(laplace_directions(scale, sample_rate, orders).max(axis=0))
+
+
+def laplace_directions(scale: float, sample_rate: float, orders: npt.ArrayLike) -> Array:
+    """The same of the removed and of the added example, ln E_Q[X^α]/(α − 1) and ln E_P[X^−α]/(α − 1): (2, …)."""
     alpha = np.asarray(orders, dtype=np.float64)
     if sample_rate == 0.0:
-        return np.zeros(alpha.shape)
+        return np.zeros((2, *alpha.shape))
     ends = np.array([-1.0, 1.0]) / scale
     largest = float(np.abs(log_mixture(sample_rate, ends)).max())
-    found = _log_moments(scale, sample_rate, alpha.ravel()).reshape(alpha.shape)
+    found = _log_moments(scale, sample_rate, alpha.ravel()).reshape(2, *alpha.shape)
     return np.asarray(np.minimum(found / (alpha - 1.0), largest))
 
 
 def _log_moments(scale: float, rate: float, alpha: Array) -> Array:
-    """ln of the larger moment, (orders,); inf where that takes too many points."""
+    """ln of both moments, (2, orders); inf where that takes too many points."""
     panels = np.ceil((2.0 * alpha / _NATS + 2.0) / scale + 1.0)
-    found = np.full(alpha.shape, math.inf)
+    found = np.full((2, *alpha.shape), math.inf)
     few = np.flatnonzero(panels <= _MOST_PANELS)
     for batch in batches(panels[few] * _POINTS):
         chosen = few[batch]
-        found[chosen] = _integrals(int(panels[chosen].max()), scale, rate, alpha[chosen])
+        found[:, chosen] = _integrals(int(panels[chosen].max()), scale, rate, alpha[chosen])
     return found
 
 
@@ -69,7 +74,7 @@ def _integrals(count: int, scale: float, rate: float, alpha: Array) -> Array:
     z = np.concatenate([[0.0, 1.0], z])
     log_q = np.concatenate([[-math.log(2.0), -math.log(2.0) - 1.0 / scale], weight])
     ratio = log_mixture(rate, (2.0 * z - 1.0) / scale)
-    return np.maximum(_log_powers(log_q, ratio, alpha), _log_powers(log_q + ratio, -ratio, alpha))
+    return np.stack([_log_powers(log_q, ratio, alpha), _log_powers(log_q + ratio, -ratio, alpha)])
 
 
 def _log_powers(log_mass: Array, ratio: Array, alpha: Array) -> Array:

@@ -109,10 +109,13 @@ class SampledPair(DominatingPair):
         return pair.loss(z), weight
 
     def log_delta(self, epsilon: float) -> float:
-        """Sampling leaves q times the noise's δ, at the ε of the same output (Balle, Barthe, Gaboardi 2018, Theorem 2).
+        return max(self.log_delta_removed(epsilon), self.log_delta_added(epsilon))
 
-        Removal at ln(1 + (e^ε − 1)/q); addition, times e^(ε − ε′), at ε′ = −ln(1 − (1 − e^−ε)/q), and never beyond the
-        largest loss −ln(1 − q).
+    def log_delta_removed(self, epsilon: float) -> float:
+        """ln of E_P[(1 − e^{ε − ln(P/Q)})₊], for ε ≥ 0.
+
+        Sampling leaves q times the noise's δ, at the ε of the same output, ln(1 + (e^ε − 1)/q) (Balle, Barthe, Gaboardi
+        2018, Theorem 2).
         """
         q = self.rate
         if q == 1.0:
@@ -122,9 +125,18 @@ class SampledPair(DominatingPair):
             if epsilon < 1.0
             else epsilon + math.log((1.0 - (1.0 - q) * math.exp(-epsilon)) / q)
         )
-        remove = math.log(q) + float(self.noise.log_delta(inner))
+        return math.log(q) + float(self.noise.log_delta(inner))
+
+    def log_delta_added(self, epsilon: float) -> float:
+        """ln of E_Q[(1 − e^{ε − ln(Q/P)})₊], for ε ≥ 0: times e^(ε − ε′), at ε′ = −ln(1 − (1 − e^−ε)/q).
+
+        −∞ beyond the largest loss −ln(1 − q).
+        """
+        q = self.rate
+        if q == 1.0:
+            return float(self.noise.log_delta(epsilon))
         left = 1.0 + math.expm1(-epsilon) / q
         if left <= 0.0:
-            return remove
+            return -math.inf
         inner = -math.log(left)
-        return max(remove, math.log(q) + epsilon - inner + float(self.noise.log_delta(inner)))
+        return math.log(q) + epsilon - inner + float(self.noise.log_delta(inner))

@@ -24,11 +24,11 @@ from dpviz.charts import hand
 from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer
 from dpviz.charts.plot import Plot
-from dpviz.questions.answer import LATER, Answer, Note
+from dpviz.questions.answer import LATER, Answer
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting, frame, noted, paragraphs, rows, settings
+from dpviz.questions.shown import acting, frame, paragraphs, rows, settings
 
 MOST_BYTES = 5_000_000
 STOPS = (25, 17, 11, 7)  # of each slider; fewer where the file would be too large
@@ -109,9 +109,7 @@ class Handout:
 
     def _frame(self, answer: Answer[Any], get: Reader) -> dict[str, Any]:
         plot = self.plot_of(answer)
-        lines = [*self.question.notes(answer), *map(Note, plot.chart().notes)]
-        words = {"notes": "".join(map(noted, lines)), "alt": plot.alt, "caption": settings(self.question, get)}
-        return frame(self.question, answer, plot) | words
+        return frame(self.question, answer, plot) | {"caption": settings(self.question, get)}
 
     def _control(self, field: Number, values: list[float]) -> dict[str, Any]:
         return {

@@ -110,7 +110,8 @@ class Expert:
     item: Field[Any] | Row | Own
 
 
-Item = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own | Expert
+Control = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own
+Item = Control | Expert
 Groups = Mapping[str, Sequence[Item]]
 Layout = Callable[[Reader], Groups]
 
@@ -146,12 +147,12 @@ def moved_of(fields: Iterable[Field[Any]], get: Reader) -> set[str]:
     return found
 
 
-def in_sight(items: Sequence[Item], kept: Collection[str] | None) -> tuple[list[Item], list[str]]:
+def in_sight(items: Sequence[Item], kept: Collection[str] | None) -> tuple[list[Control], list[str]]:
     """The controls without what is for experts, and the names of what was left out.
 
     What has a name in `kept` stays (a row as a whole); all stays where that is None.
     """
-    seen: list[Item] = []
+    seen: list[Control] = []
     out: list[str] = []
     for item in items:
         if isinstance(item, Expert):

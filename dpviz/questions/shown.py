@@ -36,13 +36,16 @@ def settings(question: Question[Any], get: Reader) -> str:
 
 
 def frame(question: Question[Any], answer: Answer[Any], plot: Plot, height: int = HEIGHT) -> dict[str, Any]:
-    """Figure, headline and metrics of an answer that is drawn as `plot`."""
-    return {"figure": plot.chart(height).figure, **said(question, answer)}
-
-
-def said(question: Question[Any], answer: Answer[Any]) -> dict[str, str]:
-    """Headline and metrics of an answer, as HTML."""
-    return {"headline": question.headline(answer), "strip": strip(question.metrics(answer))}
+    """Figure and words of an answer that is drawn as `plot`: headline, metrics, notes, the plot in a sentence."""
+    drawn = plot.chart(height)
+    notes = [*question.notes(answer), *map(Note, drawn.notes)]
+    return {
+        "figure": drawn.figure,
+        "headline": question.headline(answer),
+        "strip": strip(question.metrics(answer)),
+        "notes": "".join(map(noted, notes)),
+        "alt": plot.alt,
+    }
 
 
 def strip(metrics: Sequence[Metric]) -> str:

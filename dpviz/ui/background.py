@@ -1,26 +1,18 @@
 """Slow parts of a result, computed beside the page so that they never hold up the quick ones.
 
-A page draws at once what is quick, then waits for the slow part, looking around often enough that the next slider move
-ends the wait, and draws again when it is there. Results are kept by value: going back costs nothing.
+A page draws at once what is quick; its browser asks for the rest. Results are kept by value: going back costs nothing.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import streamlit as st
-
 from dpviz._remember import MEMORY
-from dpviz.ui.moves import moved
 
 _WORKERS = 2  # numpy's transforms release the interpreter; more would only take turns
-_GLANCE_SECONDS = 0.02
-_SETTLE_SECONDS = 0.3
-_PATIENCE_SECONDS = 20.0
 
 _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="slow-part")
 _lock = threading.Lock()
@@ -43,38 +35,6 @@ def finished(key: Hashable) -> Any | None:
     return found
 
 
-def await_result(key: Hashable, work: Callable[[], Any], *, mine: str) -> bool:
-    """Start `work` unless it runs already, and wait until it is done or patience ends: True, and the page draws again.
-
-    The visitor's next move ends the wait: False, and the page lets it come. Work starts only when no move came for a
-    moment: while a slider is being dragged it would only take time from the quick curves. `mine` names the waiting page
-    in the session: work that this session asked for before and that has not begun is dropped.
-    """
-    earlier: Hashable | None = st.session_state.get(mine)
-    st.session_state[mine] = key
-    with _lock:
-        if earlier is not None and earlier != key and (old := _jobs.get(earlier)) is not None and old.cancel():
-            del _jobs[earlier]
-        known = key in _jobs
-    settled = time.monotonic() + (0.0 if known else _SETTLE_SECONDS)
-    while time.monotonic() < settled:
-        if _disturbed(mine):
-            return False
-    job = start(key, work)
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while not job.done() and time.monotonic() < until:
-        if _disturbed(mine):
-            return False
-    return True
-
-
-def _disturbed(mine: str) -> bool:
-    """A short sleep, a touch of the session, where a waiting rerun of the whole page takes over, and a look around."""
-    time.sleep(_GLANCE_SECONDS)
-    st.session_state.get(mine)
-    return moved()
-
-
 def forget(key: Hashable) -> None:
     """What failed under `key` may be tried again."""
     MEMORY.forget(("slow part", key))
@@ -90,6 +50,13 @@ def start(key: Hashable, work: Callable[[], Any]) -> Future[None]:
         elif job is None or job.cancelled():
             job = _jobs[key] = _pool.submit(_do, key, work)
     return job
+
+
+def drop(key: Hashable) -> None:
+    """Nobody waits for this work any more: it is not begun. Whoever asks for it again begins it again."""
+    with _lock:
+        if (job := _jobs.get(key)) is not None and job.cancel():
+            del _jobs[key]
 
 
 def _do(key: Hashable, work: Callable[[], Any]) -> None:

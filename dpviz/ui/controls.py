@@ -20,31 +20,42 @@ from dpviz.ui.state import Keys
 LONGEST = 100  # characters of an entry that are read
 
 
+class NumberControl(NamedTuple):
+    """A number's control: what it is to say to the browser."""
+
+    field: Number
+    says: Mapping[str, Any]
+
+    def draw(self) -> None:
+        # What differs at every drawing is told at every drawing: a chart may have told the control something else.
+        drawing = st.session_state.get(Keys.DRAWINGS, 0)
+        hand.number(Keys.entry(self.field), entered=partial(take, self.field), **self.says, drawing=drawing)
+
+
 def number(field: Number, *, note: str = "") -> float:
     """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say).
 
     A value between two stops is exact in the text, and the slider stands between them.
     """
-    entry(field, note=note)
+    told(field, note=note).draw()
     return state.get(field)
-
-
-def suggested(item: Suggested) -> None:
-    """A number with small choices below it."""
-    entry(item.field, note=item.note, offers=item.choices, why=item.why, size=item.size)
 
 
 def typed(field: Number, *, label_visible: bool = True) -> float:
     """A text field alone, for numbers without a feel (a seed, the size of a data set)."""
-    entry(field, slider=False, label_visible=label_visible)
+    told(field, slider=False, label_visible=label_visible).draw()
     return state.get(field)
 
 
-def entry(
+def suggested(item: Suggested) -> NumberControl:
+    """A number's control with small choices below it."""
+    return told(item.field, note=item.note, offers=item.choices, why=item.why, size=item.size)
+
+
+def told(
     field: Number,
     *,
     slider: bool = True,
-    label: str = "",
     label_visible: bool = True,
     note: str = "",
     value: float | None = None,
@@ -52,13 +63,13 @@ def entry(
     offers: Mapping[str, str] | None = None,
     why: str = "",
     size: Number | None = None,
-) -> None:
-    """The control of a number.
+) -> NumberControl:
+    """A number's control, as it is now.
 
     Args:
         note: stands below in amber.
         value, stops: what it shows and where its slider stops, where those are not the field's own.
-        offers: small choices below it, each with the text that it enters; `why` says their reason.
+        offers: small choices below it, each with the text that it enters; `why` stands below all, in grey.
         size: the field of what "N" stands for in its text, where there is one.
     """
     st.session_state[Keys.size(field)] = size
@@ -67,25 +78,24 @@ def entry(
         state.forget_error(field)
     wrong, sent = state.error(field), _entry(field)
     value = state.get(field) if value is None else value
-    hand.number(
-        Keys.entry(field),
-        entered=partial(take, field),
-        field=field.key,
-        label=label or field.label,
-        shows_label=label_visible,
-        help=field.help,
-        value=value,
-        text=sent.text if wrong and sent else field.write(value),
-        said=field.show(value),
-        stops=[field.write(tick) for tick in (field.ticks if stops is None else stops)] if slider else [],
-        offers=list((offers or {}).items()),
-        why=why,
-        whole=field.whole,
-        seen=sent.n if sent else 0.0,
-        ends=field.ends if slider else ("", ""),
-        note=note,
-        wrong=wrong,
-    )
+    says = {
+        "field": field.key,
+        "label": field.label,
+        "shows_label": label_visible,
+        "help": field.help,
+        "value": value,
+        "text": sent.text if wrong and sent else field.write(value),
+        "said": field.show(value),
+        "stops": [field.write(tick) for tick in (field.ticks if stops is None else stops)] if slider else [],
+        "offers": list((offers or {}).items()),
+        "why": why,
+        "whole": field.whole,
+        "seen": sent.n if sent else 0.0,
+        "ends": field.ends if slider else ("", ""),
+        "note": note,
+        "wrong": wrong,
+    }
+    return NumberControl(field, says)
 
 
 class Entered(NamedTuple):
@@ -96,10 +106,22 @@ class Entered(NamedTuple):
 
 
 def _entry(field: Number) -> Entered | None:
-    """The last entry of the field's control, if there is one that makes sense: a stranger may send anything."""
+    """The field's last entry, which its control told, or the chart that it moves."""
+    told = st.session_state.get(Keys.entry(field)), _by_chart(field)
+    return max(filter(None, map(_sensible, told)), key=lambda one: one.n, default=None)
+
+
+def _by_chart(field: Number) -> Any:
     try:
-        told = st.session_state[Keys.entry(field)]["entry"]
-        text, n = told["text"], float(told["n"])
+        return {"entry": st.session_state[st.session_state[Keys.CHART]]["entries"][field.key]}
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _sensible(told: Any) -> Entered | None:
+    """What was entered, if that makes sense: a stranger may send anything."""
+    try:
+        text, n = told["entry"]["text"], float(told["entry"]["n"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     return Entered(text[:LONGEST], n) if isinstance(text, str) and math.isfinite(n) else None

@@ -6,12 +6,12 @@ is left out is at its default, and a line says how many there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from dpviz.questions.layout import Item, fields_of, in_sight, moved_of
+from dpviz.questions.layout import Control, Item, fields_of, in_sight, moved_of
 from dpviz.questions.question import Question
 from dpviz.ui import modes, page, state
 from dpviz.ui.state import Keys
@@ -22,14 +22,22 @@ _HELP = (
 )
 
 
-def groups(question: Question[Any]) -> tuple[dict[str, Sequence[Item]], int]:
-    """The controls to be drawn, without groups that have none; and how many settings are left out."""
+def groups(question: Question[Any]) -> Mapping[str, Sequence[Control]]:
+    """The controls to be drawn, without groups that have none."""
+    seen = _seen(question)
+    first = next(iter(seen))
+    return {name: controls for name, (controls, _) in seen.items() if controls or name == first}
+
+
+def left_out(question: Question[Any]) -> int:
+    """How many settings are not drawn."""
+    return len({name for _, names in _seen(question).values() for name in names})
+
+
+def _seen(question: Question[Any]) -> Mapping[str, tuple[Sequence[Control], Sequence[str]]]:
     every = question.groups(state.get)
     kept = None if modes.expert() else _kept(question, [item for items in every.values() for item in items])
-    seen = {name: in_sight(items, kept) for name, items in every.items()}
-    out = {name for _, names in seen.values() for name in names}
-    first = next(iter(every))
-    return {name: items for name, (items, _) in seen.items() if items or name == first}, len(out)
+    return {name: in_sight(items, kept) for name, items in every.items()}
 
 
 def _kept(question: Question[Any], items: Sequence[Item]) -> set[str]:
@@ -44,12 +52,12 @@ def _kept(question: Question[Any], items: Sequence[Item]) -> set[str]:
     return moved | set(named)
 
 
-def switch(left_out: int) -> None:
+def switch(question: Question[Any]) -> None:
     """The way to all controls, and back: the last line below them."""
     if modes.expert():
         _button("Fewer settings", "tool", "", ":material/expand_less:")
-    elif left_out:
-        said = f"{left_out} expert settings at their defaults" if left_out > 1 else "1 expert setting at its default"
+    elif count := left_out(question):
+        said = f"{count} expert settings at their defaults" if count > 1 else "1 expert setting at its default"
         _button(said, "expert", "1", ":material/expand_more:")
 
 

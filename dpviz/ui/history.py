@@ -16,10 +16,11 @@ MOST = 100
 
 
 class Past(NamedTuple):
-    """States in their order, and the one that the session is at."""
+    """States in their order, the one that the session is at, and the page on which each was reached."""
 
     states: tuple[str, ...] = ()
     place: int = -1
+    pages: tuple[str, ...] = ()
 
 
 def _past() -> Past:
@@ -29,24 +30,28 @@ def _past() -> Past:
 
 def record(query: str) -> None:
     """The session is in this state: another one comes after the last, and cuts off what was undone."""
-    states, place = _past()
+    states, place, pages = _past()
     if place < 0 or states[place] != query:
+        page = st.session_state.get(Keys.PAGE, "")
         kept = (*states[: place + 1], query)[-MOST:]
-        st.session_state[Keys.HISTORY] = Past(kept, len(kept) - 1)
+        st.session_state[Keys.HISTORY] = Past(kept, len(kept) - 1, (*pages[: place + 1], page)[-MOST:])
 
 
 def step(by: int) -> str | None:
-    """Go so many states on, or back; the state there, None where there is none."""
-    states, place = _past()
+    """Go one state back, or on; the state there, None where there is none. The page on which the one was made from the
+    other is where its effect is seen."""
+    states, place, pages = _past()
     if not 0 <= place + by < len(states):
         return None
-    st.session_state[Keys.HISTORY] = Past(states, place + by)
+    st.session_state[Keys.HISTORY] = Past(states, place + by, pages)
+    if (page := pages[max(place, place + by)]) != st.session_state.get(Keys.PAGE, ""):
+        st.session_state[Keys.GO] = page
     return states[place + by]
 
 
 def room() -> tuple[int, int]:
     """How many states there are before this one and after it."""
-    states, place = _past()
+    states, place, _ = _past()
     return max(place, 0), len(states) - 1 - place
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,7 +16,9 @@ from dpviz.questions.story import STOPS, Stop
 from dpviz.ui import controls, mechanism, page, pieces, places, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import frames
+from dpviz.ui.hand import frames, late
+from dpviz.ui.hand.chart import Followed
+from dpviz.ui.hand.late import Late
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
 
@@ -40,11 +41,11 @@ def show() -> None:
 
 
 def _page() -> None:
-    page.begin((STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
+    page.begin("home", (STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
     st.title("See differential privacy")
     live = st.container()
     _answers()
-    with live:  # last, for it may wait for the best attack's accuracy
+    with live:
         _live()
 
 
@@ -52,10 +53,8 @@ def _page() -> None:
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.held("chart"):
-        waiting = _drawn(_stop(state.get(STOP)))
+        _drawn(_stop(state.get(STOP)))
         bound.worked()
-        if waiting is not None:
-            waiting()
 
 
 def _stop(number: str) -> Stop:
@@ -78,14 +77,17 @@ def _reader(stop: Stop) -> Reader:
     return get
 
 
+def _shown(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
+    plot = stop.plot(answer)
+    return {"figure": plot.chart(HEIGHT).figure, "headline": stop.headline(answer), "alt": plot.alt}
+
+
 def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
-    found = slow.joined("home", stop.question, answer).answer
-    assert found is not None
-    return {"figure": stop.plot(found).chart(HEIGHT).figure, "headline": stop.headline(found)}
+    return _shown(stop, slow.joined("home", stop.question, answer).answer)
 
 
-def _drawn(stop: Stop) -> Callable[[], None] | None:
-    """The chart beside the stop's text and the controls; what to wait for last."""
+def _drawn(stop: Stop) -> None:
+    """The chart beside the stop's text and the controls."""
     top = st.container()
     chart, beside = page.sides(0.66)
     with beside:
@@ -103,19 +105,20 @@ def _drawn(stop: Stop) -> Callable[[], None] | None:
     get = _reader(stop)
     asked = compute(stop.question, get)
     found = slow.joined("home", stop.question, asked)
-    assert found.answer is not None
     with said:
         _told(stop, found.answer)
+    words = _shown(stop, found.answer)
     with top:
         page.notes()
-        words = {"headline": stop.headline(found.answer)}
         page.headline(words["headline"])
     with chart:
-        plot = stop.plot(found.answer)
-        drawing = Drawing(plot.chart(HEIGHT).figure, plot.alt)
+        drawing = Drawing(words.pop("figure"), words["alt"])
         extra = ("home", state.get(STOP))
         tokens = frames.offer(stop.question, get, asked, extra, partial(_frame, stop))
-        pieces.plot(drawing, key="home", frames=tokens, words=words)
+        missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
+        # The stop's text tells of the answer too.
+        followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
+        pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
         rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
         setting = (
             f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
@@ -123,7 +126,6 @@ def _drawn(stop: Stop) -> Callable[[], None] | None:
         )
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
     page.follow_link(page.link((STOP,), _set_by(stop)))
-    return found.waiting
 
 
 def _told(stop: Stop, answer: Answer[Any]) -> None:

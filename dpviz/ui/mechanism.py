@@ -10,33 +10,36 @@ from dpviz.charts import numbers
 from dpviz.questions import units
 from dpviz.questions.expression import steps_of
 from dpviz.questions.fields import Number
+from dpviz.questions.layout import InUnits, Item
 from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
 from dpviz.ui import controls, state
+from dpviz.ui.controls import NumberControl
 from dpviz.ui.state import Keys
 
 __all__ = ["BATCH", "DELTA", "EPOCHS", "FIELDS", "RATE", "SIGMA", "SIZE", "STEPS", "UNITS"]
 
 
-def in_units(asked: Collection[Number]) -> None:
+def offers_units(item: Item) -> bool:
+    """Whether there are two ways to enter it."""
+    return isinstance(item, InUnits) and RATE in item.fields
+
+
+def in_units(asked: Collection[Number]) -> list[NumberControl]:
     """q and T, as far as they are asked for, as N, batch and epochs or as they are."""
     if RATE not in asked:
-        controls.number(STEPS)
-        return
-    controls.choice(UNITS, label_visible=False)
+        return [controls.told(STEPS)]
+    size = controls.told(SIZE, slider=False)
     if state.get(UNITS) == "mechanism":
-        for field in (RATE, STEPS):
-            if field in asked:
-                controls.number(field)
-        controls.typed(SIZE)
-        return
+        return [*(controls.told(field) for field in (RATE, STEPS) if field in asked), size]
     _forget_old_errors()
-    size = state.get(SIZE)
-    controls.typed(SIZE)
-    controls.entry(BATCH, value=units.batch(state.get), stops=[*(tick for tick in BATCH.ticks if tick < size), size])
-    if STEPS in asked:
-        controls.entry(EPOCHS, value=units.epochs(state.get))
-    st.html(f'<div class="dpviz-quiet">{_said(STEPS in asked)}</div>')
+    most = state.get(SIZE)
+    stops = [*(tick for tick in BATCH.ticks if tick < most), most]
+    with_steps = STEPS in asked
+    made = _said(with_steps)
+    batch = controls.told(BATCH, value=units.batch(state.get), stops=stops, why="" if with_steps else made)
+    epochs = [controls.told(EPOCHS, value=units.epochs(state.get), why=made)] if with_steps else []
+    return [size, batch, *epochs]
 
 
 def _forget_old_errors() -> None:

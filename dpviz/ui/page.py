@@ -29,18 +29,21 @@ def _css() -> str:
     return f"<style>{LOOK.read_text()}{(Path(__file__).parent / 'look.css').read_text()}</style>"
 
 
-def begin(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> None:
+def begin(key: str, more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> None:
     """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not).
 
-    `more` are fields of this page alone, which presets, pins and reset leave alone; `beneath` is what the link leaves
-    unsaid, as in `link`.
+    `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone; `beneath` is
+    what the link leaves unsaid, as in `link`.
     """
+    st.session_state[Keys.PAGE] = key
     modes.read_link()
     st.html(_css() + modes.style())
     departed.met()
     named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
     state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
     settle(more)
+    if Keys.GO in st.session_state:  # undo, to another page: the router goes there
+        st.rerun()
 
 
 def settle(more: tuple[AnyField, ...] = ()) -> None:
@@ -98,9 +101,9 @@ def note(text: str, kind: str = "note") -> None:
     st.html(noted(Note(text, kind)))
 
 
-def settings(told: str) -> None:
-    """All settings in a line, for paper: there the controls are not seen."""
-    st.html(f'<p class="dpviz-settings">{escape(told)}</p>')
+def settings(told: str) -> str:
+    """All settings in a line, as HTML, for paper: there the controls are not seen."""
+    return f'<p class="dpviz-settings">{escape(told)}</p>'
 
 
 def link(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> str:

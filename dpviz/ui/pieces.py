@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import streamlit as st
+
 from dpviz.charts.export import export_config
 from dpviz.questions.answer import Note
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, modes, page, state
-from dpviz.ui.hand.chart import chart
+from dpviz.ui.hand.chart import Followed, chart
+from dpviz.ui.state import Keys
 
 
 class Drawing(NamedTuple):
@@ -27,8 +30,11 @@ def plot(
     frames: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
     caption: str = "",
+    followed: Followed | None = None,
 ) -> None:
     """One chart, which stays the same chart under its key; the rest is as in `hand.chart`."""
+    if followed is not None:
+        st.session_state[Keys.CHART] = f"{key}.chart"
     config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
     chart(
         drawing.figure,
@@ -40,6 +46,7 @@ def plot(
         caption=caption,
         enlarged=modes.presenting(),
         seen=controls.last_entry(),
+        followed=followed,
     )
     for note in drawing.notes:
         page.note(*note)

@@ -1,36 +1,37 @@
 """Shows any question: headline, chart, metrics, notes, details, and the controls beside them.
 
-One fragment holds all that follows the controls, so that a slider reruns nothing else; only the details that are open
-are computed.
+One fragment holds all that follows the controls, and in it another what shows the answer: an entered number runs that
+alone, and the chart tells controls what they are to say. Only the details that are open are computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import Expert, InUnits, Item, Noted, Offered, Own, Row, Suggested
+from dpviz.questions.layout import Control, Own
 from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
-from dpviz.questions.shown import frame, listed, said, settings
-from dpviz.ui import boundary, controls, depth, files, measuring, modes, page, pieces, present, slow, state
+from dpviz.questions.shown import frame, listed, settings
+from dpviz.ui import boundary, depth, files, history, items, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import frames
-from dpviz.ui.mechanism import in_units
+from dpviz.ui.hand import frames, late
+from dpviz.ui.hand.chart import Followed
+from dpviz.ui.hand.late import Late
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
-from dpviz.ui.slow import Parts
 from dpviz.ui.special import SPECIAL
 from dpviz.ui.state import Keys
 
@@ -41,7 +42,7 @@ def show(shown: Page) -> None:
     """Draw the page: the sidebar, then everything that follows the controls in one fragment."""
     held = Boundary(shown.key, OWN[shown.key]).held
     with held("page"):
-        page.begin()
+        page.begin(shown.key)
         page.heading(shown.asks)
     if not modes.bare():
         with st.sidebar, held("sidebar"):
@@ -53,43 +54,133 @@ def show(shown: Page) -> None:
 
 @st.fragment
 def _body(shown: Page) -> None:
+    """Everything that follows the controls."""
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
     left, right = page.sides()
     with top, bound.held("notes"):
         page.notes()
-    # The chart first: what the visitor waits for is on its way while the controls are still being made.
     with bound.held("settings"):
         page.settle()
     measuring.begin()
     question = shown.question(state.get)
-    found = Parts(None)
-    with left, bound.held("result"):
-        found = _result(shown, question, top)
+    with top:
+        _headline(shown, question)
+    # The chart first: what the visitor waits for is on its way while the controls are still being made.
+    within = _whole.set(bound)
+    try:
+        with left:
+            _answered(shown)
+    finally:
+        _whole.reset(within)
     with right, bound.held("controls"):
         _controls(shown, question)
-    if found.answer is not None:
-        with left, bound.held("details"):
-            _below(shown, question, found.answer)
+        st.session_state[Keys.DRAWN] = _drawn(shown)
     bound.worked()
-    page.follow_link()
-    present.way_out(OWN[shown.key])
     if missing := measuring.missing():
         with top:
             over = measuring.wait(missing)
-        if not over:
-            return
-        slow.draw_again()
-    if found.waiting is not None:
-        found.waiting()
+        if over:
+            _draw_again()
+
+
+def _draw_again() -> None:
+    """Rerun the fragment alone where this is a run of the fragment alone."""
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:  # the whole page is being run
+        st.rerun()
+
+
+# The boundary of the run of the whole body that is under way, None where what shows the answer runs alone.
+_whole: ContextVar[Boundary | None] = ContextVar("whole", default=None)
+
+
+@st.fragment
+def _answered(shown: Page) -> None:
+    """What shows the answer: all that a number moves. The chart hears of an entry, and only this runs again; where more
+    than this would be another, the whole page runs.
+    """
+    whole = _whole.get()
+    bound = whole or Boundary(shown.key, OWN[shown.key])
+    if whole is None:
+        if history.asked():  # undo changes more than numbers
+            st.rerun()
+        with bound.held("settings"):
+            page.settle()
+            if st.session_state.get(Keys.DRAWN) != _drawn(shown):
+                st.rerun()
+        measuring.begin()
+    question = shown.question(state.get)
+    with bound.held("result"):
+        found = _result(shown, question, alone=whole is None)
+        if found is not None:
+            _below(shown, question, found)
+    if whole is None:
+        if measuring.missing():
+            st.rerun()
+        bound.worked()
+    page.follow_link()
+    present.way_out(OWN[shown.key])
+
+
+def _drawn(shown: Page) -> tuple[object, ...]:
+    """What is drawn, but for what follows an entered number."""
+    question = shown.question(state.get)
+    groups = () if modes.presenting() else (*depth.groups(question), depth.left_out(question))
+    return question.key, groups, items.shape(_open(shown, question)), tuple(st.session_state.get(Keys.NOTES, ()))
+
+
+def _headline(shown: Page, question: Question[Any]) -> None:
+    """The result in plain words; from then on the chart says it."""
+    try:
+        found = slow.joined(shown.key, question, compute(question, state.get))
+        page.headline(question.headline(found.answer))
+    except ValueError:
+        page.headline("These settings allow no result.")
+    except Exception:  # said where the chart would stand
+        return
+
+
+def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any] | None:
+    """Chart, metrics and notes; the answer, None where there is none."""
+    try:
+        asked = compute(question, state.get)
+    except ValueError as problem:
+        if alone:  # the headline says something else then
+            st.rerun()
+        page.note(str(problem), "problem")
+        return None
+    found = slow.joined(shown.key, question, asked)
+    plot_of, height = _beside_pins(shown, question), present.HEIGHT if modes.presenting() else HEIGHT
+
+    def show(answer: Answer[Any]) -> dict[str, Any]:
+        return frame(question, answer, plot_of(answer), height)
+
+    words = show(found.answer)
+    pieces.plot(
+        Drawing(words.pop("figure"), words["alt"]),
+        key=question.key,
+        frames=_offered(shown, question, asked, show),
+        words=words,
+        caption=settings(question, state.get),
+        followed=Followed(
+            entered=page.settle,
+            controls=items.news(_open(shown, question)) if alone else {},
+            late=late.offer(Late(shown.key, question, asked, show)) if found.missing else "",
+            whole=_opened(shown, question) is not None or bool(question.below(found.answer)),
+        ),
+    )
+    strip = "" if modes.presenting() else words["strip"]
+    st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
+    if found.failed:
+        page.note("A part of this result could not be computed: it stands here without that part.", "problem")
+        st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
+    return found.answer
 
 
 def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
-    """What stands below the metrics; of a bare page only what must be said."""
-    for note in question.notes(answer):
-        if not modes.presenting() or note.kind != "note":
-            page.note(*note)
-    page.settings(settings(question, state.get))
+    """What stands below the notes, but of a bare page."""
     if modes.bare():
         return
     _blocks(question.below(answer), f"{shown.key}.below")
@@ -97,47 +188,27 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
     _details(shown, question, answer)
 
 
-def _result(shown: Page, question: Question[Any], top: Any) -> Parts:
-    """Headline, chart and metrics."""
-    try:
-        with top:  # so that a long computation tells of itself where the headline will stand
-            found = slow.joined(shown.key, question, compute(question, state.get))
-    except ValueError as problem:
-        with top:
-            page.headline("These settings allow no result.")
-        page.note(str(problem), "problem")
-        return Parts(None)
-    assert found.answer is not None
-    plot_of = _drawn(shown, question)
-    words = said(question, found.answer)
-    with top:
-        page.headline(words["headline"])
-    tokens = _offered(shown, question, found.answer, plot_of)
-    caption = settings(question, state.get)
-    _plot(plot_of(found.answer), key=question.key, height=_height(), tokens=tokens, words=words, caption=caption)
-    if not modes.presenting():
-        st.html(words["strip"])
-    if found.failed:
-        page.note("A part of this result could not be computed: it stands here without that part.", "problem")
-        st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
-    return found
-
-
 # --- controls ---------------------------------------------------------------------------------------------------------
 
 
 def _controls(shown: Page, question: Question[Any]) -> None:
+    if not modes.presenting():
+        groups = depth.groups(question)
+        chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
+        if shown.choice is not None and chosen == next(iter(groups)):
+            items.draw_one(shown.choice)
+    items.draw(_open(shown, question))
+    if not modes.presenting():
+        depth.switch(question)
+
+
+def _open(shown: Page, question: Question[Any]) -> Sequence[Control]:
+    """The controls that are in sight."""
     if modes.presenting():
-        for field in present.controls(question):
-            draw(field)
-        return
-    groups, left_out = depth.groups(question)
-    chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
-    if shown.choice is not None and chosen == next(iter(groups)):
-        draw(shown.choice)
-    for item in groups[chosen]:
-        draw(item)
-    depth.switch(left_out)
+        return present.controls(question)
+    groups = depth.groups(question)
+    chosen: str = st.session_state.get(Keys.group(shown.key), "")
+    return groups[chosen if chosen in groups else next(iter(groups))]
 
 
 def _one_of(kept: str, names: list[str], label: str) -> str:
@@ -153,64 +224,23 @@ def _one_of(kept: str, names: list[str], label: str) -> str:
     return found
 
 
-def draw(item: Item) -> None:
-    """One control, or several side by side."""
-    if isinstance(item, Row):
-        for column, field in zip(st.columns(item.shares or len(item.fields), gap="small"), item.fields, strict=True):
-            with column:
-                draw(field)
-    elif isinstance(item, Noted):
-        controls.number(item.field, note=item.note)
-    elif isinstance(item, InUnits):
-        in_units(item.fields)
-    elif isinstance(item, Suggested):
-        controls.suggested(item)
-    elif isinstance(item, Offered):
-        controls.several(item.field, item.options)
-    elif isinstance(item, Own):
-        SPECIAL[item.name]()
-    elif isinstance(item, Expert):
-        draw(item.item)
-    else:
-        _field(item)
-
-
-def _field(field: Field[Any]) -> None:
-    if isinstance(field, Number):
-        controls.number(field) if field.ticks else controls.typed(field)
-    elif isinstance(field, Choice):
-        controls.choice(field, horizontal=not field.tall)
-    elif isinstance(field, Several):
-        controls.several(field)
-    elif isinstance(field, Flag):
-        controls.flag(field)
-    else:
-        raise TypeError(f"Expected a field that has a control, found {type(field).__name__} {field.key!r}.")
-
-
 # --- chart ------------------------------------------------------------------------------------------------------------
 
 
-def _offered(
-    shown: Page, question: Question[Any], answer: Answer[Any], plot_of: Callable[[Answer[Any]], Plot]
-) -> dict[str, str]:
+def _offered(shown: Page, question: Question[Any], answer: Answer[Any], show: late.Shown) -> dict[str, str]:
     """Tokens of the frames around an answer."""
-
-    def framed(answer: Answer[Any]) -> dict[str, Any]:
-        found = slow.joined(shown.key, question, answer).answer
-        assert found is not None
-        return frame(question, found, plot_of(found), height)
-
-    preset, height = page.preset(), _height()
-    extra = (tuple(page.pins()), preset.key if preset else "", height)
-    return frames.offer(question, state.get, answer, extra, framed)
-
-
-def _height() -> int:
-    return present.HEIGHT if modes.presenting() else HEIGHT
+    preset = page.preset()
+    extra = (tuple(page.pins()), preset.key if preset else "", modes.presenting())
+    return frames.offer(
+        question,
+        state.get,
+        answer,
+        extra,
+        lambda answer: show(slow.joined(shown.key, question, answer).answer),
+    )
 
 
-def _drawn(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
+def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:
     """What draws an answer beside what is pinned, with a preset's printed points."""
     pinned, preset = [] if modes.presenting() else _pinned(shown, question), page.preset()
 
@@ -221,20 +251,6 @@ def _drawn(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot
         return plot
 
     return plot_of
-
-
-def _plot(
-    plot: Plot,
-    *,
-    key: str,
-    height: int,
-    tokens: Mapping[str, str] | None = None,
-    words: Mapping[str, str] | None = None,
-    caption: str = "",
-) -> None:
-    drawn = plot.chart(height)
-    notes = [Note(words) for words in drawn.notes]
-    pieces.plot(Drawing(drawn.figure, plot.alt, notes), key=key, frames=tokens, words=words, caption=caption)
 
 
 def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
@@ -250,8 +266,7 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
             if not isinstance(error, ValueError):  # which says that these settings allow no answer here
                 boundary.log(shown.key, error)
             continue
-        if found is not None:
-            built.append((page.pin_difference(pin), found.plot))
+        built.append((page.pin_difference(pin), found.plot))
     return built
 
 
@@ -259,22 +274,38 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
 
 
 def _details(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
-    parts: Mapping[str, Callable[[], None]] = {
-        "Table": lambda: _table(answer.plot.table()),
-        "Formula": lambda: _formulas(question.formulas(answer)),
-        "Assumptions": lambda: _markdown(question.assumed(answer)),
-        **{name: partial(_more, question, answer, name) for name in question.more},
-        "Python": lambda: _code(script(question, answer)),
-        "Link and files": lambda: files.files(question, answer, _drawn(shown, question)),
-    }
-    kept = Keys.details(shown.key)
-    key = f"{kept}.{'.'.join(parts)}"
+    drawn: list[Callable[[], None]] = [
+        lambda: _table(answer.plot.table()),
+        lambda: _formulas(question.formulas(answer)),
+        lambda: _markdown(question.assumed(answer)),
+        *(partial(_more, question, answer, name) for name in question.more),
+        lambda: _code(script(question, answer)),
+        lambda: files.files(question, answer, _beside_pins(shown, question)),
+    ]
+    parts = dict(zip(_names(question), drawn, strict=True))
+    kept, key = Keys.details(shown.key), _details_key(shown, question)
     if key not in st.session_state and st.session_state.get(kept) in parts:
         st.session_state[key] = st.session_state[kept]
     part = st.segmented_control("Details", list(parts), key=key, label_visibility="collapsed")
     st.session_state[kept] = part
     if part is not None:
         parts[part]()
+
+
+def _names(question: Question[Any]) -> list[str]:
+    return ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]
+
+
+def _details_key(shown: Page, question: Question[Any]) -> str:
+    """Of the choice of details: other names, another widget."""
+    return f"{Keys.details(shown.key)}.{'.'.join(_names(question))}"
+
+
+def _opened(shown: Page, question: Question[Any]) -> str | None:
+    """Which detail is open, as far as is known before they are drawn."""
+    kept = st.session_state.get(Keys.details(shown.key))
+    found: str | None = st.session_state.get(_details_key(shown, question), kept)
+    return None if modes.bare() else found
 
 
 def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
@@ -295,7 +326,8 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
         elif isinstance(block, Listing):
             st.html(listed(block))
         else:
-            _plot(block, key=f"{key}.{index}", height=SECOND_HEIGHT)
+            drawn = block.chart(SECOND_HEIGHT)
+            pieces.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
 
 
 def _folded(block: Folded) -> None:

@@ -31,6 +31,7 @@ class Keys:
     SNIPPET_SAID = "snippet.said"
     NOTES = "notes_on_link"
     GO = "go_to_page"
+    PAGE = "page"
     PRESENT = "present"
     EMBED = "embed"
     EXPERT = "expert"
@@ -46,13 +47,14 @@ class Keys:
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
     FRAMES = "frames"
+    LATE = "late"
+    CHART = "chart"
+    DRAWN = "drawn"
+    DRAWINGS = "drawings"
+    TOLD = "told"
     HISTORY = "history"
     STEPS = "history.steps"
     STEPS_SEEN = "history.seen"
-
-    @staticmethod
-    def waiting(page: str) -> str:
-        return f"{page}.waiting"
 
     @staticmethod
     def worked(page: str) -> str:

@@ -201,7 +201,9 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
         const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
         const { default: mount } = await import(script);
-        const given = { parentElement: chart.root.parentElement, data: chart.data };
+        const { entries, again } = chart.tell;
+        const told = { setStateValue: (_, value) => entries(value), setTriggerValue: again };
+        const given = { parentElement: chart.root.parentElement, data: chart.data, ...told };
         const end = mount(given);
         mount(given);
         end();

@@ -7,8 +7,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import dpviz
+from dpviz.accounting.individual import IndividualFilter
 from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer
@@ -16,6 +18,7 @@ from dpviz.questions.asked import ask
 from dpviz.questions.budget import policy, presets, spend, stop
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
+from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND, tight_key
 from dpviz.questions.budget.stop import STOP, band_key
@@ -267,3 +270,74 @@ def test_extremes(question: Any, extreme: dict[str, str]) -> None:
     assert question.headline(a)
     assert len(a.plot.table().columns)
     assert len(a.plot.data().columns)
+
+
+# --- unequal blocks by each accountant -------------------------------------------------------------------------------
+
+
+def strong_by_hand(blocks: list[tuple[float, float, int]], delta: float) -> float:
+    """√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1), δ = δ′ + Σ q_i δ₀, the split searched finely."""
+    least = np.inf
+    for share in 1.0 / (1.0 + np.exp(np.linspace(-8, 8, 4001))):
+        each = (1 - share) * delta / sum(rate * steps for _, rate, steps in blocks)
+        tail = {sigma: 1 / (2 * sigma**2) + np.sqrt(2 * np.log(1 / each)) / sigma for sigma, _, _ in blocks}
+        known = {sigma: np.sqrt(2 * np.log(1.25 / each)) / sigma for sigma, _, _ in blocks}
+        # the textbook's ε₀ where the Gaussian's own δ confirms it, else the tail of the loss
+        first = {
+            sigma: known[sigma]
+            if ndtr(0.5 / sigma - known[sigma] * sigma)
+            - np.exp(known[sigma]) * ndtr(-0.5 / sigma - known[sigma] * sigma)
+            <= each
+            else tail[sigma]
+            for sigma, _, _ in blocks
+        }
+        step = np.array([np.log1p(rate * np.expm1(first[sigma])) for sigma, rate, _ in blocks])
+        count = np.array([steps for _, _, steps in blocks])
+        slack = -2 * np.log(share * delta)
+        least = min(least, np.sqrt(slack * (count * step**2).sum()) + (count * step * np.expm1(step)).sum())
+    return float(least)
+
+
+def test_unequal_blocks_have_strong_compositions_own_epsilon() -> None:
+    answer = asked(SPEND, bblocks="4x0.01x500~8x0.02x300", beps="20", delta="1e-5")
+    words, table = SPEND.more["Accountants"](answer)
+    assert "had they been planned" in words.text  # type: ignore[union-attr]
+    shown = dict(zip(table["accountant"], table["ε"], strict=True))  # type: ignore[index]
+    by_hand = strong_by_hand([(4.0, 0.01, 500), (8.0, 0.02, 300)], 1e-5)
+    assert float(shown["strong"]) == pytest.approx(by_hand, rel=2e-3)
+    assert float(shown["Rényi improved"]) < float(shown["Rényi classic"]) < float(shown["strong"])
+    whole = asked_whole(SPEND, bblocks="4x0.01x500~8x0.02x300", beps="20", delta="1e-5")
+    assert SPEND.more["Accountants"](whole)[1]["accountant"].tolist()[-1] == "tight interval"  # type: ignore[index]
+    assert "Nothing is spent" in SPEND.more["Accountants"](asked(SPEND))[0].text  # type: ignore[union-attr]
+
+
+# --- a budget for each person -----------------------------------------------------------------------------------------
+
+
+def test_people_leave_as_a_simulation_with_their_norms_has_it() -> None:
+    """A thousand exponential norms, each charged by itself."""
+    texts = {"cfam": "spread", "sigma": "20", "q": "1", "steps": "400", "beps": "2"}
+    f = asked(INDIVIDUAL, **texts).facts
+    norms = np.minimum(-np.log1p(-(np.arange(1000) + 0.5) / 1000), 1.0)
+    budget = IndividualFilter(people=1000, noise_std=20.0, largest_norm=1.0, target_epsilon=2.0, delta=1e-5)
+    for _ in range(399):
+        budget.spend(norms)
+    inside = budget.spend(norms)
+    assert f.staying == pytest.approx(inside.mean(), abs=2e-3)
+    assert f.weight == pytest.approx(norms[inside].sum() / norms.sum(), abs=2e-3)
+    assert f.ordinary == 86
+
+
+def test_nobody_leaves_before_the_ordinary_filter_ends() -> None:
+    answer = asked(INDIVIDUAL)
+    people, ordinary = (next(line for line in answer.plot.lines if line.key == key) for key in ("people", "ordinary"))  # type: ignore[attr-defined]
+    x = np.asarray(people.x)
+    assert (np.asarray(people.y)[x <= answer.facts.ordinary] == 1.0).all()
+    assert (np.asarray(ordinary.y)[x > answer.facts.ordinary] == 0.0).all()
+    assert (np.diff(np.asarray(people.y)) <= 1e-12).all()
+    assert any(note.kind == "caution" and "publication" in note.text for note in INDIVIDUAL.notes(answer))
+
+
+def test_a_budget_without_a_single_step_is_said() -> None:
+    with pytest.raises(ValueError, match="Not one step fits"):
+        asked(INDIVIDUAL, sigma="0.1", q="1")

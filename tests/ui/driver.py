@@ -18,10 +18,26 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpviz.runs.measurement import measurements
-from dpviz.ui import measuring
+from dpviz.ui import background, measuring
+from dpviz.ui.hand import late
 
 # Streamlit looks for components in every installed package at each AppTest, for longer than a page takes to run.
 manifest_scanner.scan_component_manifests = lru_cache(maxsize=1)(manifest_scanner.scan_component_manifests)
+
+
+def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
+    """A run, and then what a browser does: it asks for slow parts until all are there."""
+    _run(at, *told, **more)
+    while tokens := [one["late"] for one in _components(at, "dpviz.chart") if one.get("late")]:
+        (missing,) = [late.find(token).parts().missing for token in tokens]
+        if missing is not None:
+            background.start(*missing).result()
+        _run(at)
+    return at
+
+
+_run = AppTest._run
+AppTest._run = _to_the_end
 
 R = TypeVar("R")
 APP = Path(__file__).parents[2] / "app.py"
@@ -54,8 +70,7 @@ def open_part(at: AppTest, kept: str, names: Sequence[str], name: str) -> None:
 
 def controls(at: AppTest) -> dict[str, dict[str, Any]]:
     """What the browser is told of each number's control, by the field's key."""
-    told = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == "dpviz.number"]
-    return {one["field"]: one for one in told}
+    return {one["field"]: one for one in _components(at, "dpviz.number")}
 
 
 def enter(at: AppTest, field: str, text: str) -> AppTest:
@@ -67,8 +82,12 @@ def enter(at: AppTest, field: str, text: str) -> AppTest:
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """The figures of the page's charts."""
-    told = [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == "dpviz.chart"]
-    return [unpacked(one["figure"], one["columns"]) for one in told]
+    return [unpacked(one["figure"], one["columns"]) for one in _components(at, "dpviz.chart")]
+
+
+def _components(at: AppTest, name: str) -> list[dict[str, Any]]:
+    """What the browser is told of each component of that name."""
+    return [json.loads(e.proto.json) for e in at.get("bidi_component") if e.proto.component_name == name]
 
 
 def unpacked(figure: dict[str, Any], columns: dict[str, str]) -> dict[str, Any]:
@@ -95,13 +114,26 @@ def html_of(at: AppTest) -> str:
 
 def said(at: AppTest, kind: str) -> list[str]:
     """Plain texts of the HTML elements of one kind: "headline", "problem", "caution", "note", "strip"."""
-    bodies = [element.proto.body for element in at.get("html")]
+    bodies = [body for element in at.get("html") for body in _apart(element.proto.body)]
     found = [
         html.unescape(re.sub("<[^>]+>", " ", body)).strip()
         for body in bodies
         if body.startswith((f'<p class="dpviz-{kind}"', f'<div class="dpviz-{kind}"'))
     ]
     return found + [html.unescape(body) for which, body in _below(at) if which == kind]
+
+
+_PIECE = re.compile(
+    r'<p class="dpviz-.*?</p>'
+    r'|<div class="dpviz-strip">.*?</div></div></div>'
+    r'|<div class="dpviz-(?!notes").*?</div>',
+    re.DOTALL,
+)
+
+
+def _apart(body: str) -> list[str]:
+    """An element may hold several pieces."""
+    return _PIECE.findall(body) or [body]
 
 
 def _below(at: AppTest) -> list[tuple[str, str]]:

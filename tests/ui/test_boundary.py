@@ -43,7 +43,7 @@ def spoken(at: AppTest) -> list[str]:
     return [text for text in said(at, "problem") if "something in it broke" in text]
 
 
-@pytest.mark.parametrize("part", ["compute", "_plot", "_controls", "_details"])
+@pytest.mark.parametrize("part", ["compute", "frame", "_controls", "_details"])
 def test_a_fault_in_a_part_of_a_question(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render, part, breaks)
     at = open_app("attack", "q=0.02")
@@ -78,12 +78,12 @@ def test_a_fault_in_the_sidebar_leaves_the_page(monkeypatch: pytest.MonkeyPatch)
 
 def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
-    words = render.said
+    frame = render.frame
 
-    def only_small(question: Any, answer: Any) -> dict[str, str]:
-        return words(question, answer) if answer.given["noise_multiplier"] < 9 else breaks()
+    def only_small(question: Any, answer: Any, plot: Any, height: int) -> dict[str, Any]:
+        return frame(question, answer, plot, height) if answer.given["noise_multiplier"] < 9 else breaks()
 
-    monkeypatch.setattr(render, "said", only_small)
+    monkeypatch.setattr(render, "frame", only_small)
     at = open_app("orders", "sigma=3&leta=0.2")
     assert not spoken(at)
     at.session_state["value.sigma"] = 20.0

@@ -82,5 +82,5 @@ def test_printed_values_show_where_their_axes_do() -> None:
 
 
 def test_links_of_old_name_their_question() -> None:
-    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy"]
+    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "individual"]
     assert BUDGET.view == "bview"

@@ -72,10 +72,11 @@ def test_a_frame_shows_what_the_page_then_shows(page: str, query: str, field: st
     assert not at.exception
     bodies = [element.proto.body for element in at.get("html")]
     (headline,) = [body for body in bodies if body.startswith('<p class="dpviz-headline"')]
-    (strip,) = [body for body in bodies if body.startswith('<div class="dpviz-strip"')]
+    (below,) = [body for body in bodies if body.startswith('<div class="dpviz-strip"')]
     known = asked(at, field, text)[text]  # with the slow parts that the page has waited for
     assert known["headline"] in headline
-    assert known["strip"] == strip
+    assert below.startswith(known["strip"])
+    assert f'<div class="dpviz-notes">{known["notes"]}</div>' in below
     drawn = {t["uid"]: t for t in charts(at)[0]["data"]}
     for trace in known["figure"]["data"]:
         there = dict(zip(drawn[trace["uid"]]["x"], drawn[trace["uid"]]["y"], strict=True))
@@ -156,8 +157,8 @@ def test_another_upload_has_other_frames() -> None:
         seen.append((tokens(at)["sigma"], frame["strip"]))
         at.session_state["value.sigma"] = 2.0
         at.run()
-        (strip,) = [e.proto.body for e in at.get("html") if e.proto.body.startswith('<div class="dpviz-strip"')]
-        shown = strip[strip.index("Bayesian") :]
+        (body,) = [e.proto.body for e in at.get("html") if e.proto.body.startswith('<div class="dpviz-strip"')]
+        shown = body[body.index("Bayesian") : body.index('<div class="dpviz-notes"')]
         assert shown in frame["strip"]
         at.session_state["value.sigma"] = 4.0
         at.run()

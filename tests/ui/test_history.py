@@ -87,7 +87,9 @@ def test_every_state_comes_back_as_it_was() -> None:
     asked(at, -1, -1, -1)
     assert (at.session_state["value.q"], at.session_state["value.steps"]) == (0.123456789012345, 9999)
     asked(at, 1, 1, 1)
-    assert at.session_state["history"] == history.Past(states, 3), "going there and back made no state"
+    assert at.session_state["history"] == history.Past(states, 3, ("compose",) * 4), (
+        "going there and back made no state"
+    )
 
 
 def test_an_entry_before_an_undo_is_what_it_undoes_and_one_after_stays() -> None:
@@ -113,7 +115,7 @@ def test_a_step_is_taken_once_though_it_is_told_again() -> None:
 def test_at_most_a_hundred_states_are_kept() -> None:
     at = open_app("compose", "curves=moments")
     states = tuple(f"sigma={k}&curves=moments" for k in range(1, 101))
-    at.session_state["history"] = history.Past(states, 99)
+    at.session_state["history"] = history.Past(states, 99, ("compose",) * 100)
     at.session_state["value.sigma"] = 200.0
     at.run()
     kept = at.session_state["history"]
@@ -127,8 +129,16 @@ def test_pages_share_one_past() -> None:
     enter(at, "sigma", "2")
     go_to(at, "noise").run()
     assert len(at.session_state["history"].states) == 2, "to look at a page is no change"
+    enter(at, "target", "3")
+    assert at.session_state["page"] == "noise"
     asked(at, -1)
-    assert at.session_state["value.sigma"] == 4
+    assert (at.session_state["page"], at.session_state["value.sigma"]) == ("noise", 2)
+    asked(at, -1)
+    assert (at.session_state["page"], at.session_state["value.sigma"]) == ("compose", 4), "where it was changed"
+    asked(at, 1)
+    assert (at.session_state["page"], at.session_state["value.sigma"]) == ("compose", 2)
+    asked(at, 1)
+    assert (at.session_state["page"], at.session_state["value.target"]) == ("noise", 3)
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def test_another_question_about_the_same_steps_computes_no_interval_again(monkey
 def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pinned while costs were shown, it stays as its largest step sizes; among the regions it is a ring."""
     drawn: list[Any] = []
-    plot = render._plot
-    monkeypatch.setattr(render, "_plot", lambda shown, **more: (drawn.append(shown), plot(shown, **more))[1])
+    frame = render.frame
+    monkeypatch.setattr(render, "frame", lambda q, a, plot, height: (drawn.append(plot), frame(q, a, plot, height))[1])
     open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&lsteps=500')}")
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]
     open_app("langevin", f"lview=region&pin={quote('lclip=2&lsteps=500&ltau=100')}")

@@ -41,13 +41,23 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {},
         {"bview": "spend", "bblocks": (Block(4.0, 0.01, 1000),)},
         *({"bview": "policy", "bshow": key} for key in ("epsilon", "noise", "batch", "accuracy")),
+        {"bview": "individual"},
         {"bview": "policy", "bread": "odometer", "bpol": ("tune",), "bepochs": 30.0, "btop": 0.9, "bpace": 0.1},
     ],
     "leakage": [{"lkview": key, "lkrun": "small"} for key in ("distances", "attack")],
     "langevin": [
         {"lview": key} for key in ("cost", "epsilon", "size", "clip", "conditions", "region", "mse", "mse_epsilon")
     ],
-    "papers": [{"pview": key} for key in ("claims", "check", "figure1", "figure3", "theorem1", "tail", "bob", "sgm1")],
+    "papers": [
+        *(
+            {"pview": key}
+            for key in ("claims", "check", "figure1", "figure3", "rare", "together", "theorem1", "loss", "tail", "bob")
+        ),
+        *({"pview": key} for key in ("sgm1", "clipping", "theorem5")),
+        {"pview": "clipping", "con": "off"},
+        {"pview": "loss", "pspan": "one"},
+        {"pview": "theorem5", "pnoise": "laplace"},
+    ],
 }
 
 

@@ -86,7 +86,7 @@ def link(at):
 
 @pytest.mark.parametrize("preset", registry.PRESET_BY_KEY.values(), ids=lambda preset: preset.key)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
-    monkeypatch.setattr("dpviz.ui.slow.wait", lambda *_: None)  # what is slow is of no interest here
+    monkeypatch.setattr("dpviz.ui.hand.late.offer", lambda _: "")  # what is slow is of no interest here
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)
     page = next(page for page, offered in registry.PRESETS.items() if preset in offered)
     at = open_app(page, f"preset={preset.key}")

@@ -5,6 +5,7 @@ import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
 import { camera } from "./image.js";
+import { Late } from "./late.js";
 import { ending } from "./mounts.js";
 import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
@@ -37,8 +38,9 @@ function made(kind, name, parent, more = {}) {
   return element;
 }
 
-export default function mount({ parentElement, data }) {
+export default function mount({ parentElement, data, setStateValue, setTriggerValue }) {
   const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
+  chart.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
   chart.adopt(data);
   return ending(chart);
 }
@@ -60,9 +62,13 @@ class MountedChart {
       this.follow();
     };
     this.frames = given ? new GivenFrames(given) : new Frames(arrived);
+    const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
+    this.late = new Late((told) => this.completed(told), waiting);
+    this.entries = {}; // the last of every control, told all together: none is lost
     this.moving = null; // the movement under way
     this.here = false; // whether it hears of movements
     this.onMove = (event) => this.moved(event.detail);
+    this.onEnter = (event) => this.entered(event);
     this.sizes = new ResizeObserver(() => this.resize());
   }
 
@@ -75,6 +81,9 @@ class MountedChart {
     this.told = told;
     this.data = data;
     this.fitIn();
+    for (const [field, says] of Object.entries(data.controls ?? {})) {
+      window.dispatchEvent(new CustomEvent("dpviz-says", { detail: { field, says } }));
+    }
     // The hand is ahead of this answer: another one will come.
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
@@ -139,6 +148,7 @@ class MountedChart {
     this.hand.rest(axes);
     this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
+    this.late.ask(this.data.at, this.data.late);
     this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
@@ -246,11 +256,33 @@ class MountedChart {
 
   // --- a control moves ------------------------------------------------------------------------------------------------
 
+  // A number's entry: of one that moves this chart, it tells the server itself, and only what shows the answer runs.
+  entered(event) {
+    const { field, text, n } = event.detail;
+    if (!this.tell || !this.frames.has(field)) return;
+    event.preventDefault();
+    this.entries = { ...this.entries, [field]: { text, n } };
+    this.tell.entries(this.entries);
+  }
+
+  // The answer's slow parts are there.
+  completed({ figure, alt, late, failed, ...words }) {
+    if ((failed || this.data.whole) && !late) return this.tell?.again(); // all that shows it is to be told
+    if (this.moving) return;
+    this.whole = figure;
+    this.told = null; // the server's next figure is another
+    this.data = { ...this.data, words, late: late ? this.data.late : "" };
+    this.plot.setAttribute("aria-label", alt);
+    this.fitIn();
+    this.settle();
+  }
+
   moved(move) {
     if (!this.frames.has(move.field) || !this.shown) return;
     if (move.phase === "enter") this.frames.rest();
     else this.frames.near(move);
     if (move.phase === "near") return;
+    this.late.stop();
     this.moving = { ...move, entered: move.phase === "enter" ? move.n : 0 };
     this.follow();
   }
@@ -271,18 +303,21 @@ class MountedChart {
   come() {
     this.here = true;
     window.addEventListener("dpviz-move", this.onMove);
+    window.addEventListener("dpviz-enter", this.onEnter);
     this.sizes.observe(this.plot);
   }
 
   gone() {
     this.here = false;
     window.removeEventListener("dpviz-move", this.onMove);
+    window.removeEventListener("dpviz-enter", this.onEnter);
     this.sizes.disconnect();
     setTimeout(() => this.here || this.end());
   }
 
   end() {
     this.frames.stop();
+    this.late.stop();
     this.forget();
   }
 }

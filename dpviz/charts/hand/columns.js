@@ -1,10 +1,13 @@
 // Columns of numbers come as base64.
+
+const KINDS = { u1: Uint8Array, u2: Uint16Array, f4: Float32Array, f8: Float64Array };
+
 export function unpacked(figure, columns) {
   const found = new Map();
   const column = (name) => {
     if (!found.has(name)) {
       const bytes = Uint8Array.from(atob(columns[name]), (c) => c.charCodeAt(0));
-      found.set(name, name.startsWith("f4") ? new Float32Array(bytes.buffer) : new Float64Array(bytes.buffer));
+      found.set(name, new KINDS[name.slice(0, 2)](bytes.buffer));
     }
     return found.get(name);
   };

@@ -71,8 +71,8 @@ export class Hand {
     this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
   }
 
-  // The headline and the metrics.
-  say({ headline, strip }) {
+  // The headline, the metrics and the notes.
+  say({ headline, strip, notes }) {
     const main = this.plot.closest('[data-testid="stMain"]') ?? document;
     const shown = main.querySelector(".dpviz-headline");
     if (shown && headline !== undefined && shown.innerHTML !== headline) {
@@ -81,6 +81,8 @@ export class Hand {
     }
     const metrics = main.querySelector(".dpviz-strip");
     if (metrics && strip !== undefined && metrics.outerHTML !== strip) metrics.outerHTML = strip;
+    const below = main.querySelector(".dpviz-notes");
+    if (below && notes !== undefined && below.innerHTML !== notes) below.innerHTML = notes;
   }
 
   // --- axes -----------------------------------------------------------------------------------------------------------

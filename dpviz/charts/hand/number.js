@@ -1,6 +1,8 @@
 // A number: a slider for feel, a text for exactness, one entry after the other. The slider's movement is announced to
 // the page at once ("dpviz-move"); the server hears of it when the hand rests.
 
+import { ending } from "./mounts.js";
+
 const REST = 180; // ms without a movement after which an entry is sent
 const FINE = 0.1; // what Shift makes of a movement
 
@@ -13,8 +15,9 @@ function pending(change) {
 export default function mount({ parentElement, data, setStateValue }) {
   const control = (parentElement.dpvizNumber ??= new NumberControl(parentElement));
   control.send = (entry) => setStateValue("entry", entry);
+  control.come();
   control.adopt(data);
-  return () => control.gone();
+  return ending(control);
 }
 
 function made(kind, name, parent, more = {}) {
@@ -31,6 +34,7 @@ class NumberControl {
     this.drag = null;
     this.root = made("div", "dpviz-number", parent);
     this.flush = this.flush.bind(this);
+    this.onSays = ({ detail: { field, says } }) => field === this.data.field && this.adopt({ ...this.data, ...says });
   }
 
   // Whether the text was changed and not entered.
@@ -99,15 +103,14 @@ class NumberControl {
       const line = made("div", "dpviz-ends", this.below);
       for (const end of ends) made("span", "", line, { textContent: end });
     }
-    if (!offers.length) return;
-    const line = made("div", "offers", this.below);
+    const line = offers.length ? made("div", "offers", this.below) : null;
     for (const [said, text] of offers) {
       const offer = made("button", "", line, { type: "button", textContent: said, title: text });
       offer.setAttribute("aria-label", `${this.data.label}: ${said}, which is ${text}`);
       offer.toggleAttribute("data-chosen", text === this.data.text);
       offer.addEventListener("click", () => this.choose(text));
     }
-    line.children[focused]?.focus();
+    line?.children[focused]?.focus();
     if (why && !told) made("div", "why", this.below, { textContent: why });
   }
 
@@ -284,10 +287,18 @@ class NumberControl {
   sendNow(text) {
     this.sent = Math.max(Date.now(), this.sent + 1);
     this.announce("enter", text);
-    this.send({ text, n: this.sent });
+    const detail = { field: this.data.field, text, n: this.sent };
+    // A chart that it moves tells the server; where there is none, it does so itself.
+    const claimed = !window.dispatchEvent(new CustomEvent("dpviz-enter", { cancelable: true, detail }));
+    if (!claimed) this.send({ text, n: this.sent });
+  }
+
+  come() {
+    window.addEventListener("dpviz-says", this.onSays);
   }
 
   gone() {
+    window.removeEventListener("dpviz-says", this.onSays);
     this.flush();
   }
 }

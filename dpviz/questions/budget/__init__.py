@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND
 from dpviz.questions.budget.stop import STOP
@@ -13,8 +14,8 @@ BUDGET = Page(
     icon=":material/account_balance_wallet:",
     asks="May I stop when I like?",
     about="Privacy filters and odometers beside what must be planned; a budget to spend by hand; adaptive policies.",
-    questions=(STOP, SPEND, POLICY),
+    questions=(STOP, SPEND, POLICY, INDIVIDUAL),
     view="bview",
-    help="One chart at a time: what stopping whenever one likes costs; a budget spent by hand, block by block; and "
-    "noise or batch adapted while training.",
+    help="One chart at a time: what stopping whenever one likes costs; a budget spent by hand, block by block; "
+    "noise or batch adapted while training; and a budget for each person.",
 )

@@ -20,6 +20,7 @@ from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
+from dpviz.questions.budget.accounts import KEYS, accounts
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
@@ -256,6 +257,6 @@ SPEND: Question[SpendFacts] = Question(
     assumptions=ASSUMPTIONS,
     slow=(Slow(tight_key, tight, with_tight),),
     layout=layout,
+    more={"Accountants": lambda a: [*accounts(a), *accountants(a.given["variant"], others=(*KEYS, "tight"))]},
     below=below,
-    more={"Accountants": lambda a: accountants(a.given["variant"], others=("tight",))},
 )

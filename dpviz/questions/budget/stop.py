@@ -37,7 +37,7 @@ NAMES = {
     "rogers": "Rogers odometer",
 }
 FAMILIES = {"other": "odometer_other", "planned": "renyi_classic"}
-OTHER = {"paper": "authors", "authors": "paper"}
+OTHER = {"paper": "authors", "authors": "paper", "powers": "paper"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,6 +61,7 @@ def weak(
     failure: float,
     orders: range,
     reading: str,
+    divergence: str,
 ) -> Promise:
     """Both curves; the noise is σ times the sensitivity, so that DP spends exactly its ε(σ, q).
 
@@ -81,6 +82,7 @@ def weak(
             estimator_failure=failure,
             orders=orders,
             reading=reading,
+            divergence=divergence,
             largest_distance=largest,
         )
 

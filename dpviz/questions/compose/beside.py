@@ -29,7 +29,7 @@ def beside_key(a: Answer[ComposeFacts]) -> Hashable | None:
     g = a.given
     decide = ("mechanism", "steps", "log_steps", "quantile", "clip", "delta_mu", "failure")
     orders = orders_of(g["order"], g["fixed_order"])
-    return (*(g[key] for key in decide), orders, g["reading"], g["gradients"].key)
+    return (*(g[key] for key in decide), orders, g["reading"], g["divergence"], g["gradients"].key)
 
 
 def beside_part(a: Answer[ComposeFacts]) -> Beside:
@@ -79,9 +79,14 @@ def unbounded(gradients: Gradients, found: Promise, rate: float, steps: int, ord
 
 
 def enough(a: Answer[ComposeFacts], found: Promise, orders: range) -> float:
-    """m at which the certified bound would be half of what d_max throughout costs; NaN where it is already."""
+    """m at which the certified bound would be half of what d_max throughout costs; NaN where it is already.
+
+    NaN for the costs as printed, too: no number of samples mends those.
+    """
     g = a.given
-    if found.largest is None or found.worst is None or not float(found.main.epsilon[-1]) > found.worst / 2.0:
+    if g["divergence"] == "printed" or found.largest is None or found.worst is None:
+        return math.nan
+    if not float(found.main.epsilon[-1]) > found.worst / 2.0:
         return math.nan
     return dpviz.bayesian_samples(
         clipped(g["gradients"], g["quantile"], g["clip"]).distances,

@@ -89,6 +89,7 @@ def growth(
     order: str,
     fixed_order: int,
     reading: str,
+    divergence: str,
     gradients: Gradients | None,
 ) -> Answer[ComposeFacts]:
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
@@ -111,6 +112,7 @@ def growth(
                 failure=failure,
                 orders=orders_of(order, fixed_order),
                 reading=reading,
+                divergence=divergence,
             )
             facts = replace(facts, bayesian=found)
         except ValueError as problem:

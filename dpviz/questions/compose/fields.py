@@ -58,6 +58,15 @@ READING = Choice(
     help="The cost of a step depends on how many are planned in all. Planned: every point is a plan of its own. "
     "Running: what a run planned for T has spent after t steps.",
 )
+PSI = Choice(
+    key="psi",
+    label="Cost ψ of a step",
+    default="left",
+    options={"left": "ψ_L", "printed": "As printed"},
+    help="ψ_L: the moment of a removed example, never below that of an added one (Mironov, Talwar, Zhang 2019, Theorem "
+    "5). As printed: the larger of ψ_L and ψ_R (Triastcyn & Faltings 2020, Theorem 3), where the bound ψ_R is of first "
+    "order in q and loses what sampling gains.",
+)
 
 
 def offered(get: Reader) -> tuple[str, ...]:

@@ -70,6 +70,13 @@ def _bayesian_notes(a: Answer[ComposeFacts]) -> list[Note]:
         return []
     found, worst = a.facts.bayesian.main, a.facts.bayesian.worst
     built = []
+    if a.given["divergence"] == "printed":
+        built.append(
+            Note(
+                "Bayesian DP with ψ_R as printed in Theorem 3: an upper bound of first order in q, not needed: the "
+                "other direction never costs more than ψ_L; Bayes holds the switch."
+            )
+        )
     if not a.facts.bayesian.independent:
         built.append(
             Note(

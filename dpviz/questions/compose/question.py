@@ -13,6 +13,7 @@ from dpviz.questions.compose.fields import (
     FIXED_ORDER,
     GRADIENTS,
     ORDER,
+    PSI,
     QUANTILE,
     READING,
     WITH_ORDERS,
@@ -38,7 +39,7 @@ def layout(get: Reader) -> Groups:
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": tuple(first)}
     if "bayesian" in shown:
         groups["Data"] = (QUANTILE, *gradient_fields.controls(get), Expert(CLIP))
-        groups["Bayes"] = (DELTA_MU, *experts(FAILURE, READING))
+        groups["Bayes"] = (DELTA_MU, *experts(FAILURE, READING, PSI))
     amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
 
@@ -61,6 +62,7 @@ GROWTH: Question[ComposeFacts] = Question(
         "order": ORDER,
         "fixed_order": FIXED_ORDER,
         "reading": READING,
+        "divergence": PSI,
         "gradients": GRADIENTS,
     },
     answer=growth,

@@ -152,6 +152,10 @@ BAYESIAN = """
   sample size: independent draws, C as if fixed ahead. *Asymptotic, as printed* (dashed) is the authors' estimate, Eq.
   14, which keeps γ only as the sample grows. For pairs of gradients the
   distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
+- **Strong and weak:** what is accounted is the strong form, P(loss ≥ ε_μ) ≤ δ_μ (Triastcyn & Faltings 2020, Definition
+  1). It implies the weak one, which bounds the probability of every set of outputs as (ε, δ)-DP does (Definition 2,
+  Proposition 1), and that is the promise: it survives whatever is done to an output without the data (Proposition 2).
+  The strong form need not, for merging outputs may raise the loss of what they become.
 - **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples bounds
   neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms bound adding
   and removing.

@@ -23,6 +23,7 @@ from dpviz.questions.orders.words import APPROXIMATION
 from dpviz.questions.question import Block
 
 NOWHERE = Least(math.nan, math.nan)
+OTHER = "of another mechanism: no ε to compare at the same q"
 
 
 def known_bounds(a: Answer[Any], tight: tuple[float, float] | None = None) -> Sequence[Block]:
@@ -59,22 +60,34 @@ def _table(
     old = moments(sigma, rate, steps, delta)
     every, thm = "numerical, every order", "Mironov, Talwar, Zhang 2019, Thm 11"
     asymptotic = best.get("asymptotic", NOWHERE)
+    elsewhere = "fixed size, without replacement", "replace one"
     rows = [
         _row("asymptotic", "Abadi et al. 2016, Lemma 3", lemma, asymptotic, "no bound: a term is left out"),
         _row("numerical, whole orders", f"moments accountant, λ ≤ {MOST_MOMENTS}", "always", old, "exact R"),
         _row(every, "Rényi DP, classic conversion", "always", best["renyi_classic"], "exact R"),
         _row(every, "Rényi DP, improved conversion", "always", best["renyi_improved"], "exact R"),
         _row("closed form", thm, theorem, best["closed_form"], "2q²α/σ², about 4 × exact"),
+        _row("closed form", "Bun, Dwork, Rothblum, Steinke 2018", "small ρ and q", NOWHERE, OTHER, elsewhere),
+        _row("any mechanism", "Wang, Balle, Kasiviswanathan 2019", "whole orders", NOWHERE, OTHER, elsewhere),
     ]
     if tight is not None:
         rows.append(_row("numerical, no orders", "tight accountant", "always", Least(math.nan, tight[1]), "upper end"))
     return pd.DataFrame(rows)
 
 
-def _row(kind: str, source: str, holds: str, best: Least, note: str) -> dict[str, str]:
+def _row(
+    kind: str,
+    source: str,
+    holds: str,
+    best: Least,
+    note: str,
+    setting: tuple[str, str] = ("Poisson", "add or remove one"),
+) -> dict[str, str]:
     return {
         "kind": kind,
         "bound": source,
+        "sampling": setting[0],
+        "neighbours": setting[1],
         "holds at": holds,
         "best λ": numbers.plain(best.order),
         "ε at T": numbers.epsilon(best.value, digits=4, up=True),

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.formula import tex
+from dpviz.accounting.loss_density import loss_density
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
-from dpviz.questions.answer import Answer, Metric
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.orders.bounds import known_bounds
 from dpviz.questions.orders.curves import (
@@ -39,6 +41,7 @@ class ConcentratedFacts:
         rho, omega: of truncated concentrated DP: R(α) ≤ ρα for all 1 < α < ω.
         plateau: ½q²(e^{1/σ²} − 1), what R(α)/α is at small orders while q is small.
         leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
+        mean: μ of (μ, τ)-CDP, the mean loss of a removed example, which is the larger.
     """
 
     two: float
@@ -46,6 +49,7 @@ class ConcentratedFacts:
     omega: float
     plateau: float
     leaves: float
+    mean: float
 
 
 def concentrated(
@@ -76,7 +80,10 @@ def concentrated(
         end_values=False,
     )
     two = 2.0 * float(ratio[np.searchsorted(orders, 2.0)])
-    return Answer(plot, ConcentratedFacts(two, *truncated(orders, ratio, off), plateau, off))
+    mean = 0.0
+    if sample_rate > 0.0:
+        mean = loss_density(SampledGaussian(noise_multiplier, sample_rate), steps=1, epsilon=0.0).mean
+    return Answer(plot, ConcentratedFacts(two, *truncated(orders, ratio, off), plateau, off, mean))
 
 
 def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
@@ -117,6 +124,22 @@ def metrics(a: Answer[ConcentratedFacts]) -> list[Metric]:
     ]
 
 
+def notes(a: Answer[ConcentratedFacts]) -> list[Note]:
+    f, sigma, rate = a.facts, a.given["noise_multiplier"], a.given["sample_rate"]
+    if rate == 0.0:
+        return []
+    mean, whole = numbers.epsilon(f.mean, up=True), numbers.plain(0.5 / sigma / sigma)
+    if rate == 1.0:
+        return [Note(f"(μ, τ)-CDP: the loss is Gaussian with mean μ = {mean} and spread τ = 1/σ, exactly.")]
+    return [
+        Note(
+            f"(μ, τ)-CDP (Dwork & Rothblum 2016) bounds the mean loss by μ and asks that its spread is sub-Gaussian "
+            f"with τ. Sampling lowers the mean from {whole} to μ = {mean}, but no τ below 1/σ = "
+            f"{numbers.plain(1.0 / sigma)}, as without sampling, will do: R(α)/α tends to 1/(2σ²)."
+        )
+    ]
+
+
 def formulas(a: Answer[ConcentratedFacts]) -> list[tuple[str, str]]:
     sigma = a.given["noise_multiplier"]
     return [
@@ -125,6 +148,11 @@ def formulas(a: Answer[ConcentratedFacts]) -> list[tuple[str, str]]:
             "Plateau and limit",
             rf"\frac{{R(\alpha)}}\alpha \approx \tfrac12 q^2\left(e^{{1/\sigma^2}}-1\right) = {tex(a.facts.plateau)},"
             rf"\qquad \frac{{R(\alpha)}}\alpha \to \frac1{{2\sigma^2}} = {tex(0.5 / sigma / sigma)}",
+        ),
+        (
+            "(μ, τ)-CDP",
+            rf"\mathbb{{E}}\,L \le \mu = {tex(a.facts.mean)},\quad \ln\mathbb{{E}}\,e^{{\lambda(L - \mathbb{{E}} L)}}"
+            rf" \le \tfrac12\lambda^2\tau^2,\ \tau \ge \frac1\sigma = {tex(1.0 / sigma)}",
         ),
     ]
 
@@ -136,6 +164,7 @@ CONCENTRATED: Question[ConcentratedFacts] = Question(
     answer=concentrated,
     headline=headline,
     metrics=metrics,
+    notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     layout=layout,

@@ -6,11 +6,16 @@ from dpviz.questions.page import Page
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
+from dpviz.questions.papers.clipping import CLIPPING
 from dpviz.questions.papers.figure1 import FIGURE_1
 from dpviz.questions.papers.figure3 import FIGURE_3
+from dpviz.questions.papers.loss import LOSS
+from dpviz.questions.papers.rare import RARE
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
+from dpviz.questions.papers.theorem5 import THEOREM_5
+from dpviz.questions.papers.together import TOGETHER
 
 PAPERS = Page(
     key="papers",
@@ -18,7 +23,21 @@ PAPERS = Page(
     icon=":material/fact_check:",
     asks="What do the papers print, and does it hold?",
     about="Every printed ε of five papers beside what comes out, their figures, and a desk to check any claim.",
-    questions=(PRINTED_CLAIMS, CHECK, FIGURE_1, FIGURE_3, MAIN_THEOREM, TAIL, BOB, SAMPLED_FIGURE_1),
+    questions=(
+        PRINTED_CLAIMS,
+        CHECK,
+        FIGURE_1,
+        FIGURE_3,
+        RARE,
+        TOGETHER,
+        MAIN_THEOREM,
+        LOSS,
+        TAIL,
+        CLIPPING,
+        BOB,
+        SAMPLED_FIGURE_1,
+        THEOREM_5,
+    ),
     view="pview",
-    help="Printed values; figures of the papers that no other page draws; and a claim of your own to check.",
+    help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",
 )

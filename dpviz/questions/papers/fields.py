@@ -119,3 +119,39 @@ def _sigma(index: int, default: float) -> Number:
 
 
 FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA = _sigma(1, 4.0), _sigma(2, 8.0), _sigma(3, 20.0)
+
+LOSS_EPSILON = Number(
+    key="ploss",
+    symbol="ε",
+    label="Tail beyond ε",
+    default=0.5,
+    low=1e-6,
+    high=1e4,
+    ticks=log_ticks(0.001, 20.0, 16),
+    ends=("near", "far out"),
+    example="0.5",
+    help="From here on losses are shaded: what lies beyond is what δ is for.",
+)
+DIRECTION = Choice(
+    key="pdir",
+    label="Neighbouring data sets",
+    default="remove",
+    options={"remove": "Example removed", "add": "Example added"},
+    help="Removed: outputs come with the example, and are compared with those without it. Added: the other way round. "
+    "A promise must hold in both directions.",
+)
+SPAN = Choice(
+    key="pspan",
+    label="Loss of",
+    default="all",
+    options={"one": "One step", "all": "All T steps"},
+    help="Losses of steps add up: the distribution after T steps is that of a sum of T of them.",
+)
+LOG_DENSITY = Flag(key="plogd", label="Log density", default=False, help="Logarithmic axis of the density.")
+NOISE_KIND = Choice(
+    key="pnoise",
+    label="Noise",
+    default="gaussian",
+    options={"gaussian": "Gaussian", "laplace": "Laplace"},
+    help="The theorem is about any noise that is symmetric about a centre; these two have accountants here.",
+)

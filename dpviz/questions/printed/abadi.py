@@ -161,6 +161,22 @@ FIGURES = (
         "δ = min over λ of exp(α(λ) − λε): one line for each λ, their lowest point, and the tight δ.",
     ),
     Figure(
+        "abadi-loss",
+        PAPER.key,
+        "slide “Measuring DP: Privacy Loss”",
+        "the privacy loss and its tail",
+        "papers?pview=loss",
+        "Its density after one step or T, the tail beyond ε, and what of it δ counts, in both directions.",
+    ),
+    Figure(
+        "abadi-clipping",
+        PAPER.key,
+        "§3.1, slide “Norm Clipping”",
+        "what clipping keeps, against the noise it asks for",
+        "papers?pview=clipping",
+        "Error of an averaged gradient against C for families of norms; without clipping no noise is enough.",
+    ),
+    Figure(
         "abadi-toy",
         PAPER.key,
         "slide “A Toy Example”",

@@ -132,7 +132,7 @@ CLAIMS = (
     _statement(
         "zeros", "§4.3.1", "ρ̂ after 100 zeros, γ = 0.99^101", "0.01",
         how="posterior Beta(1, 101), its (1 − γ)-quantile", verdict="holds", why="ρ̂ = 1 − γ^(1/101).",
-        recompute=hundred_zeros, kind="erratum",
+        link="papers?preset=bdpzeros", recompute=hundred_zeros, kind="erratum",
     ),
     _statement(
         "percentile", "§5.2, Table 1", "δ for 99.999 % of the data, from δ_μ = 1e-10", "1e-5",
@@ -145,7 +145,7 @@ CLAIMS = (
         verdict="under",
         why="A bound, yet it undoes the gain of sampling. It is not needed: A_α ≥ B_α (Mironov, Talwar, Zhang 2019, "
         "Theorem 5) covers the other direction, and the authors' code takes ψ_L alone.",
-         recompute=printed_psi, kind="erratum",
+        link="compose?curves=moments.bayesian&psi=printed", recompute=printed_psi, kind="erratum",
     ),
     _statement(
         "eq14", "Eq. 14", "the estimator, samples e^(λD)", "no exponent T",

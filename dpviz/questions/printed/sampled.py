@@ -68,7 +68,7 @@ CLAIMS = (
         how="both integrals on a grid of z, for σ 0.7 to 4, q 0.01 to 0.7, α 1.5 to 8",
         verdict="holds",
         why="So one direction of adjacency decides, and only A_α need be computed.",
-        link="orders?preset=sgm1",
+        link="papers?pview=theorem5",
         recompute=theorem_5,
         kind="erratum",
     ),
@@ -102,8 +102,8 @@ FIGURES = (
         "Table 1",
         "known bounds on the sampled Gaussian",
         "orders?preset=sgm1",
-        "“Known bounds” below the chart. The settings that the table sets apart (sampling, adjacency) are not told "
-        "apart here: all rows are for Poisson sampling, add or remove one.",
+        "“Known bounds” below the chart, each with its sampling and its neighbours. Bounds for other sampling have no "
+        "number: theirs is another mechanism.",
     ),
     Figure(
         "sgm-notions",
@@ -111,6 +111,6 @@ FIGURES = (
         "§4",
         "zCDP, tCDP and the sampled Gaussian",
         "orders?oview=concentrated",
-        "R(α)/α, where it leaves its plateau, and the ρ and ω of tCDP.",
+        "R(α)/α, where it leaves its plateau, the ρ and ω of tCDP, and the μ of (μ, τ)-CDP.",
     ),
 )

@@ -17,7 +17,7 @@ from streamlit import config
 from dpviz._remember import remembered
 from dpviz.charts import hand as charts
 from dpviz.charts.hand import SCRIPTS
-from dpviz.ui.hand import frames
+from dpviz.ui.hand import frames, late
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
 FILES = OURS | {"plotly.js": charts.plotly()}
@@ -32,7 +32,11 @@ def root() -> str:
 
 def routes() -> list[Route]:
     """For the server's table."""
-    return [Route(f"{root()}/frames/{{token}}", _frames), Route(f"{root()}/{{mark}}/{{name}}", _file)]
+    return [
+        Route(f"{root()}/frames/{{token}}", _frames),
+        Route(f"{root()}/late/{{token}}", _late),
+        Route(f"{root()}/{{mark}}/{{name}}", _file),
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -70,5 +74,17 @@ def _frames(request: Request) -> Response:
     found = frames.answer(request.path_params["token"], asked.get("field", ""), asked.get("at", "").split(","))
     if found is None:
         return Response("These frames are not kept any more.", 404, media_type="text/plain")
+    return _fresh(found)
+
+
+async def _late(request: Request) -> Response:
+    asked = late.find(request.path_params["token"])
+    if asked is None:
+        return Response("This page has moved on.", 404, media_type="text/plain")
+    found = await late.answer(asked, request.is_disconnected)
+    return Response(status_code=204) if found is None else _fresh(found)
+
+
+def _fresh(found: bytes) -> Response:
     headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip"}
     return Response(gzip.compress(found, 1), media_type="application/json", headers=headers)

@@ -49,7 +49,7 @@ def show() -> None:
 
 
 def _begun() -> None:
-    page.begin((*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
+    page.begin("runs", (*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
     if st.session_state.pop(LEAVING, False):
         st.switch_page(TRAIN)
     page.heading("Runs: which run was worth its ε?")

@@ -30,7 +30,7 @@ def show() -> None:
 
 def _page() -> None:
     first = not state.loaded(SECURE)
-    page.begin((*FIELDS, *WATCH_FIELDS))
+    page.begin("train", (*FIELDS, *WATCH_FIELDS))
     if first and seeded_by_link(st.query_params):
         state.put(SECURE, False)
     page.heading("Train: what does a private run learn, and cost?")

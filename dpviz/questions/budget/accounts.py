@@ -1,0 +1,48 @@
+"""What the blocks that passed cost by each accountant, had they been planned: steps of unequal noise and rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dpviz.accounting.ledger import Ledger
+from dpviz.charts import numbers
+from dpviz.questions.answer import Answer, Note
+from dpviz.questions.methods import NAMES, method
+from dpviz.questions.question import Block
+
+if TYPE_CHECKING:
+    from dpviz.questions.budget.spend import SpendFacts
+
+KEYS = ("basic", "strong", "moments", "renyi_classic", "renyi_improved")
+ADDED = {
+    "basic": "Σε_i",
+    "strong": "√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1)",
+    "moments": "Σα_i(λ), best λ ≤ 32",
+    "renyi_classic": "ΣR_i(α), best α",
+    "renyi_improved": "ΣR_i(α), best α",
+}
+
+
+def accounts(a: Answer[SpendFacts]) -> list[Block]:
+    """A row for each accountant, the tight interval where it is there."""
+    if not a.facts.taken:
+        return [Note("Nothing is spent: add a block, and what it costs by each accountant stands here.")]
+    rows = []
+    for key in KEYS:
+        ledger = Ledger(method(key, "exact"))
+        for block in a.facts.taken:
+            ledger.spend(block.mechanism, block.steps)
+        value = float(ledger.bound(a.given["delta"]).epsilon)
+        rows.append({"accountant": NAMES[key], "adds up": ADDED[key], "ε": numbers.epsilon(value, digits=4, up=True)})
+    if a.facts.tight is not None:
+        interval = numbers.interval(float(a.facts.tight.lower), float(a.facts.tight.upper))
+        rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": interval})
+    return [
+        Note(
+            "Each holds for these blocks had they been planned before the first step. Basic and strong composition "
+            "see of a step only its ε_i and δ_i; steps may be unequal in both (Lécuyer 2021, §2.1)."
+        ),
+        pd.DataFrame(rows),
+    ]
