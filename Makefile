@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench evidence attack format clean
+.PHONY: help run test bench evidence papers attack format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ evidence: ## Try the promises again and write docs/evidence.md (about ten minute
 	@$(INSTALL) dev
 	@$(ONE_THREAD) $(PY) -m benchmarks.evidence
 
+papers: ## Run the experiments behind figures again, from nothing (under an hour on two cores; stopped, it goes on later)
+	@$(INSTALL) dev
+	@$(ONE_THREAD) $(PY) -m dpviz.experiments
+
 attack: ## Attack the app by links, files, imports, strangers, kills, crowds; write docs/attacks.md (some twenty minutes)
 	@$(INSTALL) dev
 	@$(ONE_THREAD) $(PY) -m tests.attack
@@ -44,5 +48,5 @@ format: ## Put every file into the house's format
 	@$(PY) -m ruff check --fix --quiet . && $(PY) -m ruff format .
 
 clean: ## Remove what the other targets made, .venv included
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks .tmp
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks .tmp .papers
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

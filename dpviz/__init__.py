@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
+from dpviz._version import __version__ as __version__
 from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
 from dpviz.accounting.attack import (
     attack_success,
@@ -38,6 +39,7 @@ from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
@@ -45,8 +47,6 @@ from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, 
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
-
-__version__ = "0.1.0"
 
 
 def ask(question: str, /, **settings: Any) -> Asked:
@@ -99,6 +99,8 @@ __all__ = [
     "langevin_noise_multiplier",
     "langevin_step_size",
     "odometer_epsilon",
+    "pate_epsilon",
+    "pate_epsilon_at",
     "posterior_belief",
     "profile_roc",
     "profile_success",

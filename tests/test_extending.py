@@ -14,6 +14,8 @@ import pytest
 
 import dpviz
 from dpviz.charts import numbers
+from dpviz.experiments.make import make
+from dpviz.experiments.record import ExperimentRecord
 from dpviz.questions.question import Question
 from dpviz.questions.script import script
 from dpviz.training.claims import planned_claim
@@ -85,3 +87,11 @@ def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     summary = run(sign, lambda event: None, FreeRun())
     assert (summary["state"], summary["steps"]) == ("done", 4)
     assert summary["claim"]["epsilon"] == planned_claim(sgd, 3133).epsilon
+
+
+def test_the_experiment_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("clips_of_the_docs", "A recorded experiment", tmp_path, monkeypatch)
+    assert make([module.CLIPS], jobs=1, parts=tmp_path / "parts", into=tmp_path / "records", say=lambda _: None)
+    record = ExperimentRecord.from_text((tmp_path / "records" / "clips.json").read_text(encoding="utf-8"))
+    assert module.CLIPS.same_settings(record)
+    assert record.spread("short", "test_accuracy").mean != record.spread("long", "test_accuracy").mean

@@ -41,6 +41,8 @@ _RELEASED = "tests/accounting/test_released.py"
 _RUNS = "tests/training/test_released_only.py"
 _FILTER = "tests/accounting/test_filter.py"
 _STEPS = "tests/training/test_methods.py"
+_VOTES = "tests/accounting/test_noisy_max.py"
+_PATE = "tests/accounting/test_pate.py"
 
 FAULTS = (
     Fault(
@@ -219,6 +221,41 @@ FAULTS = (
         "            self._sum.add(mechanism, whole)\n",
         "            self._sum = RunningSum(self._sum.accountant)\n            self._sum.add(mechanism, whole)\n",
         "tests/accounting/test_ledger.py::test_divergences_simply_add_up",
+    ),
+    Fault(
+        "a vote that moves counts for one class alone",
+        "dpviz/accounting/noisy_max.py",
+        "SampledGaussian(self.noise_std / math.sqrt(2.0)), 1",
+        "SampledGaussian(self.noise_std), 1",
+        f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
+    ),
+    Fault(
+        "what votes cost holds in one direction alone",
+        "dpviz/accounting/noisy_max.py",
+        "_LEAD = 2.0",
+        "_LEAD = 0.0",
+        f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
+    ),
+    Fault(
+        "only the runner-up can overtake the class of most votes",
+        "dpviz/accounting/noisy_max.py",
+        "np.minimum(logsumexp(each, axis=1), 0.0)",
+        "np.minimum(each.max(axis=1), 0.0)",
+        f"{_VOTES}::test_the_chance_of_an_upset_is_bounded_here_and_at_every_neighbour",
+    ),
+    Fault(
+        "an answer is charged by how likely it is",
+        "dpviz/accounting/pate.py",
+        "power * yes_too + power * answer",
+        "power * yes_too + power * answer * np.exp(yes)",
+        f"{_PATE}::test_a_checked_answer_never_costs_more_than_is_said",
+    ),
+    Fault(
+        "the check before an answer is free",
+        "dpviz/accounting/pate.py",
+        "math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check)",
+        "math.hypot(1.0 / mechanism.noise_multiplier, 0.0 * check)",
+        f"{_PATE}::test_what_holds_for_all_votes_is_a_gaussian_of_sensitivity_root_2",
     ),
 )
 

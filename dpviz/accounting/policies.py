@@ -173,6 +173,12 @@ class AdaptiveBatch(Policy):
     step: int = field(default=128, kw_only=True)
     floor: int = field(default=256, kw_only=True)
 
+    @classmethod
+    def begin(cls, start: Setting, *, every: int, count_noise: float, goal: float) -> Self:
+        """In quarters of the baseline's batch, down to half of it: the paper's 128 and 256 of 512."""
+        quarter, half = max(1, round(start.batch_size / 4)), max(1, start.batch_size // 2)
+        return cls(start, every=every or cls.usual_every, count_noise=count_noise, step=quarter, floor=half)
+
     def _next(self, rose: bool, may_lower: bool) -> Setting:
         batch, most = self.setting.batch_size, self.start.batch_size
         if rose:

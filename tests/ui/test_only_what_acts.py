@@ -57,6 +57,8 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {"pview": "clipping", "con": "off"},
         {"pview": "loss", "pspan": "one"},
         {"pview": "theorem5", "pnoise": "laplace"},
+        *({"pview": "pate", "panoise": key} for key in ("gnmax", "confident", "lnmax")),
+        {"pview": "pate", "pavotes": "alike"},
     ],
 }
 

@@ -10,6 +10,7 @@ from dpviz.questions.papers.clipping import CLIPPING
 from dpviz.questions.papers.figure1 import FIGURE_1
 from dpviz.questions.papers.figure3 import FIGURE_3
 from dpviz.questions.papers.loss import LOSS
+from dpviz.questions.papers.pate import PATE
 from dpviz.questions.papers.rare import RARE
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
@@ -37,6 +38,7 @@ PAPERS = Page(
         BOB,
         SAMPLED_FIGURE_1,
         THEOREM_5,
+        PATE,
     ),
     view="pview",
     help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",

@@ -1,0 +1,4 @@
+"""Recorded experiments: runs behind figures, each a small file of results that says how it was made.
+
+Records and definitions are read without PyTorch. `make papers` makes the records; docs/extending.md how to add one.
+"""

@@ -1,0 +1,174 @@
+"""Records are made from nothing, kept part by part, and finished once all is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dpviz.experiments import make
+from dpviz.experiments.experiment import TRAINED, Experiment, training_arm
+from dpviz.experiments.make import chosen, finish, keep, kept
+from dpviz.experiments.record import ExperimentRecord, Spread, recorded
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TINY = Experiment(
+    key="tiny",
+    title="Logistic regression on digits, five steps",
+    arms={
+        "more": training_arm(model="logistic", steps=5, noise_multiplier=2.0, evaluation_every=0),
+        "less": training_arm(model="logistic", steps=5, noise_multiplier=1.0, evaluation_every=0),
+    },
+    seeds=(0, 1),
+    measure=TRAINED,
+)
+
+
+def test_a_record_from_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    parts, into = tmp_path / "parts", tmp_path / "records"
+    assert make.make([TINY], jobs=1, parts=parts, into=into, say=said.append)
+    record = ExperimentRecord.from_text((into / "tiny.json").read_text())
+    assert TINY.same_settings(record)
+    assert record.of("more")[1] == replace(TINY.run("more", 1), seconds=record.of("more")[1].seconds), "seeds decide"
+    assert record.values("more", "test_accuracy").tolist() != record.values("less", "test_accuracy").tolist()
+    assert (record.values("more", "epsilon") < record.values("less", "epsilon")).all()
+    assert record.of("less")[0].found["schedule"] == [[1.0, 1024, 5]]
+    assert list(parts.iterdir()) == [], "the next call begins from nothing"
+    assert said[0] == "4 runs to make."
+    assert [(f"{n} of 4" in line, "left" in line) for n, line in enumerate(said[1:5], 1)] == [
+        (True, n < 4) for n in (1, 2, 3, 4)
+    ]
+
+
+def part_of(tmp_path: Path, experiment: Experiment, arm: str, seed: int) -> None:
+    keep(experiment, replace(TINY.run("more", 0), arm=arm, seed=seed), tmp_path)
+
+
+def test_it_goes_on_with_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arm, seed in TINY.trials[:-1]:
+        part_of(tmp_path, TINY, arm, seed)
+    assert not finish(TINY, tmp_path, tmp_path), "one is missing"
+    assert not (tmp_path / "tiny.json").exists()
+    said: list[str] = []
+    assert make.make([TINY], jobs=1, parts=tmp_path, into=tmp_path, say=said.append)
+    assert said[0] == "1 runs to make, 3 are kept from before."
+    assert len(ExperimentRecord.from_text((tmp_path / "tiny.json").read_text()).trials) == 4
+
+
+def test_parts_of_other_settings_are_not_taken(tmp_path: Path) -> None:
+    part_of(tmp_path, TINY, "more", 0)
+    assert kept(TINY, "more", 0, tmp_path) is not None
+    other: dict[str, Any] = {**TINY.arms, "more": training_arm(model="logistic", steps=6)}
+    assert kept(replace(TINY, arms=other), "more", 0, tmp_path) is None
+    assert kept(replace(TINY, measure="elsewhere:train"), "more", 0, tmp_path) is None
+
+
+def test_what_fails_is_said_and_the_rest_is_kept(tmp_path: Path) -> None:
+    broken = dict(TINY.arms["more"]) | {"batch_size": 20_000}
+    experiment = replace(TINY, arms={"more": TINY.arms["more"], "broken": broken}, seeds=(0,))
+    said: list[str] = []
+    assert not make.make([experiment], jobs=1, parts=tmp_path / "parts", into=tmp_path, say=said.append)
+    assert any("broken, seed 0: failed, ValueError: Expected batch_size=20000" in line for line in said)
+    assert kept(experiment, "more", 0, tmp_path / "parts") is not None
+    assert not (tmp_path / "tiny.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"key": "../x"}, "names a file"),
+        ({"arms": {"a/b": {}}}, "names a file"),
+        ({"arms": {}}, "Expected arms"),
+        ({"seeds": (0, 0)}, "different seeds"),
+    ],
+)
+def test_an_experiment_is_refused(change: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(TINY, **change)
+
+
+def test_names_that_are_none() -> None:
+    with pytest.raises(ValueError, match="nowhere"):
+        chosen(["nowhere"])
+    with pytest.raises(ValueError, match="found none: 'make papers' makes it"):
+        recorded("nowhere")
+    with pytest.raises(ValueError, match="in more, less; found 'most'"):
+        TINY.run("most", 0)
+
+
+def test_text_and_back() -> None:
+    record = ExperimentRecord(key="tiny", command="make papers", settings={"more": {}}, trials=(TINY.run("more", 0),))
+    assert ExperimentRecord.from_text(record.to_text()) == record
+    assert json.loads(record.to_text())["experiment"] == "tiny"
+    assert record.made.startswith("1 seed, CPU, ")
+    with pytest.raises(ValueError, match="record of an experiment"):
+        ExperimentRecord.from_text("{}")
+
+
+def test_settings_that_are_the_same() -> None:
+    settings = {arm: dict(each) for arm, each in TINY.arms.items()}
+    trials = tuple(replace(TINY.run("more", 0), arm=arm, seed=seed) for arm, seed in TINY.trials)
+    record = ExperimentRecord(key="tiny", command="make papers", settings=settings, trials=trials)
+    assert TINY.same_settings(record)
+    assert not TINY.same_settings(replace(record, trials=trials[1:]))
+    later = {arm: {name: v for name, v in each.items() if name != "friction"} for arm, each in settings.items()}
+    assert TINY.same_settings(replace(record, settings=later)), "it came later, and has its default"
+    assert not TINY.same_settings(replace(record, settings=settings | {"less": settings["more"]}))
+
+
+def test_spread() -> None:
+    assert Spread.of([2.0, 4.0, 9.0]) == (5.0, 2.0, 9.0)
+    with pytest.raises(ValueError, match="found none"):
+        Spread.of([])
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from dpviz.experiments.experiment import Experiment
+from dpviz.experiments.make import make
+
+def wait(settings, seed):
+    Path(sys.argv[1], "begun").touch()
+    time.sleep(60)
+
+if __name__ == "__main__":
+    one = Experiment(key="slow", title="Slow", arms={"one": {}}, seeds=(0,), measure="slow:wait")
+    make([one], jobs=1, parts=Path(sys.argv[1]), into=Path(sys.argv[1]))
+"""
+
+
+def test_a_killed_call_leaves_no_process_behind(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    within = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]))
+    call = subprocess.Popen([sys.executable, tmp_path / "slow.py", tmp_path], env=within, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: (tmp_path / "begun").exists())
+        workers = psutil.Process(call.pid).children()
+    finally:
+        call.kill()
+        call.wait()
+    assert workers
+    until(lambda: not any(lives(worker) for worker in workers))
+
+
+def lives(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)

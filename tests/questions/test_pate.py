@@ -1,0 +1,125 @@
+"""PATE on a page: which number may be published, what the curves are, what the visitor's votes are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.charts.plot import LinePlot
+from dpviz.questions.answer import Answer
+from dpviz.questions.papers.pate import PATE, alike, recorded_votes
+from tests.questions.asking import asked, asked_whole
+
+
+def ends(a: Answer[object]) -> dict[str, float]:
+    assert isinstance(a.plot, LinePlot)
+    return {line.key: float(np.asarray(line.y)[-1]) for line in a.plot.lines}
+
+
+def said(a: Answer[object]) -> str:
+    return " ".join([PATE.headline(a), *map(str, PATE.metrics(a)), *(note.text for note in PATE.notes(a))])
+
+
+CONFIDENT = {"panoise": "confident", "paens": "250", "pasigma": "25", "pat": "150", "pasig1": "75"}
+
+
+@pytest.mark.parametrize("texts", [{}, CONFIDENT, {"panoise": "lnmax", "pab": "4", "paens": "250"}], ids=str)
+def test_curves_are_the_librarys(texts: dict[str, str]) -> None:
+    answer = asked(PATE, **texts)
+    g, found = answer.given, ends(answer)
+    gaussian = g["release"] != "lnmax"
+    noise = {"noise_std": g["noise_std"]} if gaussian else {"noise_scale": g["noise_scale"]}
+    checked = g["release"] == "confident"
+    fixed = noise | ({"threshold_std": g["threshold_std"]} if checked else {})
+    assert found["renyi"] == dpviz.pate_epsilon(1000, delta=1e-5, **fixed)
+    votes = recorded_votes(g["recorded_teachers"])
+    known = dpviz.pate_epsilon_at(votes, delta=1e-5, **fixed, **({"threshold": g["threshold"]} if checked else {}))
+    assert known[-1] <= found["votes"] * (1 + 1e-12) <= 1.03 * known[-1]
+    if gaussian:
+        assert found["tight"] == dpviz.pate_epsilon(1000, delta=1e-5, method="tight", **fixed)
+        assert found["votes"] < found["tight"] < found["renyi"]
+    else:
+        assert "tight" not in found
+
+
+def test_at_no_place_do_known_votes_cost_more_than_any() -> None:
+    for texts in ({}, {"pasigma": "0.5"}, {"pasigma": "200"}, {"paens": "25", "pasigma": "3"}, CONFIDENT):
+        answer = asked(PATE, **texts)
+        assert isinstance(answer.plot, LinePlot)
+        curves = {line.key: np.asarray(line.y) for line in answer.plot.lines}
+        assert (curves["votes"] <= curves["tight"]).all()
+        assert (np.diff(curves["votes"]) >= 0).all()
+
+
+def test_only_the_number_for_all_votes_may_be_published() -> None:
+    answer = asked(PATE)
+    public, private = PATE.metrics(answer)[:2]
+    assert (public.note, private.note) == ("may be published", "may not: it tells of the votes")
+    assert "itself private" in PATE.headline(answer)
+    assert "may not be published" in PATE.notes(answer)[0].text
+    line = next(line for line in answer.plot.lines if line.key == "votes")  # type: ignore[attr-defined]
+    assert line.approximate, "dashed: no promise"
+    nothing = asked(PATE, pasigma="100")
+    assert nothing.facts.at_votes == nothing.facts.public
+    assert "does not lower it" in PATE.headline(nothing)
+
+
+def test_the_papers_direction_is_less_and_said() -> None:
+    both, one = asked(PATE), asked(PATE, paone="1")
+    assert one.facts.at_votes < both.facts.at_votes
+    assert one.facts.public == both.facts.public
+    assert any(note.kind == "caution" and "One direction" in note.text for note in PATE.notes(one))
+
+
+def test_what_is_printed_stands_at_its_delta_and_its_queries() -> None:
+    def points(**texts: str) -> list[tuple[float, float]]:
+        return [(point.x, point.y) for point in asked(PATE, **texts).plot.points]
+
+    assert points() == [(100.0, 2.04), (1000.0, 8.03)]
+    assert points(delta="1e-6") == [(100.0, 5.04), (1000.0, 8.19)]
+    assert points(paqueries="500") == [(100.0, 2.04)]
+    assert points(delta="1e-4") == []
+
+
+def test_the_curve_ends_where_the_record_does() -> None:
+    answer = asked(PATE, paqueries="5000")
+    assert answer.facts.queries == 1000
+    assert "1000 queries are recorded" in said(answer)
+    assert asked(PATE, pavotes="alike", paqueries="5000").facts.queries == 5000
+
+
+@pytest.mark.parametrize(("teachers", "share"), [(250, 0.9), (2, 0.1), (10, 0.1), (1000, 1.0), (37, 0.33)])
+def test_alike_votes_are_all_there(teachers: int, share: float) -> None:
+    votes = alike(teachers, share)[0]
+    assert votes.sum() == teachers
+    assert votes[0] == votes.max()
+    assert votes[0] == max(round(share * teachers), math.ceil(teachers / 10))
+    assert votes[1:].max() - votes[1:].min() <= 1
+
+
+def test_alike_queries_cost_as_many_times_one() -> None:
+    found = asked(PATE, pavotes="alike", pak="50", paqueries="40", pasigma="6").facts.at_votes
+    known = dpviz.pate_epsilon_at(np.tile(alike(50, 0.9), (40, 1)), delta=1e-5, noise_std=6.0)
+    assert found == pytest.approx(known[-1], rel=1e-9)
+
+
+def test_the_student_comes_later_and_follows_the_noise() -> None:
+    first = asked(PATE)
+    assert first.facts.taught is None
+    plain = asked_whole(PATE).facts.taught
+    noisy = asked_whole(PATE, pasigma="100").facts.taught
+    assert plain is not None
+    assert noisy is not None
+    assert (plain.answered, noisy.answered) == (1000, 1000)
+    assert noisy.accuracy < 0.6 < 0.85 < plain.accuracy
+    assert plain.right > 0.85
+    checked = asked_whole(PATE, **CONFIDENT)
+    assert checked.facts.taught.answered == pytest.approx(checked.facts.answered, abs=60)
+    assert "of its labels are" in said(checked)
+    none = asked_whole(PATE, panoise="confident", pat="1000", pasig1="1")
+    assert none.facts.taught.answered == 0
+    assert "no query was answered" in said(none)
+    assert PATE.slow[0].key(asked(PATE, pavotes="alike")) is None
