@@ -40,6 +40,7 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
 from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
+from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
@@ -73,6 +74,7 @@ __all__ = [
     "Ledger",
     "Mechanism",
     "Odometer",
+    "PosteriorSample",
     "PowerSchedule",
     "ReplaceOneGaussian",
     "SampledGaussian",
@@ -98,6 +100,7 @@ __all__ = [
     "langevin_epsilon",
     "langevin_noise_multiplier",
     "langevin_step_size",
+    "logistic_spread",
     "odometer_epsilon",
     "pate_epsilon",
     "pate_epsilon_at",

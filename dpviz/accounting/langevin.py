@@ -5,7 +5,8 @@ clipped to L and a batch J that each example joins with probability q = τ/N. It
 multiplier σ_t = τ/(L √(η_t N)): a smaller step size is more noise for each gradient, and more privacy.
 
 SGHMC: p ← (1−β) p − η(…) + N(0, (2βη/N) I), θ ← θ + p releases the same gradient with σ_t = τ √(2β/(η_t N))/L; what
-momentum makes of it is post-processing.
+momentum makes of it is post-processing, and so is the thermostat of SGNHT (Ding et al. 2014), whose friction follows
+the momentum: with the same noise it costs the same.
 
 >>> steps = PowerSchedule(first=0.1, exponent=1 / 3, steps=245)
 >>> round(langevin_epsilon(steps, n=60_000, batch_size=245, clip=4, delta=1e-5), 2)
@@ -52,7 +53,7 @@ class Langevin:
         n: N, size of the data set, ≥ 1.
         batch_size: τ, expected batch, in (0, N].
         clip: L, the norm to which each example's gradient is clipped, > 0.
-        friction: β of SGHMC, in (0, 1]; None for SGLD.
+        friction: β of SGHMC, or of SGNHT's noise, in (0, 1]; None for SGLD.
         adjacency: "add_remove" one example, or "replace_one", which doubles the sensitivity to 2L.
     """
 

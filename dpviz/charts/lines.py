@@ -73,7 +73,8 @@ def line_figure(
         [_array(x) for x in [*(v.x for v in lines), *(b.x for b in bands)]], log_x
     )
     # A band lies below the curves: it shows where they do, and sets the range only where there are none.
-    curves = [y for y in (_array(v.y) for v in lines) if np.isfinite(y).any()]
+    drawn_y = [_array(y) for v in lines for y in (v.y, *(v.spread or ()))]
+    curves = [y for y in drawn_y if np.isfinite(y).any()]
     y_shown = _given("y_range", y_range, log_y) or y_span(curves or [_array(b.upper) for b in bands], log_y)
     visible = [p for p in points if _inside(p, x_shown, y_shown)]
     inner = height - TOP - BOTTOM

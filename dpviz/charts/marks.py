@@ -60,6 +60,7 @@ class Line:
         label: what the table calls it where that is not `name`.
         write: how the table writes y; as the y axis says where None.
         explained: whether somebody else says why there is nothing to draw, where that is so.
+        spread: lowest and highest of what y is the mean of, drawn as error bars; shape (n,) each.
     """
 
     key: str
@@ -78,11 +79,15 @@ class Line:
     label: str | None = None
     write: Callable[[float], str] | None = None
     explained: bool = False
+    spread: tuple[Numbers, Numbers] | None = None
 
     def __post_init__(self) -> None:
         shapes = [np.shape(self.x), np.shape(self.y), *(np.shape(c.values) for c in self.hover)]
+        shapes += [np.shape(end) for end in self.spread or ()]
         if len(shapes[0]) != 1 or any(shape != shapes[0] for shape in shapes):
-            raise ValueError(f"Expected x, y and hover of line {self.key!r} as lists of one length, found {shapes}.")
+            raise ValueError(
+                f"Expected x, y, hover and spread of line {self.key!r} as lists of one length, found {shapes}."
+            )
 
     @property
     def hue(self) -> str:

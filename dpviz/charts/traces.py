@@ -13,6 +13,7 @@ from dpviz.charts.ink import named
 from dpviz.charts.marks import Array, Band, Column, Line, Point, Region, short_floats
 
 Trace = dict[str, Any]
+MOST_BARS = 30  # of a line
 QUIET: Trace = {"hoverinfo": "skip", "showlegend": False}
 
 
@@ -77,7 +78,7 @@ def line_traces(line: Line, *, log_y: bool, success: bool, x_shown: tuple[float,
     whole = bool(shown.all()) and x[0] <= x_shown[0] and x[-1] >= x_shown[1]
     if whole and line.dotted_from is None and line.dotted_until is None:
         template, read = hover_of(line, f"%{{y:{number_format(y)}}}", success)
-        return [common | {"x": xs, "y": ys, "line": stroke, "hovertemplate": template} | read]
+        return [*_bars(line), common | {"x": xs, "y": ys, "line": stroke, "hovertemplate": template} | read]
     start = 0 if line.dotted_until is None else int(np.searchsorted(x, line.dotted_until, side="right"))
     turn = len(xs) if line.dotted_from is None else max(int(np.searchsorted(x, line.dotted_from)), start)
     parts = ((slice(0, start + 1), "dot"), (slice(start, turn), line.dash), (slice(max(turn - 1, 0), None), "dot"))
@@ -88,7 +89,20 @@ def line_traces(line: Line, *, log_y: bool, success: bool, x_shown: tuple[float,
         # Points whose neighbours are both missing: no line would show them.
         dots = {"mode": "markers", "marker": {"color": line.hue, "size": 5}}
         traces.append(common | {"x": [xs[i] for i in alone], "y": [ys[i] for i in alone]} | dots | QUIET)
-    return [*traces, _hover_trace(line, x, y, shown, success, x_shown)]
+    return [*_bars(line), *traces, _hover_trace(line, x, y, shown, success, x_shown)]
+
+
+def _bars(line: Line) -> list[Trace]:
+    """Error bars from the lowest to the highest of what the line is the mean of; one where they can be told apart."""
+    if line.spread is None:
+        return []
+    x, y, low, high = (np.asarray(v, dtype=np.float64) for v in (line.x, line.y, *line.spread))
+    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_BARS)).round().astype(int))
+    error = {"type": "data", "symmetric": False, "array": short_floats((high - y)[some])}
+    error |= {"arrayminus": short_floats((y - low)[some]), "color": line.hue, "thickness": 1.2, "width": 4}
+    marks = {"mode": "markers", "marker": {"color": line.hue, "size": 4}, "name": line.name, "error_y": error}
+    faded = {"opacity": 0.55 if line.faded else 1}
+    return [{"type": "scatter", "x": short_floats(x[some]), "y": short_floats(y[some])} | marks | faded | QUIET]
 
 
 def _hover_trace(

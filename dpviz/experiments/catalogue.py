@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpviz.experiments import policies, teachers
+from dpviz.experiments import adult, inference, policies, teachers
 from dpviz.experiments.experiment import Experiment
 
-EXPERIMENTS: dict[str, Experiment] = {one.key: one for one in (*policies.EXPERIMENTS, teachers.VOTES)}
+_ALL = (*policies.EXPERIMENTS, *inference.EXPERIMENTS, *adult.EXPERIMENTS, teachers.VOTES)
+EXPERIMENTS: dict[str, Experiment] = {one.key: one for one in _ALL}

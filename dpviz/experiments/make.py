@@ -95,6 +95,13 @@ def make(
     there = sum(len(e.trials) for e in experiments) - len(waiting)
     clock = Clock(waiting, jobs, into)
     say(f"{len(waiting)} runs to make{f', {there} are kept from before' if there else ''}{clock.left(waiting)}.")
+
+    def write(experiment: Experiment) -> None:
+        if finish(experiment, parts, into):
+            say(f"{into / experiment.key}.json is written.")
+
+    for experiment in experiments:  # an earlier call may have been stopped just before
+        write(experiment)
     failed = False
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
         running: dict[Future[Trial], tuple[Experiment, str, int]] = {
@@ -114,9 +121,7 @@ def make(
                 clock.took(experiment, trial)
                 done = len(running) - len(todo)
                 say(f"{name}: {trial.seconds:.0f} s; {done} of {len(running)}{clock.left(list(todo.values()))}.")
-    for experiment in experiments:
-        if finish(experiment, parts, into):
-            say(f"{into / experiment.key}.json is written.")
+                write(experiment)
     return not failed
 
 

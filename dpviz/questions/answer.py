@@ -57,6 +57,12 @@ class Folded(NamedTuple):
     open: bool = False
 
 
+class Rerun(NamedTuple):
+    """A recorded experiment, one run of which can be made again here."""
+
+    experiment: str
+
+
 class Metric(NamedTuple):
     """One of at most four numbers below the chart."""
 

@@ -9,14 +9,14 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from dpviz.charts.plot import Plot
-from dpviz.questions.answer import Answer, Folded, Metric, Note, Slow, answered
+from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow, answered
 from dpviz.questions.fields import Field, Number
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset
 
 F = TypeVar("F")
-Block = Note | Folded | Plot | pd.DataFrame | Own | Listing
+Block = Note | Folded | Rerun | Plot | pd.DataFrame | Own | Listing
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Question(Generic[F]):
         presets: published settings.
         slow: what is added as soon as it is computed.
         layout: the controls in groups, from the values of fields; all in one group where None.
-        more: further details: name → blocks of text, plots, tables and controls of its own.
+        more: further details: name → blocks of text, plots, tables, runs to make again, and controls of its own.
         below: blocks right below the notes.
         printed: whether this chart has the axes on which a preset's printed values lie.
         option: its name in the page's choice, in links, where that is not the key.

@@ -73,10 +73,12 @@ class Session:
         self.step = 0
         random = randomness(settings.seed, secure=settings.secure_noise, device=self.device)
         self._noise_source = random.description
-        self.network = build(settings.model, data, seed=random.start).to(self.device)
-        self.parameters = flatten_parameters(self.network)
+        network = build(settings.model, data, seed=random.start).to(self.device)
         if settings.start_from is not None:
-            self.parameters.copy_(_stored(settings.start_from, self.parameters.numel()))
+            start = flatten_parameters(network)
+            start.copy_(_stored(settings.start_from, start.numel()))
+        self.network = METHODS[settings.method].prepare(network)
+        self.parameters = flatten_parameters(self.network)
         self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
         self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
         self._part = (self._x[:_PART], self._y[:_PART])
@@ -212,8 +214,12 @@ class Session:
     def _evaluate(self) -> None:
         self._settle()
         self._evaluation = evaluated(self.network, self._test, self._part)
-        self._evaluation["posterior_accuracy"] = self._posterior.accuracy(self._test[1])
-        self._evaluation["samples"] = self._posterior.samples
+        drawn = Posterior()
+        for _ in self.method.draws():
+            drawn.add(outputs(self.network, self._test[0]))
+        posterior = drawn if drawn.samples else self._posterior
+        self._evaluation["posterior_accuracy"] = posterior.accuracy(self._test[1])
+        self._evaluation["samples"] = posterior.samples
         self._evaluated_at = self.step
         self.flush()
         self.emit("evaluation", **self._evaluation)
@@ -299,8 +305,8 @@ class Session:
         if self._weights_to is None:
             return None, ""
         path = Path(self._weights_to)
-        content = {
-            "parameters": self.parameters.cpu().clone(),
+        weights = self.method.weights(self.parameters)
+        content = {name: found.cpu().clone() for name, found in weights.items()} | {
             "model": self.settings.model,
             "data": self.settings.data,
         }

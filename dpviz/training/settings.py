@@ -46,9 +46,9 @@ class RunSettings:
         learning_rate_end: Share of the step size that is left at the plan's end, reached in a line; 1 keeps it.
         momentum: Of SGD, in [0, 1).
         step_exponent: p of η_t = η₁ t^(−p) of the Langevin methods: 1/3, or 0 for a fixed step.
-        friction: β of dp_sghmc, in (0, 1].
-        prior_std: Standard deviation of the Gaussian prior on the parameters, of the Langevin methods and as the ridge
-            of the Bayesian logistic regression; 0 for none.
+        friction: β of dp_sghmc and dp_sgnht, in (0, 1]; where dp_sgnht begins.
+        prior_std: Standard deviation of the Gaussian prior on the parameters, of the Langevin methods and DPVI, and as
+            the ridge of the Bayesian logistic regression; 0 for none.
         max_grad_norm: C, the longest gradient that one example may add.
         noise_multiplier: σ ÷ C; of the Langevin methods it follows from the step size.
         batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
@@ -269,6 +269,8 @@ def _check_together(settings: RunSettings) -> None:
         )
     if "prior_std" in RECORDED[settings.model].reads and settings.prior_std == 0.0:
         raise ValueError(f"Expected prior_std > 0 with model={settings.model!r}, found 0: take 1, or model='logistic'.")
+    if METHODS[settings.method].needs_prior and settings.prior_std == 0.0:
+        raise ValueError(f"Expected prior_std > 0 with method={settings.method!r}, found 0: take 1.")
     if settings.private and settings.policy != Fixed.key and not settings.reads("policy"):
         able = " or ".join(repr(key) for key, kind in METHODS.items() if "policy" in kind.reads)
         raise ValueError(

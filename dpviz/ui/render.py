@@ -17,14 +17,14 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
-from dpviz.questions.answer import Answer, Folded, Note
+from dpviz.questions.answer import Answer, Folded, Note, Rerun
 from dpviz.questions.layout import Control, Own
 from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, settings
-from dpviz.ui import boundary, depth, files, history, items, measuring, modes, page, pieces, present, slow, state
+from dpviz.ui import again, boundary, depth, files, history, items, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames, late
@@ -321,6 +321,8 @@ def _blocks(blocks: Sequence[Block], key: str) -> None:
             _folded(block)
         elif isinstance(block, pd.DataFrame):
             _table(block)
+        elif isinstance(block, Rerun):
+            again.show(block.experiment)
         elif isinstance(block, Own):
             SPECIAL[block.name]()
         elif isinstance(block, Listing):

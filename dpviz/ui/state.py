@@ -46,6 +46,7 @@ class Keys:
     UPLOAD_NAMES = "upload.names"
     ASKED = "measuring.asked"
     STOPPED = "measuring.stopped"
+    RERUN = "rerun"
     FRAMES = "frames"
     LATE = "late"
     CHART = "chart"

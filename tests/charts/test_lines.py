@@ -213,3 +213,23 @@ def test_bad_arguments_name_themselves(more: dict[str, Any], message: str) -> No
 def test_a_line_of_unequal_lists_is_refused() -> None:
     with pytest.raises(ValueError, match="'m'"):
         Line("m", "Moments", [1, 2, 3], [1, 2], "moments")
+
+
+def test_a_mean_has_bars_from_the_lowest_to_the_highest_within_the_axis() -> None:
+    x, mean = np.arange(100.0), np.linspace(1.0, 2.0, 100)
+    line = Line("m", "mean", x, mean, "moments", spread=(mean - 0.25, mean + 3.0))
+    chart = line_figure([line], x_title="x", y_title="y")
+    go.Figure(chart.figure)
+    [bars] = [t for t in drawn(chart) if "error_y" in t]
+    error = bars["error_y"]
+    assert len(bars["x"]) == len(error["array"]) == 30, "as many as can be told apart"
+    assert (bars["x"][0], bars["x"][-1]) == (0.0, 99.0)
+    assert error["arrayminus"] == pytest.approx([0.25] * 30)
+    assert error["array"] == pytest.approx([3.0] * 30)
+    assert chart.figure["layout"]["yaxis"]["range"][1] >= 5.0, "the highest bar shows"
+    assert bars["hoverinfo"] == "skip", "the hover says it once"
+
+
+def test_a_spread_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="spread of line 'm'"):
+        Line("m", "Moments", [1, 2], [1, 2], "moments", spread=([1], [2, 3]))

@@ -30,7 +30,7 @@ def test_settings_are_those_of_the_code(experiment: Experiment) -> None:
     assert experiment.same_settings(record), f"run: python -m dpviz.experiments {experiment.key}"
     for trial in record.trials:
         assert trial.date > "2026"
-        assert trial.seconds > 0
+        assert trial.seconds >= 0  # rounded: a sample of a posterior that is known takes no tenth of a second
 
 
 @pytest.mark.parametrize("experiment", TRAINING, ids=lambda e: e.key)

@@ -183,7 +183,7 @@ class TestSpend:
 class TestPolicy:
     def test_figure_1b(self) -> None:
         """The baseline ends after its 100 epochs; both policies go on for longer within the same budget."""
-        a = of_preset(presets.BUDGETS)
+        a = of_preset(presets.FIGURE_1B)
         trajectories = a.facts.trajectories
         ends = {key: int(trajectory.epochs[-1]) for key, trajectory in trajectories.items()}
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
@@ -192,14 +192,10 @@ class TestPolicy:
         assert all(NAMES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
 
     def test_figure_2d(self) -> None:
-        trajectories = of_preset(presets.FINE_TUNING).facts.trajectories
+        trajectories = of_preset(presets.FIGURE_2D).facts.trajectories
         tuned, fixed = trajectories["tune"], trajectories["fixed"]
         assert tuned.ended == "goal"
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]
-
-    def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone(self) -> None:
-        for shown, on_it in (("epsilon", True), ("noise", False), ("batch", False), ("accuracy", False)):
-            assert POLICY.printed(asked(POLICY, bshow=shown, bepochs="1")) == on_it
 
     def test_what_is_drawn_is_the_account_or_the_quantity(self) -> None:
         texts = {**CIFAR, "bpol": "fixed.noise.batch.tune", "bepochs": "40", "beps": "5"}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.langevin import langevin_tight
 from dpviz.charts.area_plot import AreaPlot
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
@@ -121,6 +122,23 @@ def test_the_steps_alone_decide_the_tight_interval_and_all_questions_share_it() 
     related = {"leta": "0.2", "lsteps": "41", "ln": "60000", "ltau": "200", "lclip": "2", "delta": "1e-6"}
     for name, text in (related | {"lalg": "sghmc", "lreplace": "1", "ldecay": "third"}).items():
         assert keys_of(COST, -1, **(FIXED_37 | {name: text})) != key, name
+
+
+def test_sghmc_of_table_1_costs_what_its_notes_say() -> None:
+    found = {key: asked(COST, **preset(COST, key)).facts for key in ("sgmnisthmc", "sgsvhnhmc")}
+    assert found["sgmnisthmc"].chain.momentum
+    assert found["sgmnisthmc"].epsilon() > 5.0 > found["sgmnisthmc"].chain.claim
+    assert found["sgsvhnhmc"].epsilon() < found["sgsvhnhmc"].chain.claim == 0.43
+    without = asked(COST, **(preset(COST, "sgmnisthmc") | {"lbeta": "1"})).facts
+    low, high = langevin_tight(without.chain.setting, without.chain.schedule, 1e-5, 24)
+    assert low < 0.27 < high < 0.3
+
+
+def test_the_thermostat_costs_what_the_same_noise_costs_and_says_so() -> None:
+    both = [asked(COST, lalg=sampler, lbeta="0.2", **FIXED_37) for sampler in ("sghmc", "sgnht")]
+    assert both[0].facts.epsilon() == both[1].facts.epsilon() != asked(COST, **FIXED_37).facts.epsilon()
+    told = ["thermostat" in " ".join(note.text for note in COST.notes(a)) for a in both]
+    assert told == [False, True]
 
 
 def test_a_part_joins_the_answer_that_asks_for_it() -> None:

@@ -10,11 +10,13 @@ import pytest
 import dpviz
 from dpviz.accounting.bayesian import bayesian_epsilon
 from dpviz.charts.plot import LinePlot
+from dpviz.experiments.record import recorded
 from dpviz.questions.answer import Answer
 from dpviz.questions.papers.bob import BOB, least_epsilon
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.figure1 import FIGURE_1
 from dpviz.questions.papers.figure3 import FIGURE_3
+from dpviz.questions.papers.inference import INFERENCE
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
@@ -179,3 +181,32 @@ def test_what_takes_long_comes_later_and_joins() -> None:
     whole = asked_whole(PRINTED_CLAIMS, ppaper="sgmcmc")
     assert not whole.facts.waiting
     assert "MNIST, ε of DP-SGLD" in set(whole.plot.table()["printed"])
+
+
+# --- Bayesian DP, Table 1: variational inference ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("data", "arm", "dp", "printed"), [
+    ("abalone", "noise_1", 7.6, ((7.6, 76.0), (0.61, 76.0))), ("adult", "noise_4", 0.5, ((0.5, 81.0), (0.2, 81.0))),
+])  # fmt: skip
+def test_inference_is_drawn_as_it_was_recorded(
+    data: str, arm: str, dp: float, printed: tuple[tuple[float, float], ...]
+) -> None:
+    answer, record = asked(INFERENCE, pinfer=data), recorded(f"inference_{data}")
+    settings, f = record.settings[arm], answer.facts
+    known = {"sample_rate": settings["batch_size"] / record.of(arm)[0].found["examples"], "steps": settings["steps"]}
+    epsilon = float(dpviz.epsilon("moments", noise_multiplier=settings["noise_multiplier"], delta=1e-5, **known))
+    assert 0.98 * dp < epsilon <= dp
+    mean = 100.0 * record.spread(arm, "posterior_accuracy").mean
+    for key, at in (("moments", epsilon), ("bayesian", record.spread(arm, "epsilon_mu").highest)):
+        x, y = curve(answer, key)
+        assert y[np.flatnonzero(np.isclose(x, at, rtol=1e-9))] == pytest.approx([mean])
+        assert (np.diff(x) > 0.0).all()
+    plot = answer.plot
+    assert isinstance(plot, LinePlot)
+    assert tuple((point.x, point.y) for point in plot.points) == printed
+    assert f.arms[f.within(dp)] == arm
+    assert f"<b>{mean:.1f}\u00a0%</b>" in INFERENCE.headline(answer)
+    (table,) = INFERENCE.more["The runs"](answer)
+    assert len(table) == len(record.settings)  # type: ignore[arg-type]
+    assert list(table["accuracy"])[1 + f.within(dp)] == f"{mean:.1f}\u00a0%"  # type: ignore[index,call-overload]

@@ -23,10 +23,10 @@ def make(name, network=None, seed=9, device="cpu", **changed):
     settings = RunSettings(
         **{
             "method": name, "max_grad_norm": BOUND, "noise_multiplier": 1.3, "batch_size": EXPECTED, "steps": 10,
-            "learning_rate": 0.05,
+            "learning_rate": 0.05, "prior_std": float(METHODS[name].needs_prior),
         } | changed
     )  # fmt: skip
-    network = make_network().to(device) if network is None else network
+    network = METHODS[name].prepare(make_network().to(device) if network is None else network)
     parameters = flatten_parameters(network)
     method = METHODS[name](
         PerExample(network, loss_per_example),

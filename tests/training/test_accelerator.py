@@ -43,7 +43,7 @@ def stepper(method, model, device):
         bayesian_distances="norms" if method == "dp_sghmc" else "pairs",
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
-        network = MODELS[model].make((1, 28, 28), 10).to(device)
+        network = METHODS[method].prepare(MODELS[model].make((1, 28, 28), 10).to(device))
     parameters = flatten_parameters(network)
     engine = PerExample(network, loss_per_example)
     found = METHODS[method](engine, settings, examples=EXAMPLES, noise=None)

@@ -171,7 +171,7 @@ def test_a_step_past_the_plan_is_refused_by_the_bayesian_account_and_charged_to_
     assert {len(values) for values in accounts.readings().values()} == {1}
 
 
-@pytest.mark.parametrize(("method", "friction"), [("dp_sgld", None), ("dp_sghmc", 0.3)])
+@pytest.mark.parametrize(("method", "friction"), [("dp_sgld", None), ("dp_sghmc", 0.3), ("dp_sgnht", 0.3)])
 def test_a_langevin_run_reads_what_its_page_and_its_plan_say(method, friction):
     """Every step has another σ: page, plan, run and record share one table."""
     changed = {} if friction is None else {"friction": friction}

@@ -13,7 +13,7 @@ from scipy import stats
 from torch import nn
 
 from dpviz.training.flat import flatten, flatten_parameters
-from dpviz.training.methods import DpSgd, DpSghmc, DpSgld
+from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
 from dpviz.training.per_example import PerExample
 from dpviz.training.rounding import certified_bound
@@ -128,7 +128,12 @@ def p_values(kind, steps=60, **changed):
 
 @pytest.mark.parametrize(
     ("kind", "changed"),
-    [(DpSgd, {}), (DpSgld, {"method": "dp_sgld"}), (DpSghmc, {"method": "dp_sghmc", "friction": 0.2})],
+    [
+        (DpSgd, {}),
+        (DpSgld, {"method": "dp_sgld"}),
+        (DpSghmc, {"method": "dp_sghmc", "friction": 0.2}),
+        (DpSgnht, {"method": "dp_sgnht", "friction": 0.2}),
+    ],
 )
 def test_honest_engines_pass(kind, changed):
     assert min(p_values(kind, **changed)) > 1e-3

@@ -20,6 +20,8 @@ from tests.training.steps import (
 )
 
 PRIVATE = [name for name, kind in METHODS.items() if kind.private]
+# Those that train the network's own parameters; of the other's steps `test_dpvi.py` tells.
+POINTS = [name for name in METHODS if name != "dpvi"]
 
 
 def test_the_network_reads_the_vector():
@@ -48,25 +50,45 @@ def test_two_steps_of_dp_sgd_by_hand():
         torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["dp_sgld", "dp_sghmc"])
+@pytest.mark.parametrize("name", ["dp_sgld", "dp_sghmc", "dp_sgnht"])
 def test_two_langevin_steps_by_hand(name):
     prior, friction = 0.7, 0.2
     method, state, network = make(name, prior_std=prior, friction=friction, step_exponent=1 / 3, learning_rate=0.2)
     reference, momentum = make_network(), 0.0
-    vector = flatten_parameters(reference)
+    vector, rate = flatten_parameters(reference), friction  # the thermostat's friction; SGHMC keeps the first
     for step, noise in enumerate(noise_by_hand(2), start=1):
         batch, size = make_batch(seed=step), 0.2 * step ** (-1 / 3)
         drift = size * (vector / prior**2 / EXAMPLES + clipped_by_hand(reference, batch) / EXPECTED)
         if name == "dp_sgld":
             vector += -drift + (size / EXAMPLES) ** 0.5 * noise
         else:
-            momentum = (1 - friction) * momentum - drift + (2 * friction * size / EXAMPLES) ** 0.5 * noise
+            momentum = (1 - rate) * momentum - drift + (2 * friction * size / EXAMPLES) ** 0.5 * noise
             vector += momentum
+            rate += (momentum**2).mean() - size / EXAMPLES if name == "dp_sgnht" else 0.0
         state, info = method.step(state, batch)
-        scale = 2 * friction if name == "dp_sghmc" else 1.0
+        scale = 1.0 if name == "dp_sgld" else 2 * friction
         expected = EXPECTED * (scale / (size * EXAMPLES)) ** 0.5 / BOUND
         assert info.mechanism.noise_multiplier == pytest.approx(expected, rel=1e-12)
         torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
+
+
+def test_the_thermostat_takes_away_the_heat_of_noisy_gradients():
+    """A Gaussian posterior of variance 1: SGHMC's samples are too hot, SGNHT's are not (Ding et al. 2014)."""
+    found = {}
+    for name in ("dp_sghmc", "dp_sgnht"):
+        method, state, _ = make(
+            name, torch.nn.Linear(499, 1), friction=0.1, step_exponent=0.0, learning_rate=0.02 * EXAMPLES
+        )
+        draw, size = torch.Generator().manual_seed(4), method.settings.learning_rate
+        for step in range(1200):
+            noise = 3.0 * torch.randn(500, generator=draw)
+            # −log p = θ²/2 of every parameter; η/N is what multiplies its gradient.
+            change = -size / EXAMPLES * (state.parameters.detach() + noise)
+            method._move(state, change + method.noise_like(change, method.noise_std(method.settings, size, EXAMPLES)))
+            state = state._replace(step=step + 1)
+        found[name] = float(state.parameters.var())
+    assert found["dp_sghmc"] > 1.5
+    assert found["dp_sgnht"] == pytest.approx(1.0, abs=0.2)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +127,7 @@ def test_private_descent_with_hardly_any_noise_is_plain_descent(optimiser):
     )
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", POINTS)
 def test_an_empty_batch_is_a_real_step(name):
     method, state, _ = make(name, momentum=0.0, learning_rate_end=1.0, step_exponent=0.0)
     before = state.parameters.clone()
@@ -177,7 +199,7 @@ def test_distances_by_norm_are_the_lengths_of_clipped_gradients():
     assert method.step(state, make_batch(size=0))[1].distances is None
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", [name for name in POINTS if METHODS[name].private])
 def test_watching_tells_how_much_noise_came(name):
     method, state, network = make(name)
     batch = make_batch()
@@ -241,5 +263,5 @@ def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
                 if device == "cuda":
                     torch.cuda.set_sync_debug_mode("default")
         ends.append(state.parameters.cpu().clone())
-    tolerance = 1e-4 if name not in ("dp_sgld", "dp_adam") else 0.1
+    tolerance = 1e-4 if name not in ("dp_sgld", "dp_adam", "dpvi") else 0.1  # dpvi: η is drawn too
     torch.testing.assert_close(ends[0], ends[1], atol=tolerance, rtol=1e-3)

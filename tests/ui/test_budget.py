@@ -9,10 +9,14 @@ from urllib.parse import urlencode
 from streamlit.testing.v1 import AppTest
 
 import dpviz
+from dpviz.charts import numbers
+from dpviz.experiments.record import recorded
 from dpviz.questions.budget import BUDGET, presets
 from dpviz.questions.budget.blocks import Block
-from tests.ui.driver import charts, controls, open_app, said
+from dpviz.ui import again
+from tests.ui.driver import charts, controls, open_app, open_part, said
 
+DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
 CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
 
 
@@ -72,7 +76,7 @@ def test_pins_fade_beside_the_question_that_they_ask() -> None:
 
 
 def test_printed_values_show_where_their_axes_do() -> None:
-    for preset in (presets.ODOMETERS, presets.FINE_TUNING):
+    for preset in (presets.ODOMETERS, presets.FIGURE_2D):
         at = opened(**preset.values, preset=preset.key)
         assert all(point.printed in drawn(at) for point in preset.points)
     at.session_state["value.bshow"] = "noise"
@@ -82,5 +86,26 @@ def test_printed_values_show_where_their_axes_do() -> None:
 
 
 def test_links_of_old_name_their_question() -> None:
-    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "individual"]
+    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "trained", "individual"]
     assert BUDGET.view == "bview"
+
+
+def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
+    at = opened(preset="fo2d", bnet="scattering")
+    open_part(at, "budget.details", DETAILS, "Run again")
+    at.selectbox(key="rerun.early_scattering.arm").set_value("tune").run()
+    before = recorded("early_scattering").of("tune")[0].found
+    assert not at.dataframe
+    click(at, "Run again")
+    shown = at.dataframe[0].value.set_index("")
+    assert shown.loc["test accuracy", "recorded"] == numbers.plain(before["test_accuracy"], digits=6)
+    assert shown.loc["steps", "here"] != "–"
+    assert any("to the last digit" in text or "rounds otherwise" in text for text in said(at, "note"))
+
+
+def test_a_difference_is_named() -> None:
+    before = {"test_accuracy": 0.9, "evaluations": [[0, 0.1]], "steps": 3}
+    assert again.verdict(before, dict(before)) == "The same came out, to the last digit."
+    assert "differ in evaluations, test accuracy." in again.verdict(
+        before, before | {"test_accuracy": 0.8, "evaluations": []}
+    )

@@ -41,6 +41,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {},
         {"bview": "spend", "bblocks": (Block(4.0, 0.01, 1000),)},
         *({"bview": "policy", "bshow": key} for key in ("epsilon", "noise", "batch", "accuracy")),
+        *({"bview": "trained", "brun": run} for run in ("budget", "early")),
         {"bview": "individual"},
         {"bview": "policy", "bread": "odometer", "bpol": ("tune",), "bepochs": 30.0, "btop": 0.9, "bpace": 0.1},
     ],
@@ -53,7 +54,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
             {"pview": key}
             for key in ("claims", "check", "figure1", "figure3", "rare", "together", "theorem1", "loss", "tail", "bob")
         ),
-        *({"pview": key} for key in ("sgm1", "clipping", "theorem5")),
+        *({"pview": key} for key in ("bdpvi", "sgm1", "clipping", "theorem5")),
         {"pview": "clipping", "con": "off"},
         {"pview": "loss", "pspan": "one"},
         {"pview": "theorem5", "pnoise": "laplace"},

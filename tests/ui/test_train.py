@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.tight import tight_epsilon
+from dpviz.experiments.experiment import Experiment
+from dpviz.experiments.inference import ABALONE, ADULT
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.layout import Reader
+from dpviz.questions.presets import Preset
+from dpviz.questions.printed import CLAIMS, rows
+from dpviz.questions.printed.rows import BY_KEY, ROWS
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
 from dpviz.runs.records import DesiredState, Event
@@ -34,7 +41,7 @@ from dpviz.ui import state
 from dpviz.ui.train import form_state as form
 from dpviz.ui.train import live, script, watch
 from dpviz.ui.train.facts import missing, unsuited
-from dpviz.ui.train.fields import CONTROL_OF
+from dpviz.ui.train.fields import CONTROL_OF, FIELDS
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
@@ -99,6 +106,7 @@ def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> Non
         RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
         RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
         RunSettings(policy="adaptive_batch", margin_epochs=7, count_every=3),
+        RunSettings(method="dpvi", data="adult", model="logistic", prior_std=0.5, optimiser="adam", bayesian=True),
         RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
     ],
 )
@@ -207,6 +215,17 @@ def test_other_data_bring_a_model_that_reads_them_and_usual_values(engine: Engin
     assert at.session_state["value.t_model"] == "mlp"
     assert at.session_state["value.t_batch"] == 256
     assert not at.button(key="t.start").disabled
+
+
+@pytest.mark.parametrize(("row", "recorded", "arm"), [
+    ("trbdpabalone", ABALONE, "noise_1"), ("trbdpadult", ADULT, "noise_4"),
+])  # fmt: skip
+def test_a_recorded_row_fills_the_form_with_what_was_recorded(row: str, recorded: Experiment, arm: str) -> None:
+    usual = RunSettings()
+    same = ("secure_noise", "device", "threads", "evaluation_every", "histogram_every")
+    ran = RunSettings.from_json(dict(recorded.arms[arm])).with_(**{name: getattr(usual, name) for name in same})
+    query = "&".join(f"{key}={text}" for key, text in BY_KEY[row].values.items())
+    assert form.read(state.reader(query)).settings == ran
 
 
 def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -560,3 +579,45 @@ def test_a_link_that_names_a_seed_says_where_the_noise_is_from(monkeypatch: pyte
     assert not form.seeded_by_link({"t_seed": "7", "t_secure": "1"})
     session["value.t_seed"] = 0.0
     assert form.link() == ""
+
+
+def of_row(row: Preset, **more: str) -> Reader:
+    texts = row.values | more
+    return lambda field: field.parse(texts[field.key]) if field.key in texts else field.default
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+def test_a_papers_row_fills_the_form_with_a_run_that_can_be_started(row: Preset) -> None:
+    assert set(row.values) <= {field.key for field in FIELDS}
+    found = form.read(of_row(row))
+    assert not unsuited(found.settings.data, found.settings.model)
+    written = form.texts_of(found.settings)
+    by_key = {field.key: field for field in FIELDS}
+    for key, text in row.values.items():
+        if key not in ("t_by", "t_eps"):
+            assert by_key[key].parse(written[key]) == by_key[key].parse(text), f"{key} has no effect"
+    if "t_eps" in row.values:
+        claim = planned_claim(found.settings, found.examples)
+        assert claim.epsilon == pytest.approx(float(row.values["t_eps"]), rel=1e-3)
+
+
+def test_a_papers_row_is_chosen_in_the_sidebar(engine: Engine) -> None:
+    at = open_app("train")
+    at.selectbox(key="t.row").set_value("trsgfig3").run()
+    assert not at.exception
+    assert at.session_state["value.t_data"] == "adult"
+    assert at.session_state["value.t_lr"] == 0.1
+    assert at.session_state["value.t_batch"] == 180, "not the usual one of the data"
+    next(button for button in at.button if button.label == "Reset the form").click().run()
+    assert at.session_state["value.t_data"] == "mnist-10k"
+    assert at.selectbox(key="t.row").value == ""
+
+
+def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
+    links = [claim.link for claim in CLAIMS if claim.link.startswith("train?")]
+    for row in ROWS:
+        assert any(link.startswith(rows.train(row.key)) for link in links), "a row is a claim's"
+    known = {field.key: field for field in FIELDS}
+    for link in links:
+        for key, text in parse_qsl(link.partition("?")[2]):
+            known[key].parse(text)

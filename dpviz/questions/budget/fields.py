@@ -160,6 +160,20 @@ GOAL = Number(
     example="0.8",
     help="Fine-tuning stops once the private count reaches this share of the data; 0 never stops.",
 )
+RUNS = Choice(
+    key="brun",
+    label="Recorded runs",
+    default="budget",
+    options={"budget": "One budget", "early": "To 80 %"},
+    help="One budget: what a fixed plan costs, spent by each policy. To 80 %: trained until a private count says so.",
+)
+NETWORK = Choice(
+    key="bnet",
+    label="Network",
+    default="cnn",
+    options={"cnn": "CNN", "scattering": "Scattering"},
+    help="A small convolutional network trained from scratch, or a linear one on fixed scattering features.",
+)
 SEED = Number(
     key="bseed",
     label="Seed",

@@ -13,7 +13,6 @@ from dpviz.charts.plot import Axis
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
-from dpviz.questions.budget.presets import BATCH, BUDGETS, FINE_TUNING, NOISE
 from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
 from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon
 from dpviz.questions.fields import Number
@@ -155,7 +154,8 @@ def notes(a: Answer[Trajectories]) -> list[Note]:
     built = [
         Note(
             "Nothing is trained here: the accuracy is an assumption (see Assumptions), so epochs and accuracy are "
-            "an illustration. The budgets are exact for the steps and counts that the policies then ask for."
+            "an illustration. The budgets are exact for the steps and counts that the policies then ask for. What "
+            "real runs did is under “Policies, really trained”."
         )
     ]
     adaptive = [key for key in f.trajectories if key != "fixed"]
@@ -250,8 +250,6 @@ POLICY: Question[Trajectories] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(BUDGETS, NOISE, BATCH, FINE_TUNING),
-    printed=lambda a: a.given["shown"] == "epsilon",
     layout=layout,
     more={"Accountants": lambda a: accountants(a.given["variant"])},
 )

@@ -42,7 +42,7 @@ class Chain:
         claim: ε.
         n, batch_size, clip: N, τ ≤ N, and the norm L of gradients.
         delta: δ.
-        sampler: "sgld", or "sghmc" with `friction`.
+        sampler: "sgld", or with `friction` "sghmc" or "sgnht", whose steps release the same.
         replace_one: whether neighbours replace an example instead of adding or removing one.
         conversion: "classic" or "improved", of the accountant behind step sizes.
     """
@@ -62,7 +62,7 @@ class Chain:
 
     @property
     def momentum(self) -> bool:
-        return self.sampler == "sghmc"
+        return self.sampler != "sgld"
 
     @property
     def setting(self) -> Langevin:

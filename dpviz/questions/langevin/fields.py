@@ -95,8 +95,9 @@ SAMPLER = Choice(
     key="lalg",
     label="Sampler",
     default="sgld",
-    options={"sgld": "SGLD", "sghmc": "SGHMC"},
-    help="Langevin dynamics, or with momentum (Hamiltonian): there the noise has variance 2βη/N.",
+    options={"sgld": "SGLD", "sghmc": "SGHMC", "sgnht": "SGNHT"},
+    help="Langevin dynamics, or with momentum, where the noise has variance 2βη/N: Hamiltonian, or with a thermostat, "
+    "whose friction follows the momentum. What becomes of the noisy gradient costs nothing, so both cost the same.",
 )
 FRICTION = Number(
     key="lbeta",
@@ -108,7 +109,7 @@ FRICTION = Number(
     ticks=log_ticks(0.001, 1.0, 12),
     ends=("much momentum, less noise", "no momentum"),
     example="0.1",
-    help="Share of the momentum that is lost at each step; β = ½ has the noise of SGLD.",
+    help="Share of the momentum that is lost at each step, of SGNHT the first; β = ½ has the noise of SGLD.",
 )
 REPLACE = Flag(
     key="lreplace",
@@ -149,7 +150,7 @@ def layout(*more: Item) -> Layout:
     def groups(get: Reader) -> Groups:
         size = get(SIZE)
         beyond = f"A batch cannot exceed N = {size:.0f}." if get(BATCH) > size else ""
-        friction = (FRICTION,) if get(SAMPLER) == "sghmc" else ()
+        friction = () if get(SAMPLER) == "sgld" else (FRICTION,)
         return {
             "Steps": (FIRST, DECAY, STEPS, CLAIM, *more),
             "Data": (SIZE, Noted(BATCH, beyond), CLIP, units.suggested(SIZE, get)),

@@ -42,6 +42,23 @@ SVHN = Preset(
     note="N = 604 388, L = 1, η_t = 0.1 t^(−1/3) (printed with +1/3, a misprint), q = 1/√N, δ = 1e-6, 20 epochs. "
     "The claim holds, and would up to 100 epochs.",
 )
+_SGHMC = {"lview": "cost", "lalg": "sghmc", "lbeta": "0.1"}
+MNIST_SGHMC = Preset(
+    key="sgmnisthmc",
+    name="SG-MCMC, Table 1: MNIST, SGHMC, claimed ε = 0.24",
+    values=_TABLE_1_MNIST | _SGHMC | {"leps": "0.24"},
+    points=(Point(4898, 0.24, f"0.24, {_PAPER}, Table 1", "moments"),),
+    note="N, L, q and δ as for SGLD. Steps, their number and β are not given: 0.1 t^(−1/3), 20 epochs, β = 0.1 here. "
+    "Then the claim does not hold; it is near where β = 1, which leaves no momentum.",
+)
+SVHN_SGHMC = Preset(
+    key="sgsvhnhmc",
+    name="SG-MCMC, Table 1: SVHN, SGHMC, claimed ε = 0.43",
+    values=_TABLE_1_SVHN | _SGHMC | {"leps": "0.43"},
+    points=(Point(15557, 0.43, f"0.43, {_PAPER}, Table 1", "moments"),),
+    note="N, L, q and δ as for SGLD. Steps, their number and β are not given: 0.1 t^(−1/3), 20 epochs, β = 0.1 here. "
+    "Then the claim holds.",
+)
 EXAMPLE = Preset(
     key="sgexample",
     name="SG-MCMC, §3.1: is 0.103 private at ε = 0.1?",

@@ -40,7 +40,11 @@ ASSUMPTIONS = (
 # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
 MORE = {"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))}
 
-NO_WANG = Note("Wang et al. bound SGLD; for SGHMC there is no such curve.")
+NO_WANG = Note("Wang et al. bound SGLD; for samplers with momentum there is no such curve.")
+THERMOSTAT = Note(
+    "The thermostat is post-processing: its friction is made of momenta, and those of noisy gradients alone. So SGNHT "
+    "costs what SGHMC costs with the same β, the one that its noise has."
+)
 
 
 def headline(a: Answer[ChainFacts]) -> str:
@@ -100,9 +104,9 @@ def interval(f: ChainFacts) -> str:
 
 
 def notes(a: Answer[ChainFacts]) -> list[Note]:
-    if not a.facts.chain.replace_one:
-        return []
-    return [Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "caution")]
+    chain = a.facts.chain
+    replaced = Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "caution")
+    return [*([replaced] if chain.replace_one else []), *([THERMOSTAT] if chain.sampler == "sgnht" else [])]
 
 
 def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
+from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.clipping import CLIPPING
 from dpviz.questions.papers.figure1 import FIGURE_1
 from dpviz.questions.papers.figure3 import FIGURE_3
+from dpviz.questions.papers.inference import INFERENCE
 from dpviz.questions.papers.loss import LOSS
 from dpviz.questions.papers.pate import PATE
 from dpviz.questions.papers.rare import RARE
@@ -29,6 +31,7 @@ PAPERS = Page(
         CHECK,
         FIGURE_1,
         FIGURE_3,
+        INFERENCE,
         RARE,
         TOGETHER,
         MAIN_THEOREM,
@@ -38,6 +41,7 @@ PAPERS = Page(
         BOB,
         SAMPLED_FIGURE_1,
         THEOREM_5,
+        ADULT_FIGURE,
         PATE,
     ),
     view="pview",

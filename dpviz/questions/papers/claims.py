@@ -20,6 +20,8 @@ from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 
 MOST = 14  # rows of the chart
+HEADS = ("Source", "Printed", "What comes out", "How", "Verdict", "")
+WIDTHS = (1.4, 1.9, 1.9, 2, 3.3, 0.9)  # of a listing's columns
 COLORS = {
     "holds": look.GREEN,
     "under": look.BLUE,
@@ -186,8 +188,7 @@ def below(a: Answer[Claims]) -> list[Block]:
         return [figures(a.given["paper"])]
     if not a.facts.chosen:
         return []
-    heads, widths = ("Source", "Printed", "What comes out", "How", "Verdict", ""), (1.4, 1.9, 1.9, 2, 3.3, 0.9)
-    return [Listing(heads, tuple(row(claim, a.facts.found.get(claim.key)) for claim in a.facts.chosen), widths)]
+    return [Listing(HEADS, tuple(row(claim, a.facts.found.get(claim.key)) for claim in a.facts.chosen), WIDTHS)]
 
 
 def row(claim: Printed, found: Recomputed | None) -> tuple[str | Way, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.fields import Choice, Flag, Number, even_ticks, log_ticks
+from dpviz.questions.printed.adult import ACCOUNTING
 
 
 def _order(key: str, default: float, where: str) -> Number:
@@ -91,6 +92,15 @@ WITHOUT = Number(
     example="0.3",
     help="How often a model that never saw Bob's record says so.",
 )
+ACCOUNTED = Choice(
+    key="pacc",
+    label="ε counts",
+    default="replaced",
+    options=ACCOUNTING,
+    tall=True,
+    help="Both papers define neighbours by replacing one example; Li et al. then use a bound for adding or removing "
+    "one. As printed: posterior samples by 4ρB, Langevin steps by moments for one added or removed.",
+)
 TAIL_EPSILON = Number(
     key="ptail",
     symbol="ε",
@@ -119,7 +129,13 @@ def _sigma(index: int, default: float) -> Number:
 
 
 FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA = _sigma(1, 4.0), _sigma(2, 8.0), _sigma(3, 20.0)
-
+INFERRED = Choice(
+    key="pinfer",
+    label="Data set",
+    default="abalone",
+    options={"abalone": "Abalone", "adult": "Adult"},
+    help="Abalone: has a shell ten rings or more? Adult: does a person earn more than $50,000?",
+)
 LOSS_EPSILON = Number(
     key="ploss",
     symbol="ε",

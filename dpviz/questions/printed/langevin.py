@@ -12,7 +12,10 @@ from dpviz.accounting.langevin import Langevin, langevin_tight
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.accounting.schedules import power_sums
 from dpviz.charts import numbers
+from dpviz.questions.printed.adult import ADULT_CLAIMS
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight
+from dpviz.questions.printed.rows import train
+from dpviz.questions.printed.sghmc import SGHMC
 
 PAPER = Paper("sgmcmc", "Li et al. 2019", "On Connecting Stochastic Gradient MCMC and Differential Privacy")
 THIRD = 1.0 / 3.0
@@ -31,6 +34,10 @@ TABLE_1 = {
         ("DP-SGLD", "0.12", "92.14 %"), ("DP-SGHMC", "0.43", "92.84 %"),
     ),
 }  # fmt: skip
+
+
+# Rows that the Train page has a method for.
+_TRAINED = {"Non-Private": "plain", "DP-SGLD": "sgld", "DP-SGHMC": "sghmc"}
 
 
 def section_3_1() -> Recomputed:
@@ -172,12 +179,11 @@ def _row(data: str, method: str, epsilon: str) -> Printed:
         }
     elif method == "DP-SGHMC":
         rest = {
-            "how": "none",
+            "how": "Rényi divergences, improved conversion; L, δ and η_t as DP-SGLD's, β = 0.1",
             "verdict": "open",
-            "why": "Each step releases a noisy gradient with σ = τ√(2β/(ηN))/L: the link has β to choose.",
             "missing": "the friction β, the step sizes and T",
-            "link": f"langevin?preset={'sgmnist' if data == 'MNIST' else 'sgsvhn'}&lalg=sghmc",
-        }
+            "slow": True,
+        } | SGHMC[data]
     else:
         rest = _pate(data, int(method[5:-1]))
     return Printed(
@@ -198,7 +204,7 @@ def _accuracy(data: str, method: str, printed: str) -> Printed:
         verdict="open",
         why="An accuracy is checked by training: the page Train has Langevin dynamics and smaller networks.",
         missing="the number of steps, the widths of the network, and for SVHN its 600 000 images",
-        link="train",
+        link=train(f"trsg{data.lower()}{_TRAINED[method]}") if method in _TRAINED else "train",
         kind="accuracy",
     )
 
@@ -234,11 +240,7 @@ CLAIMS = (
         "fails", "σ_t = τ/(L√(η_t N)) holds L²η_t fixed, so the step size goes with 1/L² exactly, c₂ included.",
         "langevin?preset=sgfig2l", against_clip, kind="erratum",
     ),
-    Printed(
-        "sg-fig3", PAPER.key, "Fig. 3, §4.2", "on Adult, ε ≈ 0.3 is the standard sampler", "0.3", "none",
-        "open", "Li et al. print curves; which step size the standard sampler has is not said.",
-        "train", missing="step size, T and L of the standard sampler",
-    ),
+    *ADULT_CLAIMS,
     Printed(
         "sg-condition1", PAPER.key, "Theorem 3, App. A", "condition (1), η_t ≤ N/L²", "no q²",
         "σ_t ≥ 1 for the step's own σ_t = τ/(L√(η_t N))",
@@ -273,13 +275,13 @@ FIGURES = (
         "They go with 1/L², not 1/L.",
     ),
     Figure(
-        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "train",
-        "Not drawn as a figure: DP-SGLD on Adult can be trained, one-posterior sampling, the hybrid and PATE are not "
-        "among the methods.",
+        "sg-fig3", PAPER.key, "Fig. 3", "accuracy on Adult against ε", "papers?pview=adult",
+        "Recorded runs of one posterior sample, the hybrid, DP-SGLD and the standard sampler; PATE is not among them.",
     ),
     Figure(
         "sg-table1", PAPER.key, "Table 1", "ε and accuracy on MNIST and SVHN", "langevin?preset=sgmnist",
-        "ε of both DP-SGLD rows; for PATE what its answers cost at most; accuracies are not remade.",
+        "ε of the DP-SGLD rows, of DP-SGHMC with a β of one's own, and for PATE what its answers cost at most; "
+        "accuracies are not remade.",
     ),
     Figure(
         "sg-theorem3", PAPER.key, "Theorem 3", "its three conditions", "langevin?preset=sgconditions",

@@ -6,7 +6,7 @@ Pages read these files too, and load no PyTorch: they import it for types alone,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dpviz import _validate
@@ -14,7 +14,7 @@ from dpviz.mechanisms import SampledGaussian
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from dpviz.training.per_example import PerExample
     from dpviz.training.sampling import PoissonBatch
@@ -51,7 +51,7 @@ class State(NamedTuple):
     Attributes:
         parameters: θ, (p,): the network's own memory, written in place.
         momentum: (p,).
-        second: Adam's second moment, (p,); (0,) for the others.
+        second: Adam's second moment, (p,); the friction of a thermostat, (1,); (0,) for the others.
         step: Steps taken.
         noise_multiplier: σ of the coming steps; a policy may replace it. Langevin methods do not read it.
     """
@@ -80,6 +80,7 @@ class Method(ABC):
         words: A sentence for the form.
         private: Whether its steps add noise to clipped sums.
         posterior: Whether its parameters are samples of the posterior, whose predictions are averaged.
+        needs_prior: Whether `prior_std` must be given.
         reads: Settings that act, of those that do not for every method; the form shows their controls.
         usual: Settings that train well with it, where those of model and data do not.
 
@@ -100,6 +101,7 @@ class Method(ABC):
     words: ClassVar[str]
     private: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
+    needs_prior: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset({"noise_multiplier", "policy", "learning_rate_end"})
     usual: ClassVar[Mapping[str, float]] = {}
 
@@ -118,6 +120,11 @@ class Method(ABC):
     def nodes(cls, settings: RunSettings) -> tuple[int, ...]:
         """Where each step has another σ: steps whose σ a table of accountants holds. Empty where all are equal."""
         return ()
+
+    @classmethod
+    def prepare(cls, network: nn.Module) -> nn.Module:
+        """The network whose parameters are trained, made of the model's."""
+        return network
 
     def __init__(self, engine: PerExample, settings: RunSettings, *, examples: int, noise: torch.Generator) -> None:
         self.engine, self.settings, self.examples, self.generator = engine, settings, examples, noise
@@ -139,6 +146,14 @@ class Method(ABC):
     @abstractmethod
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         """One step on one batch, which may be empty: the noise is added and counted all the same."""
+
+    def draws(self) -> Iterator[None]:
+        """Where predictions are averages over a distribution of weights: the network at one draw after another."""
+        yield from ()
+
+    def weights(self, parameters: Tensor) -> dict[str, Tensor]:
+        """What a run leaves behind: "parameters" of the model's own network, and what else is known of them."""
+        return {"parameters": parameters}
 
     def clipped_sum(self, batch: PoissonBatch) -> Gradient:
         """Σ clipped g_i: one example changes it by at most C."""

@@ -8,8 +8,13 @@ DP-SGHMC with friction β:
 
     m ← (1 − β) m − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (2βη_t/N) I),    θ ← θ + m.
 
-Each step releases Σ g̃_i with Gaussian noise, whose multiplier is the noise's standard deviation ÷ (η_t L/τ). In
-DP-SGHMC the momentum is post-processing of what was released.
+DP-SGNHT, the thermostat of Ding et al. 2014, where the friction is ξ instead of β, with d parameters:
+
+    m ← (1 − ξ) m − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (2βη_t/N) I),    θ ← θ + m,
+    ξ ← ξ + ‖m‖²/d − η_t/N,    ξ = β at first.
+
+Each step releases Σ g̃_i with Gaussian noise, whose multiplier is the noise's standard deviation ÷ (η_t L/τ). Momentum
+and friction are post-processing of what was released: ξ is made of momenta, and momenta of noisy gradients alone.
 """
 
 from __future__ import annotations
@@ -112,3 +117,23 @@ class DpSghmc(_Langevin):
     def _move(self, state: State, change: Tensor) -> None:
         state.momentum.mul_(1.0 - self.settings.friction).add_(change)
         state.parameters.add_(state.momentum)
+
+
+class DpSgnht(DpSghmc):
+    """Stochastic gradient Nosé–Hoover thermostat with clipped gradients: SGHMC whose friction follows the momentum.
+
+    Where batches add noise of their own, ‖m‖²/d exceeds η/N, the friction grows and takes the heat away.
+    """
+
+    key, label = "dp_sgnht", "DP-SGNHT"
+    words = "DP-SGNHT is DP-SGHMC with a friction that follows the momentum (a thermostat)."
+
+    def init(self, parameters: Tensor) -> State:
+        """As every method; `second` holds the friction ξ."""
+        return super().init(parameters)._replace(second=parameters.new_full((1,), self.settings.friction))
+
+    def _move(self, state: State, change: Tensor) -> None:
+        state.momentum.mul_(1.0 - state.second).add_(change)
+        state.parameters.add_(state.momentum)
+        size = self.learning_rate(self.settings, state.step + 1)
+        state.second.add_(state.momentum.square().mean()).sub_(size / self.examples)

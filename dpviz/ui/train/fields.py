@@ -179,7 +179,7 @@ FRICTION = Number(
     ticks=even_ticks(0.05, 1.0, 0.05),
     ends=("glide", "no momentum"),
     example="0.1",
-    help="Of DP-SGHMC: how fast the momentum is forgotten.",
+    help="How fast the momentum is forgotten; of DP-SGNHT at first, and of its noise throughout.",
 )
 PRIOR = Number(
     key="t_prior",

@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from dpviz.questions.printed.rows import BY_KEY
 from dpviz.runs.engine import Engine
 from dpviz.runs.store import StoreError
 from dpviz.ui import engine as engines
@@ -20,6 +21,7 @@ from dpviz.ui.train.watch_settings import OWN, RUN
 from dpviz.ui.train.words import STATE_WORDS
 
 RECENT = 6
+ROW = "t.row"
 
 
 def show() -> None:
@@ -70,6 +72,7 @@ def _warming(engine: Engine) -> None:
 def _sidebar(engine: Engine) -> None:
     with st.sidebar, Boundary("train", OWN).held("sidebar"):
         st.button("Reset the form", on_click=_reset, width="stretch", icon=":material/restart_alt:")
+        _rows()
         try:
             recent = engine.runs()[:RECENT]
         except StoreError:
@@ -87,7 +90,31 @@ def _sidebar(engine: Engine) -> None:
             )
 
 
+def _rows() -> None:
+    """What papers trained: a choice fills the form."""
+    st.selectbox(
+        "Preset",
+        ["", *BY_KEY],
+        format_func=lambda key: BY_KEY[key].name if key else "– a paper's row –",
+        key=ROW,
+        on_change=_take_row,
+        help="Fills the form with a paper's training, as far as it says how. The number is the accuracy printed.",
+    )
+    if key := st.session_state.get(ROW):
+        st.html(f'<div class="dpviz-quiet">{escape(BY_KEY[key].note)}</div>')
+
+
+def _take_row() -> None:
+    key = st.session_state[ROW]
+    if not key:
+        return
+    state.assign(FIELDS, BY_KEY[key].values)
+    st.session_state.pop(form.USUAL_FOR, None)
+    state.put(RUN, "")
+
+
 def _reset() -> None:
+    st.session_state[ROW] = ""
     state.assign(FIELDS, {})
     st.session_state.pop(form.USUAL_FOR, None)
 

@@ -1,0 +1,180 @@
+"""Policies in recorded runs: what is drawn and said is what the records hold, read by today's accountants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.charts import numbers
+from dpviz.charts.plot import LinePlot
+from dpviz.experiments.record import Trial, recorded
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.answer import Answer, Rerun
+from dpviz.questions.budget import presets, trained
+from dpviz.questions.budget.courses import Course, courses, together
+from dpviz.questions.budget.trained import TRAINED
+from dpviz.questions.budget.trajectories import NAMES
+from dpviz.questions.presets import Preset
+from dpviz.training.accounting import promised
+from dpviz.training.counting import baseline
+from dpviz.training.settings import RunSettings
+from tests.questions.asking import asked
+
+EARLY = {"brun": "early", "bpol": "fixed.tune", "bodo": "authors"}
+KEYS = ("budget_cnn", "budget_scattering", "early_cnn", "early_scattering")
+
+
+def of_preset(preset: Preset, **more: str) -> Answer[Any]:
+    known = {field.key for field in TRAINED.fields}
+    return asked(TRAINED, **({key: text for key, text in preset.values.items() if key in known} | more))
+
+
+def curves(a: Answer[Any]) -> dict[str, Any]:
+    assert isinstance(a.plot, LinePlot)
+    return {line.key: line for line in a.plot.lines}
+
+
+def spent(trial: Trial, variant: str) -> float:
+    """The odometer of all that the trial released."""
+    size, ledger = trial.found["examples"], Ledger(OdometerAccountant(variant))
+    for sigma, batch, count in trial.found["schedule"]:
+        ledger.spend(SampledGaussian(sigma, batch / size), count)
+    for _, _, noise in trial.found["counts"]:
+        ledger.spend(SampledGaussian(noise))
+    return float(ledger.bound(1e-6).epsilon)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_every_run_ends_where_its_record_says(key: str, variant: str) -> None:
+    found, record = courses(key, variant), recorded(key)
+    for arm, runs in found.arms.items():
+        for run, trial in zip(runs, record.of(arm), strict=True):
+            assert run.accuracy.tolist() == [accuracy for _, accuracy in trial.found["evaluations"]]
+            assert run.accuracy[-1] == trial.found["test_accuracy"]
+            assert run.odometer[-1] == pytest.approx(spent(trial, variant), rel=1e-12)
+            assert (np.diff(run.odometer) >= 0).all()
+            assert run.noise_multiplier[-1] == trial.found["schedule"][-1][0]
+            assert run.batch_size[-1] == trial.found["schedule"][-1][1]
+            assert run.reason == trial.found["reason"]
+
+
+@pytest.mark.parametrize("network", ["cnn", "scattering"])
+def test_adaptive_runs_use_up_the_budget_of_the_fixed_plan(network: str) -> None:
+    found = courses(f"budget_{network}", "paper")
+    settings = RunSettings.from_json(dict(found.record.settings["noise"]))
+    assert found.budget == promised(settings, 10_000)
+    counts = sum(count for mechanism, count in baseline(settings, 10_000) if mechanism.noise_multiplier == 20.0)
+    assert counts == 10
+    for arm in ("noise", "batch"):
+        for run in found.arms[arm]:
+            assert run.reason == "budget"
+            assert 0.97 * found.budget < run.planned[-1] <= found.budget
+    assert all(run.reason == "plan" and run.epochs[-1] == pytest.approx(20) for run in found.arms["fixed"])
+
+
+def test_an_epoch_costs_what_the_papers_does() -> None:
+    """98 steps at q = 512/50000 there, 99 at 102/10000 here."""
+    ledgers = [Ledger(OdometerAccountant("authors")) for _ in range(2)]
+    for ledger, rate, steps in zip(ledgers, (512 / 50_000, 102 / 10_000), (98, 99), strict=True):
+        ledger.spend(SampledGaussian(1.0, rate), 6 * steps)
+    there, here = (float(ledger.bound(1e-6).epsilon) for ledger in ledgers)
+    assert here == pytest.approx(there, rel=0.005)
+
+
+class TestTogether:
+    RUNS = tuple(
+        Course(*np.array(values, dtype=float), reason="plan")  # type: ignore[call-arg]
+        for values in (
+            [[0, 1, 2], [2, 2, 2], [8, 8, 8], [0.1, 0.5, 0.6], [0, 1, 2], [0, 1, 3]],
+            [[0, 1.5, 3], [2, 1, 1], [8, 4, 4], [0.1, 0.4, 0.7], [0, 3, 6], [0, 1, 3]],
+        )
+    )
+
+    def test_mean_lowest_and_highest_up_to_where_the_first_ends(self) -> None:
+        epochs, mean, lowest, highest = together(self.RUNS, "planned")
+        assert epochs.tolist() == [0, 1, 2]
+        assert mean == pytest.approx([0, 1.5, 3])
+        assert lowest == pytest.approx([0, 1, 2])
+        assert highest == pytest.approx([0, 2, 4])
+
+    def test_settings_are_those_of_the_next_evaluation(self) -> None:
+        _, _, lowest, highest = together(self.RUNS, "batch_size")
+        assert (lowest.tolist(), highest.tolist()) == ([8, 4, 4], [8, 8, 8])
+
+
+def test_what_is_drawn_is_mean_and_spread() -> None:
+    for runs, shown, name in (
+        ("budget", "epsilon", "planned"),
+        ("budget", "accuracy", "accuracy"),
+        ("budget", "batch", "batch_size"),
+        ("early", "epsilon", "odometer"),
+        ("early", "noise", "noise_multiplier"),
+    ):
+        a = asked(TRAINED, brun=runs, bshow=shown, bpol="fixed.noise.batch.tune")
+        assert set(curves(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
+        for key, line in curves(a).items():
+            _, mean, lowest, highest = together(a.facts.arms[key], name)
+            np.testing.assert_array_equal(line.y, mean)
+            np.testing.assert_array_equal(line.spread, (lowest, highest))
+
+
+def test_figure_2d_says_the_printed_values_and_those_found() -> None:
+    a = of_preset(presets.FIGURE_2D)
+    costs = {key: [run.odometer[-1] for run in runs] for key, runs in a.facts.arms.items()}
+    assert max(costs["tune"]) < 0.5 * min(costs["fixed"])
+    told = " ".join(note.text for note in trained.notes(a))
+    assert "ε = 1.45 in under 8 epochs" in told
+    assert "3.24 in 6" in told
+    for key in ("fixed", "tune"):
+        assert f"ε = {numbers.epsilon(float(np.mean(costs[key])), up=True)}" in told
+    assert TRAINED.printed(a)
+    assert a.plot.x.shown[1] > 8, "the printed values lie on the chart"  # type: ignore[attr-defined]
+    assert not TRAINED.printed(of_preset(presets.FIGURE_2C))
+
+
+def test_figure_1_says_how_much_longer() -> None:
+    a = of_preset(presets.FIGURE_1B)
+    ends = {
+        key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
+        for key, runs in a.facts.arms.items()
+    }
+    told = " ".join(note.text for note in trained.notes(a))
+    assert "up to 3 times as long" in told
+    for key in ("noise", "batch"):
+        gained = f"{100 * (ends[key][1] - ends['fixed'][1]):+.1f}".replace("-", "−")
+        assert f"{NAMES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
+    assert a.facts.record.made in told
+    assert "seeded" in told
+    assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in trained.headline(a)
+
+
+def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone() -> None:
+    for shown, on_it in (("epsilon", True), ("noise", False), ("batch", False), ("accuracy", False)):
+        assert TRAINED.printed(asked(TRAINED, **EARLY, bshow=shown)) == on_it
+    assert not TRAINED.printed(asked(TRAINED, brun="budget"))
+
+
+def test_one_run_can_be_made_again() -> None:
+    assert TRAINED.more["Run again"](asked(TRAINED, **EARLY)) == [Rerun("early_cnn")]
+    [table] = TRAINED.more["The runs"](asked(TRAINED, **EARLY))
+    assert len(table) == 6  # type: ignore[arg-type]
+
+
+def test_without_a_policy() -> None:
+    a = asked(TRAINED, brun="early", bpol="noise")
+    assert "No policy is switched on" in trained.headline(a)
+    assert trained.metrics(a) == []
+
+
+@pytest.mark.parametrize("runs", ["budget", "early"])
+def test_accuracies_are_seen_apart(runs: str) -> None:
+    plot = asked(TRAINED, brun=runs, bshow="accuracy", bpol="fixed.noise.batch.tune").plot
+    assert isinstance(plot, LinePlot)
+    low, high = trained.zoomed(plot.lines)
+    assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in plot.lines) < high == 1.0
+    assert trained.zoomed(()) == (0.0, 1.0)

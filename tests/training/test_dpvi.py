@@ -1,0 +1,248 @@
+"""Variational inference by private steps: its gradients by numerical differentiation, its bound, noise and cost."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy import stats
+from torch import nn
+
+from dpviz.training.accounting import LiveAccounts
+from dpviz.training.claims import planned_claim
+from dpviz.training.flat import flatten_parameters
+from dpviz.training.leakage import leakage_of_run
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.methods.dpvi import PREDICTIONS, Dpvi
+from dpviz.training.per_example import PerExample
+from dpviz.training.plan import mechanism_at, planned_events
+from dpviz.training.rounding import certified_bound
+from dpviz.training.sampling import Batches, PoissonBatch, loss_per_example
+from dpviz.training.session import stored_parameters
+from dpviz.training.settings import RunSettings
+from dpviz.training.variational import Variational
+from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch, make_network
+
+SMALLEST = 1e-6  # p-value below which a step is called broken
+RUN = RunSettings(
+    data="abalone", model="logistic", method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=1.0,
+    evaluation_every=3, device="cpu", threads=1, secure_noise=False,
+)  # fmt: skip
+
+
+def test_a_step_follows_the_gradient_of_the_elbo():
+    """−ELBO/N written out and differentiated numerically, against what a step with no noise to speak of moves."""
+    network, batch, tau = nn.Linear(6, 3).double(), make_batch(), 0.7
+    batch = batch._replace(x=batch.x.double())
+    method, state, variational = make(
+        "dpvi", network, prior_std=tau, max_grad_norm=1e6, noise_multiplier=1e-15, momentum=0.0, learning_rate_end=1.0
+    )
+    start = state.parameters.clone()
+    eta = torch.empty_like(start[: start.numel() // 2]).normal_(generator=torch.Generator().manual_seed(9))
+
+    def elbo(parameters):
+        mean, log_std = parameters.chunk(2)
+        state.parameters.copy_(parameters)
+        variational.draw.copy_(eta)
+        with torch.no_grad():
+            fit = F.cross_entropy(variational(batch.x), batch.y, reduction="sum") / EXPECTED
+        state.parameters.copy_(start)
+        variational.draw.zero_()
+        posterior = torch.distributions.Normal(mean, log_std.exp())
+        prior = torch.distributions.Normal(torch.zeros_like(mean), tau)
+        return float(fit + torch.distributions.kl_divergence(posterior, prior).sum() / EXAMPLES)
+
+    by_hand = []
+    for at in range(start.numel()):
+        shift = torch.zeros_like(start)
+        shift[at] = 1e-5
+        by_hand.append((elbo(start + shift) - elbo(start - shift)) / 2e-5)
+    method.step(state, batch)
+    torch.testing.assert_close((start - state.parameters) / 0.05, torch.tensor(by_hand).double(), atol=1e-8, rtol=1e-6)
+
+
+def test_drawn_weights_are_mean_and_spread_of_the_network_s_own():
+    reference, x = make_network(), torch.randn(4, 6)
+    variational = Variational(make_network())
+    at_mean, weights = reference(x), flatten_parameters(reference)
+    variational.draw.zero_()
+    torch.testing.assert_close(variational(x), at_mean)
+    draw = torch.randn_like(weights)
+    variational.draw.copy_(draw)
+    with torch.no_grad():
+        variational.log_std.uniform_(-2.0, 0.0)
+    weights += variational.log_std.detach().exp() * draw
+    torch.testing.assert_close(variational(x), reference(x))
+
+
+def test_one_example_changes_the_sum_over_both_halves_by_at_most_the_bound():
+    _, _, variational = make("dpvi")
+    variational.draw.normal_(generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        variational.log_std.fill_(1.0)  # the half of the spreads is as long as that of the means
+    batch = make_batch(size=20)
+    batch = batch._replace(x=5.0 * batch.x)
+    engine = PerExample(variational, loss_per_example, chunk_size=8)
+    whole = engine.clipped(batch.x, batch.y, max_grad_norm=BOUND).total.clone()
+    apart = []
+    for left_out in range(20):
+        kept = torch.arange(20) != left_out
+        apart.append(whole - engine.clipped(batch.x[kept], batch.y[kept], max_grad_norm=BOUND).total)
+    lengths = torch.stack(apart).norm(dim=1)
+    assert float(lengths.max()) <= BOUND
+    assert float(lengths.max()) > 0.99 * BOUND
+    assert min(float(half.norm(dim=1).max()) for half in torch.stack(apart).chunk(2, dim=1)) > 0.3 * BOUND
+
+
+class HalfNoise(Dpvi):
+    def noise_like(self, vector, std):
+        return super().noise_like(vector, 0.5 * std)
+
+
+class MeansOnly(Dpvi):
+    """Noise on the means alone: the spreads' gradients are released as they are."""
+
+    def noise_like(self, vector, std):
+        noise = super().noise_like(vector, std)
+        noise[noise.numel() // 2 :] = 0.0
+        return noise
+
+
+class KeepsSpreads(Dpvi):
+    """Clips the half of the means alone."""
+
+    def clipped_sum(self, batch):
+        found = super().clipped_sum(batch)
+        half = found.total.numel() // 2
+        found.total[half:] *= 3.0
+        return found
+
+
+def p_value(kind, steps=40):
+    """That what steps release is the clipped sum and the noise that they report: its residuals' length."""
+    settings = RunSettings(
+        model="logistic", method="dpvi", prior_std=1.0, max_grad_norm=BOUND, noise_multiplier=0.3, momentum=0.0,
+        batch_size=EXPECTED, learning_rate=0.2, learning_rate_end=1.0, steps=steps,
+    )  # fmt: skip
+    draw = torch.Generator().manual_seed(1)
+    x = 3.0 * torch.randn(200, 6, generator=draw) + 2.0
+    y = (x[:, 0] > 2.0).long()
+    torch.manual_seed(0)
+    linear = nn.Linear(6, 2)
+    variational = Variational(linear)
+    with torch.no_grad():
+        variational.log_std.zero_()  # the spreads' half of a gradient is as long as that of the means
+    parameters = flatten_parameters(variational)
+    noise = torch.Generator().manual_seed(5)
+    method = kind(PerExample(variational, loss_per_example), settings, examples=200, noise=noise)
+    state, batches = method.init(parameters), Batches(x, y, np.random.default_rng(7))
+    start, found = parameters.clone(), 0.0
+    mean, spread = start[:14].double(), start[14:].exp().double()
+    for _ in range(steps):
+        parameters.copy_(start)
+        state.momentum.zero_()
+        batch = batches.draw(EXPECTED)
+        eta = torch.empty(14).normal_(generator=torch.Generator().set_state(noise.get_state())).double()
+        weights = mean + spread * eta
+        outputs = batch.x.double() @ weights[:12].view(2, 6).T + weights[12:]
+        miss = outputs.softmax(1) - F.one_hot(batch.y, 2)
+        gradients = torch.cat([(miss[:, :, None] * batch.x[:, None, :]).flatten(1), miss], dim=1)
+        gradients = torch.cat([gradients, gradients * spread * eta], dim=1)
+        shares = certified_bound(BOUND, torch.float32) / gradients.norm(dim=1)
+        total = (gradients * shares.clamp(max=1.0)[:, None]).sum(dim=0)
+        state, info = method.step(state, batch)
+        without = (start - parameters).double() / info.step_size - method.prior_gradient(start).double()
+        residual = (without * EXPECTED - total) / (info.mechanism.noise_multiplier * BOUND)
+        found += float(residual.square().sum())
+    freedom = 28 * steps
+    return 2 * min(stats.chi2.cdf(found, freedom), stats.chi2.sf(found, freedom))
+
+
+def test_a_step_releases_what_it_says():
+    assert p_value(Dpvi) > 1e-3
+
+
+@pytest.mark.parametrize("kind", [HalfNoise, MeansOnly, KeepsSpreads])
+def test_steps_that_are_broken_on_purpose_are_caught(kind):
+    assert p_value(kind) < SMALLEST
+
+
+def test_it_costs_what_dp_sgd_costs():
+    known = {"learning_rate": 0.01, "prior_std": 1.0, "bayesian": True}
+    variational, sgd = (RunSettings(method=method, **known) for method in ("dpvi", "dp_sgd"))
+    assert mechanism_at(variational, 7, 10_000) == mechanism_at(sgd, 7, 10_000)
+    assert planned_events(variational, 10_000) == planned_events(sgd, 10_000)
+    assert planned_claim(variational, 10_000) == planned_claim(sgd, 10_000)
+    readings = []
+    for settings in (variational, sgd):
+        accounts = LiveAccounts(settings, examples=10_000)
+        accounts.step(mechanism_at(settings, 1, 10_000), torch.full((64,), 0.05).numpy())
+        readings.append(accounts.epsilons())
+    assert readings[0] == readings[1]
+    assert {"moments", "renyi", "bayesian"} <= set(readings[0])
+
+
+def test_an_empty_batch_releases_noise_on_means_and_spreads():
+    method, state, _ = make("dpvi", momentum=0.0, learning_rate_end=1.0)
+    before = state.parameters.clone()
+    empty = PoissonBatch(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), 0, float(EXPECTED), EXPECTED / EXAMPLES)
+    method.watch = True
+    state, info = method.step(state, empty)
+    moved = (before - state.parameters) / 0.05 - method.prior_gradient(before)
+    draw = torch.Generator().manual_seed(9)
+    torch.empty(before.numel() // 2).normal_(generator=draw)  # η comes first
+    noise = torch.randn(before.numel(), generator=draw) * 1.3 * BOUND
+    torch.testing.assert_close(moved * EXPECTED, noise, atol=1e-4, rtol=1e-3)
+    assert float(info.noise) == pytest.approx(float(noise.norm()), rel=1e-4)
+    assert float(info.signal) == 0.0
+
+
+def test_without_noise_it_finds_the_posterior():
+    """Logistic regression on one number with 300 examples: spreads as the curvature at the mean says."""
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(300, 1, generator=draw)
+    y = (torch.rand(300, generator=draw) < torch.sigmoid(2.0 * x[:, 0])).long()
+    settings = RunSettings(
+        method="dpvi", prior_std=1.0, max_grad_norm=1e3, noise_multiplier=1e-9, batch_size=300, optimiser="adam",
+        learning_rate=0.1, learning_rate_end=0.02, steps=300,
+    )  # fmt: skip
+    linear = nn.Linear(1, 2, bias=False)
+    nn.init.zeros_(linear.weight)
+    variational = Variational(linear)
+    method = Dpvi(
+        PerExample(variational, loss_per_example), settings, examples=300, noise=torch.Generator().manual_seed(0)
+    )
+    state = method.init(flatten_parameters(variational))
+    for _ in range(300):
+        state, _ = method.step(state, PoissonBatch(x, y, 300, 300.0, 1.0))
+    mean, log_std = state.parameters.chunk(2)
+    share = variational(x).detach().softmax(1)[:, 1]
+    curvature = float((share * (1 - share) * x[:, 0] ** 2).sum()) + 1.0  # of either weight, the other fixed; prior 1
+    torch.testing.assert_close(log_std, torch.full((2,), -0.5 * np.log(curvature)), atol=0.15, rtol=0.0)
+    # The prior is symmetric: the two weights are opposite, their difference the slope.
+    assert float(mean.sum()) == pytest.approx(0.0, abs=0.02)
+    assert float(mean[1] - mean[0]) == pytest.approx(2.0, abs=0.5)
+
+
+def test_a_run_predicts_by_draws_and_leaves_its_mean_behind(tmp_path):
+    events = []
+    summary = run(RUN.with_(bayesian=True, pairs=8), lambda event: events.append(json.loads(json.dumps(event))),
+                  FreeRun(), weights_to=tmp_path / "run.pt")  # fmt: skip
+    evaluations = [event for event in events if event["kind"] == "evaluation"]
+    assert [event["samples"] for event in evaluations] == [PREDICTIONS] * 3
+    assert summary["posterior_accuracy"] == evaluations[-1]["posterior_accuracy"] is not None
+    assert {"moments", "tight", "bayesian"} <= set(summary["epsilon"])
+    found = stored_parameters(summary["weights"])
+    assert found["parameters"].shape == found["log_std"].shape == (22,)
+    assert leakage_of_run(RUN, weights=summary["weights"], examples=40)
+    # The mean is where another run may start, whatever its method.
+    for method in ("dpvi", "dp_sgd"):
+        events.clear()
+        run(RUN.with_(method=method, start_from=summary["weights"], steps=1), events.append, FreeRun())
+        assert events[1]["test_accuracy"] == summary["test_accuracy"]
+
+
+def test_without_a_prior_it_is_refused():
+    with pytest.raises(ValueError, match="prior_std > 0 with method='dpvi'"):
+        RUN.with_(prior_std=0.0).check()
