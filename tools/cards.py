@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from dpviz.accounting import bayesian, filter
+from dpviz.accounting import bayesian, filter, rogers
 from dpviz.accounting.methods import accountant, every_choice
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"
@@ -12,7 +12,7 @@ TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"
 def page() -> str:
     """Markdown: a section for each card."""
     cards = [accountant(name, **options).card for name, options in every_choice()]
-    shown = {card.name: card for card in reversed((*cards, bayesian.CARD, filter.CARD))}
+    shown = {card.name: card for card in reversed((*cards, bayesian.CARD, filter.CARD, rogers.CARD))}
     built = ["# Accountants\n\nWhat each is, what its number is worth, and whom to cite for it."]
     for name, card in reversed(shown.items()):
         bibtex = "\n\n".join(card.bibtex)

@@ -57,6 +57,12 @@ CANONNE_2020 = """@inproceedings{canonne2020,
   booktitle = {Advances in Neural Information Processing Systems (NeurIPS)},
   year = {2020}
 }"""
+ROGERS_2016 = """@inproceedings{rogers2016,
+  title = {Privacy Odometers and Filters: Pay-as-you-Go Composition},
+  author = {Rogers, Ryan and Roth, Aaron and Ullman, Jonathan and Vadhan, Salil},
+  booktitle = {Advances in Neural Information Processing Systems (NeurIPS)},
+  year = {2016}
+}"""
 KOSKELA_2020 = """@inproceedings{koskela2020,
   title = {Computing Tight Differential Privacy Guarantees Using FFT},
   author = {Koskela, Antti and Jälkö, Joonas and Honkela, Antti},

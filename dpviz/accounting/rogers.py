@@ -18,10 +18,23 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting import papers
+from dpviz.accounting.bound import Kind
+from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 
 Array = npt.NDArray[np.float64]
 
+CARD = Card(
+    "Rogers odometer",
+    "the privacy odometer of Rogers et al.",
+    "The first running ε that holds whenever one stops, for steps that are chosen while one goes. Of a step it knows "
+    "only its own ε and δ, so that it says much more than Rényi odometers do.",
+    KINDS[Kind.UPPER],
+    "For the idea of odometers and filters; for numbers the Rényi ones say less.",
+    "Rogers, Roth, Ullman, Vadhan 2016, Theorem 6.3",
+    (papers.ROGERS_2016,),
+)
 _ODOMETER_FACTOR = 1.0 + math.log(math.sqrt(3.0))
 
 

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from dpviz.accounting import bayesian
+from dpviz.accounting import bayesian, filter, rogers
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import accountant
 from dpviz.questions.answer import Folded
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.question import Block
 
+# Cards of what the library has no accountant for: a sample decides, or what was seen does.
+_OTHERS = {"bayesian": bayesian.CARD, "filter": filter.CARD, "rogers": rogers.CARD}
+
 
 def card_of(key: str, amplification: str) -> Card:
-    """The card behind a curve's key."""
-    if key == "bayesian":
-        return bayesian.CARD
-    return accountant("tight").card if key == "tight" else method(key, amplification).card
+    """The card behind a curve's key; "odometer_authors" is the odometer of the authors' plots."""
+    if key in _OTHERS:
+        return _OTHERS[key]
+    if key == "tight":
+        return accountant(key).card
+    if key.startswith("odometer"):
+        return accountant("odometer", variant=key.partition("_")[2] or "paper").card
+    return method(key, amplification).card
 
 
-def cards(curves: Iterable[str], amplification: str) -> list[Block]:
-    """One for each curve, in their order."""
-    return [folded(NAMES.get(key, key), card_of(key, amplification)) for key in curves]
+def cards(curves: Iterable[str], amplification: str = "exact", names: Mapping[str, str] = NAMES) -> list[Block]:
+    """One for each curve, in their order; `names` is what the page calls them, where that is not the card's own name.
+
+    What has several names has them on one card.
+    """
+    found: dict[Card, list[str]] = {}
+    for key in curves:
+        card = card_of(key, amplification)
+        found.setdefault(card, []).append(names.get(key, card.name))
+    return [folded(", ".join(dict.fromkeys(said)), card) for card, said in found.items()]
 
 
 def folded(name: str, card: Card) -> Folded:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from dpviz.questions.fields import Choice, Number, even_ticks, log_ticks
 from dpviz.questions.gradients import File, Gradients, Measured, Norms, Vectors
-from dpviz.questions.layout import Item, Own, Reader, Row
+from dpviz.questions.layout import Expert, Item, Own, Reader, Row, experts
 from dpviz.questions.question import Compound
 from dpviz.questions.source import origin
 from dpviz.training import models
@@ -153,9 +153,9 @@ def controls(get: Reader) -> tuple[Item, ...]:
     """The source and the settings that this source has."""
     source = get(SOURCE)
     if source == "vectors":
-        return SOURCE, SHAPE, Row((VECTORS, DIMENSIONS)), Row((PAIRING, SEED), (0.6, 0.4))
+        return SOURCE, SHAPE, *experts(Row((VECTORS, DIMENSIONS)), Row((PAIRING, SEED), (0.6, 0.4)))
     if source == "measured":
-        return SOURCE, MODEL, TRAINED, Row((EXAMPLES, SEED))
+        return SOURCE, MODEL, TRAINED, Expert(Row((EXAMPLES, SEED)))
     if source == "upload":
         return SOURCE, Own("upload")
-    return SOURCE, *(() if source == "halfnormal" else (SHAPE,)), COUNT, SEED
+    return SOURCE, *(() if source == "halfnormal" else (SHAPE,)), COUNT, Expert(SEED)

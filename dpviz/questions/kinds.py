@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.fields import Choice, Number, log_ticks
-from dpviz.questions.layout import Item, Reader
+from dpviz.questions.layout import Expert, Item, Reader
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE
 from dpviz.questions.question import Compound
 
@@ -110,4 +110,4 @@ MECHANISM = Compound((KIND, SIGMA, SCALE, RATE), read, texts, NAMES)
 
 def controls(get: Reader) -> tuple[Item, ...]:
     """The mechanism with its noise, q and T in either units, and δ."""
-    return KIND, KINDS[get(KIND)].noise, units.ALL, units.suggested(SIZE, get)
+    return Expert(KIND), KINDS[get(KIND)].noise, units.ALL, units.suggested(SIZE, get)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from dpviz.questions.fields import Field, Number, Several
@@ -82,10 +82,14 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Offered:
-    """Those options of a field that mean something here; what is chosen of the others stays chosen, unseen."""
+    """Those options of a field that mean something here; what is chosen of the others stays chosen, unseen.
+
+    Those of `rare` are for experts, unless they are chosen.
+    """
 
     field: Several
     options: tuple[str, ...]
+    rare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,15 @@ class Own:
     fields: tuple[Field[Any], ...] = ()
 
 
-Item = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own
+@dataclass(frozen=True)
+class Expert:
+    """A control that only experts look for: the others see it where it is not at its default, or was asked for."""
+
+    item: Field[Any] | Row | Own
+
+
+Control = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own
+Item = Control | Expert
 Groups = Mapping[str, Sequence[Item]]
 Layout = Callable[[Reader], Groups]
 
@@ -112,6 +124,47 @@ def fields_of(items: Sequence[Item]) -> list[Field[Any]]:
             found += item.fields
         elif isinstance(item, Noted | Suggested | Offered):
             found.append(item.field)
+        elif isinstance(item, Expert):
+            found += fields_of((item.item,))
         elif isinstance(item, Field):
             found.append(item)
     return found
+
+
+def experts(*items: Field[Any] | Row | Own) -> tuple[Expert, ...]:
+    """Each of them for experts."""
+    return tuple(Expert(item) for item in items)
+
+
+def moved_of(fields: Iterable[Field[Any]], get: Reader) -> set[str]:
+    """Names of what is not at its default: fields' keys, and options that are chosen ("curves.basic")."""
+    found = set()
+    for field in fields:
+        if field.write(get(field)) != field.write(field.default):
+            found.add(field.key)
+        if isinstance(field, Several):
+            found |= {f"{field.key}.{option}" for option in get(field)}
+    return found
+
+
+def in_sight(items: Sequence[Item], kept: Collection[str] | None) -> tuple[list[Control], list[str]]:
+    """The controls without what is for experts, and the names of what was left out.
+
+    What has a name in `kept` stays (a row as a whole); all stays where that is None.
+    """
+    seen: list[Control] = []
+    out: list[str] = []
+    for item in items:
+        if isinstance(item, Expert):
+            names = [field.key for field in fields_of((item,))]
+            if kept is None or any(name in kept for name in names):
+                seen.append(item.item)
+            else:
+                out += names
+        elif isinstance(item, Offered) and kept is not None:
+            rare = [one for one in item.rare if one in item.options and f"{item.field.key}.{one}" not in kept]
+            out += [f"{item.field.key}.{one}" for one in rare]
+            seen.append(replace(item, options=tuple(one for one in item.options if one not in rare)))
+        else:
+            seen.append(item)
+    return seen, out

@@ -31,6 +31,9 @@ NAMES = {each.family: each.label for each in reversed(_EVERY)} | {
 # Whose curves pages offer: all that bound a plan by a formula, and Bayesian DP.
 OFFERED = {key: NAMES[key] for key in (*(e.family for e in _EVERY if e.name not in ("tight", "odometer")), "bayesian")}
 
+# Those of them that only experts look for.
+RARE = ("basic", "renyi_classic")
+
 
 def called(key: str, amplification: str, moment: int = 0) -> tuple[str, dict[str, Any]]:
     """What the library calls the accountant behind a curve's key, and its options; at one λ alone if not 0."""

@@ -44,7 +44,9 @@ def files(question: Question[Any], answer: Answer[Any], plot_of: Drawn) -> None:
         help="One file of at most 5 MB, for the web or an appendix: its chart follows every slider, one at a time, "
         "without a server. What its sliders show is computed first: seconds, for some questions minutes.",
     )
-    st.caption("The camera above the chart saves it as an image: choose PNG or SVG in the group Show.")
+    st.caption(
+        "The camera above the chart saves it as an image: choose PNG or SVG in the group Show, an expert setting."
+    )
 
 
 def _handout(question: Question[Any], address: str, plot_of: Drawn) -> Callable[[], str]:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
-from dpviz.questions.layout import InUnits, Item, Noted, Offered, Own, Row, Suggested
+from dpviz.questions.layout import Control, InUnits, Noted, Offered, Own, Row, Suggested
 from dpviz.ui import controls, mechanism, state
 from dpviz.ui.controls import NumberControl
 from dpviz.ui.special import SPECIAL
@@ -18,7 +18,7 @@ Told = Mapping[str, Mapping[str, Any]]
 BUILT = ("label", "help", "shows_label", "stops")  # what a control is built of
 
 
-def draw(items: Sequence[Item]) -> None:
+def draw(items: Sequence[Control]) -> None:
     """The controls, in their order."""
     st.session_state[Keys.DRAWINGS] = st.session_state.get(Keys.DRAWINGS, 0) + 1
     for item in items:
@@ -26,17 +26,17 @@ def draw(items: Sequence[Item]) -> None:
     st.session_state[Keys.TOLD] = told(items)
 
 
-def shape(items: Sequence[Item]) -> tuple[object, ...]:
+def shape(items: Sequence[Control]) -> tuple[object, ...]:
     """What is drawn, but for what numbers' controls are told: as long as it stays, telling them is enough."""
     return tuple(_shape(item) for item in items)
 
 
-def told(items: Sequence[Item]) -> Told:
+def told(items: Sequence[Control]) -> Told:
     """What the numbers' controls among them are to say now, by their fields' keys."""
     return {one.field.key: one.says for item in items for one in _numbers(item)}
 
 
-def news(items: Sequence[Item]) -> Told:
+def news(items: Sequence[Control]) -> Told:
     """What differs from what the browser was told last."""
     now, before = told(items), st.session_state.get(Keys.TOLD, {})
     st.session_state[Keys.TOLD] = now
@@ -47,7 +47,7 @@ def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str
     return {key: value for key, value in now.items() if key not in BUILT or value != before.get(key)}
 
 
-def draw_one(item: Item) -> None:
+def draw_one(item: Control) -> None:
     if isinstance(item, Row):
         for column, field in zip(st.columns(item.shares or len(item.fields), gap="small"), item.fields, strict=True):
             with column:
@@ -76,7 +76,7 @@ def _field(field: Field[Any]) -> None:
         raise TypeError(f"Expected a field that has a control, found {type(field).__name__} {field.key!r}.")
 
 
-def _shape(item: Item) -> object:
+def _shape(item: Control) -> object:
     if isinstance(item, Row):
         return tuple(_shape(field) for field in item.fields)
     if isinstance(item, InUnits):
@@ -88,7 +88,7 @@ def _shape(item: Item) -> object:
     return item.name if isinstance(item, Own) else item.key
 
 
-def _numbers(item: Item) -> list[NumberControl]:
+def _numbers(item: Control) -> list[NumberControl]:
     if isinstance(item, Row):
         return [one for field in item.fields for one in _numbers(field)]
     if isinstance(item, Noted):

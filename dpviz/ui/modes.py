@@ -1,6 +1,7 @@
-"""Two barer ways to show a page: `present=1`, for a lecture, and `embed=1`, within another page.
+"""Two barer ways to show a page: `present=1`, for a lecture, and `embed=1`, within another page; and a fuller one:
+`expert=1`.
 
-Both are said by the link, and stay in it and in the session.
+All are said by the link, and stay in it and in the session.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def read_link() -> None:
     told = st.query_params.get("present", "")
     st.session_state[Keys.PRESENT] = "" if told in OFF else told[:200]
     st.session_state[Keys.EMBED] = _asked_to_embed()
+    st.session_state[Keys.EXPERT] = "" if st.query_params.get("expert", "") in OFF else "1"
 
 
 def _asked_to_embed() -> bool:
@@ -41,6 +43,10 @@ def embedded() -> bool:
     return bool(st.session_state.get(Keys.EMBED))
 
 
+def expert() -> bool:
+    return bool(st.session_state.get(Keys.EXPERT))
+
+
 def bare() -> bool:
     return presenting() or embedded()
 
@@ -55,5 +61,9 @@ def style() -> str:
 
 def kept(query: str) -> str:
     """A query string with what the link says of the mode."""
-    more = {"present": st.session_state.get(Keys.PRESENT, ""), "embed": "true" if embedded() else ""}
+    more = {
+        "present": st.session_state.get(Keys.PRESENT, ""),
+        "embed": "true" if embedded() else "",
+        "expert": "1" if expert() else "",
+    }
     return "&".join(filter(None, [query, urlencode({key: text for key, text in more.items() if text})]))

@@ -192,6 +192,7 @@ def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the story."""
     settle()
     state.assign((*SET, EPOCHS, PRESET), values)
+    st.session_state[Keys.MOVED] = set()
 
 
 def _reset() -> None:

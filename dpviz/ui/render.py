@@ -18,13 +18,13 @@ from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
 from dpviz.questions.answer import Answer, Folded, Note, Rerun
-from dpviz.questions.layout import Item, Own
+from dpviz.questions.layout import Control, Own
 from dpviz.questions.listing import Listing
 from dpviz.questions.page import Page
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import frame, listed, settings
-from dpviz.ui import again, boundary, files, history, items, measuring, modes, page, pieces, present, slow, state
+from dpviz.ui import again, boundary, depth, files, history, items, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames, late
@@ -127,8 +127,8 @@ def _answered(shown: Page) -> None:
 def _drawn(shown: Page) -> tuple[object, ...]:
     """What is drawn, but for what follows an entered number."""
     question = shown.question(state.get)
-    groups = {} if modes.presenting() else question.groups(state.get)
-    return question.key, tuple(groups), items.shape(_open(shown, question)), tuple(st.session_state.get(Keys.NOTES, ()))
+    groups = () if modes.presenting() else (*depth.groups(question), depth.left_out(question))
+    return question.key, groups, items.shape(_open(shown, question)), tuple(st.session_state.get(Keys.NOTES, ()))
 
 
 def _headline(shown: Page, question: Question[Any]) -> None:
@@ -193,18 +193,20 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
 
 def _controls(shown: Page, question: Question[Any]) -> None:
     if not modes.presenting():
-        groups = question.groups(state.get)
+        groups = depth.groups(question)
         chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
         if shown.choice is not None and chosen == next(iter(groups)):
             items.draw_one(shown.choice)
     items.draw(_open(shown, question))
+    if not modes.presenting():
+        depth.switch(question)
 
 
-def _open(shown: Page, question: Question[Any]) -> Sequence[Item]:
+def _open(shown: Page, question: Question[Any]) -> Sequence[Control]:
     """The controls that are in sight."""
     if modes.presenting():
         return present.controls(question)
-    groups = question.groups(state.get)
+    groups = depth.groups(question)
     chosen: str = st.session_state.get(Keys.group(shown.key), "")
     return groups[chosen if chosen in groups else next(iter(groups))]
 

@@ -34,6 +34,8 @@ class Keys:
     PAGE = "page"
     PRESENT = "present"
     EMBED = "embed"
+    EXPERT = "expert"
+    MOVED = "expert.moved"
     STOP = "present.stop"
     AGAIN = "whole_page_again"
     READ_OF = "units.read_of"

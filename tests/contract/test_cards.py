@@ -4,14 +4,18 @@ import re
 
 import pytest
 
-from dpviz.accounting import bayesian, papers
+from dpviz.accounting import bayesian, papers, rogers
 from dpviz.accounting import filter as rdp_filter
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import accountant, every_choice
 
 CHOICES = [accountant(name, **options) for name, options in every_choice()]
-CARDS = {str(one): one.card for one in CHOICES} | {"bayesian": bayesian.CARD, "filter": rdp_filter.CARD}
+CARDS = {str(one): one.card for one in CHOICES} | {
+    "bayesian": bayesian.CARD,
+    "filter": rdp_filter.CARD,
+    "rogers": rogers.CARD,
+}
 PAPERS = {name: text for name, text in vars(papers).items() if name.isupper()}
 
 

@@ -59,7 +59,7 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
 
 def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_chosen():
     groups = ["Mechanism", "Show"]
-    at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight")
+    at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight&expert=1")
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
     assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "delta", "lam"]

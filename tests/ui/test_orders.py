@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ui.driver import charts, enter, html_of, open_app
+from tests.ui.driver import charts, enter, html_of, open_app, open_part
 
 
 def test_bad_text_names_the_value_and_keeps_the_rest() -> None:
-    at = open_app("orders", "sigma=2")
+    at = open_app("orders", "sigma=2&expert=1")
+    open_part(at, "orders.group", ["Mechanism", "Show"], "Show")
     enter(at, "omax", "0.5")
     assert not at.exception
     assert "0.5 is outside ≥ 2 and ≤ 1000000; try 512." in html_of(at)

@@ -38,6 +38,7 @@ KNOWN = {
     ("frame.py", "name"): "a formula's name",
     ("page.py", "label"): "what a person may write about a run: Name, Note",
     ("page.py", "name"): "a pin's name, plain",
+    ("depth.py", "said"): "a number of settings",
     ("watch.py", "label"): "a button's own label",
     ("watch.py", "help"): "a button's own help",
     ("watch.py", "record.steps"): "a number",

@@ -11,7 +11,7 @@ from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Metric
 from dpviz.questions.attack.fields import EPSILON, FACTOR, NOISE, RELEASES, RESIDENTS, SEED, SHARE
 from dpviz.questions.attack.words import at_most
-from dpviz.questions.layout import Item
+from dpviz.questions.layout import Item, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.question import Setting
 
@@ -125,5 +125,5 @@ def controls(noise: str) -> tuple[Item, ...]:
     return (EPSILON, NOISE, *((DELTA,) if noise == "gaussian" else ()))
 
 
-TOWN_CONTROLS: tuple[Item, ...] = (FACTOR, RESIDENTS, RELEASES, SEED)
+TOWN_CONTROLS: tuple[Item, ...] = (FACTOR, RESIDENTS, *experts(RELEASES, SEED))
 PLAYED_SETTINGS = SETTINGS | {"share": SHARE, "releases": RELEASES}

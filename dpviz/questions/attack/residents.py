@@ -19,7 +19,7 @@ from dpviz.questions.attack.fields import FACTOR, NOISE, SEED, SHARE
 from dpviz.questions.attack.fields import RESIDENTS as PEOPLE
 from dpviz.questions.attack.release import NOISES, SETTINGS, controls, draw, promise
 from dpviz.questions.attack.words import ASSUMPTIONS
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -144,7 +144,7 @@ def formulas(a: Answer[ResidentFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (*controls(get(NOISE)), SHARE), "Town": (FACTOR, PEOPLE, SEED), "Show": (IMAGE,)}
+    return {"Question": (*controls(get(NOISE)), SHARE), "Town": (FACTOR, PEOPLE, Expert(SEED)), "Show": experts(IMAGE)}
 
 
 RESIDENTS: Question[ResidentFacts] = Question(

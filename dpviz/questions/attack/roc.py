@@ -20,7 +20,7 @@ from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.attack.fields import LOG_RATES
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -197,7 +197,7 @@ def formulas(a: Answer[RocFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (*units.controls(get), LOG_RATES), "Show": (IMAGE,)}
+    return {"Question": (*units.controls(get), LOG_RATES), "Show": experts(IMAGE)}
 
 
 ROC: Question[RocFacts] = Question(

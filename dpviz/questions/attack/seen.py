@@ -26,7 +26,7 @@ from dpviz.questions.attack.release import (
     promise,
 )
 from dpviz.questions.attack.words import ASSUMPTIONS
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -105,7 +105,7 @@ def headline(a: Answer[Seen]) -> str:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (*controls(get(NOISE)), SHARE), "Town": TOWN_CONTROLS, "Show": (IMAGE,)}
+    return {"Question": (*controls(get(NOISE)), SHARE), "Town": TOWN_CONTROLS, "Show": experts(IMAGE)}
 
 
 SEEN: Question[Seen] = Question(

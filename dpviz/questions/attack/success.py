@@ -16,7 +16,7 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import EPSILON, LARGEST, PRIOR
 from dpviz.questions.attack.presets import PRINTED, TABLE_1
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -144,7 +144,7 @@ def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (EPSILON, DELTA, PRIOR, LARGEST), "Show": (IMAGE,)}
+    return {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST, IMAGE)}
 
 
 def _exact(p: float) -> str:

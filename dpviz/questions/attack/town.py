@@ -30,7 +30,7 @@ from dpviz.questions.attack.release import (
     promised,
 )
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -130,7 +130,7 @@ def notes(a: Answer[Guessed]) -> list[Note]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (*controls(get(NOISE)), SHARE, LARGEST), "Town": TOWN_CONTROLS, "Show": (IMAGE,)}
+    return {"Question": (*controls(get(NOISE)), SHARE), "Town": TOWN_CONTROLS, "Show": experts(LARGEST, IMAGE)}
 
 
 TOWN: Question[Guessed] = Question(

@@ -16,7 +16,8 @@ from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget.fields import TARGET
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.cards import cards
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, SETTINGS
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
 from dpviz.questions.question import Question
@@ -151,7 +152,7 @@ def formulas(a: Answer[IndividualFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Budget": (TARGET, FAMILY, THRESHOLD), "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    return {"Budget": (TARGET, FAMILY, THRESHOLD), "Mechanism": units.controls(get), "Show": experts(IMAGE)}
 
 
 INDIVIDUAL: Question[IndividualFacts] = Question(
@@ -174,4 +175,5 @@ INDIVIDUAL: Question[IndividualFacts] = Question(
 """
     + PUBLIC_SIZE,
     layout=layout,
+    more={"Accountants": lambda _: cards(("filter", "renyi_improved"))},
 )

@@ -14,9 +14,9 @@ from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
-from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon
 from dpviz.questions.fields import Number
-from dpviz.questions.layout import Groups, InUnits, Reader, Row
+from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
@@ -197,7 +197,6 @@ def layout(get: Reader) -> Groups:
     acts: dict[Number, bool] = {
         fields.NOISE_STEP: "noise" in on or "tune" in on,
         fields.BATCH_STEP: "batch" in on,
-        fields.GOAL: "tune" in on,
         fields.MARGIN: filtered and ("noise" in on or "batch" in on),
         fields.SEED: True,
     }
@@ -207,17 +206,16 @@ def layout(get: Reader) -> Groups:
             fields.POLICIES,
             fields.SHOWN,
             fields.ACCOUNT,
-            *((fields.TARGET, fields.ONE_ORDER) if filtered else ()),
+            *((fields.TARGET, Expert(fields.ONE_ORDER)) if filtered else ()),
             fields.EPOCHS,
         ),
         "Mechanism": (SIGMA, InUnits((SIZE, RATE)), units.suggested(SIZE, get)),
         "Show": (
             fields.TOP,
             fields.PACE,
-            *(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)),
+            *((fields.GOAL,) if "tune" in on else ()),
             *((LOG_Y,) if get(fields.SHOWN) == "epsilon" else ()),
-            fields.VARIANT,
-            IMAGE,
+            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), fields.VARIANT, IMAGE),
         ),
     }
 
@@ -253,4 +251,5 @@ POLICY: Question[Trajectories] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     layout=layout,
+    more={"Accountants": lambda a: accountants(a.given["variant"])},
 )

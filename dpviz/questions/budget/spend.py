@@ -20,12 +20,12 @@ from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
-from dpviz.questions.budget.accounts import accounts
+from dpviz.questions.budget.accounts import KEYS, accounts
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
-from dpviz.questions.budget.words import ASSUMPTIONS, budget_range, epsilon, odometer_formula
-from dpviz.questions.layout import Groups, Own, Reader
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon, odometer_formula
+from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
@@ -240,7 +240,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
         "Mechanism": units.controls(get),
-        "Show": (LOG_Y, VARIANT, CONVERSION, IMAGE),
+        "Show": (LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }
 
 
@@ -257,6 +257,6 @@ SPEND: Question[SpendFacts] = Question(
     assumptions=ASSUMPTIONS,
     slow=(Slow(tight_key, tight, with_tight),),
     layout=layout,
-    more={"Accountants": accounts},
+    more={"Accountants": lambda a: [*accounts(a), *accountants(a.given["variant"], others=(*KEYS, "tight"))]},
     below=below,
 )

@@ -21,11 +21,11 @@ from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.presets import ODOMETERS
-from dpviz.questions.budget.words import ASSUMPTIONS, epsilon, in_table, odometer_formula
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, epsilon, in_table, odometer_formula
+from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
-from dpviz.questions.question import Question
+from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand
 
@@ -250,11 +250,23 @@ def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
     ]
 
 
+def shown_cards(a: Answer[StopFacts]) -> list[Block]:
+    """Of every name that may be on the chart."""
+    g = a.given
+    other = "odometer_authors" if g["variant"] == "paper" else "odometer"
+    return accountants(g["variant"], conversion=g["conversion"], others=(other, "rogers", "tight"))
+
+
 def layout(get: Reader) -> Groups:
     return {
-        "Budget": (TARGET, SIGMA, STEPS, VARIANT),
+        "Budget": (TARGET, SIGMA, STEPS, Expert(VARIANT)),
         "Mechanism": units.controls(get),
-        "Show": (CURVES, LOG_X, LOG_Y, VARIANT, CONVERSION, IMAGE),
+        "Show": (
+            Offered(CURVES, tuple(CURVES.options), ("other",)),
+            LOG_X,
+            LOG_Y,
+            *experts(VARIANT, CONVERSION, IMAGE),
+        ),
     }
 
 
@@ -280,4 +292,5 @@ STOP: Question[StopFacts] = Question(
     presets=(ODOMETERS,),
     slow=(Slow(band_key, band, with_band),),
     layout=layout,
+    more={"Accountants": shown_cards},
 )

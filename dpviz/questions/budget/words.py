@@ -11,7 +11,9 @@ from dpviz.accounting.formula import tex
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
+from dpviz.questions.cards import cards
 from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.question import Block
 
 ASSUMPTIONS = (
     """
@@ -52,6 +54,16 @@ TRAINED_ASSUMPTIONS = (
 """
     + PUBLIC_SIZE
 )
+
+
+def accountants(variant: str, *, conversion: str = "", others: Sequence[str] = ()) -> list[Block]:
+    """The cards of the odometer in one of its variants and of the filter, and of the curves `others`.
+
+    `conversion`: of the Rényi accountant that reads a plan; "" for none.
+    """
+    odometer = "odometer" if variant == "paper" else "odometer_authors"
+    planned = [f"renyi_{conversion}"] if conversion else []
+    return cards([odometer, "filter", *planned, *others], names={f"renyi_{conversion}": f"as if planned: {conversion}"})
 
 
 def epsilon(value: float, digits: int = 3) -> str:

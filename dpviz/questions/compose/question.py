@@ -23,8 +23,9 @@ from dpviz.questions.compose.fields import (
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
-from dpviz.questions.layout import Groups, Item, Offered, Reader
+from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, STEPS
+from dpviz.questions.methods import RARE
 from dpviz.questions.question import Question
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
 
@@ -35,14 +36,12 @@ def layout(get: Reader) -> Groups:
     first: list[Item] = [*kinds.controls(get)]
     if WITH_ORDERS & set(shown):
         first += [ORDER, FIXED_ORDER] if get(ORDER) == "fixed" else [ORDER]
-    if "bayesian" in shown:
-        first += [QUANTILE, DELTA_MU]
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": tuple(first)}
     if "bayesian" in shown:
-        groups["Data"] = (*gradient_fields.controls(get), CLIP)
-        groups["Bayes"] = (FAILURE, READING, PSI)
-    amplified = (AMPLIFICATION,) if "basic" in shown or "strong" in shown else ()
-    return groups | {"Show": (Offered(CURVES, offered(get)), LOG_X, LOG_Y, *amplified, IMAGE)}
+        groups["Data"] = (QUANTILE, *gradient_fields.controls(get), Expert(CLIP))
+        groups["Bayes"] = (DELTA_MU, *experts(FAILURE, READING, PSI))
+    amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
+    return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
 
 
 GROWTH: Question[ComposeFacts] = Question(

@@ -13,7 +13,7 @@ from dpviz.questions.langevin import presets, sizes
 from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, ChainFacts, known, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, size_plot, theorems
-from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics
 from dpviz.questions.question import Question
 
 
@@ -48,4 +48,5 @@ CLIP: Question[ChainFacts] = Question(
     presets=(presets.FIGURE_2_CLIP,),
     slow=(TIGHT,),
     layout=layout(),
+    more=MORE,
 )

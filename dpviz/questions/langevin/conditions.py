@@ -16,7 +16,7 @@ from dpviz.questions.langevin import presets, words
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven, step_marks
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.readings import READING, misread
-from dpviz.questions.langevin.words import ASSUMPTIONS, finite, formulas, four_digits, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, finite, formulas, four_digits, metrics
 from dpviz.questions.question import Question
 
 
@@ -110,4 +110,5 @@ CONDITIONS: Question[ChainFacts] = Question(
     presets=(presets.CONDITIONS,),
     slow=(TIGHT,),
     layout=layout(READING),
+    more=MORE,
 )

@@ -13,7 +13,7 @@ from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, step_marks, tight_interval, tight_key, with_tight
 from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.words import ASSUMPTIONS, at_most, finite, formulas, headline, metrics, notes
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, at_most, finite, formulas, headline, metrics, notes
 from dpviz.questions.question import Question
 
 
@@ -74,4 +74,5 @@ COST: Question[ChainFacts] = Question(
     presets=(presets.MNIST, presets.SVHN, presets.MNIST_SGHMC, presets.SVHN_SGHMC, presets.EXAMPLE),
     slow=(Slow(tight_key, tight_interval, with_band),),
     layout=layout(),
+    more=MORE,
 )

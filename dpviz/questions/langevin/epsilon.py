@@ -12,7 +12,7 @@ from dpviz.questions.langevin import presets, sizes
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, size_plot, theorems
-from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics
 from dpviz.questions.question import Question
 
 
@@ -56,4 +56,5 @@ EPSILON: Question[ChainFacts] = Question(
     presets=(presets.FIGURE_1,),
     slow=(TIGHT,),
     layout=layout(),
+    more=MORE,
 )

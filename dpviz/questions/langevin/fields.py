@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpviz.questions import units
 from dpviz.questions.fields import Choice, Flag, Number, log_ticks
-from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader
+from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.question import Setting
 from dpviz.questions.shared import IMAGE
@@ -154,7 +154,7 @@ def layout(*more: Item) -> Layout:
         return {
             "Steps": (FIRST, DECAY, STEPS, CLAIM, *more),
             "Data": (SIZE, Noted(BATCH, beyond), CLIP, units.suggested(SIZE, get)),
-            "Options": (SAMPLER, *friction, REPLACE, CONVERSION, IMAGE),
+            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, IMAGE)),
         }
 
     return groups

@@ -15,7 +15,7 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import EPSILON_POINTS, TIGHT, Chain, ChainFacts, known
 from dpviz.questions.langevin.error import COMPARE, VARIANCE, error, error_axis, headline, least
 from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics
 from dpviz.questions.question import Question
 
 
@@ -54,4 +54,5 @@ MSE: Question[ChainFacts] = Question(
     assumptions=ASSUMPTIONS,
     slow=(TIGHT,),
     layout=layout(VARIANCE),
+    more=MORE,
 )

@@ -16,7 +16,7 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import TIGHT, Array, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.error import COMPARE, VARIANCE, error, error_axis, headline
 from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.words import ASSUMPTIONS, NO_WANG, formulas, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, NO_WANG, formulas, metrics
 from dpviz.questions.question import Question
 
 
@@ -83,4 +83,5 @@ MSE_EPSILON: Question[ChainFacts] = Question(
     assumptions=ASSUMPTIONS,
     slow=(TIGHT,),
     layout=layout(VARIANCE),
+    more=MORE,
 )

@@ -39,7 +39,7 @@ from dpviz.questions.langevin.chain import (
 )
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.readings import READING, misread
-from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, four_digits, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, four_digits, metrics
 from dpviz.questions.question import Question
 
 A_DECADE = 3  # rates at which (3) is looked up
@@ -252,4 +252,5 @@ REGION: Question[Kept] = Question(
     assumptions=ASSUMPTIONS,
     slow=(Slow(boundary_key, boundary, with_boundary), Slow(tight_key, tight_interval, with_tight)),
     layout=layout(READING),
+    more=MORE,
 )

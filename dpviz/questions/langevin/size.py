@@ -17,7 +17,7 @@ from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.langevin.sizes import headline, notes, size_plot, theorems
-from dpviz.questions.langevin.words import ASSUMPTIONS, formulas, metrics
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics
 from dpviz.questions.question import Question
 
 RULE = Flag(
@@ -67,4 +67,5 @@ SIZE: Question[ChainFacts] = Question(
     presets=(presets.FIGURE_2_SIZE,),
     slow=(TIGHT,),
     layout=layout(RULE),
+    more=MORE,
 )

@@ -13,6 +13,7 @@ from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.cards import cards
 from dpviz.questions.langevin.chain import Chain, ChainFacts
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
@@ -35,6 +36,9 @@ ASSUMPTIONS = (
 """
     + PUBLIC_SIZE
 )
+
+# Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
+MORE = {"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))}
 
 NO_WANG = Note("Wang et al. bound SGLD; for samplers with momentum there is no such curve.")
 THERMOSTAT = Note(

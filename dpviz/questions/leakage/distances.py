@@ -8,7 +8,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.overlaid import Histogram, OverlaidPlot
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader
 from dpviz.questions.leakage.fields import LOG_X, NETWORK, controls
 from dpviz.questions.leakage.found import Found, filed, found, p_value, rows
 from dpviz.questions.leakage.presets import PRESETS
@@ -48,7 +48,7 @@ def distances(*, network: Source[Leakage], log_distance: bool) -> Answer[Found]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Network": controls(get), "Show": (LOG_X, IMAGE)}
+    return {"Network": controls(get), "Show": (LOG_X, Expert(IMAGE))}
 
 
 DISTANCES: Question[Found] = Question(

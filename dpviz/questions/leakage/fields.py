@@ -10,7 +10,7 @@ from types import ModuleType
 
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.fields import Choice, Field, Flag, Number
-from dpviz.questions.layout import Item, Own, Reader, Row
+from dpviz.questions.layout import Expert, Item, Own, Reader
 from dpviz.questions.networks import Network, RunNetwork, SmallNetwork, StandIn
 from dpviz.questions.question import Compound
 from dpviz.questions.source import Source, origin
@@ -142,4 +142,4 @@ def controls(get: Reader) -> tuple[Item, ...]:
     """Which network; how a small one is trained where none of a run is looked at; which examples."""
     run = get(RUN)
     small = run == SMALL or (run == NEWEST and not _stored().finished_runs())
-    return Own("network", (RUN,)), *((MODEL, STEPS) if small else ()), Row((EXAMPLES, SEED))
+    return Own("network", (RUN,)), *((MODEL, STEPS) if small else ()), EXAMPLES, Expert(SEED)

@@ -8,7 +8,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.allowed import Allowed, AllowedPlot, Reached
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.leakage.fields import NETWORK, controls
 from dpviz.questions.leakage.found import Found, filed, found, rows
 from dpviz.questions.leakage.words import ASSUMPTIONS, formulas, headline, metrics, notes
@@ -59,7 +59,7 @@ def bar(bound: Limit) -> Allowed:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Network": controls(get), "Show": (IMAGE,)}
+    return {"Network": controls(get), "Show": experts(IMAGE)}
 
 
 MEMBERSHIP: Question[Found] = Question(

@@ -17,11 +17,11 @@ from dpviz.charts.rings import Ring
 from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients
-from dpviz.questions.layout import Groups, Reader, Row
+from dpviz.questions.layout import Expert, Groups, Reader, Row
 from dpviz.questions.needed import Need
 from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve
 from dpviz.questions.noise.details import accountants, use
-from dpviz.questions.noise.fields import HIGH, LOG_Y, LOW, METHODS, SHARED, TARGET, grouped
+from dpviz.questions.noise.fields import ASKED, HIGH, LOG_Y, LOW, SHARED, TARGET, grouped
 from dpviz.questions.noise.needs import (
     Needs,
     accuracy_key,
@@ -196,7 +196,7 @@ def needed(a: Answer[Needs]) -> list[Block]:
 
 
 def layout(get: Reader) -> Groups:
-    return grouped(get, ask=(TARGET, METHODS), mechanism=units.controls(get), show=(Row((LOW, HIGH)), LOG_Y))
+    return grouped(get, ask=(TARGET, ASKED), mechanism=units.controls(get), show=(LOG_Y, Expert(Row((LOW, HIGH)))))
 
 
 ALONG_NOISE: Question[Needs] = Question(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dpviz.questions import gradient_fields
 from dpviz.questions.fields import Choice, Flag, Number, Several, log_ticks
 from dpviz.questions.gradient_fields import gradients_where
-from dpviz.questions.layout import Groups, Item, Reader, fields_of
+from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, experts, fields_of
 from dpviz.questions.mechanism import DELTA, SETTINGS
-from dpviz.questions.methods import OFFERED
+from dpviz.questions.methods import OFFERED, RARE
 from dpviz.questions.question import Setting
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
@@ -74,6 +74,8 @@ HIGH = Number(
 )
 LOG_Y = Flag(key="noiselogy", label="Log ε", default=True, help="Logarithmic axis of ε.")
 
+ASKED = Offered(METHODS, tuple(OFFERED), RARE)
+
 
 def weak(get: Reader) -> bool:
     """Whether Bayesian DP is asked at all."""
@@ -97,7 +99,7 @@ def grouped(get: Reader, *, ask: tuple[Item, ...], mechanism: tuple[Item, ...], 
     """The controls of either question, with what the methods that are asked need beside its own."""
     groups: dict[str, tuple[Item, ...]] = {"Ask": ask, "Mechanism": mechanism}
     if "bayesian" in get(METHODS):
-        groups["Data"] = (QUANTILES, *((CLIP, *gradient_fields.controls(get)) if weak(get) else ()))
-    amplified = (AMPLIFICATION,) if "basic" in get(METHODS) or "strong" in get(METHODS) else ()
+        groups["Data"] = (QUANTILES, *((*gradient_fields.controls(get), Expert(CLIP)) if weak(get) else ()))
+    amplified = experts(AMPLIFICATION) if "basic" in get(METHODS) or "strong" in get(METHODS) else ()
     failures = (DELTA_MU,) if DELTA in fields_of(mechanism) else ()
-    return groups | {"Show": (*show, *amplified, *((*failures, FAILURE) if weak(get) else ()), IMAGE)}
+    return groups | {"Show": (*show, *((*failures, Expert(FAILURE)) if weak(get) else ()), *amplified, Expert(IMAGE))}

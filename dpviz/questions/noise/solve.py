@@ -16,7 +16,7 @@ from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.details import accountants, use
-from dpviz.questions.noise.fields import METHODS, SHARED, TARGET, TIGHT, UNKNOWN, grouped
+from dpviz.questions.noise.fields import ASKED, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import (
     Needs,
     accuracy_key,
@@ -108,7 +108,7 @@ def with_tight(a: Answer[Needs], found: Need) -> Answer[Needs]:
 def layout(get: Reader) -> Groups:
     """What is solved for is not asked."""
     known = units.controls(get, without=SHARED[get(UNKNOWN)])
-    return grouped(get, ask=(UNKNOWN, TARGET, METHODS, TIGHT), mechanism=known, show=())
+    return grouped(get, ask=(UNKNOWN, TARGET, ASKED, TIGHT), mechanism=known, show=())
 
 
 SOLVE: Question[Needs] = Question(

@@ -14,6 +14,7 @@ from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.cards import cards
 from dpviz.questions.orders.bounds import known_bounds
 from dpviz.questions.orders.curves import (
     Array,
@@ -167,5 +168,5 @@ CONCENTRATED: Question[ConcentratedFacts] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )

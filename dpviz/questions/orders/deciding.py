@@ -18,8 +18,9 @@ from dpviz.charts.plot import LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
+from dpviz.questions.cards import cards
 from dpviz.questions.guessing import guess
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
@@ -27,9 +28,11 @@ from dpviz.questions.orders.curves import Least, least, order_axis, value_axis
 from dpviz.questions.orders.epsilon import around, epsilon_lines, lowest_point, moments, rings
 from dpviz.questions.orders.fields import LARGEST, LOG_X, LOG_Y
 from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING, order
-from dpviz.questions.question import Question
+from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import TightBand
+from dpviz.questions.use.blocks import use_it
+from dpviz.questions.use.plan import Plan, checked
 
 NO_PROMISE = 1e5  # an ε beyond this needs no second opinion
 
@@ -204,8 +207,15 @@ def formulas(a: Answer[DecidingFacts]) -> list[tuple[str, str]]:
     return built
 
 
+def use(a: Answer[DecidingFacts]) -> list[Block]:
+    """What to set, the paragraph and the code, by the improved conversion."""
+    g = a.given
+    setting = g["noise_multiplier"], g["sample_rate"], g["steps"], g["delta"]
+    return use_it(lambda: checked(Plan(*setting, "renyi_improved", "exact")))
+
+
 def layout(get: Reader) -> Groups:
-    return {"Question": (LARGEST, LOG_X, LOG_Y), "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    return {"Mechanism": units.controls(get), "Show": (LOG_Y, *experts(LARGEST, LOG_X, IMAGE))}
 
 
 DECIDING: Question[DecidingFacts] = Question(
@@ -222,5 +232,9 @@ DECIDING: Question[DecidingFacts] = Question(
     presets=(presets.FIGURE_2,),
     slow=(Slow(tight_key, tight_part, with_tight),),
     layout=layout,
-    more={"Known bounds": lambda a: known_bounds(a, a.facts.tight)},
+    more={
+        "Known bounds": lambda a: known_bounds(a, a.facts.tight),
+        "Use it": use,
+        "Accountants": lambda _: cards(("renyi_improved", "renyi_classic", "moments", "closed_form", "tight")),
+    },
 )

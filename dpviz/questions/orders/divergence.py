@@ -13,7 +13,8 @@ from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.cards import cards
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
@@ -152,7 +153,7 @@ def formulas(a: Answer[DivergenceFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (LARGEST, LOG_X), "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    return {"Mechanism": units.controls(get), "Show": experts(LARGEST, LOG_X, IMAGE)}
 
 
 ONE_STEP: Question[DivergenceFacts] = Question(
@@ -167,5 +168,5 @@ ONE_STEP: Question[DivergenceFacts] = Question(
     assumptions=ASSUMPTIONS,
     presets=(presets.CLOSED_FORM,),
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved", "closed_form"))},
 )

@@ -14,7 +14,8 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.cards import cards
+from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds
@@ -124,8 +125,8 @@ def formulas(a: Answer[ThresholdFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    question = (FIRST, SECOND, THIRD, LARGEST, LOG_X, LOG_Y)
-    return {"Question": question, "Mechanism": units.controls(get), "Show": (IMAGE,)}
+    shown: tuple[Item, ...] = (LOG_Y, *experts(LARGEST, LOG_X, IMAGE))
+    return {"Question": (FIRST, SECOND, THIRD), "Mechanism": units.controls(get), "Show": shown}
 
 
 THRESHOLDS: Question[ThresholdFacts] = Question(
@@ -148,5 +149,5 @@ THRESHOLDS: Question[ThresholdFacts] = Question(
     assumptions=ASSUMPTIONS,
     presets=(presets.FIGURE_5,),
     layout=layout,
-    more={"Known bounds": known_bounds},
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )

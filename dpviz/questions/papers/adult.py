@@ -13,7 +13,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.experiments.adult import BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.papers.claims import HEADS, WIDTHS, row
 from dpviz.questions.papers.fields import ACCOUNTED
@@ -165,7 +165,7 @@ def formulas(a: Answer[AdultFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (ACCOUNTED,), "Show": (IMAGE,)}
+    return {"Question": (ACCOUNTED,), "Show": experts(IMAGE)}
 
 
 ASSUMPTIONS = f"""

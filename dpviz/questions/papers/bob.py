@@ -13,7 +13,7 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.papers.fields import WITH, WITHOUT
 from dpviz.questions.question import Question
@@ -111,7 +111,7 @@ def formulas(a: Answer[BobFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (WITH, WITHOUT, DELTA), "Show": (IMAGE,)}
+    return {"Question": (WITH, WITHOUT, DELTA), "Show": experts(IMAGE)}
 
 
 BOB: Question[BobFacts] = Question(

@@ -14,7 +14,7 @@ from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.layout import Groups, Own, Reader
+from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER
@@ -247,7 +247,7 @@ def layout(get: Reader) -> Groups:
         "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
         "Described": (SAMPLER, ADJACENCY),
         "From code": (Own("snippet", (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER)),),
-        "Show": (IMAGE,),
+        "Show": experts(IMAGE),
     }
 
 

@@ -13,7 +13,7 @@ from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
 from dpviz.questions.fields import Choice
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing, Way
 from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, Recomputed
 from dpviz.questions.question import Block, Question
@@ -228,7 +228,7 @@ def formulas(a: Answer[Claims]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (PAPER, VERDICT, ROWS), "Show": (IMAGE,)}
+    return {"Question": (PAPER, VERDICT, ROWS), "Show": experts(IMAGE)}
 
 
 ASSUMPTIONS = """

@@ -17,7 +17,7 @@ from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.norm_fields import CLIPPED, COORDINATES, EXAMPLES, FAMILY, THRESHOLD
 from dpviz.questions.question import Question
@@ -191,8 +191,8 @@ def formulas(a: Answer[ClippingFacts]) -> list[tuple[str, str]]:
 
 def layout(get: Reader) -> Groups:
     if get(CLIPPED) == "off":
-        return {"Question": (CLIPPED, FAMILY), "Show": (IMAGE,)}
-    return {"Question": (CLIPPED, FAMILY, THRESHOLD), "Noise": (SIGMA, EXAMPLES, COORDINATES), "Show": (IMAGE,)}
+        return {"Question": (CLIPPED, FAMILY), "Show": experts(IMAGE)}
+    return {"Question": (CLIPPED, FAMILY, THRESHOLD), "Noise": (SIGMA, EXAMPLES, COORDINATES), "Show": experts(IMAGE)}
 
 
 CLIPPING: Question[ClippingFacts] = Question(

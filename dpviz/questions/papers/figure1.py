@@ -13,7 +13,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import ORDER_1, PANEL, SEED
 from dpviz.questions.printed.synthetic import DELTA, ORDERS, RATE, STEPS, epsilon_of_costs, fresh_costs
 from dpviz.questions.question import Question
@@ -127,7 +127,7 @@ def formulas(a: Answer[StepsFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (PANEL, ORDER_1, SEED), "Show": (IMAGE,)}
+    return {"Question": (PANEL, ORDER_1, Expert(SEED)), "Show": experts(IMAGE)}
 
 
 SYNTHETIC = """

@@ -12,7 +12,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import CLIP_AT, ORDER_3, SEED, UNCLIPPED
 from dpviz.questions.papers.figure1 import SYNTHETIC
 from dpviz.questions.printed.synthetic import DELTA, ORDERS, RATE, clipped_sample, one_step_curve
@@ -101,7 +101,7 @@ def formulas(a: Answer[NoiseFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (CLIP_AT, UNCLIPPED, ORDER_3, SEED), "Show": (IMAGE,)}
+    return {"Question": (CLIP_AT, UNCLIPPED, ORDER_3, Expert(SEED)), "Show": experts(IMAGE)}
 
 
 FIGURE_3: Question[NoiseFacts] = Question(

@@ -14,7 +14,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.inference import PLAIN
 from dpviz.experiments.record import COMMAND, Spread
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.fields import INFERRED
 from dpviz.questions.printed.bayesian_table import LAST_ORDER, TABLE_1
 from dpviz.questions.printed.inferred import Inferred, inferred
@@ -170,7 +170,7 @@ def assumptions(a: Answer[Inferred]) -> str:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (INFERRED,), "Show": (IMAGE,)}
+    return {"Question": (INFERRED,), "Show": experts(IMAGE)}
 
 
 INFERENCE: Question[Inferred] = Question(

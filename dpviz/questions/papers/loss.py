@@ -14,7 +14,7 @@ from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, InUnits, Reader
+from dpviz.questions.layout import Groups, InUnits, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.papers.fields import DIRECTION, LOG_DENSITY, LOSS_EPSILON, SPAN
 from dpviz.questions.question import Question
@@ -179,7 +179,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Question": (LOSS_EPSILON, DIRECTION, SPAN),
         "Mechanism": (SIGMA, InUnits((SIZE, RATE, *steps))),
-        "Show": (LOG_DENSITY, IMAGE),
+        "Show": (LOG_DENSITY, *experts(IMAGE)),
     }
 
 

@@ -18,7 +18,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES as EXPERIMENT
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Expert, Groups, Reader
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.papers import pate_fields as fields
 from dpviz.questions.papers import pate_words as words
@@ -180,7 +180,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Release": (fields.RELEASE, *noise[release], fields.QUERIES, DELTA),
         "Votes": (fields.VOTES, *((fields.ENSEMBLE, fields.DRAW) if digits else (fields.CROWD, fields.AGREEMENT))),
-        "Show": (fields.ONE_SIDED, IMAGE),
+        "Show": (fields.ONE_SIDED, Expert(IMAGE)),
     }
 
 

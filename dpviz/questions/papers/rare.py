@@ -14,7 +14,7 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.bayesian_fields import BINARY_FAILURE, ONES, ZEROS
 from dpviz.questions.presets import Preset
 from dpviz.questions.question import Question
@@ -107,7 +107,7 @@ def formulas(a: Answer[RareFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Sample": (ZEROS, ONES, BINARY_FAILURE), "Show": (IMAGE,)}
+    return {"Sample": (ZEROS, ONES, BINARY_FAILURE), "Show": experts(IMAGE)}
 
 
 RARE: Question[RareFacts] = Question(

@@ -12,7 +12,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, InUnits, Reader
+from dpviz.questions.layout import Groups, InUnits, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE
 from dpviz.questions.papers.fields import FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA
 from dpviz.questions.question import Question
@@ -135,7 +135,7 @@ def formulas(a: Answer[tuple[Compared, ...]]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA, InUnits((SIZE, RATE))), "Show": (IMAGE,)}
+    return {"Question": (FIRST_SIGMA, SECOND_SIGMA, THIRD_SIGMA, InUnits((SIZE, RATE))), "Show": experts(IMAGE)}
 
 
 SAMPLED_FIGURE_1: Question[tuple[Compared, ...]] = Question(

@@ -15,7 +15,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, STEPS
 from dpviz.questions.papers.fields import TAIL_EPSILON
 from dpviz.questions.question import Question
@@ -140,7 +140,7 @@ def formulas(a: Answer[TailFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (TAIL_EPSILON,), "Mechanism": (SIGMA, units.ALL), "Show": (IMAGE,)}
+    return {"Question": (TAIL_EPSILON,), "Mechanism": (SIGMA, units.ALL), "Show": experts(IMAGE)}
 
 
 TAIL: Question[TailFacts] = Question(

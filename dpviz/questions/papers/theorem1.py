@@ -15,7 +15,7 @@ from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA, PUBLIC_SIZE, RATE, SIZE, STEPS
 from dpviz.questions.papers.fields import CLAIMED
 from dpviz.questions.question import Question
@@ -148,7 +148,7 @@ def formulas(a: Answer[TheoremFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Question": (CLAIMED,), "Mechanism": (units.ALL, units.suggested(SIZE, get)), "Show": (IMAGE,)}
+    return {"Question": (CLAIMED,), "Mechanism": (units.ALL, units.suggested(SIZE, get)), "Show": experts(IMAGE)}
 
 
 MAIN_THEOREM: Question[TheoremFacts] = Question(

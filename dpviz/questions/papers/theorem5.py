@@ -15,7 +15,7 @@ from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.kinds import SCALE
-from dpviz.questions.layout import Groups, InUnits, Reader
+from dpviz.questions.layout import Groups, InUnits, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, SIZE
 from dpviz.questions.papers.fields import NOISE_KIND
 from dpviz.questions.question import Question
@@ -127,7 +127,7 @@ def formulas(a: Answer[DirectionFacts]) -> list[tuple[str, str]]:
 
 def layout(get: Reader) -> Groups:
     noise = SCALE if get(NOISE_KIND) == "laplace" else SIGMA
-    return {"Noise": (NOISE_KIND, noise, InUnits((SIZE, RATE))), "Show": (IMAGE,)}
+    return {"Noise": (NOISE_KIND, noise, InUnits((SIZE, RATE))), "Show": experts(IMAGE)}
 
 
 THEOREM_5: Question[DirectionFacts] = Question(

@@ -13,7 +13,7 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.layout import Groups, Reader
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.bayesian_fields import EACH, MANY
 from dpviz.questions.question import Question
 from dpviz.questions.shared import DELTA_MU, IMAGE
@@ -114,7 +114,7 @@ def formulas(a: Answer[TogetherFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Promise": (EACH, DELTA_MU, MANY), "Show": (IMAGE,)}
+    return {"Promise": (EACH, DELTA_MU, MANY), "Show": experts(IMAGE)}
 
 
 TOGETHER: Question[TogetherFacts] = Question(

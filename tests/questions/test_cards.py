@@ -1,0 +1,54 @@
+"""Every accountant that a page names has its card below the chart."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import dpviz
+from dpviz.accounting import filter, rogers
+from dpviz.accounting.methods import accountant
+from dpviz.questions.answer import Folded
+from dpviz.questions.cards import card_of, cards
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.methods import NAMES
+from tests.questions.asking import asked
+
+NAMED = {"compose", "orders", "noise", "budget", "langevin"}
+NO_CURVES_OF_ONE = {"trained"}  # a question about accuracy
+ALL = [q for page in PAGES if page.key in NAMED for q in page.questions if q.key not in NO_CURVES_OF_ONE]
+
+
+@pytest.mark.parametrize("question", ALL, ids=lambda q: q.key)
+def test_a_page_of_accountants_has_their_cards(question) -> None:
+    blocks = [block for block in question.more["Accountants"](asked(question)) if isinstance(block, Folded)]
+    assert blocks
+    assert all(block.source.startswith("@") for block in blocks)
+    assert len({block.name for block in blocks}) == len(blocks)
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_all_odometers_and_filters_of_the_budget(variant: str) -> None:
+    [stop] = [question for question in ALL if question.key == "stop"]
+    told = {block.name for block in stop.more["Accountants"](asked(stop, bodo=variant, bconv="improved"))}
+    assert told == {"odometer", "odometer, authors'", "filter", "as if planned: improved", "Rogers odometer", "tight"}
+
+
+def test_a_key_finds_its_own_card() -> None:
+    assert card_of("filter", "exact") is filter.CARD
+    assert card_of("rogers", "exact") is rogers.CARD
+    assert card_of("odometer_authors", "exact") == accountant("odometer", variant="authors").card
+    assert card_of("odometer", "exact") == accountant("odometer").card
+    [one] = cards(["moments", "moments"])
+    assert one.name == NAMES["moments"]
+
+
+def test_orders_says_what_to_do_with_it() -> None:
+    [orders] = [question for question in ALL if question.key == "orders"]
+    blocks = orders.more["Use it"](asked(orders, sigma="2", q="0.004", steps="777", delta="1e-6"))
+    text = " ".join(str(block) for block in blocks)
+    epsilon = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=0.004, steps=777, delta=1e-6)
+    said = re.search(r"Use σ = 2: ε ≤ ([\d.]+) at δ = 1e-6 \(Rényi improved\)", text)
+    assert said is not None
+    assert epsilon <= float(said[1]) <= 1.01 * epsilon
