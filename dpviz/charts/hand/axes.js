@@ -78,6 +78,12 @@ export function following(held, own, others) {
   }, held);
 }
 
+// Axes on their way from one range to another of the same kind; `share` of the way, in the axis' own coordinate.
+export function blended(from, to, share) {
+  const between = (name) => ({ ...to[name], range: to[name].range.map((end, i) => from[name].range[i] + share * (end - from[name].range[i])) });
+  return { ...to, xaxis: between("xaxis"), yaxis: between("yaxis") };
+}
+
 function exchanged(held, names, other) {
   if (!names.length) return held;
   const axes = { ...held };

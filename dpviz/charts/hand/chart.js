@@ -170,7 +170,6 @@ class MountedChart {
     this.plot.replaceChildren(); // of an error
     this.hand = new Hand(this.plot, {
       react: (other) => this.react(other),
-      relayout: (changed) => this.library.relayout(this.plot, structuredClone(changed)),
       inTurn: (work) => this.inTurn(work),
       hidden: this.names.hidden,
     });

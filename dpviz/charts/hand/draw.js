@@ -1,19 +1,24 @@
 // Draws a frame on a chart that stands: paths and names are moved by hand, for Plotly would fall behind the pointer.
-// The axes hold while the hand moves and after it; they change only when a curve leaves them or lies flat.
+// The axes hold while the hand moves and after it; they change only when a curve leaves them or lies flat, and then
+// they glide: Plotly draws them when the hand rests.
 
-import { axesOf, following, kept, placed, sameKinds, sameQuantities, sameRange, sameView, Scale } from "./axes.js";
+import { axesOf, blended, following, kept, placed, sameKinds, sameQuantities, sameRange, sameView, Scale } from "./axes.js";
+import { Grid } from "./grid.js";
 import { svg, Words } from "./words.js";
 
 const FAR = 4000; // pixels beyond which nothing is drawn
+const GLIDE = 180; // ms from one range to the next
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Hand {
-  // `react` and `relayout` are Plotly's, for this chart; `inTurn` does one thing after the other; `hidden`: names of
-  // curves that are not shown.
-  constructor(plot, { react, relayout, inTurn, hidden }) {
-    Object.assign(this, { plot, react, relayout, inTurn, hidden });
+  // `react` is Plotly's, for this chart; `inTurn` does one thing after the other; `hidden`: names of curves that are
+  // not shown.
+  constructor(plot, { react, inTurn, hidden }) {
+    Object.assign(this, { plot, react, inTurn, hidden });
     this.away = false; // whether a frame is shown: what the server said is not
     this.words = null; // what lies over the chart while the hand moves
-    this.axes = null; // as they are drawn
+    this.axes = null; // that hold, or to which the chart glides
+    this.plotted = null; // as Plotly drew them
   }
 
   // What the server says is on the chart, on these axes: nothing of a frame stays.
@@ -26,10 +31,16 @@ export class Hand {
 
   // Plotly has drawn: what lay over it goes.
   uncover(axes) {
-    this.words?.remove();
-    this.axes = axes;
-    this.words = this.ghosts = this.last = this.before = null;
+    this.bare();
+    this.axes = this.plotted = axes;
+    this.last = this.before = this.from = null;
     this.collect();
+  }
+
+  bare() {
+    this.words?.remove();
+    this.grid?.remove();
+    this.words = this.grid = this.ghosts = null;
   }
 
   // The curves' elements, by the uid of their trace.
@@ -52,23 +63,31 @@ export class Hand {
       return;
     }
     this.last = frame;
-    const axes = following(this.axes, own, others);
-    if (axes !== this.axes) {
-      this.change(axes);
-      return;
-    }
-    const { xaxis, yaxis } = this.plot._fullLayout;
-    const area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length };
-    const scales = { x: new Scale(axes.xaxis), y: new Scale(axes.yaxis) };
-    const across = (v) => scales.x.of(v) * area.width;
-    const down = (v) => (1 - scales.y.of(v)) * area.height;
-    const there = placed(frame.figure, axes, this.hidden, this.plot.layout.margin);
-    this.words ??= new Words(this.plot, this.plot.layout);
-    this.ghosts ??= this.ghostsOn(area, across, down);
-    this.paths(there.data, across, down);
-    this.words.show(there.layout, scales, area);
+    this.glideTo(following(this.axes, own, others));
+    this.draw();
     this.say(frame);
     this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
+  }
+
+  // The last frame, on the axes of this moment.
+  draw() {
+    cancelAnimationFrame(this.next);
+    if (!this.last) return;
+    const { figure } = this.last;
+    const view = this.view();
+    const { xaxis, yaxis } = this.plot._fullLayout;
+    const area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length };
+    const scales = { x: new Scale(view.xaxis), y: new Scale(view.yaxis) };
+    const across = (v) => scales.x.of(v) * area.width;
+    const down = (v) => (1 - scales.y.of(v)) * area.height;
+    const there = placed(figure, view, this.hidden, this.plot.layout.margin);
+    this.words ??= new Words(this.plot, this.plot.layout);
+    this.grid ??= new Grid(this.plot, this.words.over, area);
+    this.grid.show(this.axes, this.plotted, scales);
+    this.ghostsOn(area, across, down);
+    this.paths(there.data, across, down);
+    this.words.show(there.layout, scales, area, sameView(view, this.plotted));
+    if (this.from) this.next = requestAnimationFrame(() => this.draw());
   }
 
   // The headline, the metrics and the notes.
@@ -92,10 +111,12 @@ export class Hand {
     const now = this.plot._fullLayout;
     if (!this.axes || !now?.xaxis?.range || !now.yaxis?.range) return null;
     for (const name of ["xaxis", "yaxis"]) {
-      if (sameRange(now[name], this.axes[name])) continue;
-      this.axes = { ...this.axes, [name]: { ...this.axes[name], range: [...now[name].range], chosen: true } };
-      this.words?.remove();
-      this.words = this.ghosts = null;
+      if (sameRange(now[name], this.plotted[name])) continue;
+      const chosen = { ...this.plotted[name], range: [...now[name].range], chosen: true };
+      this.axes = { ...this.axes, [name]: chosen };
+      this.plotted = { ...this.plotted, [name]: chosen };
+      this.from = null;
+      this.bare();
     }
     return this.axes;
   }
@@ -113,23 +134,22 @@ export class Hand {
     return !own || !this.seen() || sameView(own, this.axes);
   }
 
-  change(axes) {
-    if (this.changing) return; // the last frame is shown when it is done
-    this.changing = true;
-    this.inTurn(async () => {
-      this.changing = false;
-      if (!this.last) return;
-      const { xaxis, yaxis, yaxis2 } = axes;
-      const second = yaxis2 && { yaxis2: { ...yaxis2, shift: this.plot.layout.yaxis2.shift } };
-      this.axes = axes; // Plotly has them at once
-      await this.relayout({ xaxis, yaxis, ...second }); // which draws the curves of before
-      if (!this.last) return;
-      this.ghosts?.remove();
-      this.ghosts = null;
-      this.words?.look();
-      this.collect();
-      this.show(this.last);
-    });
+  // From where the chart is at this moment, in the middle of another change too: nothing queues up.
+  glideTo(axes) {
+    if (axes === this.axes) return;
+    this.from = calm.matches ? null : this.view();
+    this.begun = performance.now();
+    this.axes = axes;
+  }
+
+  // The axes of this moment.
+  view() {
+    const left = 1 - (performance.now() - this.begun) / GLIDE;
+    if (!this.from || left <= 0) {
+      this.from = null;
+      return this.axes;
+    }
+    return blended(this.from, this.axes, 1 - left ** 3);
   }
 
   // --- curves ---------------------------------------------------------------------------------------------------------
@@ -160,13 +180,14 @@ export class Hand {
   // Where the curves were before the hand moved.
   ghostsOn({ left, top, width, height }, across, down) {
     this.before ??= this.plot.data.filter((t) => (t.mode ?? "lines") === "lines" && !t.fill && t.opacity !== 0 && t.x);
-    const frame = svg("svg", { class: "dpviz-ghosts", x: left, y: top, width, height, overflow: "hidden" }, null);
-    this.words.over.prepend(frame);
-    for (const { x, y, line } of this.before) {
-      const d = pathOf(x, y, across, down, false);
-      if (d) svg("path", { d, fill: "none", stroke: line?.color ?? "gray", "stroke-width": 1.25, opacity: 0.35 }, frame);
-    }
-    return frame;
+    if (!this.ghosts) {
+      const frame = svg("svg", { class: "dpviz-ghosts", x: left, y: top, width, height, overflow: "hidden" }, null);
+      this.words.over.prepend(frame);
+      const look = ({ line }) => ({ fill: "none", stroke: line?.color ?? "gray", "stroke-width": 1.25, opacity: 0.35 });
+      this.ghosts = this.before.map((trace) => svg("path", look(trace), frame));
+    } else if (this.ghosted === this.axes) return;
+    this.before.forEach(({ x, y }, i) => this.ghosts[i].setAttribute("d", pathOf(x, y, across, down, false)));
+    this.ghosted = this.from ? null : this.axes;
   }
 
   // What cannot be moved by hand is drawn by Plotly, as often as it keeps up.

@@ -19,14 +19,9 @@ export class Words {
     this.family = plot._fullLayout.font.family;
     this.drawn = { shapes: told(layout.shapes), annotations: told(layout.annotations) };
     this.kept = new Map(); // what it drew: a text or a guide, by what and where it is in the list
-    this.look();
-  }
-
-  // Plotly may have drawn its words again: as other elements.
-  look() {
     const found = (selector) => {
       const by = {};
-      for (const element of this.plot.querySelectorAll(`${selector}[data-index]`)) (by[element.dataset.index] ??= []).push(element);
+      for (const element of plot.querySelectorAll(`${selector}[data-index]`)) (by[element.dataset.index] ??= []).push(element);
       return by;
     };
     this.elements = { shapes: found(".shapelayer path"), annotations: found(".annotation") };
@@ -34,11 +29,14 @@ export class Words {
 
   remove() {
     this.over.remove();
-    for (const hidden of this.plot.querySelectorAll(".dpviz-under")) hidden.classList.remove("dpviz-under");
+    for (const kind of Object.values(this.elements)) {
+      for (const hidden of Object.values(kind).flat()) hidden.classList.remove("dpviz-under");
+    }
   }
 
-  // Shows what a layout says, whose axes are the drawn ones; `area`: the plot's box in pixels, `scales`: the axes.
-  show(layout, scales, area) {
+  // Shows what a layout says; `area`: the plot's box in pixels, `scales`: the axes, `held`: whether Plotly drew these.
+  show(layout, scales, area, held) {
+    this.held = held;
     const across = (reference, x) => area.left + area.width * (reference === "paper" ? x : scales.x.ofRaw(x));
     const down = (reference, y) => area.top + area.height * (1 - (reference === "paper" ? y : scales.y.ofRaw(y)));
     this.each("shapes", layout.shapes, (shape) => shape.type === "line" && guide(shape, across, down));
@@ -49,7 +47,7 @@ export class Words {
     const now = told(list);
     const drawn = this.drawn[kind];
     for (let i = 0; i < Math.max(now.length, drawn.length); i++) {
-      const same = now[i] === drawn[i];
+      const same = now[i] === drawn[i] && (this.held || (list[i]?.xref === "paper" && list[i].yref === "paper"));
       for (const element of this.elements[kind][i] ?? []) element.classList.toggle("dpviz-under", !same);
       const seen = !same && i < now.length && list[i].visible !== false && list[i].opacity !== 0;
       this.put(`${kind} ${i}`, seen && what(list[i]));
@@ -114,6 +112,11 @@ function word(note, across, down) {
 function written({ text, anchor, size }, family, parent) {
   const element = svg("text", { "text-anchor": anchor, "font-size": size, "font-family": family }, parent);
   element.style.whiteSpace = "pre";
+  return write(element, text);
+}
+
+// Plotly's pseudo-HTML into a text element that is empty.
+export function write(element, text) {
   for (const { told: said, bold, color, sub } of runs(text)) {
     const run = svg("tspan", { ...(bold && { "font-weight": "bold" }), ...(sub && { "baseline-shift": "sub", "font-size": "70%" }) }, element);
     if (color) run.style.setProperty("fill", color, "important");
