@@ -303,6 +303,55 @@ def test_axes_hold_after_the_hand_until_fit(page: Page) -> None:
     assert y_range(page) == fitted
 
 
+# A movement to a value whose axes are others: the chart as it is drawn then, in the middle of the way, and at its end.
+GLIDE = """
+async text => {
+  let at = document.querySelector('.dpviz-chart');
+  while (!at.dpvizChart) at = at.parentElement;
+  const {plot, frames, hand} = at.dpvizChart;
+  const drawn = plot.querySelector('.js-line').getAttribute('d');
+  const ticks = () => [...plot.querySelectorAll('.dpviz-over text[data-unformatted][text-anchor="end"]')];
+  const end = () => Number(plot.querySelector('.js-line').getAttribute('d').split(',').at(-1));
+  window.relaid = 0;
+  plot.on('plotly_relayout', () => window.relaid += 1);
+  plot.on('plotly_redraw', () => window.relaid += 1);
+  const seen = []; // where the curve ends, in pixels, at every drawing
+  const draw = hand.draw.bind(hand);
+  hand.draw = () => { draw(); seen.push(end()); };
+  const now = () => new Promise(requestAnimationFrame);
+  window.dispatchEvent(new CustomEvent('dpviz-move', {detail: {field: 'sigma', phase: 'move', text, at: 0, stops: [text], between: [], n: 1}}));
+  while (!frames.at('sigma', text) || plot.querySelector('.js-line').getAttribute('d') === drawn) await now();
+  while (hand.from) await now();
+  const { yaxis } = frames.at('sigma', text).figure.layout;
+  const shown = ticks().filter(tick => tick.style.display !== 'none').map(tick => tick.textContent);
+  const hidden = getComputedStyle(plot.querySelector('.yaxislayer-above')).visibility;
+  return {seen, shown, wanted: yaxis.ticktext, range: yaxis.range, held: plot.layout.yaxis.range, relaid, hidden};
+}
+"""
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, calm: bool) -> None:
+    page.emulate_media(reduced_motion="reduce" if calm else "no-preference")
+    open_page(page, "compose", curves="moments")
+    own = y_range(page)
+    slider(page, "sigma").hover()
+    found = page.evaluate(GLIDE, "1.3")
+    assert found["range"][1] > 2 * own[1], "the curve leaves the axes"
+    assert (found["held"], found["relaid"]) == (own, 0), "Plotly draws nothing while the hand moves"
+    assert found["hidden"] == "hidden"
+    assert found["shown"] == found["wanted"]
+    assert (len(set(found["seen"])) == 1) == calm
+    assert sorted(found["seen"]) == found["seen"], "down onto the longer axis, and never back"
+    typed = text(page, "sigma")
+    typed.fill("1.3")
+    typed.press("Enter")
+    wait_idle(page, settle_ms=500)
+    assert y_range(page) == found["range"]
+    assert page.locator(".dpviz-over, .dpviz-under").count() == 0
+    no_traceback(page)
+
+
 def test_a_name_hides_its_curve_through_frames_and_answers(page: Page) -> None:
     open_page(page, "compose", curves="moments.strong")
     name = page.locator(".dpviz-chart .annotation", has_text="strong")

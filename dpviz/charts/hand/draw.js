@@ -159,22 +159,23 @@ export class Hand {
   }
 
   paths(data, across, down) {
-    const shown = new Set();
-    for (const trace of data) {
-      const there = this.groups.get(trace.uid);
-      if (!there) continue;
-      shown.add(trace.uid);
-      there.group.style.opacity = trace.opacity ?? 1;
-      if (trace.opacity === 0) continue;
-      if (trace.mode === "markers") {
-        there.dots.forEach((dot, i) => dot.setAttribute("transform", `translate(${across(trace.x[i])},${down(trace.y[i])})`));
-        continue;
-      }
-      const d = pathOf(trace.x, trace.y, across, down, Boolean(trace.fill));
-      there.lines.forEach((line, i) => line.setAttribute("d", i || !d ? "M0,0" : d));
-      for (const fill of there.fills) fill.setAttribute("d", d || "M0,0");
+    const shown = new Set(data.map((trace) => trace.uid));
+    for (const trace of data) this.path(trace, trace.opacity ?? 1, across, down);
+    for (const trace of this.plot.data) if (!shown.has(trace.uid)) this.path(trace, Math.min(trace.opacity ?? 1, 0.25), across, down); // is still to be computed
+  }
+
+  path(trace, opacity, across, down) {
+    const there = this.groups.get(trace.uid);
+    if (!there) return;
+    there.group.style.opacity = opacity;
+    if (trace.opacity === 0) return;
+    if (trace.mode === "markers") {
+      there.dots.forEach((dot, i) => dot.setAttribute("transform", `translate(${across(trace.x[i])},${down(trace.y[i])})`));
+      return;
     }
-    for (const [uid, { group }] of this.groups) if (!shown.has(uid)) group.style.opacity = 0.25; // is still to be computed
+    const d = pathOf(trace.x, trace.y, across, down, Boolean(trace.fill));
+    there.lines.forEach((line, i) => line.setAttribute("d", i || !d ? "M0,0" : d));
+    for (const fill of there.fills) fill.setAttribute("d", d || "M0,0");
   }
 
   // Where the curves were before the hand moved.
@@ -197,7 +198,7 @@ export class Hand {
       const next = this.waiting;
       if (!next) return; // a later frame was drawn, or the server's figure is
       this.waiting = null;
-      const axes = axesOf(next.figure.layout);
+      const axes = this.axesFor(next.figure.layout);
       await this.react(placed(next.figure, axes, this.hidden));
       this.uncover(axes);
       this.say(next);
