@@ -319,7 +319,8 @@ async text => {
   const draw = hand.draw.bind(hand);
   hand.draw = () => { draw(); seen.push(end()); };
   const now = () => new Promise(requestAnimationFrame);
-  window.dispatchEvent(new CustomEvent('dpviz-move', {detail: {field: 'sigma', phase: 'move', text, at: 0, stops: [text], between: [], n: 1}}));
+  const detail = {field: 'sigma', phase: 'move', text, at: 0, stops: [text], between: [], n: 1};
+  window.dispatchEvent(new CustomEvent('dpviz-move', {detail}));
   while (!frames.at('sigma', text) || plot.querySelector('.js-line').getAttribute('d') === drawn) await now();
   while (hand.from) await now();
   const { yaxis } = frames.at('sigma', text).figure.layout;
