@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 
+from dpviz._remember import remembered
 from dpviz.accounting.langevin_bounds import langevin_step_size
 from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.training.datasets.adult import ADULT
@@ -30,7 +30,7 @@ class SignedRows(NamedTuple):
     test: Array
 
 
-@lru_cache(maxsize=2)
+@remembered
 def rows(unit: bool) -> SignedRows:
     """Adult with a column of ones; each row of norm 1 if `unit`."""
     assert ADULT.read is not None
@@ -39,7 +39,7 @@ def rows(unit: bool) -> SignedRows:
     return SignedRows(signed(scaled(x), y), signed(scaled(test_x), test_y))
 
 
-@lru_cache(maxsize=16)
+@remembered
 def posterior(power: float, radius: float, prior_std: float) -> LogisticPosterior:
     return LogisticPosterior(rows(unit=True).train, power=power, radius=radius, prior_std=prior_std)
 

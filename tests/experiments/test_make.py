@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import psutil
@@ -32,6 +33,12 @@ TINY = Experiment(
     seeds=(0, 1),
     measure=TRAINED,
 )
+
+
+@pytest.fixture(autouse=True)
+def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that runs a page leaves it as the main module, which processes that are started would run again."""
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
 def test_a_record_from_nothing(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def strong_by_hand(blocks: list[tuple[float, float, int]], delta: float) -> floa
 
 def test_unequal_blocks_have_strong_compositions_own_epsilon() -> None:
     answer = asked(SPEND, bblocks="4x0.01x500~8x0.02x300", beps="20", delta="1e-5")
-    words, table = SPEND.more["Accountants"](answer)
+    words, table, *_ = SPEND.more["Accountants"](answer)
     assert "had they been planned" in words.text  # type: ignore[union-attr]
     shown = dict(zip(table["accountant"], table["ε"], strict=True))  # type: ignore[index]
     by_hand = strong_by_hand([(4.0, 0.01, 500), (8.0, 0.02, 300)], 1e-5)
