@@ -95,13 +95,6 @@ def _drawn(number: str) -> None:
         for other in STOP.options:
             with st.container(key=f"story-{other}"):
                 _told(other)
-        scrolled.scroll(
-            Keys.STORY,
-            stop=number,
-            stops=list(STOP.options),
-            seen=st.session_state.get(Keys.STORY_SEEN, 0.0),
-            reached=page.settle,
-        )
     _leave()
     page.follow_link(page.link((STOP,)))
 
@@ -129,7 +122,15 @@ def _chart(number: str) -> None:
         f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
         "example; every bound is a published theorem's"
     )
-    st.html(f'<div class="dpviz-quiet">{setting}</div>')
+    with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
+        st.html(f'<div class="dpviz-quiet">{setting}</div>')
+        scrolled.scroll(
+            Keys.STORY,
+            stop=number,
+            stops=list(STOP.options),
+            seen=st.session_state.get(Keys.STORY_SEEN, 0.0),
+            reached=page.settle,
+        )
 
 
 def _told(number: str) -> None:
@@ -139,7 +140,7 @@ def _told(number: str) -> None:
     st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
     st.button(
         f"Open in {stop.page.title}",
-        key=f"story.open.{number}",
+        key=f"open.story.{number}",
         on_click=_go,
         args=(number,),
         icon=":material/arrow_forward:",

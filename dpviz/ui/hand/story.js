@@ -98,7 +98,7 @@ class Story {
   lineAt() {
     const room = this.main.clientHeight;
     const side = this.main.querySelector(".st-key-story-side");
-    const above = side.getBoundingClientRect().width > 0.9 * this.text(this.stops[0]).getBoundingClientRect().width;
+    const above = side.getBoundingClientRect().right > this.text(this.stops[0]).getBoundingClientRect().left;
     const style = getComputedStyle(side.closest('[data-testid="stColumn"]'));
     const taken = above && style.position === "sticky" ? side.getBoundingClientRect().height + parseFloat(style.top) : 0;
     return Math.round(Math.min((room + taken) / 2, room - 60));
