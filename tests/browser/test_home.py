@@ -57,7 +57,8 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     assert chart.evaluate("element => element.mine"), "another chart stands there"
     assert chart_data(page)["data"] != before
     moved = third.bounding_box()
-    assert place and moved
+    assert place
+    assert moved
     assert abs(place["y"] - moved["y"] - 1010) <= 1, "the page jumped"
     main_area(page).get_by_role("button", name="Stop before").press("Enter")
     expect(page).to_have_url("/?stop=4")

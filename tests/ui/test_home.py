@@ -108,7 +108,7 @@ def test_a_scroll_changes_no_number():
 def test_a_bad_stop_is_told():
     at = open_app("home", "stop=9")
     assert "none of 1, 2, 3, 4, 5" in at.warning[0].value
-    assert at.session_state["value.stop"] == "5"
+    assert at.session_state["value.stop"] == "1"
 
 
 def test_a_bad_link_is_told_at_home_too():
