@@ -56,6 +56,7 @@ def _page() -> None:
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.held("chart"):
+        _leave()
         _reached()
         _drawn(state.get(STOP))
         bound.worked()
@@ -95,7 +96,6 @@ def _drawn(number: str) -> None:
         for other in STOP.options:
             with st.container(key=f"story-{other}"):
                 _told(other)
-    _leave()
     page.follow_link(page.link((STOP,)))
 
 
