@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,10 +18,12 @@ from dpviz.ui import controls, mechanism, page, pieces, places, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames, late
+from dpviz.ui.hand import story as scrolled
 from dpviz.ui.hand.chart import Followed
 from dpviz.ui.hand.late import Late
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
+from dpviz.ui.state import Keys
 
 V = TypeVar("V")
 HEIGHT = 400  # pixels
@@ -41,7 +44,7 @@ def show() -> None:
 
 
 def _page() -> None:
-    page.begin("home", (STOP,), _set_by(_stop(STOP.nearest(st.query_params.get(STOP.key, STOP.default)))))
+    page.begin("home", (STOP,))
     st.title("See differential privacy")
     live = st.container()
     _answers()
@@ -53,17 +56,14 @@ def _page() -> None:
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.held("chart"):
-        _drawn(_stop(state.get(STOP)))
+        _leave()
+        _reached()
+        _drawn(state.get(STOP))
         bound.worked()
 
 
 def _stop(number: str) -> Stop:
     return STOPS[int(number) - 1]
-
-
-def _set_by(stop: Stop) -> dict[str, str]:
-    """What a stop sets of the mechanism, which σ and T then move away from."""
-    return {key: text for key, text in stop.values.items() if key in MECHANISM}
 
 
 def _reader(stop: Stop) -> Reader:
@@ -86,71 +86,77 @@ def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
     return _shown(stop, slow.joined("home", stop.question, answer).answer)
 
 
-def _drawn(stop: Stop) -> None:
-    """The chart beside the stop's text and the controls."""
-    top = st.container()
-    chart, beside = page.sides(0.66)
-    with beside:
-        said = st.container()
-        controls.number(mechanism.SIGMA)
-        controls.number(mechanism.STEPS)
-        st.button(
-            f"Open in {stop.page.title}",
-            on_click=_go,
-            args=(state.get(STOP),),
-            icon=":material/arrow_forward:",
-            width="stretch",
-        )
-        _leave()
+def _drawn(number: str) -> None:
+    """The chart of one stop, which stays in sight, and the texts of all."""
+    with st.container(key="dpviz-story"):
+        side, texts = st.columns([0.64, 0.36], gap="large")
+    with side, st.container(key="story-side"):
+        _chart(number)
+    with texts:
+        for other in STOP.options:
+            with st.container(key=f"story-{other}"):
+                _told(other)
+    page.follow_link(page.link((STOP,)))
+
+
+def _chart(number: str) -> None:
+    stop = _stop(number)
     get = _reader(stop)
     asked = compute(stop.question, get)
     found = slow.joined("home", stop.question, asked)
-    with said:
-        _told(stop, found.answer)
     words = _shown(stop, found.answer)
-    with top:
-        page.notes()
-        page.headline(words["headline"])
-    with chart:
-        drawing = Drawing(words.pop("figure"), words["alt"])
-        extra = ("home", state.get(STOP))
-        tokens = frames.offer(stop.question, get, asked, extra, partial(_frame, stop))
-        missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
-        # The stop's text tells of the answer too.
-        followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
-        pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
-        rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
-        setting = (
-            f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
-            "example; every bound is a published theorem's"
-        )
+    page.notes()
+    page.headline(words["headline"])
+    drawing = Drawing(words.pop("figure"), words["alt"])
+    tokens = frames.offer(stop.question, get, asked, ("home", number), partial(_frame, stop))
+    missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
+    # The texts tell of the answers too.
+    followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
+    pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
+    with st.container(key="story-controls"):
+        for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
+            with column:
+                controls.number(field)
+    rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
+    setting = (
+        f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
+        "example; every bound is a published theorem's"
+    )
+    with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
-    page.follow_link(page.link((STOP,), _set_by(stop)))
+        scrolled.scroll(
+            Keys.STORY,
+            stop=number,
+            stops=list(STOP.options),
+            seen=st.session_state.get(Keys.STORY_SEEN, 0.0),
+            reached=page.settle,
+        )
 
 
-def _told(stop: Stop, answer: Answer[Any]) -> None:
-    """The stop's text, and the way to the next one."""
-    here = int(state.get(STOP))
-    st.markdown(f"**{here} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
-    with st.container(horizontal=True):
-        for name, number, icon in (("Back", here - 1, "arrow_back"), ("Next", here + 1, "arrow_forward")):
-            st.button(
-                name,
-                key=f"story.{name}",
-                on_click=_to,
-                args=(str(number),),
-                disabled=not 1 <= number <= len(STOPS),
-                icon=f":material/{icon}:",
-            )
+def _told(number: str) -> None:
+    """A stop's text, which tells of its own answer, and the way to its page."""
+    stop = _stop(number)
+    answer = slow.joined("home", stop.question, compute(stop.question, _reader(stop))).answer
+    st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
+    st.button(
+        f"Open in {stop.page.title}",
+        key=f"open.story.{number}",
+        on_click=_go,
+        args=(number,),
+        icon=":material/arrow_forward:",
+    )
 
 
-def _to(number: str) -> None:
-    """Go to a stop: its mechanism, and its own curves."""
-    page.settle()
-    if number not in STOP.options:  # a click that comes twice
-        return
-    state.assign(mechanism.FIELDS, _set_by(_stop(number)))
-    state.put(STOP, number)
+def _reached() -> None:
+    """Take the stop that the scroll rested on last, once. The numbers stay: a scroll changes nothing that was set."""
+    try:
+        told = st.session_state[Keys.STORY]["stop"]
+        number, n = told["number"], float(told["n"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return  # a stranger may send anything
+    if number in list(STOP.options) and st.session_state.get(Keys.STORY_SEEN, 0.0) < n < math.inf:
+        state.put(STOP, number)
+        st.session_state[Keys.STORY_SEEN] = n
 
 
 def _answers() -> None:
@@ -165,7 +171,7 @@ def _answers() -> None:
 
 def _leave() -> None:
     """Go on to the stop's page when its button asked for it; here, because callbacks cannot switch pages."""
-    if key := st.session_state.pop(state.Keys.GO, None):
+    if key := st.session_state.pop(Keys.GO, None):
         st.switch_page(places.places()[key])
 
 
@@ -174,7 +180,7 @@ def _go(number: str) -> None:
     page.settle()
     stop = _stop(number)
     page.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
-    st.session_state[state.Keys.GO] = stop.page.key
+    st.session_state[Keys.GO] = stop.page.key
 
 
 ABOUT = {

@@ -56,6 +56,8 @@ class Keys:
     HISTORY = "history"
     STEPS = "history.steps"
     STEPS_SEEN = "history.seen"
+    STORY = "story"
+    STORY_SEEN = "story.seen"
 
     @staticmethod
     def worked(page: str) -> str:

@@ -1,15 +1,15 @@
-"""The home page in a browser: its story, whose buttons lead on with the right settings."""
+"""The home page in a browser: its story, which is scrolled, and whose buttons lead on with the right settings."""
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
+from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
 
 def test_open_in_compose_takes_the_settings_along(page: Page) -> None:
     open_page(page)
     main_area(page).get_by_role("slider", name="Noise multiplier").first.press("ArrowRight")
     wait_idle(page)
-    main_area(page).get_by_role("button", name="Open in Compose").click()
+    main_area(page).get_by_role("button", name="Open in Compose").first.click()
     page.wait_for_url("**/compose*")
     wait_idle(page)
     no_traceback(page)
@@ -31,15 +31,38 @@ def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) ->
     no_traceback(page)
 
 
-def test_the_story_goes_on_in_place_and_each_stop_has_an_address(page: Page) -> None:
+def test_the_wheel_leads_through_the_story(page: Page) -> None:
+    """A link opens at its stop; text, chart and address go on together."""
     open_page(page, stop=3)
+    third, fifth = main_area(page).get_by_text("3 of 5 ·"), main_area(page).get_by_text("5 of 5 ·")
+    expect(third).to_be_in_viewport()
     chart = main_area(page).locator(".js-plotly-plot").first
+    headline = main_area(page).locator(".dpviz-headline")
+    expect(headline).to_contain_text("With noise")
+    before = chart_data(page)["data"]
     chart.evaluate("element => { element.mine = true; }")
-    main_area(page).get_by_role("button", name="Next").click()
-    expect(main_area(page).get_by_text("4 of 5 · And the truth?")).to_be_visible()
-    expect(page).to_have_url("/?stop=4")
+    place = third.bounding_box()
+    page.mouse.move(1100, 500)
+    page.mouse.wheel(0, 10)
+    wait_idle(page, settle_ms=400)
+    expect(page).to_have_url("/?stop=3")
+    for _ in range(10):
+        page.mouse.wheel(0, 100)
+    expect(page).to_have_url("/?stop=5")
+    wait_idle(page)
+    expect(headline).to_contain_text("no attack is right more than")
+    expect(headline).to_be_in_viewport()
+    expect(fifth).to_be_in_viewport()
+    expect(main_area(page).locator("[data-here]")).to_contain_text("5 of 5")
     assert chart.evaluate("element => element.mine"), "another chart stands there"
-    main_area(page).get_by_role("button", name="Open in Compose").click()
+    assert chart_data(page)["data"] != before
+    moved = third.bounding_box()
+    assert place
+    assert moved
+    assert abs(place["y"] - moved["y"] - 1010) <= 1, "the page jumped"
+    main_area(page).get_by_role("button", name="Stop before").press("Enter")
+    expect(page).to_have_url("/?stop=4")
+    main_area(page).locator("[data-here]").get_by_role("button", name="Open in Compose").click()
     page.wait_for_url("**/compose*")
     wait_idle(page)
     no_traceback(page)

@@ -38,19 +38,27 @@ def test_until_it_is_there_the_pair_is():
 NUMBERS = [str(number) for number in range(1, len(STOPS) + 1)]
 
 
+def rest_on(at, number, n):
+    """The scroll rests on a stop, as the browser tells it."""
+    at.session_state["story"] = {"stop": {"number": number, "n": n}}
+    at.run()
+    assert not at.exception
+
+
+def told(at):
+    """The texts of all stops, in their order."""
+    return [one.value for one in at.markdown if " of 5 · " in one.value]
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_each_stop_is_an_address_and_can_be_gone_into(number):
     stop = STOPS[int(number) - 1]
     at = open_app("home", f"stop={number}&sigma=3")
-    assert f"**{number} of {len(STOPS)} · {stop.title}**" in at.markdown[0].value
+    assert [text.split("**")[1] for text in told(at)] == [f"{n} of 5 · {s.title}" for n, s in enumerate(STOPS, 1)]
     assert len(charts(at)) == 1
-    assert at.session_state["value.sigma"] == 3.0
-    at.button(key="story.Next").click() if number != NUMBERS[-1] else at.button(key="story.Back").click()
-    at.run()
-    at.button(key=f"story.{'Back' if number != NUMBERS[-1] else 'Next'}").click().run()
-    assert not at.exception
-    assert f"**{number} of {len(STOPS)}" in at.markdown[0].value
-    [leave] = [button for button in at.button if button.label == f"Open in {stop.page.title}"]
+    assert at.session_state["value.stop"] == number
+    leave = at.button(key=f"open.story.{number}")
+    assert leave.label == f"Open in {stop.page.title}"
     enter(at, "sigma", "2")
     leave.click().run()
     assert not at.exception
@@ -59,23 +67,48 @@ def test_each_stop_is_an_address_and_can_be_gone_into(number):
         assert at.session_state[f"value.{key}"] == fields[key].parse(text)
 
 
-def test_the_ends_have_one_way_each():
-    for number, ways in {"1": [True, False], "5": [False, True]}.items():
-        at = open_app("home", f"stop={number}")
-        assert [at.button(key=f"story.{way}").disabled for way in ("Back", "Next")] == ways
+def test_the_chart_shows_the_stop_that_the_scroll_rests_on():
+    at = open_app("home")
+    drawn, texts = charts(at), told(at)
+    rest_on(at, "4", 2.0)
+    assert at.session_state["value.stop"] == "4"
+    assert charts(at) != drawn
+    assert [text for text in texts if "4 of 5" not in text] == [text for text in told(at) if "4 of 5" not in text]
+    rest_on(at, "1", 3.0)
+    assert charts(at) == drawn
+    rest_on(at, "2", 2.5)  # one that comes late
+    assert at.session_state["value.stop"] == "1"
 
 
-def test_the_story_leaves_other_pages_settings_alone():
-    at = open_app("home", "stop=2&curves=closed_form")
-    at.button(key="story.Next").click().run()
+@pytest.mark.parametrize(
+    "sent", ["2", {"stop": None}, {"stop": {"number": ["2"], "n": 1}}, {"stop": {"number": "9", "n": 1}},
+             {"stop": {"number": "2", "n": "nan"}}, {"stop": {"number": "2", "n": float("inf")}}]
+)  # fmt: skip
+def test_what_makes_no_sense_is_not_taken(sent):
+    at = open_app("home", "stop=3")
+    at.session_state["story"] = sent
+    at.run()
+    assert not at.exception
+    assert at.session_state["value.stop"] == "3"
+
+
+def test_a_scroll_changes_no_number():
+    """And no stop asks for a mechanism of its own: the texts of all tell of the present one."""
+    assert not {"sigma", "q", "n", "steps", "delta"} & {key for stop in STOPS for key in stop.values}
+    at = open_app("home", "sigma=2&curves=closed_form")
+    rest_on(at, "3", 1.0)
+    assert at.session_state["value.sigma"] == 2.0
     assert at.session_state["value.curves"] == ("closed_form",)
-    assert "10 times as large" in at.markdown[0].value
+    before = told(at)
+    assert "10 times as large" in before[2]
+    enter(at, "sigma", "4")
+    assert all(one != other for one, other in zip(before, told(at), strict=True))
 
 
 def test_a_bad_stop_is_told():
     at = open_app("home", "stop=9")
     assert "none of 1, 2, 3, 4, 5" in at.warning[0].value
-    assert "**1 of 5" in at.markdown[0].value
+    assert at.session_state["value.stop"] == "1"
 
 
 def test_a_bad_link_is_told_at_home_too():

@@ -57,8 +57,6 @@ KNOWN = {
     ("home.py", "stop.title"): "a stop of the story",
     ("home.py", "stop.text(answer)"): "a stop of the story",
     ("home.py", "stop.page.title"): "a page of the app",
-    ("home.py", "name"): "the way to another stop",
-    ("home.py", "here"): "a stop's number",
     ("present.py", "name"): "the way to another stop",
 }
 

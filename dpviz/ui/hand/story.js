@@ -1,0 +1,153 @@
+// A story that is scrolled: the stop whose text crosses the line is the present one, and the server hears of it once the
+// scroll rests on it. Two buttons scroll to its neighbours.
+
+import { ending } from "./mounts.js";
+
+const REST = 150; // ms
+const HELD = 3000; // ms that an opened stop is kept in its place while the page is still drawn
+const HAND = ["wheel", "touchstart", "pointerdown", "keydown"]; // from then on the visitor leads
+const ARROWS = [
+  { by: -1, name: "Stop before", path: "M4 13l6-6 6 6" },
+  { by: 1, name: "Next stop", path: "M4 7l6 6 6-6" },
+];
+
+export default function mount({ parentElement, data, setStateValue }) {
+  const story = (parentElement.dpvizStory ??= new Story(parentElement));
+  story.tell = (stop) => setStateValue("stop", stop);
+  story.adopt(data);
+  return ending(story);
+}
+
+class Story {
+  constructor(parent) {
+    this.here = false;
+    this.last = 0; // the last stop that was told, by its time
+    this.watched = [];
+    const root = Object.assign(document.createElement("div"), { className: "dpviz-steps" });
+    root.setAttribute("role", "group");
+    root.setAttribute("aria-label", "Stops of the story");
+    this.place = Object.assign(document.createElement("span"), { className: "dpviz-quiet" });
+    this.buttons = ARROWS.map(({ by, name, path }) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", title: name });
+      button.setAttribute("aria-label", name);
+      button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true"><path d="${path}"/></svg>`;
+      button.addEventListener("click", () => this.step(by));
+      return button;
+    });
+    root.append(this.buttons[0], this.place, this.buttons[1]);
+    parent.append(root);
+    this.release = () => (this.held = false);
+    this.sizes = new ResizeObserver(() => this.look());
+  }
+
+  adopt({ stop, seen, stops }) {
+    this.stops = stops;
+    this.come();
+    if (seen >= this.last && stop !== this.told) this.open(stop); // the first time, and when the server went elsewhere
+    this.look();
+  }
+
+  // Streamlit may take it away and put it back at once.
+  come() {
+    if (this.here) return;
+    this.here = true;
+    this.main = document.querySelector('[data-testid="stMain"]');
+    for (const kind of HAND) window.addEventListener(kind, this.release, { passive: true, capture: true });
+    this.sizes.observe(this.main);
+    this.sizes.observe(this.main.querySelector('[data-testid="stMainBlockContainer"]'));
+  }
+
+  gone() {
+    this.here = false;
+    for (const kind of HAND) window.removeEventListener(kind, this.release, { capture: true });
+    clearTimeout(this.rest);
+    this.sizes.disconnect();
+    this.line?.disconnect();
+    this.watched = [];
+  }
+
+  // Present at once, and kept in its place while what stands above it still grows.
+  open(stop) {
+    this.stop = this.told = stop;
+    this.held = true;
+    clearTimeout(this.letting);
+    this.letting = setTimeout(this.release, HELD);
+  }
+
+  text(stop) {
+    return this.main.querySelector(`.st-key-story-${stop}`);
+  }
+
+  // Texts come and go with the page's runs, and the line moves with its size.
+  look() {
+    const texts = this.stops.map((stop) => this.text(stop)).filter(Boolean);
+    if (texts.length < this.stops.length) return; // they are still to come: the size changes then
+    if (this.held && this.stop !== this.stops[0]) this.go(this.stop, "instant");
+    this.mark();
+    const line = this.lineAt();
+    if (line === this.lineWas && texts.every((text, k) => text === this.watched[k])) return;
+    this.lineWas = line;
+    this.watched = texts;
+    this.line?.disconnect();
+    const rootMargin = `-${line}px 0px -${this.main.clientHeight - line - 1}px 0px`;
+    this.line = new IntersectionObserver((changes) => this.crossed(changes), { root: this.main, rootMargin });
+    for (const text of texts) this.line.observe(text);
+  }
+
+  // In the middle of what the chart leaves free: it stands beside the texts or, on a phone, above them.
+  lineAt() {
+    const room = this.main.clientHeight;
+    const side = this.main.querySelector(".st-key-story-side");
+    const above = side.getBoundingClientRect().right > this.text(this.stops[0]).getBoundingClientRect().left;
+    const style = getComputedStyle(side.closest('[data-testid="stColumn"]'));
+    const taken = above && style.position === "sticky" ? side.getBoundingClientRect().height + parseFloat(style.top) : 0;
+    return Math.round(Math.min((room + taken) / 2, room - 60));
+  }
+
+  crossed(changes) {
+    const found = changes.find((change) => change.isIntersecting);
+    if (!found || this.held) return;
+    this.stop = this.stops[this.watched.indexOf(found.target)];
+    this.mark();
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.rested(), REST);
+  }
+
+  rested() {
+    if (this.stop === this.told) return;
+    document.dispatchEvent(new Event("dpviz-flush")); // a movement that is still to be told comes before
+    this.told = this.stop;
+    this.last = Math.max(Date.now(), this.last + 1);
+    this.tell({ number: this.stop, n: this.last });
+  }
+
+  mark() {
+    for (const stop of this.stops) {
+      const text = this.text(stop);
+      text?.toggleAttribute("data-here", stop === this.stop);
+      if (stop === this.stop) text?.setAttribute("aria-current", "step");
+      else text?.removeAttribute("aria-current");
+    }
+    const at = this.stops.indexOf(this.stop);
+    this.place.textContent = `${at + 1} of ${this.stops.length}`;
+    const room = [at > 0, at + 1 < this.stops.length];
+    this.buttons.forEach((button, k) => button.toggleAttribute("data-none", !room[k]));
+    this.buttons.forEach((button, k) => button.setAttribute("aria-disabled", String(!room[k])));
+  }
+
+  step(by) {
+    const stop = this.stops[this.stops.indexOf(this.stop) + by];
+    if (stop === undefined) return;
+    this.go(stop, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
+  }
+
+  // Its text begins below the line's half way up, or just below the chart.
+  go(stop, behavior) {
+    const text = this.text(stop);
+    const from = text.getBoundingClientRect().top - this.main.getBoundingClientRect().top;
+    const room = this.main.clientHeight;
+    const line = this.lineAt();
+    const top = line > 0.6 * room ? line - (room - line) + 12 : 0.22 * room;
+    this.main.scrollTo({ top: this.main.scrollTop + from - top, behavior });
+  }
+}
