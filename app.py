@@ -11,11 +11,8 @@ if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(__file__, middleware=guarded(), lifespan=lifetime, routes=routes(), on_script_error=uncaught)
 else:
     from dpviz.ui.places import ICON, places
-    from dpviz.ui.state import Keys
 
     st.set_page_config(page_icon=ICON, layout="wide")
-    place = st.navigation(list((known := places()).values()))
-    if key := st.session_state.pop(Keys.GO, None):
-        st.switch_page(known[key])
+    place = st.navigation(list(places().values()))
     st.set_page_config(page_title=f"{place.title} · dpviz: see differential privacy")
     place.run()

@@ -56,7 +56,7 @@ def _page() -> None:
 def _live() -> None:
     bound = Boundary("home", OWN["home"])
     with bound.held("chart"):
-        _leave()
+        page.leave()
         _reached()
         _drawn(state.get(STOP))
         bound.worked()
@@ -167,12 +167,6 @@ def _answers() -> None:
             question, answer = said[key]
             st.page_link(place, label=f"**{question}**")
             st.html(f'<div class="dpviz-quiet">{answer}</div>')
-
-
-def _leave() -> None:
-    """Go on to the stop's page when its button asked for it; here, because callbacks cannot switch pages."""
-    if key := st.session_state.pop(Keys.GO, None):
-        st.switch_page(places.places()[key])
 
 
 def _go(number: str) -> None:

@@ -42,8 +42,7 @@ def begin(key: str, more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] 
     named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
     state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
     settle(more)
-    if Keys.GO in st.session_state:  # undo, to another page: the router goes there
-        st.rerun()
+    leave()
 
 
 def settle(more: tuple[AnyField, ...] = ()) -> None:
@@ -55,6 +54,14 @@ def settle(more: tuple[AnyField, ...] = ()) -> None:
             _restore(query)
         history.taken(n)
     controls.settle((*ENTERED, *more))
+
+
+def leave() -> None:
+    """Go to the page that a button or an undo asked for: callbacks cannot switch pages."""
+    if key := st.session_state.pop(Keys.GO, None):
+        from dpviz.ui.places import places  # it knows all pages, and so this module
+
+        st.switch_page(places()[key])
 
 
 def _restore(query: str) -> None:
