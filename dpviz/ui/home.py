@@ -112,11 +112,11 @@ def _chart(number: str) -> None:
     missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
     # The texts tell of the answers too.
     followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
-    pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
-    with st.container(key="story-controls"):
+    with st.container(key="story-controls"):  # first in the page, and so for keys and ears; the eye meets the chart first
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
             with column:
                 controls.number(field)
+    pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
     rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
     setting = (
         f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
