@@ -112,7 +112,8 @@ def _chart(number: str) -> None:
     missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
     # The texts tell of the answers too.
     followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
-    with st.container(key="story-controls"):  # first in the page, and so for keys and ears; the eye meets the chart first
+    # First in the page, and so for keys and ears; the eye meets the chart first.
+    with st.container(key="story-controls"):
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
             with column:
                 controls.number(field)
