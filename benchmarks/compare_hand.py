@@ -34,7 +34,7 @@ SLIDERS = (
     ("attack", "aeps", "Attack, ε"),
     ("langevin", "leta", "Langevin, η"),
     ("langevin", "lsteps", "Langevin, T"),
-    ("orders", "omax", "Orders, largest"),
+    ("orders", "sigma", "Orders, σ"),
     ("noise", "target", "Noise, target ε"),
 )
 HEAD = (
@@ -97,7 +97,7 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
             for path, key, name in chosen if turn == 0 else chosen[:1]:
                 print(f"round {turn + 1}: {name}", file=sys.stderr)
                 open_page(
-                    ours, path, units="mechanism", expert=1, **({"steps": 9_000} if turn else {})
+                    ours, path, units="mechanism", **({"steps": 9_000} if turn else {})
                 )  # no frame of the first round
                 pulled = Pulled(ours, f'.dpviz-number[data-field="{key}"] input[type="range"]', follows=True)
                 pulled.felt = found.setdefault(name, pulled.felt)
