@@ -486,8 +486,10 @@ def test_parameters_are_saved_and_started_from(tmp_path):
     assert stored_parameters(path)["parameters"].shape == (22,)
     _, events = recorded(SMALL.with_(start_from=str(path), steps=1))
     assert of_kind(events, "evaluation")[0]["test_accuracy"] == summary["test_accuracy"]
-    with pytest.raises(ValueError, match="22.*another model|of this model, found 22"):
+    with pytest.raises(ValueError, match="parameters of model 'mlp', found 'logistic'"):
         run(SMALL.with_(model="mlp", start_from=str(path)), print, FreeRun())
+    with pytest.raises(ValueError, match="of this model, found 22: it is from another model or data set"):
+        run(SMALL.with_(data="mnist-10k", start_from=str(path)), print, FreeRun())
 
 
 def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
