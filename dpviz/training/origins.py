@@ -60,9 +60,11 @@ class Origin:
             ValueError: for what is no origin.
         """
         try:
-            found = [(float(sigma), float(rate), int(count)) for sigma, rate, count in stored.get("mechanisms", ())]
-            return cls(**{**stored, "mechanisms": tuple(found)})
-        except (TypeError, AttributeError) as error:
+            found = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
+            if [count for *_, count in found] != [count for *_, count in stored["mechanisms"]]:
+                raise TypeError("a count that is not whole")
+            return cls(**{**stored, "mechanisms": found})
+        except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"Expected origins as runs with their mechanisms, found {error}.") from None
 
 
@@ -89,6 +91,16 @@ def spent_before(settings: RunSettings) -> tuple[GaussianEvent, ...]:
 def names(settings: RunSettings) -> str:
     """The earlier runs on the same data, in words; empty where there is none."""
     return " and ".join(dict.fromkeys(origin.name for origin in reversed(on_the_same(settings))))
+
+
+def beside(settings: RunSettings) -> str:
+    """What an ε of this run has to say of its start, to continue a sentence or a list; empty where there is nothing."""
+    if not settings.private or settings.start_from is None:
+        return ""
+    earlier = names(settings)
+    said = f", with what {earlier} may have spent on the same data" if earlier else ""
+    elsewhere = len(on_the_same(settings)) < len(settings.origins) or not settings.origins
+    return f"{said}, for these data alone" if elsewhere else said
 
 
 def check_origins(settings: RunSettings) -> None:

@@ -26,7 +26,7 @@ from dpviz.training.defaults import examples_of
 from dpviz.training.events import DECLARED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
-from dpviz.training.origins import conditions_of_start, names
+from dpviz.training.origins import beside, conditions_of_start
 from dpviz.training.own.place import is_own
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.boundary import Boundary
@@ -140,13 +140,12 @@ def _headline(form: Form, found: PlannedCost) -> str:
     if settings.last_step != settings.steps:
         planned = f"<b>{numbers.steps(settings.last_step)}</b> steps that it may take, re-planned after every {steps},"
     counts = ", private counts included" if claim.counts else ""
-    before = f", with what {escape(names(settings))} may have spent on the same data" if names(settings) else ""
     chosen = f" with noise <b>σ = {numbers.plain(settings.noise_multiplier)}</b>"
     sigma = chosen if settings.reads("noise_multiplier") else ""
     return (
         f"{seeded}{started} {planned}{sigma} let an attacker guess right whether you took part at most "
         f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at "
-        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{before}{alone(claim)})."
+        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{escape(beside(settings))}{alone(claim)})."
     )
 
 

@@ -17,8 +17,10 @@ from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
 from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
+from dpviz.training.accounting import encoded_events
 from dpviz.training.claims import ASSUMPTIONS
 from dpviz.training.models import MODELS
+from dpviz.training.origins import spent_before
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.train import script
@@ -280,7 +282,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
         "**Bayesian DP** speaks of data like these only."
     )
     claim = claim_of_view(view, engine.store)
-    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (in_words(claim),):
+    said = claim.coverage if claim.holds else in_words(claim)
+    for text in (said, *ASSUMPTIONS, *claim.shown.conditions) if claim.shown.holds else (said,):
         page.note(text)
     if view.started.get("unprotected"):
         page.note(str(view.started["unprotected"]))
@@ -297,7 +300,8 @@ def _python(engine: Engine, record: RunRecord) -> None:
     mechanisms = engine.look(record.id).final.get("mechanisms")
     if mechanisms:
         st.caption("Finds its ε again from what was charged.")
-        st.code(script.accounting(mechanisms, settings.delta), language="python")
+        before = encoded_events(spent_before(settings))
+        st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
 
 
 def _files(engine: Engine, record: RunRecord) -> None:

@@ -19,7 +19,7 @@ from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
-from dpviz.training.origins import conditions_of_start, names
+from dpviz.training.origins import beside, conditions_of_start
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.facts import data_of
@@ -140,13 +140,11 @@ def _attacker(look: Look) -> str:
         return f" No ε can be claimed: {escape(claim.reason)}."
     chance = numbers.probability(claim.guess, up=True)
     so_far = " so far" if not look.record.over else ""
-    earlier = escape(names(look.settings))
-    before = f", with what {earlier} may have spent on the same data" if earlier else ""
     who = "With secret noise an attacker would guess" if look.claim.demonstration else "An attacker guesses"
     return (
         f" {who} right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
-        f"{claim.name}{before}{alone(claim)})."
+        f"{claim.name}{escape(beside(look.settings))}{alone(claim)})."
     )
 
 
