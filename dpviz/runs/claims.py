@@ -25,6 +25,7 @@ from dpviz.training.claims import (
     RELEASED_NOTHING,
     claim_at,
     conditions,
+    epsilon_before,
     everything_planned,
     planned_claim,
     was_planned,
@@ -235,7 +236,7 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     if settings is None or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
     place = np.searchsorted(steps, at, side="right")
-    before = _before(settings)
+    before = epsilon_before(settings)
     if settings.adaptive or settings.past_plan != "stop" or not shown.holds:
         return np.concatenate([[before], claims_along(view, claim)])[place]
     renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
@@ -247,13 +248,6 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     if shown.covers == "plan":
         found = np.where(at >= shown.steps, shown.epsilon, found)
     return found
-
-
-@remembered
-def _before(settings: RunSettings) -> float:
-    """ε of the weights that a run starts from, for those in its data."""
-    earlier = spent_before(settings)
-    return float(tight_epsilon_of_events(earlier, settings.delta).upper) if earlier else 0.0
 
 
 @remembered

@@ -18,7 +18,7 @@ from dpviz.training.settings import RunSettings
 FINISHED: tuple[State, ...] = ("done", "stopped")
 
 
-class Start(NamedTuple):
+class StartFrom(NamedTuple):
     """Where a run starts: a file of weights, and the runs that led to it, the latest first; random weights for none."""
 
     weights: str | None = None
@@ -39,7 +39,7 @@ def unfit(record: RunRecord, weights: Callable[[str], Path]) -> str:
     return ""
 
 
-def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> Start:
+def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> StartFrom:
     """The start from the weights of `run`.
 
     Raises:
@@ -57,7 +57,7 @@ def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> Start:
             f"Expected start_from={record.title!r} to be a finished run with its weights, found one {why}: choose "
             "another start."
         )
-    return Start(str(weights(run)), (_origin(record, settings, store), *settings.origins))
+    return StartFrom(str(weights(run)), (_origin(record, settings, store), *settings.origins))
 
 
 def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:

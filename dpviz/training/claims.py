@@ -16,7 +16,7 @@ import numpy as np
 from dpviz._remember import remembered
 from dpviz.accounting.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.renyi import Moments
+from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, merge_events
 from dpviz.training.accounting import budget_filter, for_steps, renyi_accountant
@@ -119,6 +119,15 @@ def conditions(settings: RunSettings) -> tuple[str, ...]:
     if is_own(settings.data):
         found.append(DECLARED)
     return tuple(found)
+
+
+@remembered
+def epsilon_before(settings: RunSettings) -> float:
+    """What earlier runs may have spent on the same data, at this run's δ; 0 where there is none."""
+    earlier = spent_before(settings)
+    if len(earlier) > MOST_DIFFERENT:
+        return float(Renyi().of_events(earlier, settings.delta).epsilon)
+    return float(tight_epsilon_of_events(earlier, settings.delta).upper) if earlier else 0.0
 
 
 def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:

@@ -157,8 +157,8 @@ def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
     told, same = [], on_the_same(settings)
     if same:
         told.append(
-            f"it includes all that {names(settings)}, from which it started, may have spent on the same data; neither "
-            "that start nor this plan was chosen by what runs on these data had shown"
+            f"neither the start from {names(settings)}, whose cost on the same data is included, nor this plan was "
+            "chosen by what runs on these data had shown"
         )
     told += [_elsewhere(origin, settings.data) for origin in settings.origins if origin not in same]
     return tuple(told)

@@ -22,11 +22,12 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.records import new_id
 from dpviz.runs.store import StoreError
 from dpviz.training.accounting import first_mechanism
+from dpviz.training.claims import epsilon_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import DECLARED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
-from dpviz.training.origins import beside, conditions_of_start
+from dpviz.training.origins import beside, conditions_of_start, names, on_the_same
 from dpviz.training.own.place import is_own
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.boundary import Boundary
@@ -70,7 +71,7 @@ def _form(engine: Engine) -> None:
     with right:
         with st.container():
             _start_button(engine, form, ticket, problem)
-        _controls(engine, problem)
+        _controls(engine, form, problem)
     with top:
         page.notes()
         if form is None:
@@ -171,6 +172,8 @@ def _plan(form: Form, found: PlannedCost) -> None:
     if settings.private:
         for condition in conditions_of_start(settings):
             page.note(f"On condition that {condition}.", "caution")
+    if on_the_same(settings):
+        return  # what-if pages know nothing of earlier runs, and would say less
     if settings.reads("noise_multiplier") and st.button(
         "Open this plan in Compose",
         icon=":material/stacked_line_chart:",
@@ -285,14 +288,14 @@ def _where(problem: str) -> str:
     return f" {field.label} is set under {group}." if field is not None and group else ""
 
 
-def _controls(engine: Engine, problem: str) -> None:
+def _controls(engine: Engine, form: Form | None, problem: str) -> None:
     group = st.segmented_control(
         "Controls", GROUPS, default=GROUPS[0], required=True, key=GROUP, label_visibility="collapsed"
     )
     if group not in (None, GROUPS[0]):
         _missing(state.get(s.DATA))
     wrong = _field_of(problem)
-    _GROUPS[group or GROUPS[0]](_Group(engine, wrong, problem))
+    _GROUPS[group or GROUPS[0]](_Group(engine, form, wrong, problem))
 
 
 def _missing(data: str) -> None:
@@ -304,8 +307,8 @@ def _missing(data: str) -> None:
 class _Group:
     """Draws controls, and below the one that a problem belongs to, the problem."""
 
-    def __init__(self, engine: Engine, wrong: Field[Any] | None, problem: str) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, form: Form | None, wrong: Field[Any] | None, problem: str) -> None:
+        self.engine, self.form = engine, form
         self._wrong, self._problem = wrong, problem
 
     def number(self, field: Number, note: str = "") -> None:
@@ -366,7 +369,7 @@ def _privacy(group: _Group) -> None:
         return
     if "noise_multiplier" in method.reads:
         if group.choice(s.NOISE_BY) == "target":
-            group.number(s.TARGET)
+            group.number(s.TARGET, note=_spent(group.form))
             group.choice(s.SOLVER)
         else:
             group.number(s.SIGMA)
@@ -381,6 +384,14 @@ def _privacy(group: _Group) -> None:
             )
         group.number(s.PAIRS)
         group.number(s.DELTA_MU)
+
+
+def _spent(form: Form | None) -> str:
+    """How much of the target is gone before the first step."""
+    if form is None or not names(form.settings):
+        return ""
+    spent = numbers.epsilon(epsilon_before(form.settings), up=True)
+    return f"{names(form.settings)} may have spent {spent} of it on the same data."
 
 
 def _training(group: _Group) -> None:

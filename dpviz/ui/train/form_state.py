@@ -11,7 +11,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.policies import POLICIES
 from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader
-from dpviz.runs.origins import Start
+from dpviz.runs.origins import StartFrom
 from dpviz.training.counting import planned_counts
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
@@ -86,7 +86,7 @@ class Form:
         return {"slow": self.slow} if self.slow else {}
 
 
-def read(get: Reader, start: Start | None = None) -> Form:
+def read(get: Reader, start: StartFrom | None = None) -> Form:
     """The form's run, its noise solved for where a target ε was chosen; what does not apply is left at its default.
 
     Args:

@@ -7,7 +7,7 @@ from dpviz.charts import numbers
 from dpviz.questions.fields import Choice
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.origins import FINISHED, Start, start_of, unfit
+from dpviz.runs.origins import FINISHED, StartFrom, start_of, unfit
 from dpviz.runs.records import RunRecord
 from dpviz.training.datasets import DataSet
 from dpviz.training.models import MODELS
@@ -20,7 +20,7 @@ RANDOM = "random weights"
 MOST = 50  # runs that are offered, the latest
 
 
-def chosen(engine: Engine) -> Start | None:
+def chosen(engine: Engine) -> StartFrom | None:
     """The start that the form names; None for random weights.
 
     Raises:

@@ -14,6 +14,7 @@ from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
+from dpviz.runs.origins import unfit
 from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
@@ -25,6 +26,7 @@ from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.train import script
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
+from dpviz.ui.train.fields import START
 from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.form_state import texts_of
 from dpviz.ui.train.live import Screen, screen, take
@@ -155,6 +157,15 @@ def _controls(engine: Engine, record: RunRecord) -> None:
             disabled=not can_be_cloned(record),
             help=f"Fills the form with this run's settings. {CLONED}",
         )
+        if not unfit(record, engine.weights):
+            st.button(
+                "Go on from its weights",
+                on_click=_go_on,
+                args=(record,),
+                icon=":material/step_over:",
+                width="stretch",
+                help="Fills the form with a run that starts where this one ended; what this one spent is added up.",
+            )
     else:
         _holding(engine, record)
     failed = st.session_state.pop(FAILED, "")
@@ -216,6 +227,11 @@ def _leave() -> None:
 def _clone(record: RunRecord) -> None:
     clone(record)
     state.put(RUN, "")
+
+
+def _go_on(record: RunRecord) -> None:
+    _clone(record)
+    state.put(START, record.id)
 
 
 def can_be_cloned(record: RunRecord) -> bool:
