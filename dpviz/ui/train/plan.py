@@ -57,7 +57,7 @@ def marked(steps: int, points: int = POINTS) -> Array:
 
 @remembered
 def plan(settings: RunSettings, examples: int) -> PlannedCost:
-    """The plan's curves; some 20 ms for equal steps, a few tenths of a second where every step has another noise."""
+    """The plan's curves; some 20 ms for equal steps, a few tenths of a second for others or after another run."""
     claim = planned_claim(settings, examples)
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     return _of_steps(whole, examples, claim)
@@ -125,7 +125,15 @@ def _of_different(
                     found[name].append(float(ledger.bound(settings.delta).epsilon))
             done = int(mark)
     tight = None
-    if len(runs) + len(before) <= MOST_DIFFERENT:
-        last = tight_epsilon_of_events((*before, *runs), settings.delta)  # without private counts, as the curves
-        tight = TightBand(at[-1:], np.atleast_1d(last.lower), np.atleast_1d(last.upper), last.reason)
+    if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
+        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
     return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
+
+
+def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
+    """The interval at these steps, the last of them where they are of several kinds."""
+    *first, (mechanism, _) = runs
+    done = sum(count for _, count in first)
+    found = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
+    ends = np.array([(float(one.lower), float(one.upper)) for one in found])
+    return TightBand(at, ends[:, 0], ends[:, 1], found[-1].reason)
