@@ -153,6 +153,7 @@ class MountedChart {
     this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
+    if (!this.moving && !this.data.late) this.frames.go();
     this.follow();
   }
 
@@ -283,6 +284,7 @@ class MountedChart {
 
   moved(move) {
     if (!this.frames.has(move.field) || !this.shown) return;
+    if (move.phase === "away") return this.frames.away(move.field);
     if (move.phase === "enter") this.frames.rest();
     else this.frames.near(move);
     if (move.phase === "near") return;

@@ -221,6 +221,12 @@ class NumberControl {
     slider.addEventListener("pointerenter", () => this.announce("near"));
     slider.addEventListener("focus", () => this.announce("near"));
     slider.addEventListener("blur", this.flush);
+    for (const kind of ["pointerleave", "blur"]) slider.addEventListener(kind, () => this.held() || this.announce("away"));
+  }
+
+  // Whether a hand is at it.
+  held() {
+    return this.drag || this.slider.matches(":hover, :focus");
   }
 
   perPixel() {
