@@ -16,7 +16,7 @@ KEYS = 8
 
 
 class Wire:
-    """Counts what comes in: messages of the websocket, bytes of it, and bytes of answers to requests."""
+    """Counts what comes in: messages of the websocket and their bytes, and bytes of answers to requests."""
 
     def __init__(self, page: Page) -> None:
         devtools = page.context.new_cdp_session(page)
@@ -26,7 +26,7 @@ class Wire:
         self.clear()
 
     def clear(self) -> None:
-        self.messages = self.message_bytes = self.answers = self.answer_bytes = 0
+        self.messages = self.message_bytes = self.answer_bytes = 0
 
     def _message(self, told: dict[str, Any]) -> None:
         frame = told["response"]
@@ -34,7 +34,6 @@ class Wire:
         self.message_bytes += len(frame["payloadData"]) * 3 // 4 if frame["opcode"] == 2 else len(frame["payloadData"])
 
     def _answer(self, told: dict[str, Any]) -> None:
-        self.answers += 1
         self.answer_bytes += int(told["encodedDataLength"])
 
 
@@ -48,8 +47,9 @@ class Felt:
         drag: from each movement to the next drawing.
         drawings: in the second of the drag.
         late: from the last movement to its drawing.
-        settled: from the release to the page at rest.
-        messages: after the release, and their bytes, with those of requests.
+        answered: from the release to the server's answer on our own chart, without its slow parts.
+        settled: from the release to all that is shown, slow parts too; elsewhere to the page at rest.
+        messages: of the websocket after the release, and their bytes, uncompressed.
         keys: from each key to the drawing.
     """
 
@@ -57,6 +57,7 @@ class Felt:
     drag: list[float] = field(default_factory=list)
     drawings: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
     settled: list[float] = field(default_factory=list)
     messages: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -134,9 +135,14 @@ class Pulled:
         self.felt.drawings.append(sum(at <= released for at in drawn) / ((released - inputs[0]) / 1000))
         late = _next(inputs[-1], drawn) if self.follows else None
         self.felt.late.append(late if late is not None else max(drawn[-1] - inputs[-1], 0.0))
-        self.felt.settled.append(max(drawn[-1] - released, told["lastBusy"] - released, 0.0))
-        self.felt.messages.append(self.wire.messages + self.wire.answers)
-        self.felt.sizes.append(self.wire.message_bytes + self.wire.answer_bytes)
+        if self.follows:
+            answered = [at - released for at in told["answered"] if at > released]
+            self.felt.answered.append(answered[0])
+            self.felt.settled.append(answered[-1])
+        else:
+            self.felt.settled.append(max(drawn[-1] - released, told["lastBusy"] - released, 0.0))
+        self.felt.messages.append(self.wire.messages)
+        self.felt.sizes.append(self.wire.message_bytes)
 
     def _press(self) -> None:
         self.page.locator(self.slider).first.focus()

@@ -417,3 +417,20 @@ def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -
     page.wait_for_function("n => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= n", arg=stops)
     assert kept(page) == stops
     assert sum("field=delta" in url for url in asked) <= 1
+
+
+def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
+    """What changes while the hand moves is silent; then the last of it is read out."""
+    open_page(page, "compose", curves="strong")
+    page.evaluate("""() => {
+      window.heard = [];
+      const told = document.querySelector('.dpviz-headline');
+      new MutationObserver(() => told.ariaLive === 'polite' && heard.push(told.innerText)).observe(told, {childList: true});
+    }""")
+    slider(page, "sigma").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+    wait_idle(page)
+    page.wait_for_function("() => heard.length")
+    assert page.evaluate("heard") == [main_area(page).locator(".dpviz-headline").inner_text()]

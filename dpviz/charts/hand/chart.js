@@ -12,6 +12,7 @@ import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
+const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
 let loading = null;
 function plotly() {
@@ -70,6 +71,7 @@ class MountedChart {
     this.onMove = (event) => this.moved(event.detail);
     this.onEnter = (event) => this.entered(event);
     this.sizes = new ResizeObserver(() => this.resize());
+    this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
 
   adopt(data) {
@@ -111,11 +113,40 @@ class MountedChart {
     Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : usual) });
   }
 
-  // Draw what the server says; the last of it always.
+  // Draw what the server says; the last of it always. By hand where that can be, and then Plotly may wait: it takes
+  // long, and only who looks closely needs what it knows of each point.
   settle() {
     this.wanted = this.figure;
     this.plot.dataset.state = "drawing";
+    clearTimeout(this.waits);
+    if (this.answered()) this.waits = setTimeout(() => this.plotted(), PATIENCE[this.data.late ? "late" : "usual"]);
+    else this.plotted();
+  }
+
+  plotted() {
+    clearTimeout(this.waits);
+    this.waits = null;
     this.inTurn(() => this.draw());
+  }
+
+  // Whether the answer is on the chart already, drawn by hand.
+  answered() {
+    const figure = this.wanted;
+    if (!this.hand || this.stale || this.plot.matches(":hover") || !this.follows()) return false;
+    if (!this.hand.answer({ ...this.data.words, figure })) return false;
+    this.chips.show(figure);
+    this.stands(figure);
+    return true;
+  }
+
+  // This answer is on the chart.
+  stands(figure) {
+    if (figure !== this.shown) this.plot.dataset.answers = Number(this.plot.dataset.answers ?? 0) + 1; // for who looks on
+    this.shown = figure;
+    this.tokens = this.data.frames;
+    this.seen = this.data.seen;
+    this.late.ask(this.data.at, this.data.late);
+    if (!this.moving && !this.data.late) this.frames.go();
   }
 
   // The same figure otherwise: on its own axes, or with other curves hidden.
@@ -143,17 +174,13 @@ class MountedChart {
     if (!this.hand) this.begin();
     const axes = this.follows() ? this.hand.axesFor(figure.layout) : axesOf(figure.layout);
     await this.react(placed(figure, axes, this.names.hidden));
-    this.shown = figure;
-    this.tokens = this.data.frames;
-    this.seen = this.data.seen;
     this.hand.rest(axes);
     this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
-    this.late.ask(this.data.at, this.data.late);
+    this.stands(figure);
     this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
-    if (!this.moving && !this.data.late) this.frames.go();
     this.follow();
   }
 
@@ -289,6 +316,7 @@ class MountedChart {
     else this.frames.near(move);
     if (move.phase === "near") return;
     this.late.stop();
+    clearTimeout(this.waits); // another answer comes
     this.moving = { ...move, entered: move.phase === "enter" ? move.n : 0 };
     this.follow();
   }
@@ -322,6 +350,7 @@ class MountedChart {
   }
 
   end() {
+    clearTimeout(this.waits);
     this.frames.stop();
     this.late.stop();
     this.forget();
