@@ -425,7 +425,8 @@ def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
     page.evaluate("""() => {
       window.heard = [];
       const told = document.querySelector('.dpviz-headline');
-      new MutationObserver(() => told.ariaLive === 'polite' && heard.push(told.innerText)).observe(told, {childList: true});
+      const changed = () => told.ariaLive === 'polite' && heard.push(told.innerText);
+      new MutationObserver(changed).observe(told, {childList: true});
     }""")
     slider(page, "sigma").focus()
     for _ in range(3):
