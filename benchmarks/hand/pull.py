@@ -45,6 +45,7 @@ class Felt:
         hover: from the pointer's arrival to the first and the last frames that were fetched, and their bytes; None
             where nothing is fetched.
         drag: from each movement to the next drawing.
+        cold: the same where the hand pulls as soon as it has come.
         drawings: in the second of the drag.
         late: from the last movement to its drawing.
         answered: from the release to the server's answer on our own chart, without its slow parts.
@@ -55,6 +56,7 @@ class Felt:
 
     hover: list[tuple[float, float, int]] = field(default_factory=list)
     drag: list[float] = field(default_factory=list)
+    cold: list[float] = field(default_factory=list)
     drawings: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     answered: list[float] = field(default_factory=list)
@@ -77,10 +79,10 @@ class Pulled:
     def __init__(self, page: Page, slider: str, *, follows: bool) -> None:
         self.page, self.slider, self.follows = page, slider, follows
         self.felt = Felt()
+        self.wire = Wire(page)
 
     def measure(self) -> None:
         """Hover, drag, release, keys; adds to `felt`."""
-        self.wire = Wire(self.page)
         self.page.mouse.move(2, 2)
         self.page.evaluate(PROBE, self.slider)
         self._rest()
@@ -88,6 +90,17 @@ class Pulled:
         self._hover(x, y)
         self._drag(x, y, direction)
         self._press()
+
+    def measure_cold(self) -> None:
+        """Arrive and drag at once; adds to `felt.cold`."""
+        self.page.mouse.move(2, 2)
+        self.page.evaluate(PROBE, self.slider)
+        self._rest()
+        x, y, direction = self._thumb()
+        self.page.mouse.move(x, y)
+        self._pull(x, y, direction)
+        told = self._rest()
+        self.felt.cold += [wait for at in told["inputs"] if (wait := _next(at, told["drawn"])) is not None]
 
     def _rest(self) -> dict[str, Any]:
         self.page.wait_for_function("ms => probe.rested(ms)", arg=RESTED, timeout=LIMIT)
@@ -117,7 +130,7 @@ class Pulled:
             first, last = told["kept"][0] - told["moved"], told["kept"][-1] - told["moved"]
             self.felt.hover.append((first, last, self.wire.answer_bytes))
 
-    def _drag(self, x: float, y: float, direction: int) -> None:
+    def _pull(self, x: float, y: float, direction: int) -> None:
         self.page.evaluate("() => probe.start()")
         self.page.mouse.down()
         began = time.monotonic()
@@ -127,6 +140,9 @@ class Pulled:
             time.sleep(max(0.0, began + move * SECONDS / MOVES - time.monotonic()))
         self.wire.clear()
         self.page.mouse.up()
+
+    def _drag(self, x: float, y: float, direction: int) -> None:
+        self._pull(x, y, direction)
         told = self._rest()
         inputs, drawn, released = told["inputs"], told["drawn"], told["released"]
         if not inputs or not drawn:
