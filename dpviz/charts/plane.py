@@ -62,4 +62,4 @@ def apart(boxes: Sequence[Box], x: Array, y: Array) -> Array:
     at, up, width, height = (each[:, None] for each in np.array(boxes).T)
     across = np.maximum(np.abs(x - at) * WIDTH - 0.5 * width, 0.0)
     along = np.maximum(np.abs(y - up) * HEIGHT - 0.5 * height, 0.0)
-    return np.asarray(np.nanmin(np.hypot(across, along), axis=1, initial=WIDTH))
+    return np.asarray(np.sqrt(np.fmin.reduce(across * across + along * along, axis=1, initial=WIDTH**2)))
