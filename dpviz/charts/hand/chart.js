@@ -4,8 +4,8 @@ import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
-import { camera } from "./image.js";
 import { Late } from "./late.js";
+import { configured, plotly, themed } from "./library.js";
 import { ending } from "./mounts.js";
 import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
@@ -13,25 +13,6 @@ import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
 const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
-
-let loading = null;
-function plotly() {
-  loading ??= new Promise((resolve, reject) => {
-    if (window.Plotly) return resolve(window.Plotly);
-    const script = document.createElement("script");
-    script.src = new URL("plotly.js", import.meta.url).href;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => {
-      loading = null; // the next chart tries again
-      reject(new Error("The chart's library could not be loaded. Reload the page."));
-    };
-    document.head.append(script);
-  });
-  return loading;
-}
-
-// The library is on its way before the first chart is: both come at once.
-plotly().catch(() => {}); // said where a chart needs it
 
 function made(kind, name, parent, more = {}) {
   const element = Object.assign(document.createElement(kind), { className: name, ...more });
@@ -218,27 +199,16 @@ class MountedChart {
     const { width, ...rest } = structuredClone(layout); // Plotly writes a visitor's zoom into it
     this.turn = (this.turn ?? 0) + 1;
     // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
-    const whole = { ...rest, ...this.theme(layout), uirevision: this.turn, autosize: true };
+    const whole = { ...themed(this.plot, rest), uirevision: this.turn, autosize: true };
     const shift = this.plot._fullLayout?.yaxis2?.shift;
-    await this.library.react(this.plot, data, whole, this.config());
+    const told = () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption });
+    await this.library.react(this.plot, data, whole, configured(this.library, this.plot, this.data.config, told));
     // Plotly leaves the line of an axis that is shifted anew where it was.
     if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
     if (this.heard) return;
     this.heard = true;
     this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
     this.plot.on("plotly_relayout", () => this.offerFit());
-  }
-
-  // With a camera of our own in place of Plotly's, and Fit in place of its way back.
-  config() {
-    const { toImageButtonOptions: options = { format: "png" }, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
-    const removed = [...usual, "toImage", "resetScale2d", ...(isNarrow(this.plot) ? ["zoom2d"] : [])]; // a finger scrolls
-    const told = () => {
-      const { words, caption } = this.data;
-      return { figure: this.whole, headline: words?.headline, caption, family: this.theme({}).font.family };
-    };
-    const added = [camera(this.library, told, options)];
-    return { ...rest, responsive: false, doubleClick: false, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
   }
 
   offerFit() {
@@ -257,17 +227,6 @@ class MountedChart {
     this.told = this.wanted = this.shown = this.hand = this.tokens = null;
     this.heard = false;
     this.fit.hidden = true;
-  }
-
-  theme(layout) {
-    const style = getComputedStyle(this.plot);
-    const of = (name, usual) => style.getPropertyValue(name).trim() || usual;
-    const color = of("--st-text-color", "#31333f");
-    const ground = of("--st-background-color", "#ffffff");
-    const font = { ...layout.font, family: of("--st-font", style.fontFamily), color };
-    const hoverlabel = { ...layout.hoverlabel, bgcolor: ground, bordercolor: "rgba(128,128,128,0.4)" };
-    hoverlabel.font = { ...layout.hoverlabel?.font, color, family: font.family };
-    return { font, hoverlabel };
   }
 
   resize() {
