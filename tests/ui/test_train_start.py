@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,28 @@ def test_what_cannot_be_added_up_cannot_be_started(
     at = open_app("train", f"{FORM}&t_from={run.id}{query}")
     assert any(words in text for text in said(at, "problem"))
     assert at.button(key="t.start").disabled
+
+
+def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
+    engine: Engine, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digits = TINY.with_(data="mnist-10k", evaluation_every=0)
+    private = finished(engine, digits, weights, name="Digits")
+    plain = finished(engine, digits.with_(method="sgd"), weights, name="Plain")
+    form = "t_data=fashion-mnist&t_model=logistic&t_batch=64&t_steps=6&t_by=sigma"
+    alone = re.search(r"ε ≤ [\d.]+", said(open_app("train", form), "headline")[0])
+    assert alone is not None
+    for run, words in (
+        (private, f"learned from MNIST, 10k digits at ε ≤ {private.summary['claim']['epsilon']:.2}"),
+        (plain, "learned from MNIST, 10k digits, which no ε bounds, so those data must be public"),
+    ):
+        at = open_app("train", f"{form}&t_from={run.id}")
+        assert f"{alone.group()} " in said(at, "headline")[0]
+        assert "for these data alone" in said(at, "headline")[0]
+        assert any(words in text for text in said(at, "caution"))
+        assert asked(engine, monkeypatch, at).origins[0].run == run.id
+    digits_again = open_app("train", f"{form.replace('fashion-mnist', 'mnist')}&t_from={private.id}")
+    assert "with what Digits may have spent on the same data" in said(digits_again, "headline")[0]
 
 
 def test_plain_training_may_start_anywhere(engine: Engine, weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
