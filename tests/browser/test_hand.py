@@ -435,3 +435,24 @@ def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
     wait_idle(page)
     page.wait_for_function("() => heard.length")
     assert page.evaluate("heard") == [main_area(page).locator(".dpviz-headline").inner_text()]
+
+
+def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
+    """Where no frame is there yet, the words are the last value's: never read as this one's."""
+    held: list[Any] = []
+    page.route("**/frames/**", lambda route: held.append(route))
+    open_page(page, "compose", curves="strong")
+    told = main_area(page).locator(".dpviz-headline")
+    before = told.inner_text()
+    slider(page, "sigma").hover()
+    page.mouse.down()
+    expect(told).to_have_css("opacity", "0.35")
+    assert told.inner_text() == before
+    page.mouse.up()
+    wait_idle(page)
+    expect(told).to_have_css("opacity", "1")
+    assert told.inner_text() != before
+    text(page, "sigma").fill(f"{text(page, 'sigma').input_value()}.0")  # the same value, of which there is no frame
+    text(page, "sigma").press("Enter")
+    wait_idle(page)
+    expect(told).to_have_css("opacity", "1")

@@ -71,6 +71,7 @@ class MountedChart {
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
+    else this.behind(false);
   }
 
   // What is to be drawn, as it is at this width and this height of the screen.
@@ -122,6 +123,7 @@ class MountedChart {
 
   // This answer is on the chart.
   stands(figure) {
+    if (!this.moving) this.behind(false);
     if (figure !== this.shown) this.plot.dataset.answers = Number(this.plot.dataset.answers ?? 0) + 1; // for who looks on
     this.shown = figure;
     this.tokens = this.data.frames;
@@ -285,11 +287,17 @@ class MountedChart {
     this.asked = requestAnimationFrame(() => {
       this.asked = null;
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
+      this.behind(this.moving && !frame?.figure);
       if (!frame?.figure || !this.hand) return;
       const figure = this.fitting(frame.figure);
-      this.hand.show({ ...frame, figure }, this.frames.axes(this.moving.field, (other) => this.fitting(other)));
+      this.hand.show({ ...frame, figure }, () => this.frames.axes(this.moving.field, (other) => this.fitting(other)));
       this.chips.show(figure);
     });
+  }
+
+  // What is seen belongs to another value than the control's: it fades until it is new.
+  behind(behind) {
+    document.documentElement.toggleAttribute("data-dpviz-behind", Boolean(behind));
   }
 
   // Streamlit may take a chart away and put it back at once: it must follow then as before.
@@ -310,6 +318,7 @@ class MountedChart {
 
   end() {
     clearTimeout(this.waits);
+    if (this.moving) this.behind(false);
     this.frames.stop();
     this.late.stop();
     this.forget();
