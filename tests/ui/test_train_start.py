@@ -85,7 +85,7 @@ def test_finished_runs_of_the_same_network_are_offered(engine: Engine, weights: 
     assert found.value == ""
     claimed = numbers.epsilon(first.summary["claim"]["epsilon"], up=True)
     accuracy = f"{100 * first.summary['test_accuracy']:.1f} %"
-    assert found.options == ["random weights", f"First *try* · UCI Abalone · {accuracy} · ε ≤ {claimed}"]
+    assert found.options == ["random weights", f"First *try* · {accuracy} · ε ≤ {claimed}"]
     assert not said(at, "caution")
 
 
@@ -176,6 +176,8 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
         assert f"{alone.group()} " in said(at, "headline")[0]
         assert "for these data alone" in said(at, "headline")[0]
         assert any(words in text for text in said(at, "caution"))
+        options = at.selectbox(key="slider.t_from").options
+        assert any(one.startswith(f"{run.title} · MNIST, 10k digits · ") for one in options)
         assert asked(engine, monkeypatch, at).origins[0].run == run.id
     digits_again = open_app("train", f"{form.replace('fashion-mnist', 'mnist')}&t_from={private.id}")
     assert "with what Digits may have spent on the same data" in said(digits_again, "headline")[0]

@@ -78,7 +78,7 @@ def _sizes(data: DataSet) -> tuple[tuple[int, ...], int]:
 
 def _named(record: RunRecord, settings: RunSettings, claim: Claim) -> str:
     accuracy = record.summary.get("test_accuracy")
-    parts = [record.title, data_of(settings.data).title]
+    parts = [record.title, *([data_of(settings.data).title] if settings.data != state.get(DATA) else [])]
     if isinstance(accuracy, float):
         parts.append(f"{100 * accuracy:.1f} %")
     parts.append(f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}" if claim.holds else "no ε")
