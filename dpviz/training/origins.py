@@ -100,7 +100,7 @@ def beside(settings: RunSettings) -> str:
     earlier = names(settings)
     said = f", with what {earlier} may have spent on the same data" if earlier else ""
     elsewhere = len(on_the_same(settings)) < len(settings.origins) or not settings.origins
-    return f"{said}, for these data alone" if elsewhere else said
+    return f"{said}, for these data only" if elsewhere else said
 
 
 def check_origins(settings: RunSettings) -> None:
@@ -166,11 +166,11 @@ def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
 
 def _elsewhere(origin: Origin, data: str) -> str:
     here, there = _title(data), _title(origin.data)
-    said = f"it covers {here} only, and nobody is in both: {origin.name}, from which it started, learned from {there}"
+    said = f"nobody is in both {here}, all that this ε covers, and {there}, from which its start {origin.name} learned"
     if origin.replayable:
-        return f"{said} with noise that can be replayed, so those data must be public"
+        return f"{said} with noise that can be replayed, so that those data must be public"
     if origin.epsilon is None:
-        return f"{said}, which no ε bounds, so those data must be public"
+        return f"{said} without an ε, so that those data must be public"
     return f"{said} at ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g} of its own"
 
 

@@ -74,13 +74,13 @@ def test_the_same_mechanism_twice_is_one_long_run() -> None:
 def test_other_data_costs_these_nothing_and_is_told_with_its_own_epsilon() -> None:
     claim = planned_claim(after(ELSEWHERE), N)
     assert claim.epsilon == planned_claim(PLAIN, N).epsilon
-    assert "covers MNIST, 10k digits only" in claim.conditions[0]
+    assert "nobody is in both MNIST, 10k digits, all that this ε covers, and UCI Adult" in claim.conditions[0]
     assert "ε ≤ 7.02 and δ = 1e-05 of its own" in claim.conditions[0]
-    assert beside(after(ELSEWHERE)) == ", for these data alone"
+    assert beside(after(ELSEWHERE)) == ", for these data only"
     without = Origin(run="c", name="Run 3", data="adult", unbounded="it was trained without noise")
-    assert "those data must be public" in planned_claim(after(without), N).conditions[0]
+    assert "without an ε, so that those data must be public" in planned_claim(after(without), N).conditions[0]
     seeded = Origin(run="c", name="Run 3", data="adult", mechanisms=((1.0, 0.1, 1),), epsilon=1.0, replayable=True)
-    assert "can be replayed, so those data must be public" in planned_claim(after(seeded), N).conditions[0]
+    assert "can be replayed, so that those data must be public" in planned_claim(after(seeded), N).conditions[0]
 
 
 @pytest.mark.parametrize("secure", [True, False])

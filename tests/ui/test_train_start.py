@@ -169,12 +169,15 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
     alone = re.search(r"ε ≤ [\d.]+", said(open_app("train", form), "headline")[0])
     assert alone is not None
     for run, words in (
-        (private, f"learned from MNIST, 10k digits at ε ≤ {private.summary['claim']['epsilon']:.2}"),
-        (plain, "learned from MNIST, 10k digits, which no ε bounds, so those data must be public"),
+        (private, f"from which its start Digits learned at ε ≤ {private.summary['claim']['epsilon']:.2}"),
+        (
+            plain,
+            "MNIST, 10k digits, from which its start Plain learned without an ε, so that those data must be public",
+        ),
     ):
         at = open_app("train", f"{form}&t_from={run.id}")
         assert f"{alone.group()} " in said(at, "headline")[0]
-        assert "for these data alone" in said(at, "headline")[0]
+        assert "for these data only" in said(at, "headline")[0]
         assert any(words in text for text in said(at, "caution"))
         options = at.selectbox(key="slider.t_from").options
         assert any(one.startswith(f"{run.title} · MNIST, 10k digits · ") for one in options)
