@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,6 +18,7 @@ from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
 from dpviz.runs.origins import start_of
 from dpviz.runs.records import Event, RunRecord
@@ -24,7 +28,7 @@ from dpviz.training.loop import run as train
 from dpviz.training.origins import Origin, spent_before
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
-from dpviz.ui.train import form_state, script
+from dpviz.ui.train import form_state, script, tight
 from dpviz.ui.train.facts import trained_parameters
 from dpviz.ui.train.plan import plan
 from tests.ui.driver import enter, open_app, said
@@ -250,3 +254,39 @@ def test_python_says_where_it_starts() -> None:
         scope,
     )
     assert scope["settings"] == settings
+
+
+def test_the_interval_of_a_run_under_way_holds_what_was_spent() -> None:
+    before = ((SampledGaussian(1.0, 0.03), 500),)
+    at = np.arange(1.0, 7.0)
+    points, _ = tight._look([2, 6], at, np.full(6, 2.0), np.full(6, 64 / N), np.empty(0), 100.0, 1e-5, before)
+    for step, (low, high) in points.items():
+        wanted = tight_epsilon_of_events((*before, (SampledGaussian(2.0, 64 / N), step)), 1e-5)
+        assert (low, high) == (float(wanted.lower), float(wanted.upper))
+
+
+def test_a_run_that_began_again_after_another_pays_for_all(engine: Engine, weights: Path, events: list[Event]) -> None:
+    first = finished(engine, TINY, weights, events)
+    settings = started(TINY.with_(noise_multiplier=1.5), first, engine)
+    told = events_of(settings)
+    again = finished(engine, settings, weights, told[:-1], told)
+    claim = claim_of_record(again, engine.store)
+    mine = SampledGaussian(1.5, 64 / N)
+    runs = ((SampledGaussian(2.0, 64 / N), 6), (mine, 12))
+    assert claim.epsilon == pytest.approx(float(tight_epsilon_of_events(runs, 1e-5).upper), rel=1e-9)
+
+
+def test_python_finds_the_whole_epsilon_again(engine: Engine, weights: Path, events: list[Event]) -> None:
+    first = finished(engine, TINY, weights, events)
+    settings = started(TINY.with_(noise_multiplier=1.5), first, engine)
+    second = finished(engine, settings, weights)
+    at = open_app("train", f"run={second.id}")
+    at.session_state["t.details"] = "Python"
+    at.run()
+    *_, code = at.code
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code.value, {})
+    found = dict(line.split() for line in printed.getvalue().splitlines())
+    for name, epsilon in second.summary["epsilon"].items():
+        assert float(found[name]) == pytest.approx(epsilon, rel=1e-9)
