@@ -12,7 +12,7 @@ from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounting import LiveAccounts, budget_filter, promised
-from dpviz.training.claims import claim_at, planned_claim
+from dpviz.training.claims import claim_at, planned_claim, was_planned
 from dpviz.training.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
@@ -120,6 +120,14 @@ def test_a_budget_holds_both(policy: str) -> None:
     assert planned_claim(settings, N).epsilon <= 6.0
     with pytest.raises(ValueError, match="filter_epsilon=1 to be more than what Run 1 may have spent"):
         after(LOUD, policy=policy, filter_epsilon=1.0).check(N)
+
+
+def test_a_record_that_overspent_what_was_left_is_noticed() -> None:
+    settings = after(LOUD, policy="adaptive_noise", filter_epsilon=6.0)
+    mine = mechanism_at(settings, 1, N)
+    fits = int(budget_filter(settings, N).remaining_steps(mine))
+    assert was_planned(((mine, fits),), settings, N)
+    assert not was_planned(((mine, fits + 1),), settings, N)
 
 
 def test_what_an_adaptive_run_promises_holds_both() -> None:

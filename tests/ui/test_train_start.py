@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -20,6 +21,7 @@ from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.origins import start_of
 from dpviz.runs.records import Event, RunRecord
 from dpviz.training.claims import everything_planned
@@ -30,6 +32,7 @@ from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import form_state, script, tight
 from dpviz.ui.train.facts import trained_parameters
+from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from tests.ui.driver import enter, open_app, said
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
@@ -290,3 +293,27 @@ def test_python_finds_the_whole_epsilon_again(engine: Engine, weights: Path, eve
     found = dict(line.split() for line in printed.getvalue().splitlines())
     for name, epsilon in second.summary["epsilon"].items():
         assert float(found[name]) == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_a_run_that_was_stopped_after_another_reads_and_claims_both(
+    engine: Engine, weights: Path, events: list[Event]
+) -> None:
+    """So long a plan that the odometer reads less, here and from a file."""
+    first = finished(engine, TINY.with_(noise_multiplier=0.8), weights)
+    settings = started(TINY.with_(noise_multiplier=0.5, steps=5_000), first, engine)
+    told = events_of(settings.with_(steps=3))
+    told[0].data["settings"]["steps"] = 5_000
+    last = {**told[-1].data, "kind": "stopped", "reason": "stopped"}
+    run = finished(engine, settings, weights, [*told[:-1], told[-1]._replace(kind="stopped", data=last)])
+    runs = (*spent_before(settings), (SampledGaussian(0.5, 64 / N), 3))
+
+    copy = import_json(engine.store, export_json(engine.store, run.id))
+    claim = claim_of_record(copy, engine.store)
+    assert claim.covers == "any_end"
+    assert claim.epsilon == pytest.approx(float(OdometerAccountant().of_events(runs, 1e-5).epsilon), rel=1e-9)
+
+    until = time.monotonic() + 30.0
+    while (look := take(engine, run.id)).tight is None and time.monotonic() < until:
+        time.sleep(0.02)
+    assert look.tight is not None
+    assert look.tight.upper[-1] == pytest.approx(float(tight_epsilon_of_events(runs, 1e-5).upper), rel=1e-9)
