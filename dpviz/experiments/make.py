@@ -2,7 +2,7 @@
 
 Each arm and seed is a run of its own, kept in `.papers/` as soon as it is there: stopped and called again, it goes on
 with what is missing. When all of an experiment is there its record is written and the parts are removed, so that the
-next call remakes it from nothing.
+next call remakes it from nothing. What needs data that is not here is left out, and its record stays as it was.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.record import COMMAND, ExperimentRecord, Trial, folder
 from dpviz.training.progress import duration
+from dpviz.training.sources import DataUnavailable
 
 PARTS = Path(".papers")
+JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 Say = Callable[[str], None]
 
 
@@ -79,7 +81,12 @@ def _replace(file: Path, text: str) -> None:
 
 
 def make(
-    experiments: Sequence[Experiment], *, jobs: int = 2, parts: Path = PARTS, into: Path | None = None, say: Say = print
+    experiments: Sequence[Experiment],
+    *,
+    jobs: int = JOBS,
+    parts: Path = PARTS,
+    into: Path | None = None,
+    say: Say = print,
 ) -> bool:
     """Make the records of these experiments; whether all could be made.
 
@@ -112,7 +119,11 @@ def make(
             for future in wait(todo, return_when=FIRST_COMPLETED).done:
                 experiment, arm, seed = todo.pop(future)
                 name = f"{experiment.key}, {arm}, seed {seed}"
-                if (problem := future.exception()) is not None:
+                problem = future.exception()
+                if isinstance(problem, DataUnavailable):  # files of the user's: the record stays as it was
+                    say(f"{name}: left out, {problem}")
+                    continue
+                if problem is not None:
                     failed = True
                     say(f"{name}: failed, {type(problem).__name__}: {problem}")
                     continue
@@ -174,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 where something failed."""
     parser = argparse.ArgumentParser("python -m dpviz.experiments", description="Make the records behind figures.")
     parser.add_argument("keys", nargs="*", metavar="KEY", help=f"which, all if none: {', '.join(EXPERIMENTS)}")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="processes at once, %(default)s if none")
     given = parser.parse_args(arguments)
     try:
         began, good = time.monotonic(), make(chosen(given.keys), jobs=given.jobs, say=_told)

@@ -12,6 +12,7 @@ import hashlib
 import math
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ _GROUPS = 27
 _BLOCK = 256
 # Written into the name of cached features: to be raised when their definition changes.
 _VERSION = 1
+_FOLDER = "scattering"
 
 
 def _grid(size: int) -> tuple[Tensor, Tensor]:
@@ -125,24 +127,29 @@ def features(images: Tensor, *, keep: bool = True) -> Tensor:
 
     Without `keep` nothing is written: features of private images are as private as they.
     """
-    path = _cache_path(images)
-    stored = _read(path, images.shape[0]) if keep else None
-    if stored is not None:
-        return stored
+    return stored(images, _FOLDER, lambda: F.group_norm(scatter(images), _GROUPS).flatten(1), keep=keep)
+
+
+def stored(images: Tensor, folder: str, compute: Callable[[], Tensor], *, keep: bool) -> Tensor:
+    """What `compute` finds of these images, (n, f): read from `folder` of the cache where it is there."""
+    path = _cache_path(images, folder)
+    there = _read(path, images.shape[0]) if keep else None
+    if there is not None:
+        return there
     # Rounded as on disk, so that a run from kept features is the run from fresh ones.
-    found = F.group_norm(scatter(images), _GROUPS).flatten(1).half()
+    found = compute().half()
     if keep:
         _write(path, found)
     return found.float()
 
 
-def kept(images: Tensor) -> bool:
+def kept(images: Tensor, folder: str = _FOLDER) -> bool:
     """Whether `features` of these images need not be computed again."""
-    return _cache_path(images).is_file()
+    return _cache_path(images, folder).is_file()
 
 
-def _cache_path(images: Tensor) -> Path:
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz" / "scattering"
+def _cache_path(images: Tensor, folder: str) -> Path:
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz" / folder
     content = hashlib.sha256(np.ascontiguousarray(images.numpy()).tobytes()).hexdigest()[:32]
     return root / f"v{_VERSION}-{'x'.join(map(str, images.shape))}-{content}.npy"
 

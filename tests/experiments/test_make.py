@@ -81,6 +81,21 @@ def test_parts_of_other_settings_are_not_taken(tmp_path: Path) -> None:
     assert kept(replace(TINY, measure="elsewhere:train"), "more", 0, tmp_path) is None
 
 
+def test_what_needs_data_that_is_not_here_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "empty"))
+    arms = {"whole": dict(TINY.arms["more"]) | {"data": "svhn"}}
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # no mirror answers
+    said: list[str] = []
+    into = tmp_path / "records"
+    into.mkdir()
+    before = recorded("teachers").to_text()
+    (into / "tiny.json").write_text(before)
+    away = replace(TINY, arms=arms, seeds=(0,))
+    assert make.make([away], jobs=1, parts=tmp_path / "parts", into=into, say=said.append), "that is no failure"
+    assert any("tiny, whole, seed 0: left out, svhn is not here" in line for line in said)
+    assert (into / "tiny.json").read_text() == before
+
+
 def test_what_fails_is_said_and_the_rest_is_kept(tmp_path: Path) -> None:
     broken = dict(TINY.arms["more"]) | {"batch_size": 20_000}
     experiment = replace(TINY, arms={"more": TINY.arms["more"], "broken": broken}, seeds=(0,))

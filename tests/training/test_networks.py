@@ -25,6 +25,7 @@ def parameter_count(network):
         ("cnn", "mnist-10k", 26_010),
         ("cnn", "cifar10", 16 * 3 * 64 + 16 + 8224 + 32 * 32 * 25 + 32 + 330),
         ("scattering", "mnist-10k", 3969 * 10 + 10),
+        ("whitened", "mnist-10k", 400 * 10 + 10),
         ("bayesian-logistic", "abalone", 22),
         ("logistic", "adult", 98),
     ],
@@ -35,7 +36,7 @@ def test_parameter_counts(model, data, expected):
 
 def _outputs(model, shape):
     x = torch.randn(2, *shape)
-    return MODELS[model].make(shape, 3)(scatter(x) if model == "scattering" else x)
+    return MODELS[model].make(shape, 3)(scatter(x) if MODELS[model].features else x)
 
 
 @pytest.mark.parametrize("shape", [(5,), (1, 8, 8), (1, 13, 40), (3, 14, 14), (1, 16, 16), (1, 17, 23), (3, 33, 20)])

@@ -14,6 +14,7 @@ from dpviz.questions.papers.inference import INFERENCE
 from dpviz.questions.papers.loss import LOSS
 from dpviz.questions.papers.pate import PATE
 from dpviz.questions.papers.rare import RARE
+from dpviz.questions.papers.reached import REACHED_VIEW
 from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
@@ -43,6 +44,7 @@ PAPERS = Page(
         THEOREM_5,
         ADULT_FIGURE,
         PATE,
+        REACHED_VIEW,
     ),
     view="pview",
     help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",

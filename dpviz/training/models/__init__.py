@@ -6,9 +6,9 @@ from dpviz.training.models.elsewhere import ELSEWHERE
 from dpviz.training.models.logistic import BAYESIAN, LOGISTIC
 from dpviz.training.models.mlp import MLP
 from dpviz.training.models.resnet import RESNET
-from dpviz.training.models.scattering import SCATTERING
+from dpviz.training.models.scattering import SCATTERING, WHITENED
 
-MODELS: dict[str, Model] = {model.key: model for model in (CNN, SCATTERING, MLP, RESNET, LOGISTIC, BAYESIAN)}
+MODELS: dict[str, Model] = {model.key: model for model in (CNN, SCATTERING, WHITENED, MLP, RESNET, LOGISTIC, BAYESIAN)}
 # Those that a page trains by itself, without noise, to look into them.
 SMALL: dict[str, Model] = {model.key: model for model in (LOGISTIC, MLP, CNN)}
 

@@ -1,10 +1,10 @@
-"""A linear layer on fixed scattering features (`dpviz.training.scattering`)."""
+"""A linear layer on fixed scattering features (`dpviz.training.scattering`), all or whitened (`…whitening`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpviz.training.models.base import Features, Model, Shape, image, linear_network, linear_parameters
+from dpviz.training.models.base import Features, Model, Shape, image, linear, linear_network, linear_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,4 +48,34 @@ SCATTERING = Model(
     },
     large={"steps": 300},
     low_epsilon={"steps": 60, "learning_rate": 5.0, "learning_rate_end": 0.2},  # more cost more than they bring
+)
+
+
+def _whitened_shape(shape: Shape) -> Shape:
+    return (min(400, _shape(shape)[0] // 2),)  # `whitening.size`, without PyTorch
+
+
+def _whiten(images: Tensor, keep: bool) -> Tensor:
+    from dpviz.training import whitening
+
+    return whitening.features(images, keep=keep)
+
+
+def _whitened(images: Tensor) -> bool:
+    from dpviz.training import whitening
+
+    return whitening.kept(images)
+
+
+WHITENED = Model(
+    key="whitened",
+    title="linear on whitened scattering features",
+    short="Whitened",
+    make=linear_network,
+    parameters=lambda shape, classes: linear(_whitened_shape(shape)[0], classes),
+    wants=SCATTERING.wants,
+    suits=_square,
+    features=Features("whitened scattering features", _whitened_shape, _whiten, _whitened),
+    usual={**SCATTERING.usual, "batch_size": 3000, "steps": 60, "learning_rate": 12.0, "momentum": 0.8},
+    large={"batch_size": 6000, "steps": 400},
 )
