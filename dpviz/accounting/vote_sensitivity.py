@@ -11,7 +11,7 @@ that of any votes, the largest). Neighbours at L and L″ thus differ by at most
 and within d teachers of the votes, where L is in [a, b], by at most G's largest value on [a, b + 2].
 
 - a: the leader loses d votes to the second, Φ being convex where leads are positive; no bound once they meet.
-- b: every lead grows by 2d, up to all teachers.
+- b: the leader gains d votes, and the others lose d that level the shortest leads, up to all teachers.
 
 Both widen from neighbour to neighbour, so LS(d, votes) ≤ LS(d + 1, neighbour's votes) holds of these bounds themselves,
 and S = max over d of e^(−βd) LS(d) is β-smooth. G is bounded on cells of a grid by F at their two ends, and then by the
@@ -89,6 +89,8 @@ class VoteSensitivity:
         """LS(d) of each query, (queries, distances), for d = 0, 1, …; the last column is that of all votes."""
         counts = np.sort(votes, axis=1)[:, ::-1]
         leads = counts[:, :1] - counts[:, 1:] - (0.0 if self.one_sided else STEP)
+        others = np.arange(1, leads.shape[1] + 1)
+        shortest = np.cumsum(leads, axis=1)
         edges, change = self.changes()
         peak = int(change.argmax())
         distances = min(math.ceil(self.teachers / 2), DISTANCES)
@@ -97,7 +99,9 @@ class VoteSensitivity:
             least = leads - d
             least[:, 0] -= d
             low = np.where(least[:, 0] > 0.0, self.common_lead(np.maximum(least, 0.0)), -np.inf)
-            high = np.minimum(self.common_lead(leads + STEP * d) + STEP, self._most)
+            # Whole numbers until the division: equal levels come out equal, whichever votes one looks from.
+            level = ((shortest + d + others * d) / others).min(axis=1)
+            high = np.minimum(self.common_lead(np.maximum(leads + d, level[:, None])) + STEP, self._most)
             first, last = (np.searchsorted(edges, each, side="right") - 1 for each in (low, high))
             found[:, d] = np.where(last < 0, 0.0, change[np.clip(peak, np.maximum(first, 0), np.maximum(last, 0))])
         return found

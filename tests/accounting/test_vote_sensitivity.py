@@ -82,6 +82,32 @@ def test_along_random_ways_of_changing_teachers(noise: float, order: float, teac
             before = now
 
 
+@pytest.mark.parametrize("classes", [3, 5, 10])
+def test_from_neighbour_to_neighbour_it_widens_for_many_teachers_too(classes: int) -> None:
+    """To the last digit: S is smooth by these bounds' own order, not by rounding's grace."""
+    draw = np.random.default_rng(classes)
+    votes = draw.multinomial(60, draw.dirichlet(np.full(classes, 0.4), size=400)).astype(float)
+    moved = votes.copy()
+    for row in moved:
+        row[draw.choice(np.flatnonzero(row))] -= 1.0
+        row[draw.integers(classes)] += 1.0
+    at = VoteSensitivity(6.0, 4.0, 60, classes)
+    here, there = at.local(votes), at.local(moved)
+    assert (here[:, :-1] <= there[:, 1:]).all()
+    assert (there[:, :-1] <= here[:, 1:]).all()
+
+
+def test_it_starts_where_the_authors_own_code_does() -> None:
+    """TensorFlow Privacy's own tests of its smooth sensitivity (one direction): where it starts, and how high it is."""
+    at = VoteSensitivity(0.5, 1.5, 10, 3, one_sided=True).local(np.array([[10.0, 0.0, 0.0]]))[0]
+    assert at[0] == pytest.approx(3.13503646e-17, rel=0.1)
+    assert at[1:3] == pytest.approx([1.6e-8, 5.9e-3], rel=0.4)
+    assert at[-1] == pytest.approx(5.99981308, rel=0.01)
+    far = VoteSensitivity(250.0, 10.0, 2000, 5, one_sided=True).local(np.array([[1000.0, 500, 300, 200, 0]]))[0]
+    assert int((far > 0.0).argmax()) == 298
+    assert far[-1] == pytest.approx(2.73113623988e-6, rel=0.05)
+
+
 def test_where_even_one_mind_costs_as_any_votes_nothing_changes() -> None:
     at = VoteSensitivity(100.0, 5.0, 20, 10)
     assert at.local(histograms(20, 2) @ np.eye(2, 10)).max() == 0.0

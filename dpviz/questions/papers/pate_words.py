@@ -73,11 +73,13 @@ def metrics(a: Answer[PateFacts]) -> list[Metric]:
     if f.released is not None:
         pays = "may be published, with 99 % trust" if f.released < f.public else "dearer than whatever the votes"
         built.append(Metric("Sanitised", up(f.released), pays))
-    if a.given["release"] == "confident":
-        built.append(Metric("Answered", numbers.probability(f.answered / f.queries), "of the queries, expected"))
-    else:
-        built.append(Metric("Lead", f"{f.lead:.0f} votes", "of the first class, median query"))
-    if a.given["votes"] == "digits":
+    digits = a.given["votes"] == "digits"
+    if a.given["release"] == "lnmax" or not digits:
+        if a.given["release"] == "confident":
+            built.append(Metric("Answered", numbers.probability(f.answered / f.queries), "of the queries, expected"))
+        else:
+            built.append(Metric("Lead", f"{f.lead:.0f} votes", "of the first class, median query"))
+    if digits:
         built.append(_student(f.taught))
     return built
 
@@ -103,6 +105,9 @@ def notes(a: Answer[PateFacts]) -> list[Note]:
         built.append(Note("Smoothing the cost at these votes so that it may be published is built for Gaussian noise."))
     else:
         built.append(_sanitised(a))
+    if g["release"] == "confident":
+        often = numbers.probability(f.answered / f.queries)
+        built.append(Note(f"Of the queries {often} are expected to be answered; the others cost their check."))
     if g["votes"] == "digits" and g["queries"] > f.queries:
         built.append(Note(f"Votes on {count(f.queries)} queries are recorded: the curves end there.", "caution"))
     if g["votes"] == "digits":
