@@ -123,7 +123,7 @@ def test_the_sanitised_number_lies_between_and_says_what_it_is() -> None:
     answer = asked(PATE, paens="250", pasigma="20")
     assert answer.facts.at_votes < answer.facts.released < answer.facts.public
     metric = next(each for each in PATE.metrics(answer) if each[0] == "Sanitised")
-    assert metric.note == "may be published, with 99 % trust"
+    assert metric.note == "may be published; too low 1 time in 100"
     assert "made fit to be published" in PATE.headline(answer)
     note = next(note.text for note in PATE.notes(answer) if note.text.startswith("Sanitised"))
     assert "errs above" in note

@@ -184,7 +184,7 @@ def layout(get: Reader) -> Groups:
         "Release": (fields.RELEASE, *noise[release], fields.QUERIES, DELTA),
         "Votes": (fields.VOTES, *whose, *((fields.DRAW,) if digits or publishes else ())),
         "Show": (fields.ONE_SIDED, Expert(IMAGE)),
-    } | ({"Publishing ε": experts(fields.PUBLISHED_NOISE, fields.SMOOTHNESS, fields.ORDER)} if publishes else {})
+    } | ({"Publish": experts(fields.PUBLISHED_NOISE, fields.SMOOTHNESS, fields.ORDER)} if publishes else {})
 
 
 TABLE = Preset(

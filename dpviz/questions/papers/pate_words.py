@@ -71,7 +71,7 @@ def metrics(a: Answer[PateFacts]) -> list[Metric]:
         Metric("At these votes", up(f.at_votes), "may not: it tells of the votes" if gains(f) else "no less"),
     ]
     if f.released is not None:
-        pays = "may be published, with 99 % trust" if f.released < f.public else "dearer than whatever the votes"
+        pays = "may be published; too low 1 time in 100" if f.released < f.public else "dearer than whatever the votes"
         built.append(Metric("Sanitised", up(f.released), pays))
     digits = a.given["votes"] == "digits"
     if a.given["release"] == "lnmax" or not digits:
