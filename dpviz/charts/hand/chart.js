@@ -290,7 +290,7 @@ class MountedChart {
       this.behind(this.moving && !frame?.figure);
       if (!frame?.figure || !this.hand) return;
       const figure = this.fitting(frame.figure);
-      this.hand.show({ ...frame, figure }, this.frames.axes(this.moving.field, (other) => this.fitting(other)));
+      this.hand.show({ ...frame, figure }, () => this.frames.axes(this.moving.field, (other) => this.fitting(other)));
       this.chips.show(figure);
     });
   }

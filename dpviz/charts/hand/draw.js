@@ -61,7 +61,7 @@ export class Hand {
     }
   }
 
-  show(frame, others = []) {
+  show(frame, others = () => []) {
     if (!frame.figure) return;
     this.away = true;
     if (!this.byHand(frame, (own) => following(this.axes, own, others))) return this.redraw(frame);

@@ -1,4 +1,4 @@
-// What a chart would be at other values of a field. `Frames`: fetched when its control is touched, the nearest first.
+// What a chart would be at other values of a field. `Frames`: fetched while a hand is at its control.
 
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
