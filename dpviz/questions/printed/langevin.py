@@ -203,7 +203,7 @@ def _accuracy(data: str, method: str, printed: str) -> Printed:
         how="none",
         verdict="open",
         why="An accuracy is checked by training: the page Train has Langevin dynamics and smaller networks.",
-        missing="the number of steps, the widths of the network, and for SVHN its 600 000 images, of which most are in a file one must bring",
+        missing="the number of steps, the widths of the network, and for SVHN its 600 000 images",
         link=train(f"trsg{data.lower()}{_TRAINED[method]}") if method in _TRAINED else "train",
         kind="accuracy",
     )

@@ -1,6 +1,6 @@
 """Street View House Numbers, cropped digits: MATLAB files with "X" (32, 32, 3, n) and "y" (n, 1), where 10 means 0.
 
-With its easier "extra" pictures the training set has 604,388; their file, 1.3 GB, is read from a folder and not fetched.
+With its easier "extra" pictures the training set has 604,388; their file of 1.3 GB is read from a folder, not fetched.
 """
 
 from __future__ import annotations
