@@ -47,7 +47,7 @@ class SmoothRelease:
         order: α > 1, at which the cost is counted.
         smoothness: β > 0, less than −½ ln(1 − 1/α).
         noise: σ > 0, in smooth sensitivities.
-        log_noise: τ > 0, of ln S, in β.
+        log_noise: τ > 0, of ln S, in β; βτ ≤ 10.
         chance: γ in (0, 1), that the limit is below the number.
     """
 
@@ -67,6 +67,11 @@ class SmoothRelease:
                 f"Expected smoothness={self.smoothness:g} < {most:.4g} = -ln(1 - 1/order)/2 for order={order:g}: "
                 "beyond it the release has no finite cost at this order. Give a smaller smoothness or order."
             )
+        if not self.smoothness * self.log_noise <= 10.0:
+            raise ValueError(
+                f"Expected smoothness={self.smoothness:g} times log_noise={self.log_noise:g} <= 10: beyond it nothing "
+                "is left of the smooth sensitivity that is published. Give a smaller log_noise."
+            )
 
     @property
     def cost(self) -> float:
@@ -82,7 +87,7 @@ class SmoothRelease:
         """c ≥ 0 of the limit; 0 where γ ≥ 1/2."""
         if self.chance >= 0.5:
             return 0.0
-        z = np.linspace(-10.0, 10.0, 801)
+        z = np.linspace(-10.0, 10.0, 8001)
         weights = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
         spread = np.exp(self.smoothness * self.log_noise * z)
 
@@ -92,6 +97,8 @@ class SmoothRelease:
         # Enough, by a union: each draw is beyond this with probability γ/2.
         end = -float(ndtri(self.chance / 2.0))
         high = math.log(end) + self.smoothness * self.log_noise * end
+        if too_often(-60.0) <= 0.0:
+            return math.exp(-60.0)
         return math.exp(float(brentq(too_often, -60.0, high, xtol=1e-12)) + 1e-9)
 
     def limit(self, value: Array, smooth: Array, draws: tuple[float, float]) -> Array:

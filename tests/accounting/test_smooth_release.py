@@ -60,8 +60,9 @@ def test_the_printed_closed_form_is_less_than_what_two_gaussians_differ() -> Non
 
 
 @pytest.mark.parametrize("chance", [0.2, 0.01])
-def test_the_limit_is_below_the_number_no_more_often_than_said(chance: float) -> None:
-    how, value, smooth = release(chance=chance, log_noise=2.0), np.array(3.0), np.array(0.7)
+@pytest.mark.parametrize("log_noise", [2.0, 40.0, 300.0])
+def test_the_limit_is_below_the_number_no_more_often_than_said(chance: float, log_noise: float) -> None:
+    how, value, smooth = release(chance=chance, log_noise=log_noise), np.array(3.0), np.array(0.7)
     draws = np.random.default_rng(5).normal(size=(40_000, 2))
     below = np.mean([how.limit(value, smooth, (a, b)) < value for a, b in draws])
     assert below == pytest.approx(chance, abs=4.0 * math.sqrt(chance / 40_000))
@@ -86,6 +87,7 @@ def test_more_noise_costs_less_and_shows_less() -> None:
         ({"smoothness": 0.1}, r"smoothness=0.1 < 0.09116 = -ln\(1 - 1/order\)/2 for order=6"),
         ({"noise": -1.0}, "noise=-1 > 0"),
         ({"log_noise": 0.0}, "log_noise=0 > 0"),
+        ({"log_noise": 400.0}, "smoothness=0.03 times log_noise=400 <= 10"),
         ({"chance": 1.0}, "chance=1"),
     ],
 )
