@@ -20,7 +20,7 @@ Z₂ < −c e^(βτZ₁), which happens with probability E Φ(−c e^(βτZ₁))
 
 >>> release = SmoothRelease(order=20.0, smoothness=0.01, noise=8.0, log_noise=8.0, chance=1e-3)
 >>> round(release.cost, 3)
-0.412
+0.413
 """
 
 from __future__ import annotations

@@ -143,8 +143,8 @@ def _sanitised(a: Answer[PateFacts]) -> Note:
     text = (
         "Sanitised: the cost at these votes with noise by its smooth sensitivity (after Papernot et al. 2018, Appendix "
         f"B), at one order, after one draw of the noise. It includes what publishing costs, and errs above: but for a "
-        f"chance of {numbers.probability(CHANCE)} it is no less than ε at these votes, of "
-        "which alone it speaks. It is published once, after the last query; α, β and σ_ss must be chosen without looking at the votes."
+        f"chance of {numbers.probability(CHANCE)} it is no less than ε at these votes, of which alone it speaks. It is "
+        "published once, after the last query; α, β and σ_ss must be chosen without looking at the votes."
     )
     if g["release"] == "confident":
         text += " Each check is paid for as at any votes, and each query as if it were answered."
