@@ -119,7 +119,8 @@ class PrivateTraining(Iterator[Step]):
             raise ValueError("Expected batch_size to be a number, found None, and no loader that has one.")
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
-            batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views, secure_noise=seed is None, seed=seed or 0,
+            batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
+            secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
         plan.check(self.examples)

@@ -3,8 +3,8 @@
 Two orders at J = 2 scales and L = 8 angles (Bruna & Mallat 2013): S0 = x ⋆ φ, S1 = |x ⋆ ψ_{j,l}| ⋆ φ,
 S2 = ||x ⋆ ψ_{0,l}| ⋆ ψ_{1,l′}| ⋆ φ, taken at every fourth pixel: 1 + 16 + 64 = 81 channels of 7 × 7 for 28 × 28 pixels.
 Each colour is transformed on its own: 243 channels of 8 × 8 for 32 × 32 pixels of three colours. Then each example's
-channels are normalised in groups, without any number from the data set (Tramèr & Boneh 2021 found that a linear layer on
-these beats convolutional networks at small ε).
+channels are normalised in groups, without any number from the data set (Tramèr & Boneh 2021 found that a linear layer
+on these beats convolutional networks at small ε).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Filters:
 
 
 def scatter(images: Tensor) -> Tensor:
-    """Features (n, 81 c, h/4, w/4) of images (n, c, h, w), square, with a side that four divides; a colour's together."""
+    """Features (n, 81 c, h/4, w/4) of square images (n, c, h, w) with a side that four divides; a colour's together."""
     n, colours, side = _checked(images)
     found = _scatter_grey(images.reshape(-1, 1, side, side), _filters(side + 2 * _STRIDE))
     return found.view(n, colours * CHANNELS, side // _STRIDE, side // _STRIDE)

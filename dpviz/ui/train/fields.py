@@ -121,8 +121,8 @@ VIEWS = Number(
     ticks=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
     ends=("the image itself", "slower, smoother"),
     example="8",
-    help="A step reads each image so many times, shifted by up to 4 pixels (and mirrored, where the data allow it), and "
-    "clips the mean gradient (De et al. 2022). It costs no privacy, but as much time as so many images.",
+    help="A step reads each image so many times, shifted by up to 4 pixels (and mirrored, where the data allow it), "
+    "and clips the mean gradient (De et al. 2022). It costs no privacy, but as much time as so many images.",
 )
 STEPS = Number(
     key="t_steps",
