@@ -134,7 +134,8 @@ class Factored(Products):
 
     def grouped(self, size: int) -> Products:
         # One example at t positions in each of its views is one at as many times t.
-        inputs, outputs = (part.unflatten(0, (-1, size)).flatten(1, 2) for part in (self.inputs, self.outputs))
+        at = size * self.inputs.shape[1]
+        inputs, outputs = (part.reshape(-1, at, part.shape[2]) for part in (self.inputs, self.outputs))
         return type(self)(inputs, outputs, bias=self.bias)
 
     def merge(self, other: Products) -> Products:

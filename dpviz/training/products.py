@@ -125,7 +125,7 @@ class Dense(Products):
         self.gradients = tuple(gradient.masked_fill(rows[:, None], 0.0) for gradient in self.gradients)
 
     def grouped(self, size: int) -> Self:
-        return type(self)([gradient.unflatten(0, (-1, size)).sum(1) for gradient in self.gradients])
+        return type(self)([gradient.reshape(-1, size, gradient.shape[1]).sum(1) for gradient in self.gradients])
 
     def merge(self, other: Self) -> Self:
         return type(self)([mine + theirs for mine, theirs in zip(self.gradients, other.gradients, strict=True)])
@@ -184,8 +184,8 @@ class Rows(Products):
         self.outputs = self.outputs.masked_fill(rows[:, None, None], 0.0)
 
     def grouped(self, size: int) -> Self:
-        indices, outputs = self.indices.unflatten(0, (-1, size)), self.outputs.unflatten(0, (-1, size))
-        return self.of(indices.flatten(1), outputs.flatten(1, 2), size=self.size)
+        indices = self.indices.reshape(-1, size * self.indices.shape[1])
+        return self.of(indices, self.outputs.reshape(*indices.shape, self.outputs.shape[2]), size=self.size)
 
     def merge(self, other: Self) -> Self:
         indices = torch.cat((self.indices, other.indices), dim=1)
