@@ -25,17 +25,17 @@ from tests.browser.driver import CHROMIUM_FLAGS, chart_data, find_chromium, no_t
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Page, field, and what it is called.
+# Page, field, what it is called, and another value beside it, of which the server knows no frame.
 SLIDERS = (
-    ("compose", "sigma", "Compose, σ"),
-    ("compose", "q", "Compose, q"),
-    ("compose", "steps", "Compose, T"),
-    ("compose", "delta", "Compose, δ"),
-    ("attack", "aeps", "Attack, ε"),
-    ("langevin", "leta", "Langevin, η"),
-    ("langevin", "lsteps", "Langevin, T"),
-    ("orders", "sigma", "Orders, σ"),
-    ("noise", "target", "Noise, target ε"),
+    ("compose", "sigma", "Compose, σ", ("delta", 3e-6)),
+    ("compose", "q", "Compose, q", ("delta", 3e-6)),
+    ("compose", "steps", "Compose, T", ("delta", 3e-6)),
+    ("compose", "delta", "Compose, δ", ("sigma", 1.3)),
+    ("attack", "aeps", "Attack, ε", ("aprior", 0.3)),
+    ("langevin", "leta", "Langevin, η", ("delta", 3e-6)),
+    ("langevin", "lsteps", "Langevin, T", ("delta", 3e-6)),
+    ("orders", "sigma", "Orders, σ", ("q", 0.03)),
+    ("noise", "target", "Noise, target ε", ("delta", 3e-6)),
 )
 HEAD = (
     "slider",
@@ -44,11 +44,13 @@ HEAD = (
     "× Streamlit",
     "drawings/s",
     "last late",
+    "cold p95",
     "key p50",
     "p95",
     "× Streamlit",
-    "settled",
+    "answered",
     "× Streamlit",
+    "all there",
     "messages",
     "KB",
     "frames first",
@@ -94,7 +96,7 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
             for name, one in beside.items():
                 print(f"round {turn + 1}: {name}", file=sys.stderr)
                 one.measure()
-            for path, key, name in chosen if turn == 0 else chosen[:1]:
+            for path, key, name, (other, value) in chosen if turn == 0 else chosen[:1]:
                 print(f"round {turn + 1}: {name}", file=sys.stderr)
                 open_page(
                     ours, path, units="mechanism", **({"steps": 9_000} if turn else {})
@@ -102,6 +104,8 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
                 pulled = Pulled(ours, f'.dpviz-number[data-field="{key}"] input[type="range"]', follows=True)
                 pulled.felt = found.setdefault(name, pulled.felt)
                 pulled.measure()
+                open_page(ours, path, units="mechanism", **{other: value + turn * value / 10})
+                pulled.measure_cold()
                 no_traceback(ours)
         browser.close()
     return found | {name: one.felt for name, one in beside.items()}
@@ -125,11 +129,13 @@ def rows(found: dict[str, Felt]) -> list[list[str]]:
             ratio(felt.drag, base.drag),
             f"{np.mean(felt.drawings):.0f}",
             ms(felt.late),
+            ms(felt.cold, 95) if felt.cold else "–",
             ms(felt.keys),
             ms(felt.keys, 95),
             ratio(felt.keys, base.keys),
+            ms(felt.answered or felt.settled),
+            ratio(felt.answered or felt.settled, base.settled),
             ms(felt.settled),
-            ratio(felt.settled, base.settled),
             f"{np.median(felt.messages):.0f}",
             f"{np.median(felt.sizes) / 1000:.1f}",
             *([f"{first:.0f}", f"{last:.0f}", f"{size / 1000:.0f}"] if felt.hover else ["–"] * 3),

@@ -2,7 +2,8 @@
 //
 // An input is an event of the pointer or of a key after which the slider says something else; its time is the event's
 // own, taken before any queue. A drawing is an animation frame in which a curve's path became another one; its time is
-// the end of that frame, when style, layout and paint are done.
+// the end of that frame, when style, layout and paint are done. An answer is a figure of the server's that is on our own
+// chart; Plotly draws it once more a moment later, unseen.
 selector => {
   const slider = () => document.querySelector(selector);
   const said = () => slider()?.value ?? slider()?.getAttribute('aria-valuenow');
@@ -21,7 +22,7 @@ selector => {
     return fetch(...asked).finally(() => (probe.pending -= 1));
   };
   probe.start = () => {
-    Object.assign(probe, {inputs: [], drawn: [], kept: [], moved: null, released: null, frames: 0, lastBusy: 0});
+    Object.assign(probe, {inputs: [], drawn: [], kept: [], answered: [], moved: null, released: null, frames: 0, lastBusy: 0});
     Object.assign(probe, {value: said(), paths: curves(), changed: false, event: null, began: performance.now()});
   };
   for (const kind of ['pointermove', 'pointerdown', 'keydown', 'pointerup']) {
@@ -34,10 +35,11 @@ selector => {
   new MutationObserver(all => {
     for (const one of all) {
       if (one.attributeName === 'data-kept') probe.kept.push(performance.now());
+      else if (one.attributeName === 'data-answers') probe.answered.push(performance.now());
       else probe.changed = true;
     }
   }).observe(document.documentElement,
-    {subtree: true, childList: true, attributes: true, attributeFilter: ['d', 'transform', 'data-kept']});
+    {subtree: true, childList: true, attributes: true, attributeFilter: ['d', 'transform', 'data-kept', 'data-answers']});
   const after = new MessageChannel();
   after.port1.onmessage = () => {
     const now = performance.now();
@@ -60,7 +62,7 @@ selector => {
     const now = performance.now();
     return !probe.pending && now - Math.max(probe.began, probe.lastBusy, probe.event ?? 0, probe.drawn.at(-1) ?? 0, probe.kept.at(-1) ?? 0) >= ms;
   };
-  probe.told = () => ({inputs: probe.inputs, drawn: probe.drawn, kept: probe.kept, moved: probe.moved,
+  probe.told = () => ({inputs: probe.inputs, drawn: probe.drawn, kept: probe.kept, answered: probe.answered, moved: probe.moved,
     released: probe.released, frames: probe.frames, lastBusy: probe.lastBusy});
   probe.start();
   requestAnimationFrame(look);

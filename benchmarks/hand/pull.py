@@ -16,7 +16,7 @@ KEYS = 8
 
 
 class Wire:
-    """Counts what comes in: messages of the websocket, bytes of it, and bytes of answers to requests."""
+    """Counts what comes in: messages of the websocket and their bytes, and bytes of answers to requests."""
 
     def __init__(self, page: Page) -> None:
         devtools = page.context.new_cdp_session(page)
@@ -26,7 +26,7 @@ class Wire:
         self.clear()
 
     def clear(self) -> None:
-        self.messages = self.message_bytes = self.answers = self.answer_bytes = 0
+        self.messages = self.message_bytes = self.answer_bytes = 0
 
     def _message(self, told: dict[str, Any]) -> None:
         frame = told["response"]
@@ -34,7 +34,6 @@ class Wire:
         self.message_bytes += len(frame["payloadData"]) * 3 // 4 if frame["opcode"] == 2 else len(frame["payloadData"])
 
     def _answer(self, told: dict[str, Any]) -> None:
-        self.answers += 1
         self.answer_bytes += int(told["encodedDataLength"])
 
 
@@ -46,17 +45,21 @@ class Felt:
         hover: from the pointer's arrival to the first and the last frames that were fetched, and their bytes; None
             where nothing is fetched.
         drag: from each movement to the next drawing.
+        cold: the same where the hand pulls as soon as it has come.
         drawings: in the second of the drag.
         late: from the last movement to its drawing.
-        settled: from the release to the page at rest.
-        messages: after the release, and their bytes, with those of requests.
+        answered: from the release to the server's answer on our own chart, without its slow parts.
+        settled: from the release to all that is shown, slow parts too; elsewhere to the page at rest.
+        messages: of the websocket after the release, and their bytes, uncompressed.
         keys: from each key to the drawing.
     """
 
     hover: list[tuple[float, float, int]] = field(default_factory=list)
     drag: list[float] = field(default_factory=list)
+    cold: list[float] = field(default_factory=list)
     drawings: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
     settled: list[float] = field(default_factory=list)
     messages: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -76,10 +79,10 @@ class Pulled:
     def __init__(self, page: Page, slider: str, *, follows: bool) -> None:
         self.page, self.slider, self.follows = page, slider, follows
         self.felt = Felt()
+        self.wire = Wire(page)
 
     def measure(self) -> None:
         """Hover, drag, release, keys; adds to `felt`."""
-        self.wire = Wire(self.page)
         self.page.mouse.move(2, 2)
         self.page.evaluate(PROBE, self.slider)
         self._rest()
@@ -87,6 +90,17 @@ class Pulled:
         self._hover(x, y)
         self._drag(x, y, direction)
         self._press()
+
+    def measure_cold(self) -> None:
+        """Arrive and drag at once; adds to `felt.cold`."""
+        self.page.mouse.move(2, 2)
+        self.page.evaluate(PROBE, self.slider)
+        self._rest()
+        x, y, direction = self._thumb()
+        self.page.mouse.move(x, y)
+        self._pull(x, y, direction)
+        told = self._rest()
+        self.felt.cold += [wait for at in told["inputs"] if (wait := _next(at, told["drawn"])) is not None]
 
     def _rest(self) -> dict[str, Any]:
         self.page.wait_for_function("ms => probe.rested(ms)", arg=RESTED, timeout=LIMIT)
@@ -116,7 +130,7 @@ class Pulled:
             first, last = told["kept"][0] - told["moved"], told["kept"][-1] - told["moved"]
             self.felt.hover.append((first, last, self.wire.answer_bytes))
 
-    def _drag(self, x: float, y: float, direction: int) -> None:
+    def _pull(self, x: float, y: float, direction: int) -> None:
         self.page.evaluate("() => probe.start()")
         self.page.mouse.down()
         began = time.monotonic()
@@ -126,6 +140,9 @@ class Pulled:
             time.sleep(max(0.0, began + move * SECONDS / MOVES - time.monotonic()))
         self.wire.clear()
         self.page.mouse.up()
+
+    def _drag(self, x: float, y: float, direction: int) -> None:
+        self._pull(x, y, direction)
         told = self._rest()
         inputs, drawn, released = told["inputs"], told["drawn"], told["released"]
         if not inputs or not drawn:
@@ -134,9 +151,14 @@ class Pulled:
         self.felt.drawings.append(sum(at <= released for at in drawn) / ((released - inputs[0]) / 1000))
         late = _next(inputs[-1], drawn) if self.follows else None
         self.felt.late.append(late if late is not None else max(drawn[-1] - inputs[-1], 0.0))
-        self.felt.settled.append(max(drawn[-1] - released, told["lastBusy"] - released, 0.0))
-        self.felt.messages.append(self.wire.messages + self.wire.answers)
-        self.felt.sizes.append(self.wire.message_bytes + self.wire.answer_bytes)
+        if self.follows:
+            answered = [at - released for at in told["answered"] if at > released]
+            self.felt.answered.append(answered[0])
+            self.felt.settled.append(answered[-1])
+        else:
+            self.felt.settled.append(max(drawn[-1] - released, told["lastBusy"] - released, 0.0))
+        self.felt.messages.append(self.wire.messages)
+        self.felt.sizes.append(self.wire.message_bytes)
 
     def _press(self) -> None:
         self.page.locator(self.slider).first.focus()

@@ -75,6 +75,7 @@ class BayesianBound:
             bound is mostly the price of having so few.
         certified: True for the bound that fails with probability γ at most, False for the asymptotic estimate.
         worst_case: True where d = d_max throughout, which needs no sample, proves the least ε.
+        ceiling: what that proves at the orders looked at; inf without a largest distance.
     """
 
     epsilon: Array
@@ -86,6 +87,7 @@ class BayesianBound:
     tail_dominated: npt.NDArray[np.bool_]
     certified: bool
     worst_case: npt.NDArray[np.bool_]
+    ceiling: Array
 
 
 def largest_of(distances: Array, largest_distance: Any) -> float:
@@ -275,11 +277,12 @@ def bayesian_bound(
     best = candidates.argmin(axis=1)
     rows = np.arange(taken.size) if reading == "planned" else np.zeros(taken.size, dtype=np.intp)
     share, size = moments.largest_share[rows, best], moments.effective_size[rows, best]
-    worst = np.zeros(taken.size, dtype=np.bool_)
+    worst, ceiling = np.zeros(taken.size, dtype=np.bool_), np.full(taken.size, np.inf)
     if largest_distance is not None:
         size = np.full(taken.size, np.nan)
         certain = (taken[:, None] * _worst_cost(estimator) - np.log(delta.ravel())[:, None]) / whole
-        worst = certain.min(axis=1) <= candidates.min(axis=1)
+        ceiling = certain.min(axis=1)
+        worst = ceiling <= candidates.min(axis=1)
         candidates = np.where(worst[:, None], certain, candidates)
         best, share = candidates.argmin(axis=1), np.where(worst, 1.0, share)
 
@@ -296,6 +299,7 @@ def bayesian_bound(
         tail_dominated=shaped(share > 0.5),
         certified=largest_distance is not None,
         worst_case=shaped(worst),
+        ceiling=shaped(np.maximum(0.0, ceiling)),
     )
 
 

@@ -110,6 +110,7 @@ class BayesianSweep(Estimator):
         finite = np.isfinite(facts[:, 0])
         share = np.where(finite, facts[:, 1], np.nan)
         epsilon, worst = value[rows, best], np.zeros(rows.size, dtype=np.bool_)
+        certain = np.full(rows.size, np.inf)
         size = np.where(finite, facts[:, 2], np.nan)
         if self.certified:
             certain = self._worst(rows, best, total, delta)
@@ -125,6 +126,7 @@ class BayesianSweep(Estimator):
             tail_dominated=share > 0.5,
             certified=self.certified,
             worst_case=worst,
+            ceiling=np.maximum(certain, 0.0),
         )
 
     def _worst(self, rows: Index, best: Index, total: float, delta: float) -> Array:

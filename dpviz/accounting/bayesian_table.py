@@ -131,8 +131,8 @@ class Estimator:
         self.divergence = divergence
         size = scaled.size
         self.counts: tuple[int | None, ...] = (*(k for k in (64, 512, 4096, 32768) if 2 * k < size), None)
-        if size <= 2000:  # so few are evaluated directly wherever it matters
-            self.counts = self.counts[:1] + (None,) if len(self.counts) > 1 else (None,)
+        if size <= 2000:  # so few are evaluated directly wherever it matters; very few, everywhere
+            self.counts = (64, None) if size > 500 else (None,)
         self.last = len(self.counts) - 1
         self._tables: dict[int, Bins] = {}
         self._table_costs: dict[int, tuple[Array, Array, Array]] = {}
@@ -182,22 +182,20 @@ class Estimator:
         """Works on y = x/e^shift − base, the shift being taken off the logarithms already."""
         grow = np.expm1 if base else np.exp
         y_high = grow(steps[:, None] * high)
-        y_low = y_high if bins.exact else grow(steps[:, None] * low)
-        y_jensen = y_high if bins.exact else grow(steps[:, None] * mean)
-        rise = y_high - y_low
-        y_chord = y_low + bins.fraction * rise
-        centre = y_chord @ bins.share
         if bins.exact:
-            squares = (y_high - centre[:, None]) ** 2
+            below = centre = y_high @ bins.share
+            spread_below = spread = np.sqrt((y_high - centre[:, None]) ** 2 @ bins.share)
         else:
+            y_low, y_jensen = (grow(steps[:, None] * at) for at in (low, mean))
+            rise = y_high - y_low
+            y_chord = y_low + bins.fraction * rise
+            centre = y_chord @ bins.share
             with np.errstate(invalid="ignore", divide="ignore"):
                 jensen = np.clip(np.nan_to_num((y_jensen - y_low) / rise), 0.0, 1.0)
             weight = np.where(y_low + y_high >= 2.0 * centre[:, None], bins.fraction, jensen)
             squares = (y_low - centre[:, None]) ** 2
             squares += weight * ((y_high - centre[:, None]) ** 2 - squares)
-        spread = np.sqrt(squares @ bins.share)
-        below, spread_below = centre, spread
-        if not bins.exact:
+            spread = np.sqrt(squares @ bins.share)
             below = y_jensen @ bins.share
             between = np.sqrt((y_jensen - below[:, None]) ** 2 @ bins.share)
             spread_below = np.maximum(0.0, between - np.sqrt((y_chord - y_jensen) ** 2 @ bins.share))

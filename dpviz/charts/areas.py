@@ -5,7 +5,6 @@ For charts whose lines leave through the top or the bottom, where a name at the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from dpviz.charts.ink import named
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array, Line, Numbers, short_floats
-from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane
+from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane, apart
 from dpviz.charts.traces import QUIET
 
 _EDGE = 0.12  # names keep off the edges by so much of the plot
@@ -120,11 +119,13 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
         here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8]
-        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in _CORNERS]
-        if not places:
+        if not here.size:
             continue
-        others = [other for j, other in enumerate(courses) if j != i]
-        k, side, box = max(places, key=lambda at: (min(at[2].apart(x, y), _OFF), _room(x, others, taken, at[2])))
+        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in _CORNERS]
+        boxes = [box for _, _, box in places]
+        room = _room(x, [other for j, other in enumerate(courses) if j != i], taken, boxes)
+        off = np.minimum(apart(boxes, x, y), _OFF)  # from its own line: first of all it does not lie on that
+        k, side, box = places[int(np.where(off == off.max(), room, -np.inf).argmax())]
         taken.append(box)
         words.append(_on_line(line, text, float(x[k]), float(y[k]), side))
     layout = chart.figure["layout"]
@@ -138,18 +139,15 @@ def _box(x: float, y: float, text: str, side: tuple[int, int]) -> Box:
     return Box(x + side[0] * (0.5 * width + _AWAY) / WIDTH, y + side[1] * (0.5 * height + _OFF) / HEIGHT, width, height)
 
 
-def _room(x: Array, others: Sequence[Array], taken: Sequence[Box], box: Box) -> float:
-    """Pixels between a name and the nearest other line, name or edge."""
-    gaps = [box.apart(x, other) for other in others]
-    gaps += [
-        math.hypot(
-            max(abs(box.x - other.x) * WIDTH - 0.5 * (box.width + other.width), 0.0),
-            max(abs(box.y - other.y) * HEIGHT - 0.5 * (box.height + other.height), 0.0),
-        )
-        for other in taken
-    ]
-    edge = min(box.x, 1.0 - box.x) * WIDTH - 0.5 * box.width
-    return min([*gaps, edge])
+def _room(x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
+    """Pixels between each of some names and the nearest other line, name or edge."""
+    at, up, width, height = np.array(boxes).T
+    room = np.minimum(at, 1.0 - at) * WIDTH - 0.5 * width
+    for other in taken:
+        across = np.maximum(np.abs(at - other.x) * WIDTH - 0.5 * (width + other.width), 0.0)
+        along = np.maximum(np.abs(up - other.y) * HEIGHT - 0.5 * (height + other.height), 0.0)
+        room = np.minimum(room, np.hypot(across, along))
+    return np.asarray(np.minimum.reduce([room, *(apart(boxes, x, other) for other in others)]))
 
 
 def _course(line: Line, plane: Plane, x: Array) -> Array:

@@ -13,7 +13,7 @@ from dpviz.charts import captions, look
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array
-from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane
+from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane, apart
 
 CLEAR = 8.0  # pixels between a name and a curve that are enough
 
@@ -82,7 +82,7 @@ def _level_name(guide: Guide, place: float, across: Array, courses: Sequence[Arr
             beside = (1 if below else -1) * (0.5 * height + 1) / HEIGHT
             box = Box(1.0 - middle if right else middle, place - beside, width, height)
             inside = box.y - 0.5 * height / HEIGHT > 0.0 and box.y + 0.5 * height / HEIGHT < 1.0
-            room = min([box.apart(across, course) for course in courses], default=CLEAR) if inside else -1.0
+            room = min([float(apart([box], across, one)[0]) for one in courses], default=CLEAR) if inside else -1.0
             if best is None or min(room, CLEAR) > best[0]:
                 best = min(room, CLEAR), right, below
     assert best is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,8 +56,10 @@ class Box(NamedTuple):
     width: float
     height: float
 
-    def apart(self, x: Array, y: Array) -> float:
-        """Pixels from the box to the nearest of some points given in shares."""
-        across = np.maximum(np.abs(x - self.x) * WIDTH - 0.5 * self.width, 0.0)
-        along = np.maximum(np.abs(y - self.y) * HEIGHT - 0.5 * self.height, 0.0)
-        return float(np.nanmin(np.hypot(across, along), initial=WIDTH))
+
+def apart(boxes: Sequence[Box], x: Array, y: Array) -> Array:
+    """Pixels from each box to the nearest of some points given in shares."""
+    at, up, width, height = (each[:, None] for each in np.array(boxes).T)
+    across = np.maximum(np.abs(x - at) * WIDTH - 0.5 * width, 0.0)
+    along = np.maximum(np.abs(y - up) * HEIGHT - 0.5 * height, 0.0)
+    return np.asarray(np.sqrt(np.fmin.reduce(across * across + along * along, axis=1, initial=WIDTH**2)))

@@ -12,6 +12,8 @@ from dpviz.accounting.claims import SHORT, Claim
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.source import Measurable
 from dpviz.training import models
+from dpviz.training.origins import conditions_of_start
+from dpviz.training.settings import RunSettings
 
 FAMILIES = {"renyi": "renyi_improved", "": "basic"}  # the colour of who proves a claim; else that of its own name
 
@@ -55,7 +57,7 @@ class Network(Measurable[Leakage]):
         seed: decides which, how they are paired, and which half chooses the attack's threshold.
         claim: what may be said of a run's ε; None for a network without noise.
         bayesian: ε_μ and δ_μ of a run, None where it has none.
-        borrowed: whether its training began from other parameters.
+        started: what must be true of the parameters that it started from for its claim, in words.
     """
 
     title: str
@@ -63,7 +65,7 @@ class Network(Measurable[Leakage]):
     seed: int
     claim: Claim | None = None
     bayesian: tuple[float, float] | None = None
-    borrowed: bool = False
+    started: tuple[str, ...] = ()
 
     @property
     def demonstration(self) -> bool:
@@ -137,8 +139,11 @@ class RunNetwork(Network):
     bayesian: tuple[float, float] | None = None
 
     @property
-    def borrowed(self) -> bool:  # type: ignore[override]
-        return bool(self.settings.get("start_from"))
+    def started(self) -> tuple[str, ...]:  # type: ignore[override]
+        try:
+            return conditions_of_start(RunSettings.from_json(dict(self.settings)))
+        except (ValueError, TypeError):  # of another version: such a run claims nothing
+            return ()
 
     @property
     def measured(self) -> Hashable:

@@ -25,11 +25,13 @@ from dpviz.training.claims import (
     RELEASED_NOTHING,
     claim_at,
     conditions,
+    epsilon_before,
     everything_planned,
     planned_claim,
     was_planned,
 )
 from dpviz.training.defaults import examples_of
+from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
 
 UNKNOWN = "its settings are not those of this version"
@@ -102,7 +104,8 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         if not started:
             return Claim.nothing(RELEASED_NOTHING, settings.delta)
         charged = mechanisms(events)
-        odometer = float(OdometerAccountant().of_events(charged, settings.delta).epsilon) if charged else 0.0
+        everything = (*spent_before(settings), *charged)
+        odometer = float(OdometerAccountant().of_events(everything, settings.delta).epsilon) if everything else 0.0
         if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
             claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings)))
@@ -122,6 +125,12 @@ def _last_step(events: Sequence[Event]) -> int:
 
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
     return int(started.get("examples") or examples_of(settings.data))
+
+
+def examples_in(record: RunRecord, settings: RunSettings, store: Store) -> int:
+    """N of a run's data, as it found them."""
+    started = store.events(record.id, kinds=("started",))
+    return _examples(settings, started[0].data if started else {})
 
 
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
@@ -149,7 +158,7 @@ def _with_earlier(
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
-    earlier = _kept((record.id, record.attempt, "earlier"), lambda: _charged_before(record, store))
+    earlier = _kept((record.id, record.attempt, "earlier"), lambda: charged_before(record, store))
     if not earlier:
         return claim
     if settings.adaptive:
@@ -161,15 +170,15 @@ def _with_earlier(
     return _kept(key, lambda: _of_all_attempts(earlier, settings, examples))
 
 
-def _charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
+def charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
     """What the attempts before the latest told of."""
     before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
     return merge_events(run for attempt in before for run in mechanisms(store.events(record.id, attempt)))
 
 
 def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
-    """Everything that the earlier attempts told of and all that this one may do."""
-    runs = merge_events((*earlier, *everything_planned(settings, examples)))
+    """Everything that the earlier attempts told of and all that this one may do, after what led to its start."""
+    runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))
     lower, accountant = None, "renyi"
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
@@ -227,12 +236,13 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     if settings is None or not steps.size or not view.started:
         return np.full(at.shape, math.inf)
     place = np.searchsorted(steps, at, side="right")
+    before = epsilon_before(settings)
     if settings.adaptive or settings.past_plan != "stop" or not shown.holds:
-        return np.concatenate([[0.0], claims_along(view, claim)])[place]
+        return np.concatenate([[before], claims_along(view, claim)])[place]
     renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
-    found = np.concatenate([[0.0], renyi])[place]
+    found = np.concatenate([[before], renyi])[place]
     planned = everything_planned(settings, _examples(settings, view.started))
-    if len(planned) == 1:
+    if len(planned) == 1 and not spent_before(settings):
         found = np.fmin(found, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
     found = np.minimum(found, shown.epsilon)
     if shown.covers == "plan":

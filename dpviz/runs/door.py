@@ -13,6 +13,7 @@ from typing import Any
 from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
 from dpviz.runs.typed import Check, NotARun, flag, listed, none_or, number, one_of, refuse, table, text, whole
 from dpviz.training.datasets import DATA_SETS
+from dpviz.training.origins import MOST_ORIGINS
 from dpviz.training.settings import RunSettings
 
 # Each bound with its reason; honest runs stay far below.
@@ -155,8 +156,26 @@ KINDS: dict[str, Check] = {
 }
 
 
+_ORIGIN = table(
+    {
+        "run": text(NAME),
+        "name": text(NAME),
+        "data": text(NAME),
+        "mechanisms": listed(_MECHANISM, MOST_MECHANISMS),
+    },
+    {
+        "epsilon": none_or(number(0.0)),
+        "delta": _SHARE,
+        "unbounded": text(WORDS),
+        "replayable": flag,
+    },
+)
+
+
 def _setting(what: str, found: Any) -> Any:
     """One value of a setting, or a short list of such."""
+    if what.startswith("'origins'"):
+        return listed(_ORIGIN, MOST_ORIGINS)(what, found)
     return listed(_setting_value, 20)(what, found) if isinstance(found, list) else _setting_value(what, found)
 
 
@@ -193,7 +212,15 @@ def settings_of_file(what: str, found: Any) -> dict[str, Any]:
 
 
 def _small_enough(settings: RunSettings) -> None:
-    """Pages work out what was planned, step by step where each has its own noise."""
+    """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
+    before = [one for origin in settings.origins for one in origin.mechanisms]
+    if len(before) > MOST_MECHANISMS or not all(
+        1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST_PLANNED for sigma, rate, count in before
+    ):
+        raise NotARun(
+            f"Expected origins with at most {MOST_MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+            f"at most {MOST_PLANNED:,} times each."
+        )
     most = MOST_MECHANISMS if settings.changing else MOST_PLANNED
     if settings.last_step > most:
         raise NotARun(f"Expected at most {most:,} planned steps, found {settings.last_step:,}.")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.accounting.additive import AdditiveAccountant
-from dpviz.accounting.filter import Filter
+from dpviz.accounting.filter import BudgetExceeded, Filter
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.one_order import one_order_filter, planned_epsilon
 from dpviz.accounting.renyi import Moments, Renyi
@@ -27,6 +27,7 @@ from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
 from dpviz.training.bayesian_account import BayesianAccount
 from dpviz.training.counting import baseline
 from dpviz.training.methods import METHODS
+from dpviz.training.origins import names, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.training.trajectory import Trajectory
@@ -44,9 +45,9 @@ def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
 def promised(settings: RunSettings, examples: int) -> float | None:
     """The ε at `settings.delta` that an adaptive run promises, whatever its policy does; None where the plan is fixed.
 
-    It is `filter_epsilon`, or what the baseline costs: T steps as they start, with their private counts. The run's
-    filter enforces it, so it may be claimed from the first step on. Only a run whose event "started" says "claim"
-    ran under it: earlier ones without `filter_epsilon` had no budget.
+    It is `filter_epsilon`, or what the baseline costs: T steps as they start, with their private counts, after what
+    was spent on the same data before. The run's filter enforces it, so it may be claimed from the first step on. Only
+    a run whose event "started" says "claim" ran under it: earlier ones without `filter_epsilon` had no budget.
 
     Raises:
         ValueError: for noise so small that no budget is finite.
@@ -55,7 +56,7 @@ def promised(settings: RunSettings, examples: int) -> float | None:
         return None
     if settings.filter_epsilon is not None:
         return settings.filter_epsilon
-    found = planned_epsilon(baseline(settings, examples), settings.delta)
+    found = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
     if not math.isfinite(found):
         raise ValueError(
             f"Expected noise_multiplier={settings.noise_multiplier:.12g} to leave a finite ε, which an adaptive run "
@@ -70,10 +71,29 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
     Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
     number does, it keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less,
     a tenth of a per cent as a rule: by so much the filter may refuse before it reads the budget.
+
+    What earlier runs may have spent on the same data is spent (`origins`).
+
+    Raises:
+        ValueError: if there is no budget, or that exceeds it.
     """
+    found, before = _unspent(settings, examples), spent_before(settings)
+    try:
+        for mechanism, count in before:
+            found.spend(mechanism, count)
+    except BudgetExceeded:
+        raise ValueError(
+            f"Expected filter_epsilon={found.target_epsilon:.12g} to be more than what {names(settings)} may have "
+            "spent on the same data. Raise the budget, or start from random weights."
+        ) from None
+    return found
+
+
+def _unspent(settings: RunSettings, examples: int) -> Filter:
     promise = promised(settings, examples)
     if promise is not None:
-        return one_order_filter(baseline(settings, examples), target_epsilon=promise, delta=settings.delta)
+        plan = (*spent_before(settings), *baseline(settings, examples))
+        return one_order_filter(plan, target_epsilon=promise, delta=settings.delta)
     if settings.filter_epsilon is None:
         raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
     accountant = renyi_accountant(settings, examples)
@@ -97,6 +117,8 @@ def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: i
 
 class LiveAccounts:
     """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
+
+    Every reading begins with what earlier runs may have spent on the same data (`origins`); `events` are its own.
 
     Attributes:
         budget: The filter; None without a budget, which an adaptive run always has (`promised`).
@@ -126,6 +148,9 @@ class LiveAccounts:
         self._noted: list[SampledGaussian] = []  # charged, not yet added up
         self._steps: list[int] = []  # which of them are training steps
         self._now = dict.fromkeys(self._trajectories, 0.0)
+        for mechanism, count in spent_before(settings):
+            for name, trajectory in self._trajectories.items():
+                self._now[name] = trajectory.begin(mechanism, count)
         self._read: dict[str, list[float]] = {name: [] for name in self._trajectories}
 
     def allows(self, mechanism: SampledGaussian, count: int = 1) -> bool:

@@ -16,12 +16,13 @@ import numpy as np
 from dpviz._remember import remembered
 from dpviz.accounting.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.renyi import Moments
+from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, merge_events
 from dpviz.training.accounting import budget_filter, for_steps, renyi_accountant
 from dpviz.training.counting import baseline, planned_counts
 from dpviz.training.events import DECLARED, PUBLIC_SIZE
+from dpviz.training.origins import conditions_of_start, spent_before
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 
@@ -45,7 +46,8 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     Noise from a seed that is kept protects nobody: such a run claims nothing, and holds what secret noise would allow.
     Mechanisms that are fixed ahead, steps and private counts alike, are composed to the last step that may come; the
     least of the tight, Rényi and moments bounds is claimed, or the filter's budget where that is less. Where counts
-    decide about mechanisms, the filter's budget is all that is known ahead.
+    decide about mechanisms, the filter's budget is all that is known ahead. What earlier runs may have spent on the
+    same data is part of it all (`origins`).
 
     Args:
         settings: Of the run; past_plan="replan" is covered up to `most_steps`.
@@ -57,9 +59,10 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         return planned_claim(settings.with_(secure_noise=True), examples).as_demonstration()
     if settings.adaptive:
         return _promised(settings, examples)
-    runs = everything_planned(settings, examples)
+    planned = everything_planned(settings, examples)
     counts = planned_counts(settings.with_(steps=settings.last_step), examples)
-    steps = sum(count for _, count in runs) - counts
+    steps = sum(count for _, count in planned) - counts
+    runs = merge_events((*spent_before(settings), *planned))
     found: list[Claim] = []
 
     def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
@@ -112,16 +115,23 @@ def _success(runs: Sequence[GaussianEvent]) -> float | None:
 
 def conditions(settings: RunSettings) -> tuple[str, ...]:
     """What must be true of this run for its claim, besides ASSUMPTIONS."""
-    found = []
-    if settings.start_from is not None:
-        found.append("the parameters that it started from saw none of its data, or what they cost is added")
+    found = list(conditions_of_start(settings))
     if is_own(settings.data):
         found.append(DECLARED)
     return tuple(found)
 
 
+@remembered
+def epsilon_before(settings: RunSettings) -> float:
+    """What earlier runs may have spent on the same data, at this run's δ; 0 where there is none."""
+    earlier = spent_before(settings)
+    if len(earlier) > MOST_DIFFERENT:
+        return float(Renyi().of_events(earlier, settings.delta).epsilon)
+    return float(tight_epsilon_of_events(earlier, settings.delta).upper) if earlier else 0.0
+
+
 def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
-    """Steps and private counts up to the last step that may come, equal ones together.
+    """This run's steps and private counts up to the last step that may come, equal ones together.
 
     Where all steps are equal a budget ends them at a step that is known ahead, too.
     """
@@ -143,7 +153,7 @@ def _not_kept(charged: Sequence[GaussianEvent], settings: RunSettings, examples:
     runs = merge_events(charged)
     if settings.adaptive or settings.filter_epsilon is not None:
         budget = budget_filter(settings, examples)
-        spent = np.zeros(budget.accountant.orders.size)
+        spent = budget.spent
         with np.errstate(over="ignore"):
             for mechanism, count in runs:
                 step = budget.accountant.divergence(mechanism)

@@ -3,7 +3,7 @@
 "started"     "settings", "examples" (N), "test_examples", "classes", "majority" (share of the
               most frequent class among the public test labels), "sample_rate" (q of the first step), "plan":
               {"steps": T, "mechanisms": [[σ, q, count], …]}, "claim": what may be claimed wherever it ends
-              (`dpviz.accounting.claims`), "device", "threads", "parameters" (their number), "data" and "model" (in
+              (`dpviz.accounting.claims`), "device", "threads", "parameters" (those trained), "data" and "model" (in
               words), of data of one's own "data_mark" (`own.read.mark`), "noise_source" (in words), "fallback_layers",
               "unprotected": what in these events is measured on the training data and not covered by ε.
 "step"        A stretch of steps: "first" (number of the first, from 1), "count", "mechanisms": [[σ, q, count], …],
@@ -16,7 +16,7 @@
               {"step", "edges", "counts", "max_grad_norm"} of one step, or None: `counts[i]` gradients are between
               `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise": {"signal": ‖sum of clipped
               gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or slow motion were asked
-              for, else None.
+              for, else None. Every ε, here and below, begins with what earlier runs spent on the same data (`origins`).
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
 "count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "blocked" (the

@@ -41,6 +41,14 @@ def build(model: str, data: Examples, *, seed: int) -> nn.Module:
         return MODELS[model].make(data.shape, data.classes)
 
 
+def freeze(network: nn.Module) -> int:
+    """Leave the last layer alone to be trained; how many parameters stand before it and stay as they are."""
+    last = [layer for layer in network.modules() if any(True for _ in layer.parameters(recurse=False))][-1]
+    network.requires_grad_(False)
+    last.requires_grad_(True)
+    return sum(parameter.numel() for parameter in network.parameters() if not parameter.requires_grad)
+
+
 def preparation(model: str, data: TrainingData) -> str:
     """What `prepared` is about to compute, in words, if that takes long; else ""."""
     features, images = MODELS[model].features, len(data.train_y) + len(data.test_y)

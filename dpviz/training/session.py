@@ -23,7 +23,7 @@ from dpviz.training.events import UNPROTECTED, Event
 from dpviz.training.flat import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.networks import build
+from dpviz.training.networks import build, freeze
 from dpviz.training.per_example import PerExample
 from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.preflight import SIZES, preflight
@@ -75,9 +75,10 @@ class Session:
         random = randomness(settings.seed, secure=settings.secure_noise, device=self.device)
         self._noise_source = random.description
         network = build(settings.model, data, seed=random.start).to(self.device)
+        start = flatten_parameters(network)
         if settings.start_from is not None:
-            start = flatten_parameters(network)
-            start.copy_(_stored(settings.start_from, start.numel()))
+            start.copy_(_stored(settings.start_from, settings.model, start.numel()))
+        self._kept = start[: freeze(network)] if settings.trained == "last" else start.new_zeros(0)
         self.network = METHODS[settings.method].prepare(network)
         self.parameters = flatten_parameters(self.network)
         self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
@@ -308,6 +309,7 @@ class Session:
             return None, ""
         path = Path(self._weights_to)
         weights = self.method.weights(self.parameters)
+        weights["parameters"] = torch.cat([self._kept, weights["parameters"]])
         content = {name: found.cpu().clone() for name, found in weights.items()} | {
             "model": self.settings.model,
             "data": self.settings.data,
@@ -356,8 +358,14 @@ def stored_parameters(path: str | Path) -> dict[str, Any]:
     return dict(found)
 
 
-def _stored(path: str, wanted: int) -> torch.Tensor:
-    parameters: torch.Tensor = stored_parameters(path)["parameters"]
+def _stored(path: str, model: str, wanted: int) -> torch.Tensor:
+    found = stored_parameters(path)
+    parameters: torch.Tensor = found["parameters"]
+    if found.get("model") != model:
+        raise ValueError(
+            f"Expected {path} to hold parameters of model {model!r}, found {found.get('model')!r}: choose that model, "
+            "or another start."
+        )
     if parameters.numel() != wanted:
         raise ValueError(
             f"Expected {path} to hold the {wanted} parameters of this model, found {parameters.numel()}: "

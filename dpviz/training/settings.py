@@ -19,6 +19,7 @@ from dpviz.training.datasets import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.models.base import image
+from dpviz.training.origins import Origin, check_origins
 from dpviz.training.own.place import is_own
 
 OPTIMISERS = ("sgd", "adam")
@@ -26,6 +27,7 @@ TARGET_MEASURES = ("test", "private")
 PAST_PLAN = ("stop", "replan")
 BAYESIAN_DISTANCES = ("pairs", "norms")
 DEVICES = ("auto", "cpu", "cuda")
+TRAINED = ("all", "last")
 
 
 MOST_VIEWS = 256
@@ -82,6 +84,8 @@ class RunSettings:
         secure_noise: Batches and noise from a seed of the system's cryptographic source, which is not kept. Without it
             the run is a demonstration: whoever knows `seed` can replay its noise, and no ε protects its data.
         start_from: File with the parameters to start from (what `run` wrote to `weights_to`), None for random ones.
+        origins: The runs that those parameters come from, the latest first; empty where that is not known.
+        trained: "all" parameters, or the "last" layer's alone: the others stay as they start.
         device: "auto" takes a GPU if there is one.
         threads: CPU threads; 0 leaves PyTorch's number.
     """
@@ -124,6 +128,8 @@ class RunSettings:
     seed: int = 0
     secure_noise: bool = True
     start_from: str | None = None
+    origins: tuple[Origin, ...] = ()
+    trained: str = "all"
     device: str = "auto"
     threads: int = 0
 
@@ -157,7 +163,7 @@ class RunSettings:
 
     def to_json(self) -> dict[str, Any]:
         """A dict of JSON values; `from_json` gives the same settings back."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self) | {"origins": [origin.to_json() for origin in self.origins]}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
@@ -178,6 +184,7 @@ class RunSettings:
         if POLICIES.get(values.get("policy", ""), Fixed).adaptive:
             values.setdefault("margin_epochs", 50)
         values.setdefault("secure_noise", False)
+        values["origins"] = tuple(Origin.from_json(origin) for origin in values.get("origins") or ())
         return cls(**values)
 
     def sample_rate(self, examples: int, batch_size: int | None = None) -> float:
@@ -203,6 +210,7 @@ class RunSettings:
         _check_names(self)
         _check_numbers(self)
         _check_together(self)
+        check_origins(self)
         if examples is not None:
             self.sample_rate(examples)
             _check_budget(self, examples)
@@ -220,6 +228,7 @@ def _check_names(settings: RunSettings) -> None:
         ("past_plan", PAST_PLAN),
         ("bayesian_distances", BAYESIAN_DISTANCES),
         ("device", DEVICES),
+        ("trained", TRAINED),
     ):
         _validate.choice(name, getattr(settings, name), allowed)
     for name in ("bayesian", "secure_noise"):
@@ -285,6 +294,11 @@ def _check_together(settings: RunSettings) -> None:
         )
     if settings.views > 1:
         _check_views(settings)
+    if settings.trained != TRAINED[0] and not METHODS[settings.method].partly:
+        raise ValueError(
+            f"Expected trained='all' with method={settings.method!r}, found {settings.trained!r}: it makes another "
+            "network of all weights. Take it, or another method."
+        )
     if settings.reads("burn_in") and settings.burn_in >= settings.steps:
         raise ValueError(
             f"Expected burn_in={settings.burn_in} < steps={settings.steps}: else there is no posterior sample."

@@ -8,6 +8,7 @@ from typing import Any
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.training.accounting import LiveAccounts, encoded_events
 from dpviz.training.claims import MOST_DIFFERENT, claim_at
+from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
 
 
@@ -28,8 +29,9 @@ def closing(
     charged = None if accounts is None else accounts.events
     if accounts is not None:
         epsilon, mechanisms = accounts.epsilons(), encoded_events(accounts.events)
-        if accounts.events and len(set(accounts.events)) <= MOST_DIFFERENT:
-            epsilon["tight"] = float(tight_epsilon_of_events(accounts.events, settings.delta).upper)
+        everything = (*spent_before(settings), *accounts.events)
+        if everything and len(set(everything)) <= MOST_DIFFERENT:
+            epsilon["tight"] = float(tight_epsilon_of_events(everything, settings.delta).upper)
     odometer = epsilon.get("odometer", 0.0)
     claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {

@@ -35,6 +35,16 @@ class Trajectory:
         self._sum = RunningSum(accountant)
         self._counts: dict[SampledGaussian, int] = {}
 
+    def begin(self, mechanism: SampledGaussian, count: int) -> float:
+        """`count` charges at once, as before a run; ε after them."""
+        total = self._sum.after(mechanism, np.array([float(count)]))
+        self._sum.add(mechanism, count)
+        self._counts[mechanism] = self._counts.get(mechanism, 0) + count
+        if not self._accountant.searches(len(self._counts)):
+            return float(self._accountant.bound(total, self._delta).epsilon[0])
+        rows = np.array([list(self._counts.values())], dtype=np.float64)
+        return float(self._accountant.of_counts(tuple(self._counts), rows, self._delta).epsilon[0])
+
     def read(self, charges: Sequence[SampledGaussian]) -> Array:
         """ε after each further charge, (n,)."""
         if not charges:

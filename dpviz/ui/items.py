@@ -24,6 +24,7 @@ def draw(items: Sequence[Control]) -> None:
     for item in items:
         draw_one(item)
     st.session_state[Keys.TOLD] = told(items)
+    st.session_state[Keys.TOUCHED] = frozenset()
 
 
 def shape(items: Sequence[Control]) -> tuple[object, ...]:
@@ -37,10 +38,14 @@ def told(items: Sequence[Control]) -> Told:
 
 
 def news(items: Sequence[Control]) -> Told:
-    """What differs from what the browser was told last."""
-    now, before = told(items), st.session_state.get(Keys.TOLD, {})
-    st.session_state[Keys.TOLD] = now
-    return {key: _differing(one, before.get(key, {})) for key, one in now.items() if one != before.get(key)}
+    """What the controls say now that said something else since they were drawn. Each time all of it: a browser that
+    has two answers at once looks at the last one alone.
+    """
+    now, drawn = told(items), st.session_state.get(Keys.TOLD, {})
+    before: frozenset[str] = st.session_state.get(Keys.TOUCHED, frozenset())
+    touched = before | {key for key, one in now.items() if one != drawn.get(key)}
+    st.session_state[Keys.TOUCHED] = touched
+    return {key: _differing(one, drawn.get(key, {})) for key, one in now.items() if key in touched}
 
 
 def _differing(now: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Shows any question: headline, chart, metrics, notes, details, and the controls beside them.
 
 One fragment holds all that follows the controls, and in it another what shows the answer: an entered number runs that
-alone, and the chart tells controls what they are to say. Only the details that are open are computed.
+alone, and the chart tells controls what they are to say.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dpviz.charts.plot import HEIGHT, LinePlot, Plot
-from dpviz.questions.answer import Answer, Folded, Note, Rerun
-from dpviz.questions.layout import Control, Own
-from dpviz.questions.listing import Listing
+from dpviz.questions.answer import Answer
+from dpviz.questions.layout import Control
 from dpviz.questions.page import Page
-from dpviz.questions.question import Block, Question
-from dpviz.questions.script import script
-from dpviz.questions.shown import frame, listed, settings
-from dpviz.ui import again, boundary, depth, files, history, items, measuring, modes, page, pieces, present, slow, state
+from dpviz.questions.question import Question
+from dpviz.questions.shown import frame, settings
+from dpviz.ui import boundary, depth, details, history, items, measuring, modes, page, pieces, present, slow, state
 from dpviz.ui.answers import compute
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.hand import frames, late
@@ -32,10 +28,7 @@ from dpviz.ui.hand.chart import Followed
 from dpviz.ui.hand.late import Late
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.registry import OWN
-from dpviz.ui.special import SPECIAL
 from dpviz.ui.state import Keys
-
-SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
 
 
 def show(shown: Page) -> None:
@@ -168,7 +161,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
             entered=page.settle,
             controls=items.news(_open(shown, question)) if alone else {},
             late=late.offer(Late(shown.key, question, asked, show)) if found.missing else "",
-            whole=_opened(shown, question) is not None or bool(question.below(found.answer)),
+            whole=details.opened(shown.key, question) is not None or bool(question.below(found.answer)),
         ),
     )
     strip = "" if modes.presenting() else words["strip"]
@@ -183,9 +176,9 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
     """What stands below the notes, but of a bare page."""
     if modes.bare():
         return
-    _blocks(question.below(answer), f"{shown.key}.below")
+    details.blocks(question.below(answer), f"{shown.key}.below")
     measuring.ways_on()
-    _details(shown, question, answer)
+    details.details(shown.key, question, answer, lambda found: _beside_pins(shown, question)(found))
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
@@ -268,91 +261,3 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
             continue
         built.append((page.pin_difference(pin), found.plot))
     return built
-
-
-# --- details ----------------------------------------------------------------------------------------------------------
-
-
-def _details(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
-    drawn: list[Callable[[], None]] = [
-        lambda: _table(answer.plot.table()),
-        lambda: _formulas(question.formulas(answer)),
-        lambda: _markdown(question.assumed(answer)),
-        *(partial(_more, question, answer, name) for name in question.more),
-        lambda: _code(script(question, answer)),
-        lambda: files.files(question, answer, _beside_pins(shown, question)),
-    ]
-    parts = dict(zip(_names(question), drawn, strict=True))
-    kept, key = Keys.details(shown.key), _details_key(shown, question)
-    if key not in st.session_state and st.session_state.get(kept) in parts:
-        st.session_state[key] = st.session_state[kept]
-    part = st.segmented_control("Details", list(parts), key=key, label_visibility="collapsed")
-    st.session_state[kept] = part
-    if part is not None:
-        parts[part]()
-
-
-def _names(question: Question[Any]) -> list[str]:
-    return ["Table", "Formula", "Assumptions", *question.more, "Python", "Link and files"]
-
-
-def _details_key(shown: Page, question: Question[Any]) -> str:
-    """Of the choice of details: other names, another widget."""
-    return f"{Keys.details(shown.key)}.{'.'.join(_names(question))}"
-
-
-def _opened(shown: Page, question: Question[Any]) -> str | None:
-    """Which detail is open, as far as is known before they are drawn."""
-    kept = st.session_state.get(Keys.details(shown.key))
-    found: str | None = st.session_state.get(_details_key(shown, question), kept)
-    return None if modes.bare() else found
-
-
-def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
-    _blocks(question.more[name](answer), f"{question.key}.{name}")
-
-
-def _blocks(blocks: Sequence[Block], key: str) -> None:
-    """Texts, what opens, plots, tables, listings and controls below each other."""
-    for index, block in enumerate(blocks):
-        if isinstance(block, Note):
-            page.note(*block)
-        elif isinstance(block, Folded):
-            _folded(block)
-        elif isinstance(block, pd.DataFrame):
-            _table(block)
-        elif isinstance(block, Rerun):
-            again.show(block.experiment)
-        elif isinstance(block, Own):
-            SPECIAL[block.name]()
-        elif isinstance(block, Listing):
-            st.html(listed(block))
-        else:
-            drawn = block.chart(SECOND_HEIGHT)
-            pieces.plot(Drawing(drawn.figure, block.alt, [*map(Note, drawn.notes)]), key=f"{key}.{index}")
-
-
-def _folded(block: Folded) -> None:
-    with st.expander(block.name, expanded=block.open):
-        if block.text:
-            st.markdown(block.text)
-        if block.source:
-            st.code(block.source, language=None if block.language == "text" else block.language, wrap_lines=True)
-
-
-def _table(table: pd.DataFrame) -> None:
-    st.dataframe(table, width="stretch", hide_index=True)
-
-
-def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
-    for name, latex in formulas:
-        st.caption(name)
-        st.latex(latex)
-
-
-def _markdown(text: str) -> None:
-    st.markdown(text)
-
-
-def _code(source: str) -> None:
-    st.code(source, language="python")

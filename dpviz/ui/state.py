@@ -53,6 +53,7 @@ class Keys:
     DRAWN = "drawn"
     DRAWINGS = "drawings"
     TOLD = "told"
+    TOUCHED = "touched"
     HISTORY = "history"
     STEPS = "history.steps"
     STEPS_SEEN = "history.seen"

@@ -150,6 +150,7 @@ def test_between_the_sample_s_own_mean_and_the_worst_case(size: int, steps: int,
     assert not worst.certified
     assert plain * (1 - 1e-9) <= bound.epsilon[-1]
     assert (bound.epsilon <= worst.epsilon * (1 + 1e-12)).all()
+    assert bound.ceiling == pytest.approx(worst.epsilon, rel=1e-12)
     assert np.isnan(bound.effective_size).all()
     assert ((bound.largest_share > 0) & (bound.largest_share <= 1)).all()
 

@@ -24,6 +24,9 @@ from dpviz.runs.exchange import bundle, export_json, import_json, steps_csv, ste
 from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.typed import NotARun
+from dpviz.training.loop import FreeRun
+from dpviz.training.loop import run as train
+from dpviz.training.origins import Origin
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page
@@ -51,6 +54,13 @@ KINDS: dict[str, RunSettings] = {
     "langevin": RunSettings(
         data="abalone", model="logistic", method="dp_sgld", batch_size=64, steps=6, learning_rate=0.1, threads=1
     ),
+    "after another": TINY.with_(
+        start_from="weights",
+        origins=(
+            Origin(run="a", name="Run 1", data="abalone", mechanisms=((1.0, 0.02, 50),), epsilon=1.0),
+            Origin(run="b", name="Run 2", data="adult", unbounded="it was trained without noise"),
+        ),
+    ),
     "plain": TINY.with_(method="sgd"),
 }
 
@@ -58,7 +68,10 @@ KINDS: dict[str, RunSettings] = {
 def originals(engine: Engine, kinds: dict[str, RunSettings] = KINDS) -> list[Any]:
     """Exported runs of every kind, as JSON trees; a failed and a restarted one among them."""
     found = []
-    for settings in kinds.values():
+    weights = str(engine.folder / "weights.pt")
+    train(TINY, lambda event: None, FreeRun(), weights_to=weights)
+    for asked in kinds.values():
+        settings = asked if asked.start_from is None else asked.with_(start_from=weights)
         events = events_of(settings)
         found.append(record(engine, settings, events, note="a note"))
     last = events[-1].data | {"kind": "failed", "state": "failed", "text": "no", "traceback": "Traceback: x"}

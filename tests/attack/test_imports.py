@@ -19,7 +19,7 @@ from tests.attack.run_files import spoilt
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
-FEW = {kind: KINDS[kind] for kind in ("secret", "private counts", "plain")}
+FEW = {kind: KINDS[kind] for kind in ("secret", "private counts", "after another", "plain")}
 
 
 @pytest.fixture

@@ -397,3 +397,62 @@ def test_a_chart_that_failed_is_drawn_with_the_next_answer(page: Page) -> None:
     assert moved["curves"]
     open_page(page, page.url.split("/", 3)[3])
     assert everything(page) == moved
+
+
+def kept(page: Page) -> int:
+    return int(page.locator(".dpviz-chart").first.get_attribute("data-kept") or 0)
+
+
+def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -> None:
+    """A pull over the whole range needs them all; a control that the pointer only passed, none more."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/frames/" in request.url else None)
+    open_page(page, "compose", curves="strong")
+    slider(page, "delta").hover()
+    page.mouse.move(2, 2)
+    slider(page, "sigma").hover()
+    page.mouse.down()
+    page.mouse.up()  # at another value: the answer comes between
+    stops = int(slider(page, "sigma").get_attribute("max") or 0) + 1
+    page.wait_for_function("n => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= n", arg=stops)
+    assert kept(page) == stops
+    assert sum("field=delta" in url for url in asked) <= 1
+
+
+def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:
+    """What changes while the hand moves is silent; then the last of it is read out."""
+    open_page(page, "compose", curves="strong")
+    page.evaluate("""() => {
+      window.heard = [];
+      const told = document.querySelector('.dpviz-headline');
+      const changed = () => told.ariaLive === 'polite' && heard.push(told.innerText);
+      new MutationObserver(changed).observe(told, {childList: true});
+    }""")
+    slider(page, "sigma").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+    wait_idle(page)
+    page.wait_for_function("() => heard.length")
+    assert page.evaluate("heard") == [main_area(page).locator(".dpviz-headline").inner_text()]
+
+
+def test_what_belongs_to_another_value_is_faded(page: Page) -> None:
+    """Where no frame is there yet, the words are the last value's: never read as this one's."""
+    held: list[Any] = []
+    page.route("**/frames/**", lambda route: held.append(route))
+    open_page(page, "compose", curves="strong")
+    told = main_area(page).locator(".dpviz-headline")
+    before = told.inner_text()
+    slider(page, "sigma").hover()
+    page.mouse.down()
+    expect(told).to_have_css("opacity", "0.35")
+    assert told.inner_text() == before
+    page.mouse.up()
+    wait_idle(page)
+    expect(told).to_have_css("opacity", "1")
+    assert told.inner_text() != before
+    text(page, "sigma").fill(f"{text(page, 'sigma').input_value()}.0")  # the same value, of which there is no frame
+    text(page, "sigma").press("Enter")
+    wait_idle(page)
+    expect(told).to_have_css("opacity", "1")

@@ -126,7 +126,7 @@ def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:
 
 def test_parameters_from_elsewhere_are_told(home: Engine) -> None:
     recorded(home, start_from="other.pt")
-    assert "started from other parameters" in said(asked(DISTANCES, lkexamples="40"))
+    assert "that it started from saw none of its data" in said(asked(DISTANCES, lkexamples="40"))
 
 
 def test_nothing_measured_yet_or_ever() -> None:

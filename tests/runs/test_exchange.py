@@ -215,6 +215,13 @@ def both_settings(**values: Any) -> Callable[[bytes], bytes]:
     return changed(change)
 
 
+EARLIER = {"run": "a", "name": "Run 1", "data": "mnist", "mechanisms": [[1.0, 0.1, 5]]}
+
+
+def started_from(*origins: Any) -> Callable[[bytes], bytes]:
+    return both_settings(start_from="a file", origins=origins[0] if origins == (7,) else list(origins))
+
+
 def data(place: int, **values: Any) -> Callable[[bytes], bytes]:
     return changed(lambda c: c["events"][place]["data"].update(values))
 
@@ -273,6 +280,14 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (both_settings(steps=10**9), "at most 1,000,000 planned steps"),
     (both_settings(method="dp_sgld", steps=10**4), "at most 500 planned steps"),
     (both_settings(data="x" * 10_000), "at most 200 characters"),
+    (started_from(7), "'origins' of 'settings' of the run to be a list"),
+    (started_from(*[{}] * 30), "with 0 to 20 entries, found 30"),
+    (started_from({"run": "a"}), "to have 'name'"),
+    (started_from(EARLIER | {"name": "x" * 201}), "at most 200 characters"),
+    (started_from(EARLIER | {"mechanisms": [[1.0, 0.1]]}), "with 3 to 3 entries"),
+    (started_from(EARLIER | {"mechanisms": [[1e-9, 0.1, 5]]}), "Expected origins with"),
+    (started_from(EARLIER | {"mechanisms": [[1.0, 0.1, 10**9]]}), "Expected origins with"),
+    (started_from(*[EARLIER | {"mechanisms": [[1.0, 0.1, 5]] * 400}] * 2), "Expected origins with"),
 ]
 
 
@@ -282,6 +297,32 @@ def test_refused_with_a_reason(store: SqliteStore, spoil: Callable[[bytes], byte
     with pytest.raises(NotARun, match=re.escape(reason)):
         import_json(store, spoil(export_json(store, run)))
     assert len(store.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        EARLIER | {"mechanisms": [[1.0, 0.1, 2.5]]},
+        EARLIER | {"mechanisms": [[1.0, 1.5, 5]]},
+        EARLIER | {"mechanisms": []},
+        EARLIER | {"data": "nowhere"},
+        EARLIER | {"unbounded": "it was trained without noise"},
+    ],
+)
+def test_a_start_that_cannot_be_claims_nothing(store: SqliteStore, origin: dict[str, Any]) -> None:
+    copy = import_json(store, started_from(origin)(export_json(store, example(store))))
+    assert not claim_of_view(view(store, copy.id), store).holds
+    assert why_unknown(copy)
+
+
+def test_a_run_from_a_file_pays_for_its_start(store: SqliteStore) -> None:
+    exported = export_json(store, example(store))
+    alone, both = (import_json(store, spoil(exported)) for spoil in (changed(lambda c: None), started_from(EARLIER)))
+    for name, values in view(store, both.id).steps.items():
+        if name.startswith("epsilon."):
+            assert (values > view(store, alone.id).steps[name]).all() or name == "epsilon.odometer"
+    assert view(store, both.id).disputes
+    assert not view(store, alone.id).disputes
 
 
 def test_nesting_is_seen_before_it_is_read() -> None:

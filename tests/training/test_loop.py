@@ -17,8 +17,11 @@ from dpviz.training import session as session_module
 from dpviz.training.accounting import CHANGING_ORDERS, decoded, recompute
 from dpviz.training.catalogue import load
 from dpviz.training.claims import planned_claim
+from dpviz.training.datasets import DATA_SETS
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
+from dpviz.training.models import MODELS
+from dpviz.training.networks import freeze
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
 from dpviz.training.sources import DataUnavailable
@@ -486,8 +489,41 @@ def test_parameters_are_saved_and_started_from(tmp_path):
     assert stored_parameters(path)["parameters"].shape == (22,)
     _, events = recorded(SMALL.with_(start_from=str(path), steps=1))
     assert of_kind(events, "evaluation")[0]["test_accuracy"] == summary["test_accuracy"]
-    with pytest.raises(ValueError, match="22.*another model|of this model, found 22"):
+    with pytest.raises(ValueError, match="parameters of model 'mlp', found 'logistic'"):
         run(SMALL.with_(model="mlp", start_from=str(path)), print, FreeRun())
+    with pytest.raises(ValueError, match="of this model, found 22: it is from another model or data set"):
+        run(SMALL.with_(data="mnist-10k", start_from=str(path)), print, FreeRun())
+
+
+@pytest.mark.parametrize("method", ["dp_sgd", "dp_adam", "dp_sgld", "sgd"])
+def test_the_last_layer_alone_is_trained(tmp_path, method):
+    """All other parameters stay as they were, to the last bit, and are kept with those that were trained."""
+    digits = SMALL.with_(data="mnist-10k", model="mlp", steps=2, evaluation_every=0)
+    start = tmp_path / "start.pt"
+    run(digits, print, FreeRun(), weights_to=start)
+    before = stored_parameters(start)["parameters"]
+    found = {}
+    for trained in ("all", "last"):
+        path = tmp_path / f"{trained}.pt"
+        settings = digits.with_(method=method, learning_rate=0.01, start_from=str(start), trained=trained)
+        _, events = recorded(settings, weights_to=path)
+        found[trained] = stored_parameters(path)["parameters"]
+        assert events[0]["parameters"] == (MODELS["mlp"].last(10) if trained == "last" else before.numel())
+    last = MODELS["mlp"].last(10)
+    assert torch.equal(found["last"][:-last], before[:-last])
+    assert (found["last"][-last:] != before[-last:]).float().mean() > 0.9
+    assert (found["all"][:-last] != before[:-last]).float().mean() > (0.9 if settings.private else 0.1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_how_many_parameters_the_last_layer_has(model):
+    data = DATA_SETS["mnist-10k"]
+    shape = MODELS[model].transformed(data.shape)
+    network = MODELS[model].make(shape, data.classes)
+    kept = freeze(network)
+    trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    assert kept + trained == data.parameters[model]
+    assert trained == (data.parameters[model] if MODELS[model].last is None else MODELS[model].last(10))
 
 
 def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpviz.runs import jsontext
 from dpviz.runs.engine import Engine, engine
-from dpviz.runs.records import Event, RunRecord
+from dpviz.runs.processes import this_process
+from dpviz.runs.records import Delivery, Event, EventRow, RunRecord
+from dpviz.runs.work import TRAINING
 from dpviz.training.settings import RunSettings
 
 TINY = RunSettings(
@@ -55,6 +60,31 @@ def record(engine: Engine, settings: RunSettings, events: list[Event], **changed
     }
     attempt = {"attempt": 1, "execution": "x", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": last["kind"]}
     return engine.store.insert(RunRecord(**(values | changed)), [attempt], events)
+
+
+def finished(
+    engine: Engine,
+    settings: RunSettings,
+    weights: Path,
+    *attempts: list[Event],
+    name: str = "",
+    target: str = TRAINING,
+) -> RunRecord:
+    """The run as the engine's own workers leave it: not from a file, and with weights of its size in their place.
+
+    `attempts`: the events of each; what training tells if none are given.
+    """
+    if not attempts:
+        attempts = (events_of(settings if settings.start_from is None else settings.with_(start_from=str(weights))),)
+    store, process, owner = engine.store, this_process(), uuid.uuid4().hex
+    store.heartbeat(owner, process)
+    run = store.create(target=target, settings=settings.to_json(), options={}, name=name, owner=owner).id
+    store.claim(owner, process, limit=2**31)
+    for events in attempts:
+        rows = tuple(EventRow(e.seq, e.kind, e.step, e.time, jsontext.write(e.data)) for e in events)
+        store.record([Delivery(run, uuid.uuid4().hex, process.to_json(), rows, time.time())])
+    shutil.copy(weights, engine.weights(run))
+    return store.run(run)
 
 
 def fresh_engine(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Engine]:

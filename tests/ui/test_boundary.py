@@ -17,7 +17,7 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import engine
-from dpviz.ui import boundary, home, places, render
+from dpviz.ui import boundary, details, home, places, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import form
 from tests.ui.driver import charts, open_app, said
@@ -43,9 +43,11 @@ def spoken(at: AppTest) -> list[str]:
     return [text for text in said(at, "problem") if "something in it broke" in text]
 
 
-@pytest.mark.parametrize("part", ["compute", "frame", "_controls", "_details"])
-def test_a_fault_in_a_part_of_a_question(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, part, breaks)
+@pytest.mark.parametrize(
+    ("where", "part"), [(render, "compute"), (render, "frame"), (render, "_controls"), (details, "details")]
+)
+def test_a_fault_in_a_part_of_a_question(where: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(where, part, breaks)
     at = open_app("attack", "q=0.02")
     assert len(spoken(at)) == 1
     assert at.session_state["value.q"] == 0.02

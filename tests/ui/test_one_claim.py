@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.leakage.stored import of_run
@@ -23,17 +23,21 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.report import html_report
 from dpviz.runs.typed import NotARun
-from dpviz.training.claims import planned_claim
+from dpviz.training.claims import everything_planned, planned_claim
+from dpviz.training.loop import FreeRun
+from dpviz.training.loop import run as train
+from dpviz.training.origins import Origin
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
-from dpviz.ui.train.live import frontier, take
-from dpviz.ui.train.words import as_planned, figures, headline
+from dpviz.ui.train.live import epsilons, frontier, take
+from dpviz.ui.train.words import as_planned, figures, headline, notes
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
 N = 3133  # of Abalone
 LOUD = TINY.with_(noise_multiplier=0.5)
+EARLIER = Origin(run="r1", name="First try", data="abalone", mechanisms=((0.6, 64 / N, 6),), epsilon=2.0)
 KINDS: dict[str, RunSettings] = {
     "as planned": LOUD,
     "quiet": TINY,
@@ -47,12 +51,23 @@ KINDS: dict[str, RunSettings] = {
         data="abalone", model="logistic", method="dp_sgld", batch_size=64, steps=6, learning_rate=0.1, threads=1
     ),
     "bayesian": TINY.with_(bayesian=True, pairs=8),
+    "after another": LOUD.with_(start_from="a file", origins=(EARLIER,)),
+    "after another, seeded": LOUD.with_(start_from="a file", origins=(EARLIER,), secure_noise=False),
+    "after another, budget": LOUD.with_(start_from="a file", origins=(EARLIER,), filter_epsilon=9.0, steps=40),
 }
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, list[Any]]:
-    return {kind: events_of(settings) for kind, settings in KINDS.items()}
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    weights = str(tmp_path_factory.mktemp("earlier") / "weights.pt")
+    train(TINY, lambda event: None, FreeRun(), weights_to=weights)
+
+    def events(settings: RunSettings) -> list[Any]:
+        found = events_of(settings if settings.start_from is None else settings.with_(start_from=weights))
+        found[0].data["settings"]["start_from"] = settings.start_from
+        return found
+
+    return {kind: events(settings) for kind, settings in KINDS.items()}
 
 
 @pytest.fixture
@@ -72,7 +87,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     run = record(engine, settings, events, state=events[-1].kind)
     claim = Claim.from_json(run.summary["claim"])
     assert claim.shown.holds
-    assert claim.demonstration == (kind == "seeded")
+    assert claim.demonstration == (not settings.secure_noise)
     said = claim.shown
     shown = f"ε ≤ {numbers.epsilon(said.epsilon, up=True)}"
 
@@ -119,6 +134,17 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     assert back.holds == claim.holds
     assert back.shown.epsilon == pytest.approx(said.epsilon, rel=1e-9)
     assert (back.shown.accountant, back.shown.covers) == (said.accountant, said.covers)
+    everywhere = (headline(look), row["by"], text, " ".join(note.text for note in notes(look, "")))
+    assert all(("First try" in told_there) == bool(settings.origins) for told_there in everywhere)
+    if settings.origins:
+        assert "with what First try may have spent" in headline(look)
+        alone = planned_claim(settings.with_(origins=(), start_from=None), N).shown.epsilon
+        earlier = float(tight_epsilon_of_events(EARLIER.events, 1e-5).lower)
+        together = tight_epsilon_of_events((*EARLIER.events, *everything_planned(settings, N)), 1e-5)
+        assert said.epsilon >= max(float(together.lower), earlier) > earlier
+        assert curve[0].min() >= earlier
+        assert said.epsilon > alone or settings.filter_epsilon
+        assert all(values[0] > earlier for values in epsilons(view).values())
 
 
 def test_a_seeded_run_of_an_earlier_version_claims_nothing_any_more(engine: Engine, told: dict[str, list[Any]]) -> None:

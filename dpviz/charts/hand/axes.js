@@ -67,14 +67,18 @@ export function kept(held, own) {
   return exchanged(held, NAMES.filter((name) => !stays(name)), own);
 }
 
-// Held axes that make room for a hand that goes on: where one does not hold, the longest among `others` on which `own` lies well.
+// Held axes that make room for a hand that goes on: where one does not hold, the longest among those that `others` tells
+// on which `own` lies well.
 export function following(held, own, others) {
-  const left = NAMES.filter((name) => kept(held, own)[name] !== held[name]);
+  const now = kept(held, own);
+  const left = NAMES.filter((name) => now[name] !== held[name]);
+  if (!left.length) return held;
+  const there = others();
   return left.reduce((axes, name) => {
     const growing = share(own[name], axes[name]) >= FLAT;
     const fitting = (next) => sameQuantities(next, own) && contains(next[name], own[name]) && share(own[name], next[name]) >= ROOM;
     const longer = (best, next) => (growing && fitting(next) && share(best[name], next[name]) < 1 ? next : best);
-    return exchanged(axes, [name], [...others].reduce(longer, own));
+    return exchanged(axes, [name], there.reduce(longer, own));
   }, held);
 }
 

@@ -4,33 +4,15 @@ import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
-import { camera } from "./image.js";
 import { Late } from "./late.js";
+import { configured, plotly, themed } from "./library.js";
 import { ending } from "./mounts.js";
 import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
-
-let loading = null;
-function plotly() {
-  loading ??= new Promise((resolve, reject) => {
-    if (window.Plotly) return resolve(window.Plotly);
-    const script = document.createElement("script");
-    script.src = new URL("plotly.js", import.meta.url).href;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => {
-      loading = null; // the next chart tries again
-      reject(new Error("The chart's library could not be loaded. Reload the page."));
-    };
-    document.head.append(script);
-  });
-  return loading;
-}
-
-// The library is on its way before the first chart is: both come at once.
-plotly().catch(() => {}); // said where a chart needs it
+const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
 function made(kind, name, parent, more = {}) {
   const element = Object.assign(document.createElement(kind), { className: name, ...more });
@@ -70,6 +52,7 @@ class MountedChart {
     this.onMove = (event) => this.moved(event.detail);
     this.onEnter = (event) => this.entered(event);
     this.sizes = new ResizeObserver(() => this.resize());
+    this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
 
   adopt(data) {
@@ -88,6 +71,7 @@ class MountedChart {
     if (this.moving && (!this.moving.entered || data.seen < this.moving.entered)) return;
     this.moving = null;
     if (this.wanted !== this.figure || this.hand?.away) this.settle();
+    else this.behind(false);
   }
 
   // What is to be drawn, as it is at this width and this height of the screen.
@@ -111,11 +95,41 @@ class MountedChart {
     Object.assign(this.plot.style, { transformOrigin: "0 0", ...(scale > 1 ? grown : usual) });
   }
 
-  // Draw what the server says; the last of it always.
+  // Draw what the server says; the last of it always. By hand where that can be, and then Plotly may wait: it takes
+  // long, and only who looks closely needs what it knows of each point.
   settle() {
     this.wanted = this.figure;
     this.plot.dataset.state = "drawing";
+    clearTimeout(this.waits);
+    if (this.answered()) this.waits = setTimeout(() => this.plotted(), PATIENCE[this.data.late ? "late" : "usual"]);
+    else this.plotted();
+  }
+
+  plotted() {
+    clearTimeout(this.waits);
+    this.waits = null;
     this.inTurn(() => this.draw());
+  }
+
+  // Whether the answer is on the chart already, drawn by hand.
+  answered() {
+    const figure = this.wanted;
+    if (!this.hand || this.stale || this.plot.matches(":hover") || !this.follows()) return false;
+    if (!this.hand.answer({ ...this.data.words, figure })) return false;
+    this.chips.show(figure);
+    this.stands(figure);
+    return true;
+  }
+
+  // This answer is on the chart.
+  stands(figure) {
+    if (!this.moving) this.behind(false);
+    if (figure !== this.shown) this.plot.dataset.answers = Number(this.plot.dataset.answers ?? 0) + 1; // for who looks on
+    this.shown = figure;
+    this.tokens = this.data.frames;
+    this.seen = this.data.seen;
+    this.late.ask(this.data.at, this.data.late);
+    if (!this.moving && !this.data.late) this.frames.go();
   }
 
   // The same figure otherwise: on its own axes, or with other curves hidden.
@@ -143,13 +157,10 @@ class MountedChart {
     if (!this.hand) this.begin();
     const axes = this.follows() ? this.hand.axesFor(figure.layout) : axesOf(figure.layout);
     await this.react(placed(figure, axes, this.names.hidden));
-    this.shown = figure;
-    this.tokens = this.data.frames;
-    this.seen = this.data.seen;
     this.hand.rest(axes);
     this.dress(figure);
     this.hand.say(this.data.words ?? {}); // Streamlit draws no words again that it drew before
-    this.late.ask(this.data.at, this.data.late);
+    this.stands(figure);
     this.offerFit();
     if (this.wanted === figure) this.plot.dataset.state = "drawn";
     this.plot.dataset.drawn = Number(this.plot.dataset.drawn ?? 0) + 1; // for who looks on
@@ -190,27 +201,16 @@ class MountedChart {
     const { width, ...rest } = structuredClone(layout); // Plotly writes a visitor's zoom into it
     this.turn = (this.turn ?? 0) + 1;
     // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
-    const whole = { ...rest, ...this.theme(layout), uirevision: this.turn, autosize: true };
+    const whole = { ...themed(this.plot, rest), uirevision: this.turn, autosize: true };
     const shift = this.plot._fullLayout?.yaxis2?.shift;
-    await this.library.react(this.plot, data, whole, this.config());
+    const told = () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption });
+    await this.library.react(this.plot, data, whole, configured(this.library, this.plot, this.data.config, told));
     // Plotly leaves the line of an axis that is shifted anew where it was.
     if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
     if (this.heard) return;
     this.heard = true;
     this.plot.on("plotly_doubleclick", () => this.again({ own: true }));
     this.plot.on("plotly_relayout", () => this.offerFit());
-  }
-
-  // With a camera of our own in place of Plotly's, and Fit in place of its way back.
-  config() {
-    const { toImageButtonOptions: options = { format: "png" }, modeBarButtonsToRemove: usual = [], ...rest } = this.data.config;
-    const removed = [...usual, "toImage", "resetScale2d", ...(isNarrow(this.plot) ? ["zoom2d"] : [])]; // a finger scrolls
-    const told = () => {
-      const { words, caption } = this.data;
-      return { figure: this.whole, headline: words?.headline, caption, family: this.theme({}).font.family };
-    };
-    const added = [camera(this.library, told, options)];
-    return { ...rest, responsive: false, doubleClick: false, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
   }
 
   offerFit() {
@@ -229,17 +229,6 @@ class MountedChart {
     this.told = this.wanted = this.shown = this.hand = this.tokens = null;
     this.heard = false;
     this.fit.hidden = true;
-  }
-
-  theme(layout) {
-    const style = getComputedStyle(this.plot);
-    const of = (name, usual) => style.getPropertyValue(name).trim() || usual;
-    const color = of("--st-text-color", "#31333f");
-    const ground = of("--st-background-color", "#ffffff");
-    const font = { ...layout.font, family: of("--st-font", style.fontFamily), color };
-    const hoverlabel = { ...layout.hoverlabel, bgcolor: ground, bordercolor: "rgba(128,128,128,0.4)" };
-    hoverlabel.font = { ...layout.hoverlabel?.font, color, family: font.family };
-    return { font, hoverlabel };
   }
 
   resize() {
@@ -283,10 +272,12 @@ class MountedChart {
 
   moved(move) {
     if (!this.frames.has(move.field) || !this.shown) return;
+    if (move.phase === "away") return this.frames.away(move.field);
     if (move.phase === "enter") this.frames.rest();
     else this.frames.near(move);
     if (move.phase === "near") return;
     this.late.stop();
+    clearTimeout(this.waits); // another answer comes
     this.moving = { ...move, entered: move.phase === "enter" ? move.n : 0 };
     this.follow();
   }
@@ -296,11 +287,17 @@ class MountedChart {
     this.asked = requestAnimationFrame(() => {
       this.asked = null;
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
+      this.behind(this.moving && !frame?.figure);
       if (!frame?.figure || !this.hand) return;
       const figure = this.fitting(frame.figure);
-      this.hand.show({ ...frame, figure }, this.frames.axes(this.moving.field, (other) => this.fitting(other)));
+      this.hand.show({ ...frame, figure }, () => this.frames.axes(this.moving.field, (other) => this.fitting(other)));
       this.chips.show(figure);
     });
+  }
+
+  // What is seen belongs to another value than the control's: it fades until it is new.
+  behind(behind) {
+    document.documentElement.toggleAttribute("data-dpviz-behind", Boolean(behind));
   }
 
   // Streamlit may take a chart away and put it back at once: it must follow then as before.
@@ -320,6 +317,8 @@ class MountedChart {
   }
 
   end() {
+    clearTimeout(this.waits);
+    if (this.moving) this.behind(false);
     this.frames.stop();
     this.late.stop();
     this.forget();

@@ -26,7 +26,15 @@ export class Hand {
     this.uncover(axes);
     this.waiting = null;
     this.away = false;
-    document.querySelector(".dpviz-headline")?.setAttribute("aria-live", "polite");
+    this.speak();
+  }
+
+  // The headline is heard once the hand rests: it was silent while words changed under it.
+  speak() {
+    const shown = document.querySelector('.dpviz-headline[aria-live="off"]');
+    if (!shown) return;
+    shown.setAttribute("aria-live", "polite");
+    setTimeout(() => (shown.innerHTML = String(shown.innerHTML))); // only what changes from now on is read out
   }
 
   // Plotly has drawn: what lay over it goes.
@@ -53,20 +61,29 @@ export class Hand {
     }
   }
 
-  show(frame, others = []) {
+  show(frame, others = () => []) {
     if (!frame.figure) return;
     this.away = true;
-    const { data, layout } = frame.figure;
-    const own = axesOf(layout);
-    if (!own || !this.seen() || !sameKinds(own, this.axes) || !this.sameTraces(data)) {
-      this.redraw(frame);
-      return;
-    }
+    if (!this.byHand(frame, (own) => following(this.axes, own, others))) return this.redraw(frame);
+    this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
+  }
+
+  // What the server says, at once: Plotly, which takes longer, draws it later. Whether it could be drawn by hand.
+  answer(frame) {
+    const drawn = this.byHand(frame, () => this.axesFor(frame.figure.layout));
+    this.away ||= drawn;
+    return drawn;
+  }
+
+  byHand(frame, axesFor) {
+    const own = axesOf(frame.figure.layout);
+    if (!own || !this.seen() || !sameKinds(own, this.axes) || !this.sameTraces(frame.figure.data)) return false;
     this.last = frame;
-    this.glideTo(following(this.axes, own, others));
+    this.waiting = null;
+    this.glideTo(axesFor(own));
     this.draw();
     this.say(frame);
-    this.plot.dataset.frames = Number(this.plot.dataset.frames ?? 0) + 1;
+    return true;
   }
 
   // The last frame, on the axes of this moment.

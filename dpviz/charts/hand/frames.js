@@ -1,13 +1,14 @@
-// What a chart would be at other values of a field. `Frames`: fetched when its control is touched, the nearest first.
+// What a chart would be at other values of a field. `Frames`: fetched while a hand is at its control.
 
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
 
 const FIRST = 2; // frames of the first request
 const MOST = 24;
-const TAKES = 150; // ms that a request may take: the next one asks for as many frames as come in that time
-const NEAR = 8; // stops on either side that are fetched when a control is touched
-const AHEAD = 40; // and while it moves
+// ms that a request may take: the next one asks for as many frames as come in that time. A hand that moves is soon
+// elsewhere.
+const TAKES = { rests: 150, moves: 60 };
+const NEAR = { rests: 8, moves: 2 }; // stops on either side that come first; then every fourth, every second, all
 const RETRY = 1000; // ms
 
 export class Frames {
@@ -40,27 +41,43 @@ export class Frames {
     return axesAmong([...(this.kept.get(this.tokens[field])?.values() ?? [])], fitting);
   }
 
+  // A hand is at a control, or moves it: in the end all its frames are fetched.
   near({ field, at, stops, between, phase }) {
-    const reach = phase === "near" ? NEAR : AHEAD;
-    this.wish = { field, token: this.tokens[field], at, stops, between, reach };
+    const pace = phase === "near" ? "rests" : "moves";
+    this.wish = { field, at, stops, between, pace };
+    this.go();
+  }
+
+  // Nothing moves, and the page is there: what the hand may want next.
+  go() {
+    this.paused = false;
     if (!this.under) this.fetchNext(FIRST);
   }
 
-  missing() {
-    const { token, at, stops, between, reach } = this.wish;
-    const kept = this.kept.get(token) ?? new Map();
-    const order = stops.map((text, k) => [Math.abs(k - at), text]).filter((pair) => pair[0] <= reach);
-    const nearest = order.sort((a, b) => a[0] - b[0]).map((pair) => pair[1]);
-    return [...between, ...nearest].filter((text) => !kept.has(text));
+  // The hand let go: what the server computes now is the page.
+  rest() {
+    if (this.wish) this.wish.pace = "rests";
+    this.paused = true;
   }
 
-  // The hand rests: what the server computes now is the page.
-  rest() {
-    this.wish = null;
+  // The hand left that control.
+  away(field) {
+    if (this.wish?.field === field) this.wish = null;
+  }
+
+  // In which order frames are to come: those around the hand first, then a coarse net over all, ever finer.
+  missing() {
+    const { field, at, stops, between, pace } = this.wish;
+    const kept = this.kept.get(this.tokens[field]) ?? new Map();
+    const turn = (k) => (Math.abs(k - at) <= NEAR[pace] ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3);
+    const order = stops.map((text, k) => ({ text, turn: turn(k), off: Math.abs(k - at) }));
+    order.sort((a, b) => a.turn - b.turn || a.off - b.off);
+    return [...between, ...order.map(({ text }) => text)].filter((text) => !kept.has(text));
   }
 
   async fetchNext(count) {
-    const { field, token } = this.wish ?? {};
+    const { field, pace } = (!this.paused && this.wish) || {};
+    const token = this.tokens[field];
     const texts = token && !this.gone.has(token) ? this.missing().slice(0, count) : [];
     if (!texts.length) return;
     const begun = performance.now();
@@ -87,7 +104,7 @@ export class Frames {
       this.under = null;
     }
     const each = (performance.now() - begun) / texts.length;
-    this.fetchNext(Math.min(Math.max(Math.round(TAKES / each), FIRST), MOST));
+    this.fetchNext(Math.min(Math.max(Math.round(TAKES[pace] / each), FIRST), MOST));
   }
 
   stop() {
@@ -120,6 +137,8 @@ export class GivenFrames {
 
   offer() {}
   near() {}
+  go() {}
   rest() {}
+  away() {}
   stop() {}
 }

@@ -31,7 +31,7 @@ export class Late {
         const { figure, columns, ...told } = await reply.json();
         if (under.signal.aborted) return;
         again = told.late ? 1 : 0;
-        this.arrived({ ...told, figure: unpacked(figure, columns) });
+        this.arrived({ ...told, figure: figure && unpacked(figure, columns) }); // none where something failed
       } else again = reply.status === 204 ? 1 : reply.status === 404 ? 0 : RETRY;
     } catch {
       again = RETRY; // the server is gone or busy

@@ -16,6 +16,7 @@ export default function mount({ parentElement, data, setStateValue }) {
   const control = (parentElement.dpvizNumber ??= new NumberControl(parentElement));
   control.send = (entry) => setStateValue("entry", entry);
   control.come();
+  control.given = data;
   control.adopt(data);
   return ending(control);
 }
@@ -34,7 +35,7 @@ class NumberControl {
     this.drag = null;
     this.root = made("div", "dpviz-number", parent);
     this.flush = this.flush.bind(this);
-    this.onSays = ({ detail: { field, says } }) => field === this.data.field && this.adopt({ ...this.data, ...says });
+    this.onSays = ({ detail: { field, says } }) => field === this.data.field && this.adopt({ ...this.given, ...says });
   }
 
   // Whether the text was changed and not entered.
@@ -220,6 +221,12 @@ class NumberControl {
     slider.addEventListener("pointerenter", () => this.announce("near"));
     slider.addEventListener("focus", () => this.announce("near"));
     slider.addEventListener("blur", this.flush);
+    for (const kind of ["pointerleave", "blur"]) slider.addEventListener(kind, () => this.held() || this.announce("away"));
+  }
+
+  // Whether a hand is at it.
+  held() {
+    return this.drag || this.slider.matches(":hover, :focus");
   }
 
   perPixel() {

@@ -28,7 +28,7 @@ class Page {
       document.getElementById("controls").append(field.parent);
       this.stand(field, field.value);
     }
-    window.addEventListener("dpviz-move", ({ detail }) => detail.phase === "near" || this.only(detail.field));
+    window.addEventListener("dpviz-move", ({ detail }) => ["near", "away"].includes(detail.phase) || this.only(detail.field));
     this.show(this.base);
   }
 

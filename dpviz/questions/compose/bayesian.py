@@ -72,12 +72,12 @@ def weak(
     seen = clipped(gradients, quantile, clip)
     noise_std = mechanism.noise_multiplier * seen.sensitivity
 
-    def bound(distances: Array, at: Array, largest: float | None) -> BayesianBound:
+    def bound(largest: float | None) -> BayesianBound:
         return bayesian_bound(
-            distances,
+            seen.distances,
             noise_std=noise_std,
             sample_rate=mechanism.sample_rate,
-            steps=at,
+            steps=steps,
             delta_mu=delta_mu,
             estimator_failure=failure,
             orders=orders,
@@ -86,10 +86,10 @@ def weak(
             largest_distance=largest,
         )
 
-    main, printed, worst = bound(seen.distances, steps, None), None, None
+    main, printed, worst = bound(None), None, None
     if seen.largest is not None:
-        main, printed = bound(seen.distances, steps, seen.largest), main
-        worst = float(bound(np.full(2, seen.largest), steps[-1:], seen.largest).epsilon[0])
+        main, printed = bound(seen.largest), main
+        worst = float(main.ceiling[-1])
     return Promise(
         main,
         printed,

@@ -95,9 +95,8 @@ def notes(a: Answer[Found]) -> list[Note]:
     built.append(Note(NOT_COVERED))
     if f.sample is not None and f.attack is not None:
         built += _about(f.sample, f.attack, f.network)
-    if claim is not None and claim.holds and f.network.borrowed:
-        text = "This run started from other parameters: if they saw the same data, the bounds miss what that cost."
-        built.append(Note(text, "caution"))
+    if claim is not None and claim.shown.holds:
+        built += [Note(f"Its bounds stand on condition that {text}.", "caution") for text in f.network.started]
     if claim is not None and (claim.covers != "plan" or not claim.holds):
         said = f"The claim ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}): " if claim.holds else ""
         built.append(Note(f"{said}{claim.coverage}."))

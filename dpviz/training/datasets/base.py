@@ -34,6 +34,7 @@ class DataSet:
         flips: Whether an example's mirror image is one of the same kind: of clothes, not of digits.
         read: Its examples, from files in a folder of the user's where it needs any; None of one's own (`own`).
         source: Where its files come from; None where they are shipped, or one's own.
+        part_of: The key of the set that its examples are taken from; empty where they are its own.
         usual: Settings with which it trains well, whatever the model.
     """
 
@@ -48,6 +49,7 @@ class DataSet:
     flips: bool = False
     read: Callable[[str | Path | None], Parts] | None = None
     source: DataSource | None = None
+    part_of: str = ""
     usual: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -82,6 +82,7 @@ MNIST_10K = DataSet(
     classes=10,
     note=f"shipped subset, CC BY-SA 3.0, {SCALED}",
     read=lambda folder: load_mnist_subset().parts(),
+    part_of="mnist",
 )
 MNIST = DataSet(
     key="mnist",

@@ -81,6 +81,7 @@ class Method(ABC):
         private: Whether its steps add noise to clipped sums.
         posterior: Whether its parameters are samples of the posterior, whose predictions are averaged.
         needs_prior: Whether `prior_std` must be given.
+        partly: Whether it can train the last layer alone.
         reads: Settings that act, of those that do not for every method; the form shows their controls.
         usual: Settings that train well with it, where those of model and data do not.
 
@@ -102,6 +103,7 @@ class Method(ABC):
     private: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
     needs_prior: ClassVar[bool] = False
+    partly: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = frozenset({"noise_multiplier", "policy", "learning_rate_end"})
     usual: ClassVar[Mapping[str, float]] = {}
 

@@ -35,6 +35,7 @@ class Dpvi(DpSgd):
     words = "DPVI takes DP-SGD's steps on means and spreads of the weights, a posterior; it is made for regressions."
     reads = (DpSgd.reads - {"views"}) | {"prior_std"}
     needs_prior = True
+    partly = False
     usual: ClassVar = {"prior_std": 1.0}
 
     @classmethod

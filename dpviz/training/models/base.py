@@ -40,6 +40,7 @@ class Model:
         key, title, short: In settings and links; on pages; where there is little room.
         make: From the shape of what it reads and the number of classes, with weights from the global generator.
         parameters: Number of trainable parameters for the shape of an example and a number of classes.
+        last: Number of them in the last layer for a number of classes; None where that is all.
         wants, suits: Which examples it reads, in words and by their shape.
         features: What it reads instead of the examples; None for themselves.
         reads: Settings that act with it, of those that do not always.
@@ -53,6 +54,7 @@ class Model:
     short: str
     make: Callable[[Shape, int], nn.Module]
     parameters: Callable[[Shape, int], int]
+    last: Callable[[int], int] | None = None
     wants: str = "any examples"
     suits: Callable[[Shape], bool] = field(default=lambda shape: True)
     features: Features | None = None

@@ -47,6 +47,7 @@ CNN = Model(
     short="CNN",
     make=cnn,
     parameters=_parameters,
+    last=lambda classes: linear(32, classes),
     wants="images of at least 14 pixels a side",
     suits=lambda shape: image(shape) and min(shape[1:]) >= 14,
     most_plain_steps=2_000,  # some fifteen seconds

@@ -23,5 +23,6 @@ MLP = Model(
     short="MLP",
     make=mlp,
     parameters=lambda shape, classes: linear(math.prod(shape), 128) + linear(128, classes),
+    last=lambda classes: linear(128, classes),
     usual={"batch_size": 1024, "steps": 100, "learning_rate": 3.0, "max_grad_norm": 0.1},
 )

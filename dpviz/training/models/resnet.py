@@ -41,6 +41,7 @@ RESNET = Model(
     short="ResNet",
     make=resnet,
     parameters=_parameters,
+    last=lambda classes: linear(64, classes),
     wants="images",
     suits=image,
     usual={

@@ -20,8 +20,8 @@ from starlette.concurrency import run_in_threadpool
 from dpviz.charts.hand.pack import Packer
 from dpviz.questions.answer import Answer
 from dpviz.questions.question import Question
-from dpviz.ui import background, slow
-from dpviz.ui.slow import Parts
+from dpviz.ui import background, boundary, slow
+from dpviz.ui.slow import Parts, ToCome
 from dpviz.ui.state import Keys
 
 PATIENCE = 20.0  # seconds that one request may wait: then the browser asks again
@@ -50,12 +50,24 @@ class Late:
     def parts(self) -> Parts:
         return slow.joined(self.place, self.question, self.answer)
 
+    def missing(self) -> ToCome | None:
+        """The first part that is still to be computed; None too where that cannot be said: `told` says it failed."""
+        try:
+            return self.parts().missing
+        except Exception as error:
+            boundary.log(self.place, error)
+            return None
+
     def told(self) -> bytes:
-        """What is there, as JSON; whether more is to come, and whether a part failed."""
-        found = self.parts()
-        shown, packer = self.show(found.answer), Packer()
-        more = {"late": found.missing is not None, "failed": bool(found.failed)}
-        told = {**shown, "figure": packer.figure(shown["figure"]), "columns": packer.columns, **more}
+        """What is there, as JSON; whether more is to come, and whether something failed: then the page says what."""
+        try:
+            found = self.parts()
+            shown, packer = self.show(found.answer), Packer()
+            more = {"late": found.missing is not None, "failed": bool(found.failed)}
+            told = {**shown, "figure": packer.figure(shown["figure"]), "columns": packer.columns, **more}
+        except Exception as error:
+            boundary.log(self.place, error)
+            told = {"late": False, "failed": True}
         return json.dumps(told, separators=(",", ":")).encode()
 
 
@@ -75,7 +87,7 @@ def find(token: str) -> Late | None:
 
 async def answer(late: Late, gone: Callable[[], Awaitable[bool]]) -> bytes | None:
     """What `late` is once its next part is there; None where that takes longer, or nobody waits any more (`gone`)."""
-    missing = (await run_in_threadpool(late.parts)).missing
+    missing = await run_in_threadpool(late.missing)
     if missing is not None:
         job = background.start(*missing)
         until = time.monotonic() + PATIENCE

@@ -11,11 +11,12 @@ import pandas as pd
 
 from dpviz.accounting.claims import SHORT, Claim, rounded_up
 from dpviz.questions.layout import Reader
-from dpviz.runs.claims import claim_of_record
+from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import Store
 from dpviz.training.datasets import DATA_SETS
+from dpviz.training.origins import beside
 from dpviz.training.own.place import is_own
 from dpviz.ui.runs import fields as f
 from dpviz.ui.train.facts import data_of
@@ -86,6 +87,12 @@ def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
     return {record.id: claim_of_record(record, store) for record in records if record.over}
 
 
+def start(record: RunRecord) -> str:
+    """What its ε has to say of the weights that it started from (`origins.beside`)."""
+    settings = settings_of(record)
+    return "" if settings is None else beside(settings)
+
+
 def disputed(records: Sequence[RunRecord], store: Store) -> set[str]:
     """Ids of those from a file that recorded an ε that does not follow from what they did."""
     return {record.id for record in records if disputes_of(record, store)}
@@ -105,9 +112,12 @@ def table(
 
     def claim(record: RunRecord) -> dict[str, Any]:
         found, warned = claimed.get(record.id), f"{MISMATCH}; " if record.id in wrong else ""
-        if found is None or not found.holds:
-            return {"ε claimed": math.nan, "δ": math.nan, "by": warned + ("" if found is None else in_words(found))}
-        by = f"{warned}{found.name}, {SHORT[found.covers]}"
+        if found is None:
+            return {"ε claimed": math.nan, "δ": math.nan, "by": warned}
+        of_start = start(record) if found.shown.holds else ""
+        if not found.holds:
+            return {"ε claimed": math.nan, "δ": math.nan, "by": f"{warned}{in_words(found)}{of_start}"}
+        by = f"{warned}{found.name}, {SHORT[found.covers]}{of_start}"
         return {"ε claimed": rounded_up(found.epsilon), "δ": found.delta, "by": by}
 
     rows = [

@@ -116,7 +116,7 @@ def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
     cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
-        cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name})"
+        cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(best))})"
     return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
 
 

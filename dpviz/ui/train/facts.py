@@ -10,6 +10,7 @@ from dpviz.training import sources
 from dpviz.training.datasets import DATA_SETS, DataSet
 from dpviz.training.models import MODELS
 from dpviz.training.own.place import PREFIX, available
+from dpviz.training.settings import RunSettings
 
 
 def data_of(data: str) -> DataSet:
@@ -58,6 +59,14 @@ def unsuited(data: str, model: str) -> str:
     wanted = MODELS[model].unfit(known.shape)
     named = " or ".join(MODELS[key].title for key in list(known.parameters)[:2])
     return f"{MODELS[model].title} reads {wanted}, {known.title} is not made of those: take {named}."
+
+
+def trained_parameters(settings: RunSettings) -> int:
+    """How many numbers a run trains."""
+    known, model = data_of(settings.data), MODELS[settings.model]
+    if settings.trained == RunSettings.trained or model.last is None:
+        return known.parameters[settings.model]
+    return model.last(known.classes)
 
 
 def missing(data: str, folder: str = "") -> str:

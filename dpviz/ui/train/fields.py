@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpviz.accounting.policies import POLICIES
@@ -17,6 +18,19 @@ from dpviz.ui import mechanism
 from dpviz.ui.train.facts import Titles, data_of
 
 DEFAULT = RunSettings()
+
+
+@dataclass(frozen=True)
+class Id(Field[str]):
+    """A run's id; empty for none."""
+
+    def parse(self, text: str) -> str:
+        if not re.fullmatch(r"[0-9a-zA-Z-]{0,64}", text):
+            raise ValueError(f"{self.label}: “{text[:40]}” is no run's id.")
+        return text
+
+    def write(self, value: str) -> str:
+        return value
 
 
 def _whole_ticks(low: float, high: float, per_decade: int) -> tuple[float, ...]:
@@ -45,6 +59,20 @@ METHOD = Choice(
     default=DEFAULT.method,
     options={key: kind.label for key, kind in METHODS.items()},
     help=" ".join(kind.words for kind in METHODS.values()),
+)
+START = Id(
+    key="t_from",
+    label="Start from",
+    default="",
+    help="Random weights, or those that a finished run with the same model left. What that run spent on the same data "
+    "is part of this run's ε; of other data it has an ε of its own.",
+)
+TRAINED = Choice(
+    key="t_train",
+    label="Trained",
+    default=DEFAULT.trained,
+    options={"all": "whole network", "last": "last layer"},
+    help="Fine-tuning the last layer leaves the others as they start: fewer numbers bear noise.",
 )
 NOISE_BY = Choice(
     key="t_by",
@@ -394,6 +422,8 @@ FIELDS: tuple[Field[Any], ...] = (
     DATA,
     MODEL,
     METHOD,
+    START,
+    TRAINED,
     NOISE_BY,
     TARGET,
     SOLVER,
@@ -438,6 +468,8 @@ CONTROL_OF: dict[str, Field[Any]] = {
     "data": DATA,
     "model": MODEL,
     "method": METHOD,
+    "start_from": START,
+    "trained": TRAINED,
     "policy": POLICY,
     "optimiser": OPTIMISER,
     "learning_rate": RATE,

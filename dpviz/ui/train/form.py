@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -21,16 +22,19 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.records import new_id
 from dpviz.runs.store import StoreError
 from dpviz.training.accounting import first_mechanism
+from dpviz.training.claims import epsilon_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import DECLARED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
+from dpviz.training.origins import beside, conditions_of_start, names, on_the_same
 from dpviz.training.own.place import is_own
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import fields as s
-from dpviz.ui.train.facts import data_of, graphics_card, missing, not_usable, unsuited
+from dpviz.ui.train import start
+from dpviz.ui.train.facts import data_of, graphics_card, missing, not_usable, trained_parameters, unsuited
 from dpviz.ui.train.form_state import Form, link, read, usual
 from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import PlannedCost, plan
@@ -63,11 +67,11 @@ def _form(engine: Engine) -> None:
     top = st.container()
     left, right = page.sides()
     _take_usual_values()
-    form, problem = _read()
+    form, problem = _read(engine)
     with right:
         with st.container():
             _start_button(engine, form, ticket, problem)
-        _controls(problem)
+        _controls(engine, form, problem)
     with top:
         page.notes()
         if form is None:
@@ -83,13 +87,13 @@ def _form(engine: Engine) -> None:
     page.follow_link(link())
 
 
-def _read() -> tuple[Form | None, str]:
+def _read(engine: Engine) -> tuple[Form | None, str]:
     """The form's run, or what is wrong with it."""
     wrong = unsuited(state.get(s.DATA), state.get(s.MODEL))
     if wrong:
         return None, f"Expected model={state.get(s.MODEL)!r} to read the data: {wrong}"
     try:
-        form = read(state.get)
+        form = read(state.get, start.chosen(engine))
     except ValueError as problem:
         return None, str(problem)
     folder = str(st.session_state.get(FOLDER, "")).strip()
@@ -142,7 +146,7 @@ def _headline(form: Form, found: PlannedCost) -> str:
     return (
         f"{seeded}{started} {planned}{sigma} let an attacker guess right whether you took part at most "
         f"<b>{chance}</b> of the time (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at "
-        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{alone(claim)})."
+        f"δ = {numbers.delta(settings.delta)}, {claim.name}{counts}{escape(beside(settings))}{alone(claim)})."
     )
 
 
@@ -165,6 +169,11 @@ def _plan(form: Form, found: PlannedCost) -> None:
     pieces.plot(Drawing(chart.figure, alt_text(lines, x_name="steps", x_kind="steps")), key="train-plan")
     st.html(strip(_figures(form, found)))
     st.html(f'<div class="dpviz-quiet">{_quiet(form)}</div>')
+    if settings.private:
+        for condition in conditions_of_start(settings):
+            page.note(f"On condition that {condition}.", "caution")
+    if on_the_same(settings):
+        return  # what-if pages know nothing of earlier runs, and would say less
     if settings.reads("noise_multiplier") and st.button(
         "Open this plan in Compose",
         icon=":material/stacked_line_chart:",
@@ -184,10 +193,11 @@ def _plan(form: Form, found: PlannedCost) -> None:
 
 def _figures(form: Form, found: PlannedCost) -> list[Metric]:
     settings = form.settings
-    parameters = data_of(settings.data).parameters[settings.model]
+    parameters = trained_parameters(settings)
     epochs = settings.last_step * settings.batch_size / form.examples
     rate = settings.sample_rate(form.examples)
-    model = Metric("Model", f"{numbers.steps(parameters)}", f"parameters: {MODELS[settings.model].title}")
+    whose = "parameters" if settings.trained == s.TRAINED.default else "parameters of the last layer"
+    model = Metric("Model", f"{numbers.steps(parameters)}", f"{whose}: {MODELS[settings.model].title}")
     data = Metric(
         "Data", numbers.steps(form.examples), f"examples, {numbers.plain(epochs)} epochs at q = {numbers.plain(rate)}"
     )
@@ -278,14 +288,14 @@ def _where(problem: str) -> str:
     return f" {field.label} is set under {group}." if field is not None and group else ""
 
 
-def _controls(problem: str) -> None:
+def _controls(engine: Engine, form: Form | None, problem: str) -> None:
     group = st.segmented_control(
         "Controls", GROUPS, default=GROUPS[0], required=True, key=GROUP, label_visibility="collapsed"
     )
     if group not in (None, GROUPS[0]):
         _missing(state.get(s.DATA))
     wrong = _field_of(problem)
-    _GROUPS[group or GROUPS[0]](_Group(wrong, problem))
+    _GROUPS[group or GROUPS[0]](_Group(engine, form, wrong, problem))
 
 
 def _missing(data: str) -> None:
@@ -297,7 +307,8 @@ def _missing(data: str) -> None:
 class _Group:
     """Draws controls, and below the one that a problem belongs to, the problem."""
 
-    def __init__(self, wrong: Field[Any] | None, problem: str) -> None:
+    def __init__(self, engine: Engine, form: Form | None, wrong: Field[Any] | None, problem: str) -> None:
+        self.engine, self.form = engine, form
         self._wrong, self._problem = wrong, problem
 
     def number(self, field: Number, note: str = "") -> None:
@@ -340,6 +351,9 @@ def _data(group: _Group) -> None:
             "examples</div>"
         )
     group.choice(s.METHOD, horizontal=False)
+    group.choice(start.offered(group.engine), horizontal=False)
+    if state.get(s.START) and _method().partly and MODELS[model].last is not None:
+        group.choice(s.TRAINED)
     if not _method().private:
         page.note("Not private: a baseline to compare with.", "caution")
 
@@ -355,7 +369,7 @@ def _privacy(group: _Group) -> None:
         return
     if "noise_multiplier" in method.reads:
         if group.choice(s.NOISE_BY) == "target":
-            group.number(s.TARGET)
+            group.number(s.TARGET, note=_spent(group.form))
             group.choice(s.SOLVER)
         else:
             group.number(s.SIGMA)
@@ -370,6 +384,14 @@ def _privacy(group: _Group) -> None:
             )
         group.number(s.PAIRS)
         group.number(s.DELTA_MU)
+
+
+def _spent(form: Form | None) -> str:
+    """How much of the target is gone before the first step."""
+    if form is None or not names(form.settings):
+        return ""
+    spent = numbers.epsilon(epsilon_before(form.settings), up=True)
+    return f"{names(form.settings)} may have spent {spent} of it on the same data."
 
 
 def _training(group: _Group) -> None:
@@ -429,7 +451,7 @@ def _more(group: _Group) -> None:
 
 _GROUPS = {"Data": _data, "Noise": _privacy, "Steps": _training, "Stop": _stop, "More": _more}
 _FIELDS_OF: dict[str, tuple[Field[Any], ...]] = {
-    "Data": (s.DATA, s.MODEL, s.METHOD),
+    "Data": (s.DATA, s.MODEL, s.METHOD, s.START, s.TRAINED),
     "Noise": (s.TARGET, s.SIGMA, s.DELTA, s.CLIP, s.PAIRS, s.DELTA_MU),
     "Steps": (s.BATCH, s.STEPS, s.RATE, s.DECAY, s.MOMENTUM, s.FRICTION, s.PRIOR, s.BURN_IN),
     "Stop": (s.POLICY, s.BUDGET, s.GOAL, s.MEASURE, s.COUNT_NOISE, s.COUNT_EVERY, s.MARGIN, s.MOST),

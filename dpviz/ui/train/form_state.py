@@ -11,9 +11,11 @@ from dpviz._remember import remembered
 from dpviz.accounting.policies import POLICIES
 from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader
+from dpviz.runs.origins import StartFrom
 from dpviz.training.counting import planned_counts
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
+from dpviz.training.origins import names, spent_before
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train.fields import (
@@ -57,8 +59,10 @@ from dpviz.ui.train.fields import (
     SIGMA,
     SLOW,
     SOLVER,
+    START,
     STEPS,
     TARGET,
+    TRAINED,
     VIEWS,
     reads,
 )
@@ -83,8 +87,12 @@ class Form:
         return {"slow": self.slow} if self.slow else {}
 
 
-def read(get: Reader) -> Form:
+def read(get: Reader, start: StartFrom | None = None) -> Form:
     """The form's run, its noise solved for where a target ε was chosen; what does not apply is left at its default.
+
+    Args:
+        get: The form.
+        start: What its field START names; None for random weights.
 
     Raises:
         ValueError: where the settings cannot work, naming the setting first ("Expected batch_size=…").
@@ -133,6 +141,9 @@ def read(get: Reader) -> Form:
         seed=int(get(SEED)),
         secure_noise=get(SECURE),
         device=get(DEVICE),
+        start_from=start.weights if start is not None else None,
+        origins=start.origins if start is not None else (),
+        trained=get(TRAINED) if start is not None and METHODS[get(METHOD)].partly else DEFAULT.trained,
     )
     settings.check()
     rate = settings.sample_rate(examples_of(settings.data))
@@ -144,9 +155,10 @@ def read(get: Reader) -> Form:
 
 
 def _solved(settings: RunSettings, target: float, solver: str, rate: float) -> RunSettings:
-    """With the least noise for `target`; under an adaptive policy the target is also what the run promises.
+    """With the least noise for `target`, what was spent on the same data before included.
 
-    Such a run may go on past its T steps with what it saved; a fixed plan that does pays for all it may take.
+    Under an adaptive policy the target is also what the run promises. Such a run may go on past its T steps with what
+    it saved; a fixed plan that does pays for all it may take.
     """
     steps = settings.steps if settings.adaptive else settings.last_step
     counts = planned_counts(settings.with_(steps=steps), examples_of(settings.data))
@@ -158,6 +170,8 @@ def _solved(settings: RunSettings, target: float, solver: str, rate: float) -> R
         settings.delta,
         counts=counts,
         count_noise=settings.count_noise if counts else 0.0,
+        before=spent_before(settings),
+        named=names(settings),
         adaptive=settings.adaptive,
     )
     settings = settings.with_(noise_multiplier=sigma)
@@ -201,6 +215,8 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (SEED, float(settings.seed)),
         (SECURE, settings.secure_noise),
         (DEVICE, settings.device),
+        (START, settings.origins[0].run if settings.origins else START.default),
+        (TRAINED, settings.trained),
         (EVALUATE, float(settings.evaluation_every)),
     ]
     if settings.prior_std > 0:

@@ -20,6 +20,7 @@ from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_o
 from dpviz.runs.engine import Engine
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.defaults import examples_of
+from dpviz.training.origins import spent_before
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
 from dpviz.ui.train.plan import PlannedCost, plan
@@ -79,7 +80,7 @@ def take(engine: Engine, run: str) -> Look:
     planned, band_so_far = None, None
     if settings is not None and settings.private:
         planned = _plan_of(view)
-        band_so_far = tight.so_far(view, settings.delta, settings.count_noise)
+        band_so_far = tight.so_far(view, settings.delta, settings.count_noise, spent_before(settings))
     ahead = 0
     if view.record.state == "queued":
         before = engine.runs(states=("queued", "running", "paused", "restarted"))

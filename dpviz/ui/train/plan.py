@@ -22,6 +22,7 @@ from dpviz.questions import tight_band
 from dpviz.questions.tight_band import TightBand
 from dpviz.training.accounting import for_steps, renyi_accountant
 from dpviz.training.claims import MOST_DIFFERENT, planned_claim
+from dpviz.training.origins import spent_before
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 
@@ -37,7 +38,8 @@ class PlannedCost:
     The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
 
     Attributes:
-        claim: what may be claimed of all of it, private counts included; the curves leave these out.
+        claim: what may be claimed of all of it, private counts included; the curves leave these out. Both begin with
+            what earlier runs may have spent on the same data.
     """
 
     steps: Array
@@ -55,7 +57,7 @@ def marked(steps: int, points: int = POINTS) -> Array:
 
 @remembered
 def plan(settings: RunSettings, examples: int) -> PlannedCost:
-    """The plan's curves; some 20 ms for equal steps, a few tenths of a second where every step has another noise."""
+    """The plan's curves; some 20 ms for equal steps, a few tenths of a second for others or after another run."""
     claim = planned_claim(settings, examples)
     whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     return _of_steps(whole, examples, claim)
@@ -70,8 +72,9 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost
         "renyi": renyi_accountant(settings, examples),
         "odometer": for_steps(OdometerAccountant(), settings, examples),
     }
-    if len(runs) > 1:
-        return _of_different(settings, runs, accountants, claim)
+    before = spent_before(settings)
+    if len(runs) > 1 or before:
+        return _of_different(settings, (before, runs), accountants, claim)
     (mechanism, total) = runs[0]
     at = marked(total)
     found = {
@@ -98,23 +101,39 @@ def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
 
 
 def _of_different(
-    settings: RunSettings, runs: tuple[GaussianEvent, ...], accountants: dict[str, AdditiveAccountant], claim: Claim
+    settings: RunSettings,
+    spent: tuple[tuple[GaussianEvent, ...], tuple[GaussianEvent, ...]],
+    accountants: dict[str, AdditiveAccountant],
+    claim: Claim,
 ) -> PlannedCost:
-    """Steps whose noise changes: a ledger each, read at the marks."""
+    """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
+    before, runs = spent
     at = marked(settings.steps, 40)
     wanted = set(at.tolist())
     found: dict[str, list[float]] = {name: [] for name in accountants}
     ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
+    for mechanism, count in before:
+        for ledger in ledgers.values():
+            ledger.spend(mechanism, count)
     done = 0
     for mechanism, count in runs:
-        for _ in range(count):
-            done += 1
+        end = done + count
+        for mark in (*sorted(step for step in wanted if done < step < end), end):
             for name, ledger in ledgers.items():
-                ledger.spend(mechanism)
-                if done in wanted:
+                ledger.spend(mechanism, int(mark - done))
+                if mark in wanted:
                     found[name].append(float(ledger.bound(settings.delta).epsilon))
+            done = int(mark)
     tight = None
-    if len(runs) <= MOST_DIFFERENT:
-        last = tight_epsilon_of_events(runs, settings.delta)  # without private counts, as the curves
-        tight = TightBand(at[-1:], np.atleast_1d(last.lower), np.atleast_1d(last.upper), last.reason)
+    if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
+        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
     return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
+
+
+def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
+    """The interval at these steps, the last of them where they are of several kinds."""
+    *first, (mechanism, _) = runs
+    done = sum(count for _, count in first)
+    found = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
+    ends = np.array([(float(one.lower), float(one.upper)) for one in found])
+    return TightBand(at, ends[:, 0], ends[:, 1], found[-1].reason)

@@ -16,9 +16,10 @@ def training(settings: RunSettings) -> str:
         for field in dataclasses.fields(settings)
         if getattr(settings, field.name) != getattr(usual, field.name)
     )
+    origin = "from dpviz.training.origins import Origin\n" if settings.origins else ""
     return (
         "from dpviz.training.loop import FreeRun, run\n"
-        "from dpviz.training.settings import RunSettings\n\n"
+        f"{origin}from dpviz.training.settings import RunSettings\n\n"
         f"settings = RunSettings(\n{changed})\n"
         "summary = run(settings, lambda event: None, FreeRun())\n"
         'print(summary["text"], summary["test_accuracy"], summary["epsilon"])\n'

@@ -9,8 +9,9 @@ from functools import lru_cache
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.one_order import planned_epsilon
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
+from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
 
 _MOST_LOG = 100.0
@@ -26,15 +27,18 @@ def solved_noise(
     *,
     counts: int = 0,
     count_noise: float = 0.0,
+    before: tuple[GaussianEvent, ...] = (),
+    named: str = "",
     adaptive: bool = False,
 ) -> float:
-    """σ, the least with which `steps` steps and `counts` private counts cost at most `target`.
+    """σ, the least with which `before`, `steps` steps and `counts` private counts cost at most `target`.
 
     Args:
         target: ε > 0.
         method: "renyi" or "tight"; with counts it is Rényi, as the plan that the page shows.
         rate, steps, delta: q, T and δ.
         counts, count_noise: releases beside the steps, and their noise multiplier.
+        before, named: what earlier runs may have spent on the same data, and what they are called.
         adaptive: whether a filter with the budget `target` will hold the run: then its accounting decides, so that it
             lets the whole plan pass.
 
@@ -42,9 +46,15 @@ def solved_noise(
         ValueError: where no noise does, naming target_epsilon; where none is needed, naming delta.
     """
     try:
-        if counts or adaptive:
-            beside = ((SampledGaussian(count_noise), counts),) if counts else ()
-            found = _proved(target, rate, steps, delta, beside, planned_epsilon if adaptive else _planned)
+        if counts or adaptive or before:
+            cost = planned_epsilon if adaptive else _COSTS["renyi" if counts else method]
+            if before and (spent := cost(before, delta)) >= target:
+                raise ValueError(
+                    f"{named} may have spent {spent:.4g} of it on the same data. Ask for more, or start from random "
+                    "weights."
+                )
+            beside = (*before, *(((SampledGaussian(count_noise), counts),) if counts else ()))
+            found = _proved(target, rate, steps, delta, beside, cost)
         else:
             found = solve(
                 "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
@@ -56,8 +66,11 @@ def solved_noise(
     return found
 
 
-def _planned(runs: Sequence[GaussianEvent], delta: float) -> float:
-    return float(Renyi().of_events(runs, delta).epsilon)
+_COSTS: dict[str, Callable[[Sequence[GaussianEvent], float], float]] = {
+    "tight": lambda runs, delta: float(tight_epsilon_of_events(runs, delta).upper),
+    "renyi": lambda runs, delta: float(Renyi().of_events(runs, delta).epsilon),
+    "moments": lambda runs, delta: float(Moments().of_events(runs, delta).epsilon),
+}
 
 
 def _proved(
@@ -70,9 +83,10 @@ def _proved(
 ) -> float:
     alone = cost(beside, delta) if beside else 0.0
     if alone >= target:
-        ((mechanism, count),) = beside
+        mechanism, count = beside[-1]
         raise ValueError(
-            f"{count} private counts with noise {mechanism.noise_multiplier:g} cost {alone:.4g} by themselves. "
+            f"{count} private counts with noise {mechanism.noise_multiplier:g} cost {alone:.4g} "
+            f"{'by themselves' if len(beside) == 1 else 'with what was spent before'}. "
             "Give the counts more noise, or take them less often."
         )
 

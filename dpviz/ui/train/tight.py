@@ -42,8 +42,8 @@ _watched: OrderedDict[tuple[str, int], _Watched] = OrderedDict()
 _lock = threading.Lock()
 
 
-def so_far(view: RunView, delta: float, count_noise: float) -> TightBand | None:
-    """The interval at the steps that were looked at so far; asks for the next look where one is due."""
+def so_far(view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...] = ()) -> TightBand | None:
+    """The interval at the steps that were looked at so far, with what was spent `before`; asks for the next look."""
     steps = view.steps.get("step", np.empty(0))
     if not steps.size or "noise_multiplier" not in view.steps or np.isnan(view.steps["noise_multiplier"]).any():
         return None
@@ -53,7 +53,7 @@ def so_far(view: RunView, delta: float, count_noise: float) -> TightBand | None:
             _watched.popitem(last=False)
     with found.lock:
         _collect(found)
-        _ask(found, view, delta, count_noise)
+        _ask(found, view, delta, count_noise, before)
         if not found.points:
             return None
         at = sorted(found.points)
@@ -80,7 +80,7 @@ def _collect(found: _Watched) -> None:
         found.took, found.waiting = done[1], None
 
 
-def _ask(found: _Watched, view: RunView, delta: float, count_noise: float) -> None:
+def _ask(found: _Watched, view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...]) -> None:
     last = int(view.steps["step"][-1])
     pause = 0.0 if view.record.over else max(EVERY, _SHARE * found.took)
     if last in found.points or found.waiting is not None or time.monotonic() - found.asked < pause:
@@ -93,21 +93,28 @@ def _ask(found: _Watched, view: RunView, delta: float, count_noise: float) -> No
     steps = view.steps
     sigma, rate, at = steps["noise_multiplier"], steps["sample_rate"], steps["step"]
     counts = view.counts.get("step", np.empty(0))
-    background.start(found.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta))
+    background.start(found.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta, before))
 
 
 def _look(
-    marks: list[int], at: Array, sigma: Array, rate: Array, counts: Array, count_noise: float, delta: float
+    marks: list[int],
+    at: Array,
+    sigma: Array,
+    rate: Array,
+    counts: Array,
+    count_noise: float,
+    delta: float,
+    before: tuple[GaussianEvent, ...],
 ) -> tuple[Points, float]:
     """The interval at each mark, and the seconds that it took."""
     began = time.monotonic()
     points: Points = {}
-    if not counts.size and (sigma == sigma[0]).all() and (rate == rate[0]).all():
+    if not before and not counts.size and (sigma == sigma[0]).all() and (rate == rate[0]).all():
         result = tight_epsilon(SampledGaussian(float(sigma[0]), float(rate[0])), np.array(marks, float), delta)
         points = {m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)}
     else:
         for mark in marks:
-            runs = charged(mark, at, sigma, rate, counts, count_noise)
+            runs = merge_events((*before, *charged(mark, at, sigma, rate, counts, count_noise)))
             if len({mechanism for mechanism, _ in runs}) <= MOST_DIFFERENT:
                 result = tight_epsilon_of_events(runs, delta)
                 points[mark] = (float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0]))

@@ -14,15 +14,19 @@ from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
+from dpviz.runs.origins import unfit
 from dpviz.runs.records import RunRecord
 from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
+from dpviz.training.accounting import encoded_events
 from dpviz.training.claims import ASSUMPTIONS
 from dpviz.training.models import MODELS
+from dpviz.training.origins import spent_before
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.train import script
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
+from dpviz.ui.train.fields import START
 from dpviz.ui.train.form import USUAL_FOR
 from dpviz.ui.train.form_state import texts_of
 from dpviz.ui.train.live import Screen, screen, take
@@ -153,6 +157,15 @@ def _controls(engine: Engine, record: RunRecord) -> None:
             disabled=not can_be_cloned(record),
             help=f"Fills the form with this run's settings. {CLONED}",
         )
+        if not unfit(record, engine.weights):
+            st.button(
+                "Go on from its weights",
+                on_click=_go_on,
+                args=(record,),
+                icon=":material/step_over:",
+                width="stretch",
+                help="Fills the form with a run that starts where this one ended; what this one spent is added up.",
+            )
     else:
         _holding(engine, record)
     failed = st.session_state.pop(FAILED, "")
@@ -214,6 +227,11 @@ def _leave() -> None:
 def _clone(record: RunRecord) -> None:
     clone(record)
     state.put(RUN, "")
+
+
+def _go_on(record: RunRecord) -> None:
+    _clone(record)
+    state.put(START, record.id)
 
 
 def can_be_cloned(record: RunRecord) -> bool:
@@ -280,7 +298,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
         "**Bayesian DP** speaks of data like these only."
     )
     claim = claim_of_view(view, engine.store)
-    for text in (claim.coverage, *ASSUMPTIONS, *claim.conditions) if claim.holds else (in_words(claim),):
+    said = claim.coverage if claim.holds else in_words(claim)
+    for text in (said, *ASSUMPTIONS, *claim.shown.conditions) if claim.shown.holds else (said,):
         page.note(text)
     if view.started.get("unprotected"):
         page.note(str(view.started["unprotected"]))
@@ -297,7 +316,8 @@ def _python(engine: Engine, record: RunRecord) -> None:
     mechanisms = engine.look(record.id).final.get("mechanisms")
     if mechanisms:
         st.caption("Finds its ε again from what was charged.")
-        st.code(script.accounting(mechanisms, settings.delta), language="python")
+        before = encoded_events(spent_before(settings))
+        st.code(script.accounting([*before, *mechanisms], settings.delta), language="python")
 
 
 def _files(engine: Engine, record: RunRecord) -> None:

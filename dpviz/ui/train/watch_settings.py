@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
-from dpviz.questions.fields import Choice, Field
+from dpviz.questions.fields import Choice
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
+from dpviz.ui.train.fields import Id
 
 CHARTS = {
     "epsilon": "Privacy loss ε",
@@ -19,19 +17,6 @@ CHARTS = {
     "batch": "Batch size",
     "time": "Step time",
 }
-
-
-@dataclass(frozen=True)
-class Id(Field[str]):
-    """A run's id; empty for none."""
-
-    def parse(self, text: str) -> str:
-        if not re.fullmatch(r"[0-9a-zA-Z-]{0,64}", text):
-            raise ValueError(f"{self.label}: “{text[:40]}” is no run's id.")
-        return text
-
-    def write(self, value: str) -> str:
-        return value
 
 
 RUN = Id(key="run", label="Run", default="")

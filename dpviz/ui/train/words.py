@@ -19,6 +19,7 @@ from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
+from dpviz.training.origins import beside, conditions_of_start
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.facts import data_of
@@ -143,7 +144,7 @@ def _attacker(look: Look) -> str:
     return (
         f" {who} right whether you took part at most <b>{chance}</b> of the "
         f"time{so_far} (<b>ε ≤ {numbers.epsilon(claim.epsilon, up=True)}</b> at δ = {numbers.delta(claim.delta)}, "
-        f"{claim.name}{alone(claim)})."
+        f"{claim.name}{escape(beside(look.settings))}{alone(claim)})."
     )
 
 
@@ -243,6 +244,8 @@ def notes(look: Look, problem: str) -> list[Note]:
         said.append(
             Note(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "caution")
         )
+    if look.settings is not None and look.settings.private:
+        said += [Note(f"On condition that {text}.", "caution") for text in conditions_of_start(look.settings)]
     if view.noise and view.noise.get("step") == record.steps:
         said.append(Note(_one_step(look)))
     for step, text in view.notes[-2:]:
@@ -329,8 +332,10 @@ def setting_line(look: Look) -> str:
     if s is None:
         return ""
     known = data_of(s.data)
-    count = known.parameters.get(s.model) or started.get("parameters")
-    model = RECORDED[s.model].title + (f", {numbers.steps(count)} parameters" if count else "")
+    whole = s.trained == RunSettings.trained
+    count = (known.parameters.get(s.model) if whole else None) or started.get("parameters")
+    which = "parameters" if whole else "parameters of the last layer"
+    model = RECORDED[s.model].title + (f", {numbers.steps(count)} {which}" if count else "")
     parts = [METHODS[s.method].label, f"{model} on {known.title}"]
     if started:
         threads = started.get("threads", 1)

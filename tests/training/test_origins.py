@@ -1,0 +1,184 @@
+"""What earlier runs spent on the same data is part of every ε; what they learned elsewhere is told."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.training.accounting import LiveAccounts, budget_filter, promised
+from dpviz.training.claims import claim_at, planned_claim, was_planned
+from dpviz.training.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
+from dpviz.training.plan import mechanism_at
+from dpviz.training.settings import RunSettings
+
+N = 10_000
+LOUD = Origin(run="a", name="Run 1", data="mnist-10k", mechanisms=((1.2, 0.05, 80),), epsilon=2.5)
+QUIET = Origin(run="b", name="Run 2", data="mnist", mechanisms=((4.0, 0.01, 500),), epsilon=0.4)
+ELSEWHERE = Origin(run="c", name="Run 3", data="adult", mechanisms=((0.9, 0.1, 50),), epsilon=7.0123)
+PLAIN = RunSettings(steps=100, noise_multiplier=2.0, batch_size=500)
+
+
+def after(*origins: Origin, **changed: Any) -> RunSettings:
+    return PLAIN.with_(**({"start_from": "x.pt", "origins": origins} | changed))
+
+
+def tight(*runs: Any) -> float:
+    return float(tight_epsilon_of_events(merge_events(runs), 1e-5).upper)
+
+
+def test_they_come_back_from_json() -> None:
+    settings = after(LOUD, ELSEWHERE, Origin(run="d", name="Run 4", data="own:tea", unbounded="no noise"))
+    assert RunSettings.from_json(settings.to_json()) == settings
+    assert spent_before(settings) == ((SampledGaussian(1.2, 0.05), 80),)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("mnist-10k", "mnist-10k", True),
+        ("mnist-10k", "mnist", True),
+        ("mnist", "mnist-10k", True),
+        ("mnist", "fashion-mnist", False),
+        ("adult", "abalone", False),
+        ("own:tea", "own:tea", True),
+        ("own:tea", "own:coffee", True),  # nobody knows who is in them
+        ("own:tea", "mnist", False),
+    ],
+)
+def test_who_may_be_in_both(one: str, other: str, same: bool) -> None:
+    assert overlap(one, other) == same
+
+
+@pytest.mark.parametrize("origins", [(LOUD,), (QUIET,), (LOUD, QUIET, ELSEWHERE)])
+def test_the_claim_is_that_of_all_runs_on_the_same_data_together(origins: tuple[Origin, ...]) -> None:
+    settings = after(*origins)
+    mine = (mechanism_at(settings, 1, N), 100)
+    same = [event for origin in origins if origin is not ELSEWHERE for event in origin.events]
+    claim = planned_claim(settings, N)
+    assert claim.epsilon == tight(*same, mine)
+    assert claim.epsilon > max(planned_claim(PLAIN, N).epsilon, tight(*same))
+    assert claim.steps == 100
+
+
+def test_the_same_mechanism_twice_is_one_long_run() -> None:
+    first = Origin(run="a", name="Run 1", data="mnist-10k", mechanisms=((2.0, 0.05, 60),))
+    assert planned_claim(after(first), N).epsilon == planned_claim(PLAIN.with_(steps=160), N).epsilon
+
+
+def test_other_data_costs_these_nothing_and_is_told_with_its_own_epsilon() -> None:
+    claim = planned_claim(after(ELSEWHERE), N)
+    assert claim.epsilon == planned_claim(PLAIN, N).epsilon
+    assert "nobody is in both MNIST, 10k digits, all that this ε covers, and UCI Adult" in claim.conditions[0]
+    assert "ε ≤ 7.02 and δ = 1e-05 of its own" in claim.conditions[0]
+    assert beside(after(ELSEWHERE)) == ", for these data only"
+    without = Origin(run="c", name="Run 3", data="adult", unbounded="it was trained without noise")
+    assert "without an ε, so that those data must be public" in planned_claim(after(without), N).conditions[0]
+    seeded = Origin(run="c", name="Run 3", data="adult", mechanisms=((1.0, 0.1, 1),), epsilon=1.0, replayable=True)
+    assert "can be replayed, so that those data must be public" in planned_claim(after(seeded), N).conditions[0]
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_every_reading_begins_with_what_was_spent(secure: bool) -> None:
+    settings = after(LOUD, QUIET, secure_noise=secure)
+    accounts = LiveAccounts(settings, examples=N)
+    before, mine = spent_before(settings), mechanism_at(settings, 1, N)
+    of_all = {"moments": Moments(), "renyi": Renyi(), "odometer": OdometerAccountant()}
+    for steps in (0, 1, 2):
+        runs = (*before, (mine, steps)) if steps else before
+        for name, accountant in of_all.items():
+            wanted = float(accountant.of_events(runs, 1e-5).epsilon)  # type: ignore[attr-defined]
+            assert accounts.epsilons()[name] == pytest.approx(wanted, rel=1e-12)
+        accounts.step(mine, None)
+    assert accounts.events == ((mine, 3),)
+
+
+def test_an_early_end_never_falls_below_what_was_spent() -> None:
+    settings = after(LOUD)
+    accounts = LiveAccounts(settings, examples=N)
+    for step in range(3):
+        odometer = accounts.epsilons()["odometer"]
+        claim = claim_at(settings, N, charged=accounts.events, odometer=odometer, step=step)
+        assert claim.epsilon >= tight(*LOUD.events)
+        accounts.step(mechanism_at(settings, 1, N), None)
+
+
+@pytest.mark.parametrize("policy", ["fixed", "adaptive_noise"])
+def test_a_budget_holds_both(policy: str) -> None:
+    settings = after(LOUD, policy=policy, filter_epsilon=6.0)
+    budget = budget_filter(settings, N)
+    assert budget.events == LOUD.events
+    mine = mechanism_at(settings, 1, N)
+    fits = int(budget.remaining_steps(mine))
+    assert tight(*LOUD.events, (mine, fits)) <= 6.0
+    assert fits < budget_filter(PLAIN.with_(policy=policy, filter_epsilon=6.0), N).remaining_steps(mine)
+    assert planned_claim(settings, N).epsilon <= 6.0
+    with pytest.raises(ValueError, match="filter_epsilon=1 to be more than what Run 1 may have spent"):
+        after(LOUD, policy=policy, filter_epsilon=1.0).check(N)
+
+
+def test_a_record_that_overspent_what_was_left_is_noticed() -> None:
+    settings = after(LOUD, policy="adaptive_noise", filter_epsilon=6.0)
+    mine = mechanism_at(settings, 1, N)
+    fits = int(budget_filter(settings, N).remaining_steps(mine))
+    assert was_planned(((mine, fits),), settings, N)
+    assert not was_planned(((mine, fits + 1),), settings, N)
+
+
+def test_what_an_adaptive_run_promises_holds_both() -> None:
+    alone = promised(PLAIN.with_(policy="adaptive_noise"), N)
+    both = promised(after(LOUD, policy="adaptive_noise"), N)
+    assert alone is not None
+    assert both is not None
+    assert both > max(alone, tight(*LOUD.events))
+
+
+@pytest.mark.parametrize(
+    ("origin", "changed", "words"),
+    [
+        ({"mechanisms": (), "unbounded": "it was trained without noise"}, {}, "same data, and it was trained without"),
+        ({"replayable": True}, {}, "same data, and its noise can be replayed"),
+        ({}, {"bayesian": True}, "Expected bayesian=False with start_from='Run 1'"),
+        ({}, {"start_from": None}, "Expected start_from to name the weights"),
+        ({"data": "nothing"}, {}, "to name its data"),
+        ({"mechanisms": ()}, {}, "to say what it spent"),
+        ({"mechanisms": ((1.0, 0.1, 0),)}, {}, "counts of its steps"),
+        ({"mechanisms": ((-1.0, 0.1, 5),)}, {}, "noise_multiplier"),
+        ({"mechanisms": ((1.0, 1.1, 5),)}, {}, "sample_rate"),
+        ({"epsilon": math.inf}, {}, "ε that is a number"),
+        ({"delta": 0.0}, {}, "δ in"),
+        ({}, {"method": "dpvi", "prior_std": 1.0, "trained": "last"}, "Expected trained='all' with method='dpvi'"),
+        ({}, {"trained": "first"}, "trained"),
+    ],
+)
+def test_what_cannot_be_is_refused(origin: dict[str, Any], changed: dict[str, Any], words: str) -> None:
+    values = {"run": "a", "name": "Run 1", "data": "mnist", "mechanisms": ((1.0, 0.1, 5),)} | origin
+    with pytest.raises(ValueError, match=words):
+        after(Origin(**values), **changed).check()
+
+
+def test_what_no_epsilon_covers_may_start_what_none_covers() -> None:
+    after(Origin(run="a", name="Run 1", data="mnist", unbounded="no noise"), method="sgd").check()
+    replayable = Origin(run="a", name="Run 1", data="mnist", mechanisms=((1.0, 0.1, 5),), replayable=True)
+    seeded = after(replayable, secure_noise=False)
+    seeded.check()
+    assert planned_claim(seeded, N).demonstration
+    assert planned_claim(seeded, N).shown.epsilon > planned_claim(PLAIN, N).epsilon
+
+
+def test_a_long_way_back_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"at most {MOST_ORIGINS} runs"):
+        after(*[LOUD] * (MOST_ORIGINS + 1)).check()
+
+
+@pytest.mark.parametrize("mechanisms", [[[1.0, 0.1, 2.5]], [[1.0, 0.1]], None, [["a", 0.1, 1]]])
+def test_stored_nonsense_is_refused(mechanisms: Any) -> None:
+    stored = after(LOUD).to_json()
+    stored["origins"][0]["mechanisms"] = mechanisms
+    with pytest.raises(ValueError, match="Expected origins as runs with their mechanisms"):
+        RunSettings.from_json(stored)
