@@ -40,9 +40,11 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.odometer import Odometer, odometer_epsilon
 from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
+from dpviz.accounting.pate_release import pate_epsilon_released
 from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
+from dpviz.accounting.smooth_release import SmoothRelease
 from dpviz.accounting.solve import solve
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 
@@ -78,6 +80,7 @@ __all__ = [
     "PowerSchedule",
     "ReplaceOneGaussian",
     "SampledGaussian",
+    "SmoothRelease",
     "accountant",
     "ask",
     "asymptotic_last_order",
@@ -104,6 +107,7 @@ __all__ = [
     "odometer_epsilon",
     "pate_epsilon",
     "pate_epsilon_at",
+    "pate_epsilon_released",
     "posterior_belief",
     "profile_roc",
     "profile_success",

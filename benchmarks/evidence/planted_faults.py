@@ -43,6 +43,7 @@ _FILTER = "tests/accounting/test_filter.py"
 _STEPS = "tests/training/test_methods.py"
 _VOTES = "tests/accounting/test_noisy_max.py"
 _PATE = "tests/accounting/test_pate.py"
+_SMOOTH = "tests/accounting/test_vote_sensitivity.py"
 
 FAULTS = (
     Fault(
@@ -256,6 +257,34 @@ FAULTS = (
         "math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check)",
         "math.hypot(1.0 / mechanism.noise_multiplier, 0.0 * check)",
         f"{_PATE}::test_what_holds_for_all_votes_is_a_gaussian_of_sensitivity_root_2",
+    ),
+    Fault(
+        "a teacher that changes its vote moves a lead by one",
+        "dpviz/accounting/vote_sensitivity.py",
+        "STEP = 2.0",
+        "STEP = 1.0",
+        f"{_SMOOTH}::test_no_change_of_a_teacher_within_any_distance_is_larger",
+    ),
+    Fault(
+        "sensitivity is looked for at the votes alone, not at those of changed teachers",
+        "dpviz/accounting/vote_sensitivity.py",
+        "least = leads - d",
+        "least = leads - 0 * d",
+        f"{_SMOOTH}::test_no_change_of_a_teacher_within_any_distance_is_larger",
+    ),
+    Fault(
+        "publishing an ε by its smooth sensitivity is free",
+        "dpviz/accounting/pate_release.py",
+        "+ queries * checks + release.cost",
+        "+ queries * checks",
+        "tests/accounting/test_pate_release.py::test_it_is_the_limit_and_the_cost_of_publishing",
+    ),
+    Fault(
+        "noise that follows smooth sensitivity is taken for noise of one size",
+        "dpviz/accounting/smooth_release.py",
+        "(2.0 * self.noise**2 * (1.0 - apart))",
+        "(2.0 * self.noise**2)",
+        "tests/accounting/test_smooth_release.py::test_its_cost_is_the_largest_divergence_of_any_neighbours_and_is_reached",
     ),
 )
 

@@ -89,13 +89,19 @@ class NoisyMax(ABC):
         Never above `divergence`. It holds in both directions; `one_sided`, as the papers have it, only from these
         votes to the neighbour's.
         """
-        whatever = self.divergence(orders)
         log_q = self.log_miss(votes, one_sided=one_sided)
         found, back = np.unique(log_q, return_inverse=True)  # many queries have alike votes
-        some = np.broadcast_to(whatever, (found.size, orders.size)).copy()
-        likely = (found < 0.0) & np.isfinite(found)
-        some[likely] = np.fmin(some[likely], self._likely(found[likely, None], orders))
-        return np.asarray(some[back])
+        return np.asarray(self.divergence_within(found, orders)[back])
+
+    def divergence_within(self, log_q: Array, orders: Array) -> Array:
+        """The same from ln of a bound on another outcome's probability: (…,) and (orders,) give (…, orders).
+
+        It does not fall as q grows, up to rounding, and is that of any votes for q ≥ 1/e (GNMax) or 1/2 (LNMax).
+        """
+        some = np.broadcast_to(self.divergence(orders), (*log_q.shape, orders.size)).copy()
+        likely = (log_q < 0.0) & np.isfinite(log_q)
+        some[likely] = np.fmin(some[likely], self._likely(log_q[likely][:, None], orders))
+        return some
 
 
 @dataclass(frozen=True)

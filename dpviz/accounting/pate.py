@@ -6,8 +6,7 @@ Confident-GNMax a query is answered only where the largest count plus N(0, σ₁
 much as two coins of known bias differ, which is computed as it is.
 
 Costs add up over queries. `pate_epsilon` holds whatever the votes. `pate_epsilon_at` is a function of private votes: it
-is right at these votes and may not be published as it is, for it tells of them (Papernot et al. 2018,
-Appendix B, smooth it with noise of its own; that is not built here).
+is right at these votes and may not be published as it is, for it tells of them; `pate_release` makes it fit to be.
 
 >>> votes = np.tile([95, 3, 2], (100, 1))
 >>> whatever = pate_epsilon(100, delta=1e-5, noise_std=20.0)

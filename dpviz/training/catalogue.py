@@ -32,6 +32,7 @@ class TrainingData(NamedTuple):
         train_x, test_x: float32 (n, c, h, w) for images, (n, features) for tables.
         train_y, test_y: int64 (n,), 0 to `classes` − 1.
         classes: Number of labels.
+        flips: Whether an example's mirror image is one of the same kind.
         mark: Of data of one's own: the same for the same files, by a key that stays with them; else "".
     """
 
@@ -44,6 +45,7 @@ class TrainingData(NamedTuple):
     test_y: Tensor
     classes: int
     mark: str = ""
+    flips: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,7 +75,8 @@ def _loaded(name: str, folder: str | None) -> TrainingData:
     known = DATA_SETS[name]
     assert known.read is not None
     train_x, train_y, test_x, test_y = map(torch.from_numpy, known.read(folder))
-    return TrainingData(name, known.title, known.note, train_x, train_y, test_x, test_y, known.classes)
+    parts = train_x, train_y, test_x, test_y
+    return TrainingData(name, known.title, known.note, *parts, known.classes, flips=known.flips)
 
 
 def _own(name: str, folder: str | Path | None) -> TrainingData:

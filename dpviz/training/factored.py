@@ -63,6 +63,9 @@ class Outer(Products):
         self.inputs = self.inputs.masked_fill(rows[:, None], 0.0)
         self.outputs = self.outputs.masked_fill(rows[:, None], 0.0)
 
+    def grouped(self, size: int) -> Products:
+        return self._at_positions().grouped(size)
+
     def merge(self, other: Products) -> Products:
         return self._at_positions().merge(other)
 
@@ -128,6 +131,12 @@ class Factored(Products):
     def zero(self, rows: Tensor) -> None:
         self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
         self.outputs = self.outputs.masked_fill(rows[:, None, None], 0.0)
+
+    def grouped(self, size: int) -> Products:
+        # One example at t positions in each of its views is one at as many times t.
+        at = size * self.inputs.shape[1]
+        inputs, outputs = (part.reshape(-1, at, part.shape[2]) for part in (self.inputs, self.outputs))
+        return type(self)(inputs, outputs, bias=self.bias)
 
     def merge(self, other: Products) -> Products:
         if isinstance(other, Outer):

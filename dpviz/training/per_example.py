@@ -37,6 +37,7 @@ from dpviz.training.record import (
     rounding_of_sums,
 )
 from dpviz.training.rounding import BLOCK
+from dpviz.training.views import Views
 
 Tensor = torch.Tensor
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -102,7 +103,9 @@ class PerExample:
         network: Read, never changed; one engine works on it at a time.
         loss: From outputs (b, …) and targets to a loss for each example, (b,).
         chunk_size: Most examples worked on at once, whole blocks of `rounding.BLOCK` if it is larger; bounds memory.
-            None: `CHUNK_SIZE`, more if all layers are linear.
+            None: `CHUNK_SIZE`, more if all layers are linear. Views count as examples.
+        views: What stands in for each example in `clipped` and `gradients`: its loss and its gradient are then the
+            means over its K views, and the mean is what is clipped. None for the example itself.
 
     Attributes:
         parameters: The trainable parameters, in the network's order, which is the order of all sums.
@@ -110,9 +113,17 @@ class PerExample:
         fallback_layers: Names and types of the layers that have no fast form and go through `torch.func`.
     """
 
-    def __init__(self, network: nn.Module, loss: Loss = cross_entropy, *, chunk_size: int | None = None) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Loss = cross_entropy,
+        *,
+        chunk_size: int | None = None,
+        views: Views | None = None,
+    ) -> None:
         self.network = network
         self.loss = loss
+        self.views = views
         self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         if not self.parameters:
             raise ValueError("Expected a network with trainable parameters, found none.")
@@ -178,7 +189,8 @@ class PerExample:
 
         Never by the number of examples: with one example fewer the others must come to lie in the same blocks.
         """
-        step = self.chunk_size - self.chunk_size % BLOCK or self.chunk_size
+        most = self.chunk_size if self.views is None else max(1, self.chunk_size // self.views.count)
+        step = most - most % BLOCK or most
         return max(2, step - step % 2) if even else step
 
     def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[Chunk]:
@@ -195,6 +207,9 @@ class PerExample:
     def _chunk(self, start: int, x: Tensor, y: Tensor) -> Chunk:
         tape: dict[Layer, Products] = {}
         self._buffers.rewind()
+        views = 1 if self.views is None else self.views.count
+        if self.views is not None:
+            x, y = self.views(x), y.repeat_interleave(views, dim=0)
         # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
         anchor = torch.zeros((), device=x.device, requires_grad=True)
         with torch.enable_grad(), self._tapped(tape, anchor, x.shape[0]):
@@ -202,6 +217,8 @@ class PerExample:
             losses = self.loss(outputs, y)
         if losses.shape != (x.shape[0],):
             raise ValueError(f"Expected a loss for each of {x.shape[0]} examples, found shape {tuple(losses.shape)}.")
+        if views > 1:
+            losses = losses.view(-1, views).mean(1)
         if not losses.requires_grad:
             raise ValueError("Expected the loss to depend on a trainable layer of the network; it does not.")
         outside = torch.autograd.grad(losses.sum(), (anchor, *self.parameters), allow_unused=True)[1:]
@@ -211,7 +228,11 @@ class PerExample:
                 "gradients cannot be followed. Wrap that computation in a module that holds the parameter."
             )
         parts = [
-            LayerGradients(layer, tuple(self._position[id(p)] for p in layer.parameters), tape[layer])
+            LayerGradients(
+                layer,
+                tuple(self._position[id(p)] for p in layer.parameters),
+                tape[layer] if views == 1 else tape[layer].grouped(views),
+            )
             for layer in self.layers
             if layer in tape
         ]

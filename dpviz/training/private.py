@@ -29,6 +29,7 @@ from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import poisson_indices
 from dpviz.training.settings import RunSettings, steps_per_epoch
+from dpviz.training.views import Views
 
 Tensor = torch.Tensor
 OWN_DATA = "own:python"  # no description of that name says anything of them
@@ -75,6 +76,9 @@ class PrivateTraining(Iterator[Step]):
         target_epsilon, noise_multiplier: One of both: ε of the whole plan at `delta`, or σ.
         delta: δ, well below 1/N.
         max_grad_norm: C.
+        views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
+            is clipped. 1 for the example itself.
+        flips: Whether half of the views are mirrored, left for right.
         seed: None for batches and noise from a secret seed. A number makes a demonstration that can be replayed: its
             claim then holds nothing.
 
@@ -102,6 +106,8 @@ class PrivateTraining(Iterator[Step]):
         noise_multiplier: float | None = None,
         delta: float = 1e-5,
         max_grad_norm: float = 1.0,
+        views: int = 1,
+        flips: bool = False,
         seed: int | None = None,
     ) -> None:
         _one_of(epochs=epochs, steps=steps)
@@ -113,7 +119,8 @@ class PrivateTraining(Iterator[Step]):
             raise ValueError("Expected batch_size to be a number, found None, and no loader that has one.")
         plan = RunSettings(
             model=ELSEWHERE.key, data=OWN_DATA,
-            batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, secure_noise=seed is None, seed=seed or 0,
+            batch_size=batch, delta=delta, max_grad_norm=max_grad_norm, views=views,
+            secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
         plan.check(self.examples)
@@ -128,15 +135,18 @@ class PrivateTraining(Iterator[Step]):
         self._optimiser = optimiser
         self._parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         _refuse_others(optimiser, self._parameters)
-        self._engine = PerExample(network, loss)
         if len({(parameter.dtype, parameter.device) for parameter in self._parameters}) > 1:
             raise ValueError("Expected all trainable parameters of one type on one device, found several.")
         self._device = self._parameters[0].device
         preflight(network, loss, *self._taken(range(min(self.examples, max(SIZES)))))
         random = randomness(plan.seed, secure=seed is None, device=self._device)
+        found = None if views == 1 else Views(views, random.views, flips=flips)
+        self._engine = PerExample(network, loss, views=found)
         self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
         self._mechanism = mechanism_at(self.settings, 1, self.examples)
         self._nothing = self._taken(range(1))
+        if found is not None:
+            found(self._nothing[0][:0])  # refuses what is no image
         self.done = 0
 
     def __iter__(self) -> Self:

@@ -78,6 +78,10 @@ class Products(ABC):
         """Take out the examples where the mask `rows`, shape (b,), is true, whatever they hold (NaN times 0 is NaN)."""
 
     @abstractmethod
+    def grouped(self, size: int) -> Products:
+        """g_1 + … + g_size, …: sums of so many neighbours, which are views of one example."""
+
+    @abstractmethod
     def merge(self, other: Self) -> Products:
         """The gradients when the layer was used twice: the two uses add up."""
 
@@ -119,6 +123,9 @@ class Dense(Products):
 
     def zero(self, rows: Tensor) -> None:
         self.gradients = tuple(gradient.masked_fill(rows[:, None], 0.0) for gradient in self.gradients)
+
+    def grouped(self, size: int) -> Self:
+        return type(self)([gradient.reshape(-1, size, gradient.shape[1]).sum(1) for gradient in self.gradients])
 
     def merge(self, other: Self) -> Self:
         return type(self)([mine + theirs for mine, theirs in zip(self.gradients, other.gradients, strict=True)])
@@ -175,6 +182,10 @@ class Rows(Products):
 
     def zero(self, rows: Tensor) -> None:
         self.outputs = self.outputs.masked_fill(rows[:, None, None], 0.0)
+
+    def grouped(self, size: int) -> Self:
+        indices = self.indices.reshape(-1, size * self.indices.shape[1])
+        return self.of(indices, self.outputs.reshape(*indices.shape, self.outputs.shape[2]), size=self.size)
 
     def merge(self, other: Self) -> Self:
         indices = torch.cat((self.indices, other.indices), dim=1)

@@ -15,12 +15,14 @@ class Randomness(NamedTuple):
     Attributes:
         start: Seed of the parameters' start; not secret.
         batches: Batches and counts.
+        views: Views of the examples.
         noise: Noise of the steps, on the device.
         description: In words, for the page.
     """
 
     start: int
     batches: np.random.Generator
+    views: np.random.Generator
     noise: torch.Generator
     description: str
 
@@ -38,6 +40,7 @@ def randomness(seed: int, *, secure: bool, device: torch.device) -> Randomness:
     else:
         noise_seed = int(noise.generate_state(1, np.uint64)[0] >> np.uint64(1))
         words = f"seed {seed}: whoever knows it can replay the noise, which protects nobody then"
+    views = np.random.default_rng(batches.spawn(1)[0])
     generator = torch.Generator(device=device)
     generator.manual_seed(noise_seed)
-    return Randomness(int(start.generate_state(1)[0]), np.random.default_rng(batches), generator, words)
+    return Randomness(int(start.generate_state(1)[0]), np.random.default_rng(batches), views, generator, words)

@@ -148,7 +148,7 @@ class GradientRecord:
         norms: ‖g_i‖, (b,); NaN or infinite where an example's gradient is.
         lengths: Upper ends of the norms, float64 (b,); infinite where a norm is not finite.
         losses: Loss of each example, (b,).
-        outputs: The network's outputs, (b, …); (0,) for an empty batch.
+        outputs: The network's outputs, (b, …), of K views (bK, …), an example's together; (0,) for an empty batch.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], chunks: Sequence[Chunk]) -> None:

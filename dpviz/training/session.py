@@ -32,6 +32,7 @@ from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import closing
+from dpviz.training.views import views_of
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
 SETTLE_EVERY = 10
@@ -83,7 +84,8 @@ class Session:
         self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
         self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
         self._part = (self._x[:_PART], self._y[:_PART])
-        self.engine = PerExample(self.network, loss_per_example)
+        views = views_of(settings, data, random.views)
+        self.engine = PerExample(self.network, loss_per_example, views=views)
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
         if settings.private:
             preflight(self.network, loss_per_example, self._x[: max(SIZES)], self._y[: max(SIZES)])

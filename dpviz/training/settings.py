@@ -18,6 +18,7 @@ from dpviz.accounting.policies import POLICIES, Fixed
 from dpviz.training.datasets import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
+from dpviz.training.models.base import image
 from dpviz.training.origins import Origin, check_origins
 from dpviz.training.own.place import is_own
 
@@ -29,6 +30,7 @@ DEVICES = ("auto", "cpu", "cuda")
 TRAINED = ("all", "last")
 
 
+MOST_VIEWS = 256
 MOST_CHANGING = 30_000  # steps with a noise of their own: some ten seconds of accounting
 
 
@@ -53,6 +55,8 @@ class RunSettings:
             the ridge of the Bayesian logistic regression; 0 for none.
         max_grad_norm: C, the longest gradient that one example may add.
         noise_multiplier: σ ÷ C; of the Langevin methods it follows from the step size.
+        views: K, how many shifted (and mirrored) views stand in for each example of a step, of methods that read it;
+            its gradient is their mean, clipped as one (`dpviz.training.views`). 1 for the example itself.
         batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
@@ -100,6 +104,7 @@ class RunSettings:
     prior_std: float = 0.0
     max_grad_norm: float = 0.1
     noise_multiplier: float = 2.0
+    views: int = 1
     batch_size: int = 1024
     steps: int = 150
     past_plan: str = "stop"
@@ -240,6 +245,7 @@ def _check_numbers(settings: RunSettings) -> None:
         ("batch_size", 1),
         ("steps", 1),
         ("most_steps", 0),
+        ("views", 1),
         ("pairs", 2),
         ("count_every", 0),
         ("margin_epochs", 0),
@@ -286,6 +292,8 @@ def _check_together(settings: RunSettings) -> None:
             f"Expected policy={settings.policy!r} with method {able}: the noise of {settings.method!r} follows from "
             "its step size. Take policy='fixed'."
         )
+    if settings.views > 1:
+        _check_views(settings)
     if settings.trained != TRAINED[0] and not METHODS[settings.method].partly:
         raise ValueError(
             f"Expected trained='all' with method={settings.method!r}, found {settings.trained!r}: it makes another "
@@ -314,6 +322,20 @@ def _check_together(settings: RunSettings) -> None:
         )
     if settings.bayesian:
         _validate.delta_beyond_failure(settings.delta_mu, settings.estimator_failure, 1)
+
+
+def _check_views(settings: RunSettings) -> None:
+    model, shape = RECORDED[settings.model], () if is_own(settings.data) else DATA_SETS[settings.data].shape
+    able = " or ".join(repr(key) for key, kind in METHODS.items() if "views" in kind.reads)
+    for refused, why in (
+        (not settings.reads("views"), f"method={settings.method!r}, for only {able} averages over views"),
+        (model.features is not None, f"model={settings.model!r}, whose features are computed once, ahead of all steps"),
+        (shape and not image(shape), f"data={settings.data!r}, for only images can be shifted"),
+    ):
+        if refused:
+            raise ValueError(f"Expected views=1 with {why}; found {settings.views}.")
+    if settings.views > MOST_VIEWS:
+        raise ValueError(f"Expected views={settings.views} <= {MOST_VIEWS}: each costs as much time as an example.")
 
 
 def _check_budget(settings: RunSettings, examples: int) -> None:

@@ -100,6 +100,65 @@ def test_alike_votes_are_all_there(teachers: int, share: float) -> None:
     assert votes[1:].max() - votes[1:].min() <= 1
 
 
+@pytest.mark.parametrize("texts", [{"paens": "250", "pasigma": "20"}, CONFIDENT, {"pavotes": "alike"}], ids=str)
+def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
+    answer = asked(PATE, padraw="3", paqueries="300", **texts)
+    g = answer.given
+    votes = recorded_votes(g["recorded_teachers"])[:300]
+    if g["votes"] == "alike":
+        votes = np.tile(alike(g["teachers"], g["agreement"]), (300, 1))
+    found = dpviz.pate_epsilon_released(
+        votes,
+        delta=1e-5,
+        noise_std=g["noise_std"],
+        threshold_std=g["threshold_std"] if g["release"] == "confident" else None,
+        release=dpviz.SmoothRelease(4.0, 0.5 * -0.5 * math.log(0.75), 3.0, 4.0, 0.01),
+        draw=np.random.default_rng((1, 3)),
+    )
+    assert ends(answer)["released"] == pytest.approx(found[-1], rel=1e-9)
+    assert answer.facts.released == ends(answer)["released"]
+
+
+def test_the_sanitised_number_lies_between_and_says_what_it_is() -> None:
+    answer = asked(PATE, paens="250", pasigma="20")
+    assert answer.facts.at_votes < answer.facts.released < answer.facts.public
+    metric = next(each for each in PATE.metrics(answer) if each[0] == "Sanitised")
+    assert metric.note == "may be published; too low 1 time in 100"
+    assert "made fit to be published" in PATE.headline(answer)
+    note = next(note.text for note in PATE.notes(answer) if note.text.startswith("Sanitised"))
+    assert "errs above" in note
+    assert "without looking at the votes" in note
+    assert next(line for line in answer.plot.lines if line.key == "released").approximate  # type: ignore[attr-defined]
+    # Few teachers: one of them may change much, and publishing costs more than it saves.
+    dear = asked(PATE, paens="25", pasigma="10")
+    assert dear.facts.released > dear.facts.public
+    assert "does not pay" in said(dear)
+    # The check is paid for as at any votes.
+    assert "as if it were answered" in said(asked(PATE, **CONFIDENT))
+
+
+def test_smoothing_acts_through_its_controls_and_is_not_there_for_laplace() -> None:
+    known = {"paens": "250", "pasigma": "20"}
+    first = asked(PATE, **known).facts.released
+    others = [
+        asked(PATE, **known, **changed).facts.released
+        for changed in ({"padraw": "1"}, {"paalpha": "8"}, {"pabeta": "0.2"}, {"pasigss": "10"})
+    ]
+    assert len({first, *others}) == 5
+    laplace = asked(PATE, panoise="lnmax")
+    assert laplace.facts.released is None
+    assert "built for Gaussian noise" in said(laplace)
+    assert "released" not in ends(laplace)
+
+
+@pytest.mark.parametrize("order", ["1.01", "1000"])
+@pytest.mark.parametrize("share", ["0.01", "0.99"])
+def test_every_setting_of_the_publication_has_an_answer(order: str, share: str) -> None:
+    found = asked(PATE, paalpha=order, pabeta=share, paens="25").facts.released
+    assert math.isfinite(found)
+    assert found > 0.0
+
+
 def test_alike_queries_cost_as_many_times_one() -> None:
     found = asked(PATE, pavotes="alike", pak="50", paqueries="40", pasigma="6").facts.at_votes
     known = dpviz.pate_epsilon_at(np.tile(alike(50, 0.9), (40, 1)), delta=1e-5, noise_std=6.0)

@@ -26,6 +26,7 @@ def parameter_count(network):
         ("cnn", "cifar10", 16 * 3 * 64 + 16 + 8224 + 32 * 32 * 25 + 32 + 330),
         ("scattering", "mnist-10k", 3969 * 10 + 10),
         ("whitened", "mnist-10k", 400 * 10 + 10),
+        ("scattering", "cifar10", 243 * 64 * 10 + 10),
         ("bayesian-logistic", "abalone", 22),
         ("logistic", "adult", 98),
     ],
@@ -107,14 +108,16 @@ def test_only_scattering_changes_the_data(monkeypatch, tmp_path):
     assert found.train_x.shape == (6, 3969)
     assert found.test_x.shape == (4, 3969)
     assert len(list((tmp_path / "dpviz" / "scattering").iterdir())) == 2
-    with pytest.raises(ValueError, match="grey images"):
-        prepared("scattering", few._replace(train_x=torch.zeros(2, 3, 32, 32)))
+    with pytest.raises(ValueError, match="square images"):
+        prepared("scattering", few._replace(train_x=torch.zeros(2, 2, 32, 32)))
 
 
 def direct_average(signal):
     """φ ⋆ signal at every fourth pixel, summed pixel by pixel."""
     size = signal.shape[-1]
-    kernel = torch.fft.ifft2(scattering.low_pass(size)).real
+    offsets = torch.fft.fftfreq(size, d=1.0 / size)
+    kernel = torch.exp(-(offsets[:, None] ** 2 + offsets**2) / (2.0 * 1.6**2))
+    kernel = kernel / kernel.sum()
     rows = range(0, size, 4)
     return torch.stack([
         torch.stack([(signal * torch.roll(kernel, (i, j), (0, 1))).sum() for j in rows]) for i in rows
@@ -141,7 +144,6 @@ def test_wavelets_have_no_mean_and_the_average_has():
             transform = scattering.wavelet(36, scale, angle)
             assert abs(float(transform[0, 0])) < 1e-6
             assert float(transform.abs().max()) > 0.3
-    assert float(scattering.low_pass(36)[0, 0]) == pytest.approx(1.0, rel=1e-6)
     # A constant image has no edges.
     found = scattering.scatter(torch.ones(1, 1, 28, 28))[0]
     torch.testing.assert_close(found[0], torch.ones(7, 7), atol=1e-5, rtol=1e-5)
@@ -168,7 +170,49 @@ def test_features_without_a_place_to_keep_them(monkeypatch):
     assert scattering.features(torch.rand(2, 1, 28, 28)).shape == (2, 3969)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 28, 28), (2, 1, 28, 27), (2, 1, 27, 27), (2, 28, 28)])
-def test_scattering_wants_square_grey_images(shape):
-    with pytest.raises(ValueError, match="grey images"):
-        scattering.scatter(torch.zeros(*shape))
+@pytest.mark.parametrize("shape", [(2, 0, 28, 28), (2, 1, 28, 27), (2, 1, 27, 27), (2, 28, 28)])
+def test_scattering_wants_square_images(shape):
+    for compute in (scattering.scatter, scattering.features):
+        with pytest.raises(ValueError, match="square images"):
+            compute(torch.zeros(*shape))
+
+
+def direct(image):
+    """The features (81, s/4, s/4) of one colour (s, s), each wavelet taken by itself at every pixel.
+
+    Coarser waves are looked at on every second pixel of what they find, as the definition says.
+    """
+    size = image.shape[-1] + 8
+    padded = torch.nn.functional.pad(image[None, None].double(), [4] * 4, mode="reflect")[0, 0]
+    offsets = torch.fft.fftfreq(size, d=1.0 / size, dtype=torch.float64)
+    gauss = torch.exp(-(offsets[:, None] ** 2 + offsets**2) / (2.0 * 1.6**2))
+
+    def low(signal, step):
+        kernel = (gauss / gauss.sum())[::step, ::step] * step**2
+        smooth = torch.fft.ifft2(torch.fft.fft2(signal) * torch.fft.fft2(kernel)).real
+        return smooth[:: 4 // step, :: 4 // step][1:-1, 1:-1]
+
+    def wave(signal, scale, angle):
+        found = torch.fft.ifft2(torch.fft.fft2(signal) * scattering.wavelet(size, scale, angle).double()).abs()
+        return found[:: 2**scale, :: 2**scale]
+
+    first = [wave(padded, 0, angle) for angle in range(8)]
+    found = [low(padded, 1)] + [low(edge, 1) for edge in first]
+    found += [low(wave(padded, 1, angle), 2) for angle in range(8)]
+    found += [low(wave(edge, 1, angle), 2) for edge in first for angle in range(8)]
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 8, 8)])
+def test_each_colour_is_scattered_on_its_own(shape, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    images = torch.randn(3, *shape, generator=torch.Generator().manual_seed(2))
+    wanted = torch.stack([torch.cat([direct(colour) for colour in image]) for image in images])
+    torch.testing.assert_close(scattering.scatter(images).double(), wanted, atol=1e-5, rtol=1e-4)
+    # Each image's channels in 27 groups: no mean, spread 1, from that image alone.
+    groups = wanted.reshape(3, 27, -1)
+    scaled = (groups - groups.mean(2, keepdim=True)) / (groups.var(2, correction=0, keepdim=True) + 1e-5).sqrt()
+    found = scattering.features(images)
+    assert found.shape == (3, 81 * shape[0] * (shape[1] // 4) ** 2)
+    torch.testing.assert_close(found.double(), scaled.flatten(1), atol=3e-3, rtol=3e-3)
+    assert torch.equal(scattering.features(images), found)

@@ -6,12 +6,18 @@ CPU = torch.device("cpu")
 
 
 def drawn(found):
-    return (found.start, found.batches.integers(2**60), int(torch.randint(2**60, (1,), generator=found.noise)))
+    return (
+        found.start,
+        found.batches.integers(2**60),
+        int(torch.randint(2**60, (1,), generator=found.noise)),
+        found.views.integers(2**60),
+    )
 
 
 def test_one_seed_for_all_and_each_its_own_stream():
     first, again, other = (drawn(randomness(seed, secure=False, device=CPU)) for seed in (3, 3, 4))
     assert first == again
+    assert len(set(first)) == 4
     assert all(one != two for one, two in zip(first, other, strict=True))
 
 
@@ -24,6 +30,7 @@ def test_secret_randomness_comes_from_the_system(monkeypatch):
 
     monkeypatch.setattr("dpviz.training.randomness.secrets.randbits", bits)
     found = randomness(3, secure=True, device=CPU)
+    assert found.views.integers(2**60) not in drawn(randomness(3, secure=False, device=CPU))
     assert asked == [256, 63]
     open_one = drawn(randomness(3, secure=False, device=CPU))
     secret = drawn(found)

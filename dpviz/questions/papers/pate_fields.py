@@ -131,5 +131,41 @@ DRAW = Number(
     high=1e9,
     whole=True,
     example="0",
-    help="Seed of the noise from which the student's labels come; ε does not depend on it.",
+    help="Seed of the noise: of the student's labels, and of the ε that is published. In earnest it is secret.",
+)
+ORDER = Number(
+    key="paalpha",
+    symbol="α",
+    label="Order published α",
+    default=4.0,
+    low=1.01,
+    high=1000.0,
+    ticks=log_ticks(1.5, 60.0, 12),
+    ends=("for large ε", "for small ε"),
+    example="3 to 10",
+    help="The one order whose divergence is published, chosen without looking at the votes.",
+)
+SMOOTHNESS = Number(
+    key="pabeta",
+    label="Smoothness β, of its most",
+    default=0.5,
+    low=0.01,
+    high=0.99,
+    ticks=even_ticks(0.05, 0.95, 0.05),
+    ends=("looks at far votes", "dear to publish"),
+    example="0.5",
+    help="β as a share of −½ ln(1 − 1/α), where publishing has no finite cost. What d teachers away could change "
+    "counts e^(−βd).",
+)
+PUBLISHED_NOISE = Number(
+    key="pasigss",
+    symbol="σ_ss",
+    label="Noise on what is published σ_ss",
+    default=3.0,
+    low=0.1,
+    high=1000.0,
+    ticks=log_ticks(0.5, 50.0, 12),
+    ends=("dear to publish", "far above the votes' ε"),
+    example="2 to 5",
+    help="Standard deviation of the noise on the published divergence, in smooth sensitivities.",
 )

@@ -8,6 +8,7 @@ from dpviz.charts import numbers
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES
 from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.papers.pate_published import CHANCE, Publication
 from dpviz.training.ensemble import Taught
 
 
@@ -23,6 +24,7 @@ class PateFacts:
         at_votes: ε at these votes.
         answered: how many answers are expected.
         lead: of the first class over the second, in votes, in the median query.
+        released: ε at these votes as published, with what that costs; None where it is not worked out.
         taught: the student, once there is one.
     """
 
@@ -33,6 +35,7 @@ class PateFacts:
     at_votes: float
     answered: float
     lead: float
+    released: float | None = None
     taught: Taught | None = None
 
 
@@ -54,9 +57,10 @@ def headline(a: Answer[PateFacts]) -> str:
     asked = f"{count(f.queries)} quer{'y' if f.queries == 1 else 'ies'} to {count(f.teachers)} teachers"
     if not gains(f):
         return f"{asked} cost <b>ε ≤ {up(f.public)}</b>, whatever the votes; knowing the votes does not lower it."
+    shown = "" if f.released is None else f"; made fit to be published, <b>{up(f.released)}</b>"
     return (
         f"{asked} cost <b>ε ≤ {up(f.public)}</b>, whatever the votes; at these votes "
-        f"<b>{up(f.at_votes)}</b>, a number that is itself private."
+        f"<b>{up(f.at_votes)}</b>, a number that is itself private{shown}."
     )
 
 
@@ -66,11 +70,16 @@ def metrics(a: Answer[PateFacts]) -> list[Metric]:
         Metric("Whatever the votes", up(f.public), "may be published"),
         Metric("At these votes", up(f.at_votes), "may not: it tells of the votes" if gains(f) else "no less"),
     ]
-    if a.given["release"] == "confident":
-        built.append(Metric("Answered", numbers.probability(f.answered / f.queries), "of the queries, expected"))
-    else:
-        built.append(Metric("Lead", f"{f.lead:.0f} votes", "of the first class, median query"))
-    if a.given["votes"] == "digits":
+    if f.released is not None:
+        pays = "may be published; too low 1 time in 100" if f.released < f.public else "dearer than whatever the votes"
+        built.append(Metric("Sanitised", up(f.released), pays))
+    digits = a.given["votes"] == "digits"
+    if a.given["release"] == "lnmax" or not digits:
+        if a.given["release"] == "confident":
+            built.append(Metric("Answered", numbers.probability(f.answered / f.queries), "of the queries, expected"))
+        else:
+            built.append(Metric("Lead", f"{f.lead:.0f} votes", "of the first class, median query"))
+    if digits:
         built.append(_student(f.taught))
     return built
 
@@ -88,11 +97,17 @@ def notes(a: Answer[PateFacts]) -> list[Note]:
     f, g = a.facts, a.given
     built = [
         Note(
-            "Dashed: the cost at these votes, by how clearly the teachers agree. It is a function of private votes and "
-            "may not be published or relied on as a promise; smoothing it (Papernot et al. 2018, Appendix B) is not "
-            "built here. Solid: whatever the votes, which may."
+            "At these votes, dashed: what answers cost by how clearly the teachers agree. It is a function of private "
+            "votes and may not be published or relied on as a promise. Solid: whatever the votes, which may."
         )
     ]
+    if f.released is None:
+        built.append(Note("Smoothing the cost at these votes so that it may be published is built for Gaussian noise."))
+    else:
+        built.append(_sanitised(a))
+    if g["release"] == "confident":
+        often = numbers.probability(f.answered / f.queries)
+        built.append(Note(f"Of the queries {often} are expected to be answered; the others cost their check."))
     if g["votes"] == "digits" and g["queries"] > f.queries:
         built.append(Note(f"Votes on {count(f.queries)} queries are recorded: the curves end there.", "caution"))
     if g["votes"] == "digits":
@@ -122,6 +137,22 @@ def notes(a: Answer[PateFacts]) -> list[Note]:
     return built
 
 
+def _sanitised(a: Answer[PateFacts]) -> Note:
+    f, g = a.facts, a.given
+    assert f.released is not None
+    text = (
+        "Sanitised: the cost at these votes with noise by its smooth sensitivity (after Papernot et al. 2018, Appendix "
+        f"B), at one order, after one draw of the noise. It includes what publishing costs, and errs above: but for a "
+        f"chance of {numbers.probability(CHANCE)} it is no less than ε at these votes, of which alone it speaks. It is "
+        "published once, after the last query; α, β and σ_ss must be chosen without looking at the votes."
+    )
+    if g["release"] == "confident":
+        text += " Each check is paid for as at any votes, and each query as if it were answered."
+    if f.released >= f.public:
+        text += " Here publishing it does not pay: ε whatever the votes is lower."
+    return Note(text)
+
+
 def formulas(a: Answer[PateFacts]) -> list[tuple[str, str]]:
     g = a.given
     if g["release"] == "lnmax":
@@ -149,6 +180,7 @@ def formulas(a: Answer[PateFacts]) -> list[tuple[str, str]]:
             rf"R(\alpha) = \frac{{\alpha}}{{2\sigma_1^2}} + \frac{{\alpha}}{{\sigma^2}},\ \sigma_1 = {checked},\ "
             rf"\sigma = {sigma}"
         )
+    publication = Publication(g["order"], g["smoothness"], g["published_noise"], g["draw"])
     return [
         ("Whatever the votes (Papernot et al. 2018, Proposition 8)", each),
         (
@@ -161,6 +193,7 @@ def formulas(a: Answer[PateFacts]) -> list[tuple[str, str]]:
             r"q = \tfrac12\sum_{i\ne i^*}\mathrm{erfc}\frac{\Delta_i}{2\sigma},\ \mu_2 = \sigma\sqrt{\ln(1/q)},\ "
             r"\mu_1 = \mu_2+1 \ge \alpha",
         ),
+        *publication.formulas,
     ]
 
 
@@ -173,6 +206,10 @@ ASSUMPTIONS = """
 - **At these votes**: Δᵢ is the lead over class i. So that the bound holds from these votes to a neighbour's and back, 2
   is taken off every lead; “one direction” takes off nothing, as the papers do. The check costs what two coins of known
   bias differ. Where a condition of the theorem fails, the cost is that of any votes.
+- **Sanitised** is a statement about these votes too; that it may be told, and not that it holds for all votes, is what
+  its cost buys. Smooth sensitivity bounds what one teacher could change, here and at votes of d changed teachers,
+  discounted by e^(−βd). The order, β, σ_ss and the number of queries are chosen ahead. Its noise is secret in earnest;
+  here a seed draws it.
 - **The digits are a demonstration**: noise and teachers were tried on them, and queries and votes lie open in a file.
 - **The student** is one draw of the noise; its accuracy is another number that ε does not cover.
 """

@@ -6,10 +6,10 @@ from dpviz.training.datasets.base import DataSet
 from dpviz.training.datasets.cifar10 import CIFAR10
 from dpviz.training.datasets.fashion_mnist import FASHION_MNIST
 from dpviz.training.datasets.mnist import MNIST, MNIST_10K
-from dpviz.training.datasets.svhn import SVHN
+from dpviz.training.datasets.svhn import SVHN, SVHN_WHOLE
 
 DATA_SETS: dict[str, DataSet] = {
-    data.key: data for data in (MNIST_10K, MNIST, FASHION_MNIST, CIFAR10, SVHN, ADULT, ABALONE)
+    data.key: data for data in (MNIST_10K, MNIST, FASHION_MNIST, CIFAR10, SVHN, SVHN_WHOLE, ADULT, ABALONE)
 }
 
 __all__ = ["DATA_SETS", "DataSet"]

@@ -31,6 +31,7 @@ class DataSet:
         shape: Of one example; empty where that is not known.
         classes: Number of labels.
         note: Origin, licence, scaling.
+        flips: Whether an example's mirror image is one of the same kind: of clothes, not of digits.
         read: Its examples, from files in a folder of the user's where it needs any; None of one's own (`own`).
         source: Where its files come from; None where they are shipped, or one's own.
         part_of: The key of the set that its examples are taken from; empty where they are its own.
@@ -45,6 +46,7 @@ class DataSet:
     shape: tuple[int, ...] = ()
     classes: int = 0
     note: str = ""
+    flips: bool = False
     read: Callable[[str | Path | None], Parts] | None = None
     source: DataSource | None = None
     part_of: str = ""

@@ -115,6 +115,7 @@ CIFAR10 = DataSet(
     test_examples=10_000,
     shape=(3, 32, 32),
     classes=10,
+    flips=True,
     note=f"no licence stated, {SCALED}",
     read=_read,
     source=SOURCE,

@@ -42,6 +42,7 @@ FASHION_MNIST = DataSet(
     test_examples=10_000,
     shape=(1, 28, 28),
     classes=10,
+    flips=True,
     note=f"MIT licence, {SCALED}",
     read=_read,
     source=SOURCE,

@@ -24,7 +24,7 @@ class DpAdam(DpSgd):
 
     key, label = "dp_adam", "DP-Adam, bias-corrected"
     words = "DP-Adam takes the noise's part off Adam's second moment."
-    reads = Method.reads
+    reads = Method.reads | {"views"}
     usual: ClassVar = {"learning_rate": 0.003}
 
     def adam(self) -> bool:

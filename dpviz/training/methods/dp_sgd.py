@@ -19,7 +19,7 @@ class DpSgd(Method):
 
     key, label = "dp_sgd", "DP-SGD"
     words = "DP-SGD clips each example's gradient and adds noise."
-    reads = Method.reads | {"optimiser", "momentum"}
+    reads = Method.reads | {"optimiser", "momentum", "views"}
 
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         found = self.clipped_sum(batch)

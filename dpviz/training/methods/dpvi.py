@@ -33,7 +33,7 @@ class Dpvi(DpSgd):
 
     key, label = "dpvi", "DPVI, variational inference"
     words = "DPVI takes DP-SGD's steps on means and spreads of the weights, a posterior; it is made for regressions."
-    reads = DpSgd.reads | {"prior_std"}
+    reads = (DpSgd.reads - {"views"}) | {"prior_std"}
     needs_prior = True
     partly = False
     usual: ClassVar = {"prior_std": 1.0}

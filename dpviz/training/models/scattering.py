@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def _shape(shape: Shape) -> Shape:
-    return (81 * (shape[1] // 4) * (shape[2] // 4),)
+    return (81 * shape[0] * (shape[1] // 4) * (shape[2] // 4),)
 
 
 def _square(shape: Shape) -> bool:
-    return image(shape) and shape[0] == 1 and shape[1] == shape[2] and shape[1] >= 8 and shape[1] % 4 == 0
+    return image(shape) and shape[0] in (1, 3) and shape[1] == shape[2] and shape[1] >= 8 and shape[1] % 4 == 0
 
 
 def _compute(images: Tensor, keep: bool) -> Tensor:
@@ -36,7 +36,7 @@ SCATTERING = Model(
     short="Scattering",
     make=linear_network,
     parameters=lambda shape, classes: linear_parameters(_shape(shape), classes),
-    wants="square grey images whose side is a multiple of 4, at least 8",
+    wants="square images, grey or of three colours, whose side is a multiple of 4, at least 8",
     suits=_square,
     features=Features("scattering features", _shape, _compute, _kept),
     usual={
@@ -73,8 +73,8 @@ WHITENED = Model(
     short="Whitened",
     make=linear_network,
     parameters=lambda shape, classes: linear(_whitened_shape(shape)[0], classes),
-    wants=SCATTERING.wants,
-    suits=_square,
+    wants="square grey images whose side is a multiple of 4, at least 8",
+    suits=lambda shape: _square(shape) and shape[0] == 1,
     features=Features("whitened scattering features", _whitened_shape, _whiten, _whitened),
     usual={**SCATTERING.usual, "batch_size": 3000, "steps": 60, "learning_rate": 12.0, "momentum": 0.8},
     large={"batch_size": 6000, "steps": 400},

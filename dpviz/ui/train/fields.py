@@ -12,9 +12,10 @@ from dpviz.questions.fields import Choice, Field, Flag, Number, even_ticks, log_
 from dpviz.questions.layout import Reader
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.settings import RunSettings
+from dpviz.training.models.base import image
+from dpviz.training.settings import MOST_VIEWS, RunSettings
 from dpviz.ui import mechanism
-from dpviz.ui.train.facts import Titles
+from dpviz.ui.train.facts import Titles, data_of
 
 DEFAULT = RunSettings()
 
@@ -137,6 +138,19 @@ BATCH = Number(
     ends=("few examples a step", "many"),
     example="256",
     help="Each example joins a step with probability q = batch ÷ N, independently (Poisson sampling).",
+)
+VIEWS = Number(
+    key="t_views",
+    label="Views of an image",
+    default=float(DEFAULT.views),
+    low=1.0,
+    high=float(MOST_VIEWS),
+    whole=True,
+    ticks=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    ends=("the image itself", "slower, smoother"),
+    example="8",
+    help="A step reads each image so many times, shifted by up to 4 pixels (and mirrored, where the data allow it), "
+    "and clips the mean gradient (De et al. 2022). It costs no privacy, but as much time as so many images.",
 )
 STEPS = Number(
     key="t_steps",
@@ -417,6 +431,7 @@ FIELDS: tuple[Field[Any], ...] = (
     DELTA,
     CLIP,
     BATCH,
+    VIEWS,
     STEPS,
     RATE,
     DECAY,
@@ -467,6 +482,7 @@ CONTROL_OF: dict[str, Field[Any]] = {
     "noise_multiplier": SIGMA,
     "target_epsilon": TARGET,
     "batch_size": BATCH,
+    "views": VIEWS,
     "steps": STEPS,
     "most_steps": MOST,
     "delta": DELTA,
@@ -487,4 +503,6 @@ CONTROL_OF: dict[str, Field[Any]] = {
 
 def reads(get: Reader) -> frozenset[str]:
     """The settings that the chosen method and model read, of those that not all do."""
-    return METHODS[get(METHOD)].reads | MODELS[get(MODEL)].reads
+    model, found = MODELS[get(MODEL)], METHODS[get(METHOD)].reads | MODELS[get(MODEL)].reads
+    shifted = model.features is None and image(data_of(get(DATA)).shape)
+    return found if shifted else found - {"views"}

@@ -437,6 +437,8 @@ def _stop(group: _Group) -> None:
 
 
 def _more(group: _Group) -> None:
+    if "views" in s.reads(state.get):
+        group.number(s.VIEWS)
     if not group.flag(s.SECURE):
         group.typed(s.SEED)
     else:
@@ -453,5 +455,5 @@ _FIELDS_OF: dict[str, tuple[Field[Any], ...]] = {
     "Noise": (s.TARGET, s.SIGMA, s.DELTA, s.CLIP, s.PAIRS, s.DELTA_MU),
     "Steps": (s.BATCH, s.STEPS, s.RATE, s.DECAY, s.MOMENTUM, s.FRICTION, s.PRIOR, s.BURN_IN),
     "Stop": (s.POLICY, s.BUDGET, s.GOAL, s.MEASURE, s.COUNT_NOISE, s.COUNT_EVERY, s.MARGIN, s.MOST),
-    "More": (s.SEED, s.DEVICE, s.EVALUATE),
+    "More": (s.VIEWS, s.SEED, s.DEVICE, s.EVALUATE),
 }

@@ -63,6 +63,7 @@ from dpviz.ui.train.fields import (
     STEPS,
     TARGET,
     TRAINED,
+    VIEWS,
     reads,
 )
 from dpviz.ui.train.solving import solved_noise
@@ -120,6 +121,7 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         max_grad_norm=get(CLIP),
         noise_multiplier=DEFAULT.noise_multiplier if by_target else acting("noise_multiplier", get(SIGMA)),
         batch_size=int(get(BATCH)),
+        views=acting("views", int(get(VIEWS))),
         steps=int(get(STEPS)),
         past_plan=get(PAST),
         most_steps=int(get(MOST)) if get(PAST) == "replan" else 0,
@@ -189,6 +191,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (DELTA, settings.delta),
         (CLIP, settings.max_grad_norm),
         (BATCH, float(settings.batch_size)),
+        (VIEWS, float(settings.views)),
         (STEPS, float(settings.steps)),
         (RATE, settings.learning_rate),
         (DECAY, settings.learning_rate_end),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
+from dpviz._remember import remembered
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.one_order import planned_epsilon
@@ -17,7 +17,7 @@ from dpviz.mechanisms import GaussianEvent, SampledGaussian
 _MOST_LOG = 100.0
 
 
-@lru_cache(maxsize=512)
+@remembered
 def solved_noise(
     target: float,
     method: str,
