@@ -53,7 +53,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedDigits:
     """By model and ascending ε; and on all of MNIST."""
 
     models: dict[str, tuple[Reach, ...]]
@@ -78,9 +78,9 @@ def reach(key: str, model: str, epsilon: float) -> Reach:
     )
 
 
-def reached() -> Answer[Reached]:
+def reached() -> Answer[ReachedDigits]:
     """Median accuracy of five recorded runs against what they cost."""
-    facts = Reached(
+    facts = ReachedDigits(
         {model: tuple(reach(REACHED.key, model, e) for e in EPSILONS) for model in MODELS},
         reach(WHOLE.key, "whitened", GOAL),
     )
@@ -115,7 +115,7 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.1f}\u00a0%"
 
 
-def headline(a: Answer[Reached]) -> str:
+def headline(a: Answer[ReachedDigits]) -> str:
     best, cnn = a.facts.at_goal("whitened"), a.facts.at_goal("cnn")
     return (
         f"At ε = {GOAL:g}, a linear layer on fixed features reaches <b>{percent(best.median)}</b> with 10,000 digits "
@@ -123,14 +123,14 @@ def headline(a: Answer[Reached]) -> str:
     )
 
 
-def metrics(a: Answer[Reached]) -> list[Metric]:
+def metrics(a: Answer[ReachedDigits]) -> list[Metric]:
     return [
         Metric(KNOWN[model].short, percent(one.median), f"ε = {GOAL:g}; {one.span}")
         for model, one in ((model, a.facts.at_goal(model)) for model in MODELS)
     ]
 
 
-def notes(a: Answer[Reached]) -> list[Note]:
+def notes(a: Answer[ReachedDigits]) -> list[Note]:
     first, whole = recorded(REACHED.key), recorded(WHOLE.key)
     return [
         Note(
@@ -150,7 +150,7 @@ def notes(a: Answer[Reached]) -> list[Note]:
     ]
 
 
-def runs(a: Answer[Reached]) -> list[Block]:
+def runs(a: Answer[ReachedDigits]) -> list[Block]:
     """A row an arm."""
     rows = [
         {
@@ -183,7 +183,7 @@ def layout(get: Reader) -> Groups:
     return {"Show": experts(IMAGE)}
 
 
-REACHED_VIEW: Question[Reached] = Question(
+REACHED_VIEW: Question[ReachedDigits] = Question(
     key="reached",
     option="reached",
     title="Digits: what private training reaches",
