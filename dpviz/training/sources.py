@@ -29,11 +29,13 @@ class DataFile:
         name: Without ".gz".
         sha256: Of its uncompressed bytes.
         whole: The name is complete and the checksum that of the file as it lies: an archive that is read as it is.
+        copies: Others with the same content in them, which are read where this one does not lie, and not fetched.
     """
 
     name: str
     sha256: str
     whole: bool = False
+    copies: tuple[DataFile, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,8 +78,18 @@ def folders(source: DataSource, folder: str | Path | None = None) -> list[Path]:
     return found
 
 
+def lying(wanted: DataFile, places: list[Path]) -> tuple[Path, DataFile] | None:
+    """Where a file or a copy of it lies, and which of them it is."""
+    for file in (wanted, *wanted.copies):
+        for place in places:
+            for path in (place / name for name in file.names):
+                if path.is_file():
+                    return path, file
+    return None
+
+
 def fetch(source: DataSource, role: str, folder: str | Path | None = None, timeout: float = 20.0) -> bytes:
-    """The uncompressed bytes of one file: from a folder if it is there, else from a mirror.
+    """The uncompressed bytes of one file: from a folder if it or a copy is there, else from a mirror.
 
     Args:
         source: The data set.
@@ -91,10 +103,8 @@ def fetch(source: DataSource, role: str, folder: str | Path | None = None, timeo
     """
     wanted = source.files[role]
     places = folders(source, folder)
-    for place in places:
-        for path in (place / name for name in wanted.names):
-            if path.is_file():
-                return _read(path, wanted)
+    if found := lying(wanted, places):
+        return _read(*found)
     failures = []
     for mirror in source.mirrors:
         address = f"{mirror}{wanted.names[-1]}"

@@ -1,5 +1,6 @@
 import hashlib
 import io
+import json
 import pickle
 import tarfile
 from dataclasses import replace
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 import torch
+from PIL import Image
 
 from dpviz.training import catalogue
 from dpviz.training.catalogue import load
@@ -148,6 +150,38 @@ def test_a_small_cifar_archive_is_read(tmp_path, monkeypatch):
     catalogue._loaded.cache_clear()
     with pytest.raises(ValueError, match="SHA-256"):
         load("cifar10", tmp_path)
+
+
+def test_the_package_with_pictures_holds_the_same(tmp_path, monkeypatch):
+    draw = np.random.default_rng(0)
+    batches = {name: batch(draw, 4) for name in CIFAR_NAMES}
+
+    def picture(images):
+        raw = io.BytesIO()
+        pixels = images.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1).reshape(-1, 1024, 3)
+        Image.fromarray(np.ascontiguousarray(pixels)).save(raw, "png")
+        return raw.getvalue()
+
+    def labels(*names):
+        return json.dumps([label for name in names for label in batches[name][2]]).encode()
+
+    files = {f"{name}.png": picture(found[1]) for name, found in batches.items()}
+    files |= {"train_lables.json": labels(*CIFAR_NAMES[:5]), "test_lables.json": labels("test_batch")}
+    expected = parse_archive(archive({name: found[0] for name, found in batches.items()}))
+    raw = archive(files)
+    found = parse_archive(raw)
+    for part, values in expected.items():
+        np.testing.assert_array_equal(found[part], values)
+    # Through the loader: the archive is not there, its copy is, and each has a checksum of its own.
+    copy = DataFile("copy.tgz", hashlib.sha256(raw).hexdigest(), whole=True)
+    source = DataSource("cifar10", {"archive": DataFile("c.tar.gz", "0" * 64, whole=True, copies=(copy,))}, ())
+    monkeypatch.setattr(cifar10, "SOURCE", source)
+    (tmp_path / "copy.tgz").write_bytes(raw)
+    assert load("cifar10", tmp_path).train_y.tolist() == expected["train_labels"].tolist()
+    with pytest.raises(ValueError, match="as many pictures as test_lables"):
+        parse_archive(archive(files | {"test_lables.json": b"[1, 2, 3]"}))
+    with pytest.raises(ValueError, match="pictures and labels in test_batch"):
+        parse_archive(archive(files | {"test_batch.png": b"no picture"}))
 
 
 class Evil:

@@ -75,7 +75,7 @@ def missing(data: str, folder: str = "") -> str:
     if source is None:
         return ""
     places = sources.folders(source, folder or None)
-    if all(any((place / name).is_file() for place in places for name in file.names) for file in source.files.values()):
+    if all(sources.lying(file, places) for file in source.files.values()):
         return ""
     hint = f" ({source.package_hint})" if source.package_hint else ""
     return (
