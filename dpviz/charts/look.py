@@ -25,7 +25,7 @@ AXIS = "rgba(128,128,128,0.45)"
 BAND = "rgba(128,128,128,0.30)"
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
-SMALL_SIZE = 11.5
+SMALL_SIZE = 12
 
 
 @dataclass(frozen=True, slots=True)

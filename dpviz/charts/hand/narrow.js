@@ -3,7 +3,7 @@
 import { runs } from "./words.js";
 
 export const NARROW = 560; // pixels of a chart below which it is drawn so
-const HEIGHT = 310; // of such a chart, at most
+const HEIGHT = 310; // of such a chart, at most; where its place is smaller, the place's style says so
 const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
 const LETTER = 6.6; // pixels of one, about
 const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
@@ -12,15 +12,18 @@ export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NAR
 
 const known = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
 
-export function narrowed(figure, width) {
+// `plot`: the element that it is drawn in.
+export function narrowed(figure, plot) {
+  const width = plot.clientWidth;
+  const most = parseFloat(getComputedStyle(plot).getPropertyValue("--dpviz-narrow")) || HEIGHT;
   const found = known.get(figure);
-  if (found?.width === width) return found.figure;
-  const made = { data: figure.data, layout: narrowLayout(figure.layout, width) };
-  known.set(figure, { width, figure: made });
+  if (found?.width === width && found.most === most) return found.figure;
+  const made = { data: figure.data, layout: narrowLayout(figure.layout, width, most) };
+  known.set(figure, { width, most, figure: made });
   return made;
 }
 
-function narrowLayout(layout, width) {
+function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const second = layout.yaxis2;
   const margin = { ...layout.margin, r: second ? AXIS : layout.meta?.ends ? EDGE : layout.margin.r };
@@ -34,7 +37,7 @@ function narrowLayout(layout, width) {
     margin.b += 16;
   }
   const { ends } = layout.meta ?? {};
-  const height = Math.min(layout.height, HEIGHT);
+  const height = Math.min(layout.height, most);
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: ends && [], chips: ends ?? [] }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
