@@ -50,3 +50,12 @@ def test_a_count_and_a_test_do_not_look_alike() -> None:
     colors = {trace["line"]["color"] for trace in figure["data"] if trace.get("mode") == "lines" and trace.get("name")}
     assert len(colors) == 2
     assert any("majority class" in note["text"] for note in figure["layout"]["annotations"])
+
+
+def test_a_name_inside_the_plot_stands_where_its_line_does_not() -> None:
+    done = STEPS[:40]
+    rising, falling = done / 100, 0.9 - done / 200
+    for values, above in ((rising, True), (falling, False)):
+        figure = series_chart({"test": (done, values)}, y_title="share right", total=50.0).figure
+        (name,) = (note for note in figure["layout"]["annotations"] if note.get("name") == "end")
+        assert (name["yshift"] > 0) == above
