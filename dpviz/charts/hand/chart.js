@@ -82,7 +82,7 @@ class MountedChart {
   }
 
   fitting(figure) {
-    return isNarrow(this.plot) ? narrowed(figure, this.plot.clientWidth) : figure;
+    return isNarrow(this.plot) ? narrowed(figure, this.plot) : figure;
   }
 
   // Presented, the chart takes a share of the screen's height, type and all, where its width allows it.

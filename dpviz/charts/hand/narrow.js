@@ -2,9 +2,9 @@
 
 import { runs } from "./words.js";
 
-export const NARROW = 560; // pixels of a chart below which it is drawn so
-const HEIGHT = 310; // of such a chart, at most
-const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
+export const NARROW = 600; // pixels of a chart below which it is drawn so
+const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
+const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there, or more for long labels
 const LETTER = 6.6; // pixels of one, about
 const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
 
@@ -12,18 +12,20 @@ export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NAR
 
 const known = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
 
-export function narrowed(figure, width) {
+export function narrowed(figure, plot) {
+  const width = plot.clientWidth;
+  const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
   const found = known.get(figure);
-  if (found?.width === width) return found.figure;
-  const made = { data: figure.data, layout: narrowLayout(figure.layout, width) };
-  known.set(figure, { width, figure: made });
+  if (found?.width === width && found.most === most) return found.figure;
+  const made = { data: figure.data, layout: narrowLayout(figure.layout, width, most) };
+  known.set(figure, { width, most, figure: made });
   return made;
 }
 
-function narrowLayout(layout, width) {
+function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const second = layout.yaxis2;
-  const margin = { ...layout.margin, r: second ? AXIS : layout.meta?.ends ? EDGE : layout.margin.r };
+  const margin = { ...layout.margin, r: second ? axisRoom(second) : layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
   const annotations = (layout.annotations ?? [])
     .filter((note) => note.name !== "end")
@@ -34,12 +36,17 @@ function narrowLayout(layout, width) {
     margin.b += 16;
   }
   const { ends } = layout.meta ?? {};
-  const height = Math.min(layout.height, HEIGHT);
+  const height = Math.min(layout.height, most);
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: ends && [], chips: ends ?? [] }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
   if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 12 } };
   return other;
+}
+
+function axisRoom({ ticktext }) {
+  const longest = Math.max(0, ...(ticktext ?? []).map((text) => text.length));
+  return Math.max(AXIS, Math.ceil(longest * LETTER) + 10);
 }
 
 // Rows of dots: each name above its row, and not beside it.
