@@ -54,6 +54,13 @@ FAULTS = (
         f"{_RELEASED}::test_the_noise_is_the_mechanism_s",
     ),
     Fault(
+        "each view of an example is clipped by itself",
+        "dpviz/training/per_example.py",
+        "tape[layer] if views == 1 else tape[layer].grouped(views)",
+        "tape[layer]",
+        "tests/training/test_views.py::test_the_mean_over_views_is_what_is_clipped",
+    ),
+    Fault(
         "a goal looks at the true count beside the released one",
         "dpviz/training/session.py",
         "        if self._counting.stopped:\n",

@@ -14,6 +14,7 @@ from dpviz.charts.ticks import axis, baseline, position
 from dpviz.charts.traces import QUIET
 
 TOP = 28
+ROW = 20  # pixels of a row, at least
 ROOM = 170  # pixels right of the plot, for the words behind the dots
 
 

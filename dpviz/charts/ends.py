@@ -22,7 +22,8 @@ LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top."""
+    """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top; and whether its
+    last quarter lies above its end, so that a name inside the plot is free of it below."""
 
     name: str
     line: str  # the line's own name, as its traces have it
@@ -31,6 +32,7 @@ class End:
     reach: float
     color: str
     faded: bool
+    falls: bool
 
 
 def end_of(line: Line, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
@@ -40,9 +42,12 @@ def end_of(line: Line, x_shown: tuple[float, float], down: Callable[[float], flo
     if not within.size:
         return None
     last = within[-1]
-    y = float(np.asarray(line.y, dtype=np.float64)[last])
+    values = np.asarray(line.y, dtype=np.float64)
+    y, before = float(values[last]), values[within[-1 - len(within) // 4 : -1]]
     name = line.name if line.end is None else line.end
-    return End(name, line.name, float(x[last]), y, down(y), line.hue, line.faded)
+    return End(
+        name, line.name, float(x[last]), y, down(y), line.hue, line.faded, bool(before.size) and before.mean() > y
+    )
 
 
 def _band_end(band: Band, x_shown: tuple[float, float], down: Callable[[float], float], log_y: bool) -> End | None:
@@ -88,7 +93,8 @@ def end_annotations(
     # Curves that left through the top keep their order there: the largest on top.
     ends.sort(key=lambda e: (max(e.reach, 0.0), -e.y))
     at_edge = [e.x >= x_shown[1] - 1e-9 * abs(x_shown[1]) for e in ends]
-    rises = [0 if edge else 11 for edge in at_edge]  # a name inside the plot stands above its line's end
+    # A name inside the plot stands above its line's end, or below it.
+    rises = [0 if edge else -11 if e.falls else 11 for e, edge in zip(ends, at_edge, strict=True)]
     wanted = [min(max(e.reach, 0.0), inner) - rise for e, rise in zip(ends, rises, strict=True)]
     places = [0.0] * len(ends)
     for group in (True, False):  # names beside the plot and names inside it cannot meet

@@ -25,7 +25,7 @@ AXIS = "rgba(128,128,128,0.45)"
 BAND = "rgba(128,128,128,0.30)"
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
-SMALL_SIZE = 12
+SMALL_SIZE = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def base_layout(height: int, margin: dict[str, int]) -> dict[str, Any]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "showlegend": False,
         "separators": ".\u202f",
-        "font": {"size": SMALL_SIZE + 1},
+        "font": {"size": SMALL_SIZE + 0.5},
         "hoverlabel": {"font": {"size": LABEL_SIZE}, "align": "left"},
         "dragmode": "zoom",
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "rgba(128,128,128,0.6)", "activecolor": "#7f7f7f"},

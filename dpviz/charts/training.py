@@ -93,14 +93,15 @@ def _steps_shown(total: float) -> tuple[float, float]:
 
 
 def accuracies_shown(found: Sequence[Array]) -> tuple[float, float] | None:
-    """Where these accuracies end up, with room to see how they got there; not the whole way from guessing, which is
-    alike for all. None where there is none."""
+    """Where these accuracies end up, with three quarters of what was found on the way; not the whole way from guessing,
+    which is alike for all. None where there is none."""
     finite = [kept for values in found if (kept := values[np.isfinite(values)]).size]
     if not finite:
         return None
     lowest, top = min(float(values[-1]) for values in finite), max(float(values.max()) for values in finite)
     room = max(0.05, top - lowest)
-    return max(0.0, lowest - 2 * room), min(1.0, top + 0.25 * room)
+    early = min(float(np.quantile(values, 0.25, method="higher")) for values in finite)
+    return max(0.0, min(lowest - 2 * room, early - 0.25 * room)), min(1.0, top + 0.25 * room)
 
 
 def aligned(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

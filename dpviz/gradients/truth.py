@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._remember import remembered
 from dpviz.accounting.bayesian import ORDERS, TOO_LARGE
 from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_table import Estimator
 from dpviz.gradients.families import law
-from dpviz.gradients.weibull import weibull_vectors
+from dpviz.gradients.sample import GradientSample
+from dpviz.gradients.weibull import weibull_shape, weibull_vectors
 
 Array = npt.NDArray[np.float64]
 
@@ -103,8 +105,7 @@ def true_vectors_epsilon(
     """
     width = int(_validate.scalar("dimensions", _validate.steps(dimensions, "dimensions", 1)))
     limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
-    vectors = max(_COORDINATES // width, 4)
-    drawn = weibull_vectors(vectors=vectors, dimensions=width, shape=shape, seed=_SEED)
+    drawn = _fresh(width, float(weibull_shape(shape)))
     distances, largest = drawn.distances(limit), drawn.sensitivity(limit)
     values, masses = envelope(distances, largest, DOUBT / 2.0)
     mirrored = envelope(largest - distances, largest, DOUBT / 2.0)
@@ -115,6 +116,12 @@ def true_vectors_epsilon(
         _epsilon(values, masses, "upper", *given),
         f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}",
     )
+
+
+@remembered
+def _fresh(width: int, shape: float) -> GradientSample:
+    """Pairs that no page has seen: half a second of drawing, for whatever is then asked of them."""
+    return weibull_vectors(vectors=max(_COORDINATES // width, 4), dimensions=width, shape=shape, seed=_SEED)
 
 
 def _epsilon(

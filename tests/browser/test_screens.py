@@ -15,6 +15,9 @@ from tests.browser.test_hand import slider, text
 SETTING = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 STORY = ["sigma=6&curves=moments", "sigma=2&curves=moments"]
 WIDTH = "() => document.querySelector('.js-plotly-plot')._fullLayout.xaxis._length"
+# Heights of what is pressed, less than 35 pixels; a chip's place to be hit is higher than it is drawn.
+LOW = """() => [...document.querySelectorAll(".offers button, [data-testid=stMain] [data-testid=stButtonGroup] button")]
+  .map((button) => button.getBoundingClientRect().height).filter((height) => height > 0 && height < 35)"""
 SCROLLED = "() => document.querySelector('[data-testid=stMain]').scrollTop"
 
 
@@ -61,12 +64,29 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     slider(phone, "delta").evaluate("slider => slider.scrollIntoView({block: 'end'})")
     box = slider(phone, "delta").bounding_box()
     assert box is not None
+    low = phone.evaluate(LOW)
+    assert low == [], "what a finger cannot hit"
     swipe(phone, box, right=-40)
+    expect(text(phone, "delta")).not_to_have_value("1e-5")
     wait_idle(phone)
     delta = float(text(phone, "delta").input_value())
     assert delta < 1e-5
     pulled = float(dpviz.epsilon("moments", noise_multiplier=4, **{**SETTING, "delta": delta}))
     expect(chips.filter(has_text="moments")).to_contain_text(numbers.epsilon(pulled, up=True))
+    phone.set_viewport_size({"width": 844, "height": 390})  # on its side
+    expect(text(phone, "delta")).to_be_visible()
+    phone.wait_for_function(f"() => ({WIDTH})() >= 400 && document.querySelector('.dpviz-chart').clientHeight <= 330")
+    entry = text(phone, "delta").bounding_box()
+    assert entry is not None
+    assert entry["width"] > 80
+
+
+def test_on_a_phone_half_of_the_story_s_screen_is_left_for_its_text(phone: Page) -> None:
+    open_page(phone, "")
+    no_traceback(phone)
+    wait_idle(phone)
+    assert phone.evaluate("() => document.querySelector('.st-key-story-side').clientHeight") <= 425
+    assert text(phone, "steps").evaluate("entry => entry.scrollWidth <= entry.clientWidth"), "10000 is read whole"
 
 
 def test_presenting_walks_through_the_pins_with_the_arrow_keys(page: Page) -> None:

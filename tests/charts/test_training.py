@@ -38,6 +38,9 @@ def test_accuracies_are_drawn_where_they_end() -> None:
     assert 0.5 < low < 0.9
     assert 0.95 < high <= 1.0
     assert accuracies_shown([np.array([np.nan])]) is None
+    short = np.array([0.1, 0.25, 0.48, 0.61])  # of a run that ends while it still rises
+    low, _ = accuracies_shown([short]) or (1.0, 0.0)
+    assert low < short[1], "three of four are seen"
 
 
 def test_a_count_and_a_test_do_not_look_alike() -> None:
@@ -47,3 +50,12 @@ def test_a_count_and_a_test_do_not_look_alike() -> None:
     colors = {trace["line"]["color"] for trace in figure["data"] if trace.get("mode") == "lines" and trace.get("name")}
     assert len(colors) == 2
     assert any("majority class" in note["text"] for note in figure["layout"]["annotations"])
+
+
+def test_a_name_inside_the_plot_stands_where_its_line_does_not() -> None:
+    done = STEPS[:40]
+    rising, falling = done / 100, 0.9 - done / 200
+    for values, above in ((rising, True), (falling, False)):
+        figure = series_chart({"test": (done, values)}, y_title="share right", total=50.0).figure
+        (name,) = (note for note in figure["layout"]["annotations"] if note.get("name") == "end")
+        assert (name["yshift"] > 0) == above

@@ -7,13 +7,13 @@ import pytest
 
 import dpviz
 from dpviz.charts.plot import LinePlot
-from dpviz.experiments.reached import DELTA, EPSILONS, MODELS, REACHED, WHOLE, arm
+from dpviz.experiments.reached import CIFAR, DELTA, EPSILONS, MODELS, REACHED, WHOLE, arm
 from dpviz.experiments.record import recorded
 from dpviz.questions.papers.reached import REACHED_VIEW
 from tests.questions.asking import asked
 
 
-@pytest.mark.parametrize("experiment", [REACHED, WHOLE], ids=lambda e: e.key)
+@pytest.mark.parametrize("experiment", [REACHED, WHOLE, CIFAR], ids=lambda e: e.key)
 def test_noise_is_the_least_of_its_epsilon(experiment: object) -> None:
     for name, settings in experiment.arms.items():  # type: ignore[attr-defined]
         epsilon, trial = float(name.rpartition("_")[2]), recorded(experiment.key).of(name)[0]  # type: ignore[attr-defined]
@@ -41,4 +41,4 @@ def test_the_view_draws_the_record() -> None:
     assert answer.plot.rings[-1].y == whole
     assert f"<b>{100 * whole:.1f}\u00a0%</b>" in REACHED_VIEW.headline(answer)
     (table,) = REACHED_VIEW.more["The runs"](answer)
-    assert len(table) == len(REACHED.arms) + len(WHOLE.arms)  # type: ignore[arg-type]
+    assert len(table) == sum(len(one.arms) for one in (REACHED, WHOLE, CIFAR))  # type: ignore[arg-type]

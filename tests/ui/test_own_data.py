@@ -1,6 +1,7 @@
 """Data sets of one's own on the pages: offered, explained, planned, started; said to be elsewhere where they are."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,8 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     assert DECLARED in look.claim.conditions
     assert "logistic regression, 10 parameters on Tea, 60 cups (own)" in setting_line(look)
     assert "right on test examples" in headline(look)
+    assert "views" not in setting_line(look)
+    assert " · 4 views of an image · " in setting_line(replace(look, settings=asked.with_(model="cnn", views=4)))
     monkeypatch.delenv("DPVIZ_DATA")
     there = record(engine, asked, events_of_kept(engine, here.id), imported=True)
     look = _look(engine, there, asked)

@@ -18,6 +18,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.inference import ABALONE, ADULT
+from dpviz.experiments.reached import CIFAR, REACHED, WHOLE
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.layout import Reader
 from dpviz.questions.presets import Preset
@@ -41,7 +42,7 @@ from dpviz.ui import state
 from dpviz.ui.train import form_state as form
 from dpviz.ui.train import live, script, watch
 from dpviz.ui.train.facts import missing, unsuited
-from dpviz.ui.train.fields import CONTROL_OF, FIELDS
+from dpviz.ui.train.fields import CONTROL_OF, FIELDS, reads
 from dpviz.ui.train.live import take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
@@ -226,6 +227,26 @@ def test_a_recorded_row_fills_the_form_with_what_was_recorded(row: str, recorded
     ran = RunSettings.from_json(dict(recorded.arms[arm])).with_(**{name: getattr(usual, name) for name in same})
     query = "&".join(f"{key}={text}" for key, text in BY_KEY[row].values.items())
     assert form.read(state.reader(query)).settings == ran
+
+
+@pytest.mark.parametrize(("row", "recorded", "arm"), [
+    ("trreached", REACHED, "whitened_3"), ("trreachedmnist", WHOLE, "whitened_3"),
+    ("trreachedcifar", CIFAR, "scattering_3"),
+])  # fmt: skip
+def test_what_was_reached_is_what_its_row_trains(row: str, recorded: Experiment, arm: str) -> None:
+    found, ran = form.read(of_row(BY_KEY[row])).settings, RunSettings.from_json(dict(recorded.arms[arm]))
+    assert found.noise_multiplier == pytest.approx(ran.noise_multiplier, rel=1e-3)
+    steps = ("batch_size", "steps", "learning_rate", "learning_rate_end", "momentum", "max_grad_norm")
+    for name in ("data", "model", "method", "delta", *steps):
+        assert getattr(found, name) == getattr(ran, name), name
+
+
+def test_views_are_offered_where_images_are_read_as_they_are(engine: Engine) -> None:
+    for query, offered in (("t_model=cnn", True), ("t_model=whitened", False), ("t_data=adult&t_model=mlp", False)):
+        found = form.read(state.reader(f"{query}&t_views=8"))
+        assert found.settings.views == (8 if offered else 1)
+        assert (form.texts_of(found.settings)["t_views"] == "8") == offered
+        assert ("views" in reads(state.reader(query))) == offered
 
 
 def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 import { runs } from "./words.js";
 
-export const NARROW = 560; // pixels of a chart below which it is drawn so
-const HEIGHT = 310; // of such a chart, at most; where its place is smaller, the place's style says so
-const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there
+export const NARROW = 600; // pixels of a chart below which it is drawn so
+const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
+const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there, or more for long labels
 const LETTER = 6.6; // pixels of one, about
 const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
 
@@ -12,10 +12,9 @@ export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NAR
 
 const known = new WeakMap(); // figure → the same for a narrow chart: one figure stays one figure
 
-// `plot`: the element that it is drawn in.
 export function narrowed(figure, plot) {
   const width = plot.clientWidth;
-  const most = parseFloat(getComputedStyle(plot).getPropertyValue("--dpviz-narrow")) || HEIGHT;
+  const most = Number(getComputedStyle(plot).getPropertyValue("--dpviz-most")) || HEIGHT;
   const found = known.get(figure);
   if (found?.width === width && found.most === most) return found.figure;
   const made = { data: figure.data, layout: narrowLayout(figure.layout, width, most) };
@@ -26,7 +25,7 @@ export function narrowed(figure, plot) {
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
   const second = layout.yaxis2;
-  const margin = { ...layout.margin, r: second ? AXIS : layout.meta?.ends ? EDGE : layout.margin.r };
+  const margin = { ...layout.margin, r: second ? axisRoom(second) : layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
   const annotations = (layout.annotations ?? [])
     .filter((note) => note.name !== "end")
@@ -43,6 +42,11 @@ function narrowLayout(layout, width, most) {
   if (xaxis) other.xaxis = xaxis;
   if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 12 } };
   return other;
+}
+
+function axisRoom({ ticktext }) {
+  const longest = Math.max(0, ...(ticktext ?? []).map((text) => text.length));
+  return Math.max(AXIS, Math.ceil(longest * LETTER) + 10);
 }
 
 // Rows of dots: each name above its row, and not beside it.

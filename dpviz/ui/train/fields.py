@@ -51,7 +51,8 @@ MODEL = Choice(
     label="Model",
     default=DEFAULT.model,
     options={key: model.title for key, model in MODELS.items()},
-    help="What is trained.",
+    help="What is trained. Scattering features are fixed, so they cost no privacy; whitened ones are seen from the "
+    "directions in which curves drawn by chance differ.",
 )
 METHOD = Choice(
     key="t_method",

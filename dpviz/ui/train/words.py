@@ -336,7 +336,8 @@ def setting_line(look: Look) -> str:
     count = (known.parameters.get(s.model) if whole else None) or started.get("parameters")
     which = "parameters" if whole else "parameters of the last layer"
     model = RECORDED[s.model].title + (f", {numbers.steps(count)} {which}" if count else "")
-    parts = [METHODS[s.method].label, f"{model} on {known.title}"]
+    views = [f"{s.views} views of an image"] if s.views > 1 else []
+    parts = [METHODS[s.method].label, *views, f"{model} on {known.title}"]
     if started:
         threads = started.get("threads", 1)
         parts.append(f"{started.get('device', '?')}, {threads} thread{'s' * (threads != 1)}")
