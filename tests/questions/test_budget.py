@@ -337,3 +337,16 @@ def test_nobody_leaves_before_the_ordinary_filter_ends() -> None:
 def test_a_budget_without_a_single_step_is_said() -> None:
     with pytest.raises(ValueError, match="Not one step fits"):
         asked(INDIVIDUAL, sigma="0.1", q="1")
+
+
+def test_a_budget_below_one_step_asks_for_no_block() -> None:
+    headline = ask("spend", noise_multiplier=0.2).headline
+    assert "not a single step" in headline
+    assert "add a block" not in headline
+
+
+def test_a_budget_below_one_epoch_is_not_used_up() -> None:
+    headline = ask("policy", noise_multiplier=0.2).headline
+    assert headline.count("not one epoch") == 3
+    assert "ε ≤ 0" not in headline
+    assert "used up" not in headline

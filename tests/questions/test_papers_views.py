@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from dpviz.gradients.norm_families import FAMILIES
+from dpviz.questions.asked import ask
 from dpviz.questions.papers.clipping import CLIPPING
 from dpviz.questions.papers.loss import LOSS
 from dpviz.questions.papers.rare import RARE
@@ -155,3 +156,9 @@ def test_without_sampling_both_directions_are_one() -> None:
     answer = asked(THEOREM_5, q="1")
     assert answer.facts.same
     assert answer.facts.last == pytest.approx((64 / 32, 64 / 32))
+
+
+def test_how_many_times_more_at_most_is_rounded_up() -> None:
+    found = ask("theorem5", noise_multiplier=200)
+    assert 1.0 < found.answer.facts.ratio < 1.005
+    assert "at most 1.01 times as much" in found.headline

@@ -123,6 +123,9 @@ def headline(a: Answer[Trajectories]) -> str:
     for key, trajectory in f.trajectories.items():
         length = int(trajectory.epochs[-1])
         spent = epsilon(float(f.account(trajectory)[-1]))
+        if length == 0 and trajectory.ended == "budget":
+            said.append(f"{NAMES[key]} <b>not one epoch</b> (it would exceed the budget)")
+            continue
         said.append(
             f"{NAMES[key]} <b>{length}</b> epoch{'' if length == 1 else 's'} (ε ≤ {spent}, {ENDS[trajectory.ended]})"
         )

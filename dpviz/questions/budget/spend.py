@@ -158,9 +158,14 @@ def headline(a: Answer[SpendFacts]) -> str:
     like = f"σ = {numbers.plain(g['noise_multiplier'])}, q = {numbers.plain(g['sample_rate'])}"
     left = numbers.steps(f.left)
     if not f.taken:
+        if f.left == 0:
+            return (
+                f"A budget of <b>ε = {target}</b> at δ = {numbers.delta(g['delta'])} allows <b>not a single step</b> "
+                f"at {like}: raise the noise or the budget, or sample less."
+            )
         return (
             f"Nothing is spent of a budget of <b>ε = {target}</b> at δ = {numbers.delta(g['delta'])}. "
-            f"It allows <b>{left}</b> steps at {like}: add a block."
+            f"It allows <b>{left}</b> step{'' if f.left == 1 else 's'} at {like}: add a block."
         )
     return (
         f"<b>{epsilon(f.filled)}</b> of a budget of <b>ε = {target}</b> is spent (δ = {numbers.delta(g['delta'])}); "

@@ -80,7 +80,8 @@ def headline(a: Answer[DirectionFacts]) -> str:
         return "B exceeds A at an order shown: <b>Theorem 5 says that it cannot</b>, so a number here is wrong."
     return (
         f"A removed example costs at least as much as an added one <b>at every order</b>, at most "
-        f"<b>{numbers.plain(f.ratio)} times</b> as much, at α = {numbers.plain(f.order)}: A alone has to be computed."
+        f"<b>{numbers.epsilon(f.ratio, up=True)} times</b> as much, at α = {numbers.plain(f.order)}: A alone has to "
+        "be computed."
     )
 
 
