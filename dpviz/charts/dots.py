@@ -14,6 +14,7 @@ from dpviz.charts.ticks import axis, baseline, position
 from dpviz.charts.traces import QUIET
 
 TOP = 28
+ROW = 20  # pixels of a row, at least
 ROOM = 170  # pixels right of the plot, for the words behind the dots
 
 
@@ -74,7 +75,7 @@ def dot_figure(
         log_x: logarithmic axis.
         x_kind: how ticks are written: "plain", "steps" or "delta".
         reference: the value that all are compared with.
-        height: of the whole figure in pixels.
+        height: of the whole figure in pixels; more where the rows need it.
     """
     names = list(dict.fromkeys(dot.name for dot in dots if not dot.faded))
     seen = [dot for dot in dots if dot.name in names and _drawn(dot, log_x)]
@@ -82,6 +83,7 @@ def dot_figure(
     x_axis = baseline(axis(span=span, log=log_x, kind=x_kind, most=9))
     x_axis |= {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}
     left = int(max((text_width(name, look.LABEL_SIZE) for name in names), default=40)) + 18
+    height = max(height, TOP + BOTTOM + ROW * len(names))
     layout = look.base_layout(height, {"l": left, "r": ROOM, "t": TOP, "b": BOTTOM}) | {
         "hovermode": "closest",
         "xaxis": x_axis,

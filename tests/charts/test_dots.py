@@ -9,6 +9,7 @@ import pytest
 from dpviz.charts.dots import Dot, dot_figure
 from dpviz.charts.guides import Guide, with_guides
 from dpviz.charts.lines import line_figure
+from dpviz.charts.look import LABEL_SIZE
 from dpviz.charts.marks import Line
 
 BLUE = "#1a62ba"
@@ -64,3 +65,11 @@ def test_a_line_dotted_up_to_a_point() -> None:
     data = line_figure([line], x_title="σ", y_title="ε").figure["data"]
     drawn = [(t["x"], t["line"]["dash"]) for t in data if t.get("name") == "a" and t.get("line", {}).get("width")]
     assert drawn == [([1.0, 2.0, 3.0], "dot"), ([3.0, 4.0], "solid")]
+
+
+def test_many_rows_stand_apart_however_low_the_chart_was_to_be() -> None:
+    rows = [Dot(str(i), 1.0 + i, "x", "x", BLUE) for i in range(14)]
+    layout = dot_figure(rows, x_title="ratio", height=224).figure["layout"]
+    inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+    assert inner / len(rows) >= 1.3 * LABEL_SIZE
+    assert dot_figure(rows[:2], x_title="ratio", height=224).figure["layout"]["height"] == 224

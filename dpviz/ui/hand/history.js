@@ -1,6 +1,7 @@
 // Undo and redo: two buttons, and Ctrl-Z, Ctrl-Shift-Z, Ctrl-Y (⌘ on a Mac). The server keeps the states; the page says
 // after every run how many there are on either side ("dpviz-history").
 
+import { allow, arrowButtons } from "./arrows.js";
 import { ending } from "./mounts.js";
 
 const KEPT = 50; // steps that are told again: the server takes each once
@@ -13,7 +14,7 @@ export default function mount({ parentElement, data, setStateValue }) {
   const steps = (parentElement.dpvizHistory ??= new Steps(parentElement));
   steps.send = (entry) => setStateValue("entry", entry);
   steps.come();
-  if (data.seen >= steps.last) steps.allow(data.room);
+  if (data.seen >= steps.last) allow(steps.buttons, data.room);
   return ending(steps);
 }
 
@@ -23,23 +24,11 @@ class Steps {
     this.asked = [];
     this.here = false;
     const root = Object.assign(document.createElement("div"), { className: "dpviz-history" });
-    this.buttons = ARROWS.map(({ by, name, keys, path }) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", title: `${name} (${keys})` });
-      button.setAttribute("aria-label", name);
-      button.setAttribute("aria-keyshortcuts", keys);
-      button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true"><path d="${path}"/></svg>`;
-      button.addEventListener("click", () => this.step(by));
-      root.append(button);
-      return button;
-    });
+    this.buttons = arrowButtons(ARROWS, (by) => this.step(by));
+    root.append(...this.buttons);
     parent.append(root);
     this.onKey = (event) => this.pressed(event);
-    this.onRoom = (event) => this.allow(event.detail);
-  }
-
-  allow(room) {
-    this.buttons.forEach((button, k) => button.toggleAttribute("data-none", !room[k]));
-    this.buttons.forEach((button, k) => button.setAttribute("aria-disabled", String(!room[k])));
+    this.onRoom = (event) => allow(this.buttons, event.detail);
   }
 
   pressed(event) {

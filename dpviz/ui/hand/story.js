@@ -1,6 +1,7 @@
 // A story that is scrolled: the stop whose text crosses the line is the present one, and the server hears of it once the
 // scroll rests on it. Two buttons scroll to its neighbours.
 
+import { allow, arrowButtons } from "./arrows.js";
 import { ending } from "./mounts.js";
 
 const REST = 150; // ms
@@ -27,13 +28,7 @@ class Story {
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", "Stops of the story");
     this.place = Object.assign(document.createElement("span"), { className: "dpviz-quiet" });
-    this.buttons = ARROWS.map(({ by, name, path }) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", title: name });
-      button.setAttribute("aria-label", name);
-      button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true"><path d="${path}"/></svg>`;
-      button.addEventListener("click", () => this.step(by));
-      return button;
-    });
+    this.buttons = arrowButtons(ARROWS, (by) => this.step(by));
     root.append(this.buttons[0], this.place, this.buttons[1]);
     parent.append(root);
     this.release = () => (this.held = false);
@@ -130,9 +125,7 @@ class Story {
     }
     const at = this.stops.indexOf(this.stop);
     this.place.textContent = `${at + 1} of ${this.stops.length}`;
-    const room = [at > 0, at + 1 < this.stops.length];
-    this.buttons.forEach((button, k) => button.toggleAttribute("data-none", !room[k]));
-    this.buttons.forEach((button, k) => button.setAttribute("aria-disabled", String(!room[k])));
+    allow(this.buttons, [at > 0, at + 1 < this.stops.length]);
   }
 
   step(by) {
