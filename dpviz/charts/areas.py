@@ -16,7 +16,7 @@ from dpviz.charts.ink import named
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array, Line, Numbers, short_floats
-from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane, apart
+from dpviz.charts.plane import Box, Plane
 from dpviz.charts.traces import QUIET
 
 _EDGE = 0.12  # names keep off the edges by so much of the plot
@@ -113,7 +113,9 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     x = np.linspace(0.0, 1.0, _FINE)
     courses = [_course(line, plane, x) for line in lines]
     annotations = chart.figure["layout"]["annotations"]
-    taken = [_box(n["x"], n["y"], n["text"], (0, 0)) for n in annotations if n.get("xref") == n.get("yref") == "paper"]
+    taken = [
+        _box(plane, n["x"], n["y"], n["text"], (0, 0)) for n in annotations if n.get("xref") == n.get("yref") == "paper"
+    ]
     taken += [Box(float(plane.share("x", [a])[0]), float(plane.share("y", [b])[0]), 90.0, 30.0) for a, b in avoid]
     words = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
@@ -121,10 +123,12 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
         here = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8]
         if not here.size:
             continue
-        places = [(k, side, _box(float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in _CORNERS]
+        places = [
+            (k, side, _box(plane, float(x[k]), float(y[k]), text, side)) for k in here.tolist() for side in _CORNERS
+        ]
         boxes = [box for _, _, box in places]
-        room = _room(x, [other for j, other in enumerate(courses) if j != i], taken, boxes)
-        off = np.minimum(apart(boxes, x, y), _OFF)  # from its own line: first of all it does not lie on that
+        room = _room(plane, x, [other for j, other in enumerate(courses) if j != i], taken, boxes)
+        off = np.minimum(plane.apart(boxes, x, y), _OFF)  # from its own line: first of all it does not lie on that
         k, side, box = places[int(np.where(off == off.max(), room, -np.inf).argmax())]
         taken.append(box)
         words.append(_on_line(line, text, float(x[k]), float(y[k]), side))
@@ -133,21 +137,22 @@ def with_names_on_lines(chart: Chart, lines: Sequence[Line], avoid: Sequence[tup
     return Chart(figure, chart.notes)
 
 
-def _box(x: float, y: float, text: str, side: tuple[int, int]) -> Box:
+def _box(plane: Plane, x: float, y: float, text: str, side: tuple[int, int]) -> Box:
     """Around a name that stands left (−1) or right (+1) of a point, and below (−1) or above it (+1); (0, 0): on it."""
     width, height = text_width(text, look.LABEL_SIZE), 1.2 * look.LABEL_SIZE
-    return Box(x + side[0] * (0.5 * width + _AWAY) / WIDTH, y + side[1] * (0.5 * height + _OFF) / HEIGHT, width, height)
+    across, up = side[0] * (0.5 * width + _AWAY) / plane.width, side[1] * (0.5 * height + _OFF) / plane.height
+    return Box(x + across, y + up, width, height)
 
 
-def _room(x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
+def _room(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
     """Pixels between each of some names and the nearest other line, name or edge."""
     at, up, width, height = np.array(boxes).T
-    room = np.minimum(at, 1.0 - at) * WIDTH - 0.5 * width
+    room = np.minimum(at, 1.0 - at) * plane.width - 0.5 * width
     for other in taken:
-        across = np.maximum(np.abs(at - other.x) * WIDTH - 0.5 * (width + other.width), 0.0)
-        along = np.maximum(np.abs(up - other.y) * HEIGHT - 0.5 * (height + other.height), 0.0)
+        across = np.maximum(np.abs(at - other.x) * plane.width - 0.5 * (width + other.width), 0.0)
+        along = np.maximum(np.abs(up - other.y) * plane.height - 0.5 * (height + other.height), 0.0)
         room = np.minimum(room, np.hypot(across, along))
-    return np.asarray(np.minimum.reduce([room, *(apart(boxes, x, other) for other in others)]))
+    return np.asarray(np.minimum.reduce([room, *(plane.apart(boxes, x, other) for other in others)]))
 
 
 def _course(line: Line, plane: Plane, x: Array) -> Array:

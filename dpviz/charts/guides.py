@@ -13,7 +13,7 @@ from dpviz.charts import captions, look
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array
-from dpviz.charts.plane import HEIGHT, WIDTH, Box, Plane, apart
+from dpviz.charts.plane import Box, Plane
 
 CLEAR = 8.0  # pixels between a name and a curve that are enough
 
@@ -43,14 +43,16 @@ def with_guides(chart: Chart, *guides: Guide) -> Chart:
     words: list[dict[str, Any]] = list(layout["annotations"])
     notes = list(chart.notes)
     across = np.linspace(0.0, 1.0, 200)
-    courses = Plane(chart).courses(across)
+    plane = Plane(chart)
+    courses = plane.courses(across)
     for guide in guides:
         place = _place(layout[f"{guide.axis}axis"], guide.at)
         if place is None:
             notes += [f"{guide.name} lies outside the chart."] if guide.told else []
             continue
         shapes.append(_line(guide.axis, place))
-        words.append(_level_name(guide, place, across, courses) if guide.axis == "y" else _upright_name(guide, place))
+        level = guide.axis == "y"
+        words.append(_level_name(guide, place, plane, across, courses) if level else _upright_name(guide, place))
     figure = chart.figure | {"layout": layout | {"shapes": shapes, "annotations": words}}
     return Chart(figure, tuple(notes))
 
@@ -72,17 +74,19 @@ def _line(axis: str, place: float) -> dict[str, Any]:
     return {"type": "line", "layer": "below", "xref": "paper", "yref": "paper", "line": stroke} | ends
 
 
-def _level_name(guide: Guide, place: float, across: Array, courses: Sequence[Array]) -> dict[str, Any]:
+def _level_name(guide: Guide, place: float, plane: Plane, across: Array, courses: Sequence[Array]) -> dict[str, Any]:
     """At the left end, above, or wherever else at the line's ends the curves leave more room."""
     width, height = text_width(guide.name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
     best: tuple[float, bool, bool] | None = None
     for right in (False, True):
         for below in (False, True):
-            middle = (0.5 * width + 6) / WIDTH
-            beside = (1 if below else -1) * (0.5 * height + 1) / HEIGHT
+            middle = (0.5 * width + 6) / plane.width
+            beside = (1 if below else -1) * (0.5 * height + 1) / plane.height
             box = Box(1.0 - middle if right else middle, place - beside, width, height)
-            inside = box.y - 0.5 * height / HEIGHT > 0.0 and box.y + 0.5 * height / HEIGHT < 1.0
-            room = min([float(apart([box], across, one)[0]) for one in courses], default=CLEAR) if inside else -1.0
+            inside = box.y - 0.5 * height / plane.height > 0.0 and box.y + 0.5 * height / plane.height < 1.0
+            room = (
+                min([float(plane.apart([box], across, one)[0]) for one in courses], default=CLEAR) if inside else -1.0
+            )
             if best is None or min(room, CLEAR) > best[0]:
                 best = min(room, CLEAR), right, below
     assert best is not None

@@ -10,14 +10,29 @@ import numpy as np
 from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Array, Numbers
 
-WIDTH, HEIGHT = 700.0, 330.0  # about what a plot measures: only to tell which places are far apart
+WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
+
+
+class Box(NamedTuple):
+    """A name: its middle in shares of the plot, its size in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 class Plane:
-    """A chart's axes: data to shares of the plot, 0 to 1 where it shows."""
+    """A chart's axes: data to shares of the plot, 0 to 1 where it shows.
+
+    Attributes:
+        width, height: Pixels of the plot, about: a browser decides. Only to tell which places are far apart.
+    """
 
     def __init__(self, chart: Chart) -> None:
         layout = chart.figure["layout"]
+        self.width = min(WIDTH, WIDE * layout["height"])
+        self.height = float(max(layout["height"] - layout["margin"]["t"] - layout["margin"]["b"], 1))
         self.axes = {name: layout[f"{name}axis"] for name in "xy"}
         self.traces = chart.figure["data"]
 
@@ -47,19 +62,10 @@ class Plane:
                 found.append(np.interp(x, at[seen], y[seen], left=np.nan, right=np.nan))
         return found
 
-
-class Box(NamedTuple):
-    """A name: its middle in shares of the plot, its size in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-def apart(boxes: Sequence[Box], x: Array, y: Array) -> Array:
-    """Pixels from each box to the nearest of some points given in shares."""
-    at, up, width, height = (each[:, None] for each in np.array(boxes).T)
-    across = np.maximum(np.abs(x - at) * WIDTH - 0.5 * width, 0.0)
-    along = np.maximum(np.abs(y - up) * HEIGHT - 0.5 * height, 0.0)
-    return np.asarray(np.sqrt(np.fmin.reduce(across * across + along * along, axis=1, initial=WIDTH**2)))
+    def apart(self, boxes: Sequence[Box], x: Array, y: Array) -> Array:
+        """Pixels from each box to the nearest of some points given in shares."""
+        at, up, width, height = (each[:, None] for each in np.array(boxes).T)
+        across = np.maximum(np.abs(x - at) * self.width - 0.5 * width, 0.0)
+        along = np.maximum(np.abs(y - up) * self.height - 0.5 * height, 0.0)
+        nearest = np.fmin.reduce(across * across + along * along, axis=1, initial=self.width**2)
+        return np.asarray(np.sqrt(nearest))

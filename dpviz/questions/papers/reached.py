@@ -162,15 +162,15 @@ def runs(a: Answer[ReachedDigits]) -> list[Block]:
     rows = [
         {
             "data": DATA_SETS[str(one.settings["data"])].title,
-            "model": KNOWN[one.model].title,
+            "model": KNOWN[one.model].short,
             "N": f"{one.examples:,}",
             "ε, tight": numbers.epsilon(one.epsilon, up=True),
+            "median": percent(one.median),
+            "seeds from to": one.span,
             "σ": f"{one.settings['noise_multiplier']:g}",
             "batch": f"{one.settings['batch_size']:,}",
             "T": f"{one.settings['steps']}",
             "step size": f"{one.settings['learning_rate']:g}",
-            "median": percent(one.median),
-            "seeds from to": one.span,
         }
         for one in (*(one for found in a.facts.models.values() for one in found), a.facts.whole, a.facts.pictures)
     ]
