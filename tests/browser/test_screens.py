@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 import dpviz
 from dpviz.charts import numbers
@@ -46,6 +46,17 @@ def swipe(page: Page, box: dict[str, float], *, right: float = 0, up: float = 0)
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
+def at_rest(page: Page, locator: Locator) -> dict[str, float]:
+    """The box of what stands still: a fling scrolls on after its finger has left, and the next would hit something else."""
+    for _ in range(40):
+        before = locator.bounding_box()
+        page.wait_for_timeout(120)
+        after = locator.bounding_box()
+        if before is not None and before == after:
+            return {"x": before["x"], "y": before["y"], "width": before["width"], "height": before["height"]}
+    raise AssertionError("It does not come to rest.")
+
+
 def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothing(phone: Page) -> None:
     open_page(phone, "compose", curves="moments", sigma=4)
     no_traceback(phone)
@@ -62,9 +73,9 @@ def test_on_a_phone_the_plot_has_the_width_and_a_finger_that_scrolls_moves_nothi
     top = main_area(phone).locator(".dpviz-chart").bounding_box()
     assert top is not None
     assert 0 <= top["y"] < 60, "the chart stays in sight"
+    at_rest(phone, slider(phone, "delta"))
     slider(phone, "delta").evaluate("slider => slider.scrollIntoView({block: 'end'})")
-    box = slider(phone, "delta").bounding_box()
-    assert box is not None
+    box = at_rest(phone, slider(phone, "delta"))
     low = phone.evaluate(LOW)
     assert low == [], "what a finger cannot hit"
     swipe(phone, box, right=-40)
