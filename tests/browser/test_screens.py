@@ -47,7 +47,7 @@ def swipe(page: Page, box: dict[str, float], *, right: float = 0, up: float = 0)
 
 
 def at_rest(page: Page, locator: Locator) -> dict[str, float]:
-    """The box of what stands still: a fling scrolls on after its finger has left, and the next would hit something else."""
+    """The box of what stands still: a fling scrolls on after its finger has left, and the next one would miss."""
     for _ in range(40):
         before = locator.bounding_box()
         page.wait_for_timeout(120)
