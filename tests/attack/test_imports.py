@@ -33,7 +33,7 @@ def trees(engine: Engine) -> list[Any]:
 
 
 def test_mutants_are_refused_or_harmless(engine: Engine, trees: list[Any]) -> None:
-    found = attack(engine, trees, count=40, seed=7, seconds=15.0)
+    found = attack(engine, trees, count=90, seed=7, seconds=15.0)
     assert not found.broken, found.broken
     assert found.refused > 5
     assert found.harmless > 5
@@ -42,7 +42,7 @@ def test_mutants_are_refused_or_harmless(engine: Engine, trees: list[Any]) -> No
 
 def test_what_breaks_is_noticed(engine: Engine, trees: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.attack.imports.html_report", lambda *_: 1 // 0)
-    assert attack(engine, trees, count=12, seed=1).broken.total() > 0
+    assert attack(engine, trees, count=60, seed=1).broken.total() > 0  # one of four is taken in
 
 
 def test_no_two_mutants_are_alike(trees: list[Any]) -> None:
