@@ -160,7 +160,7 @@ def open_page(page: Page, path: str = "", **query: object) -> None:
     wait_idle(page)
 
 
-def wait_idle(page: Page, *, settle_ms: float = 200) -> None:
+def wait_idle(page: Page, *, settle_ms: float = 300) -> None:
     """Wait until the app has run, every chart is drawn, and both have stayed so for ``settle_ms``."""
     page.evaluate("() => { window.__idleSince = null; }")
     page.wait_for_function(IDLE_SCRIPT, arg=settle_ms, timeout=TIMEOUT_MS)

@@ -6,6 +6,7 @@ import dpviz
 from dpviz.charts import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
+ANSWERS = "() => Number(document.querySelector('.js-plotly-plot').dataset.answers)"
 KNOWN = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 
 
@@ -28,7 +29,9 @@ def test_a_stricter_target_moves_the_rings(page: Page) -> None:
 
     before = rings()
     assert len(before) == 6
+    answers = page.evaluate(ANSWERS)
     main_area(page).get_by_role("slider", name="Target").press("ArrowLeft")
+    page.wait_for_function(f"before => ({ANSWERS})() > before", arg=answers)
     wait_idle(page)
     no_traceback(page)
     after = rings()
