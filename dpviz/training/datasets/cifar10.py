@@ -79,6 +79,11 @@ class _ArraysOnly(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not an array")
 
 
+def _check_kinds(labels: npt.NDArray[Any], name: str) -> None:
+    if labels.size and (labels.min() < 0 or labels.max() > 9):
+        raise ValueError(f"Expected labels from 0 to 9 in {name}, found {labels.min()} to {labels.max()}.")
+
+
 def parse_batch(raw: bytes, name: str = "batch") -> tuple[Bytes, Bytes]:
     """Images (n, 3, 32, 32) and labels (n,) of one pickled batch.
 
@@ -92,8 +97,7 @@ def parse_batch(raw: bytes, name: str = "batch") -> tuple[Bytes, Bytes]:
         raise ValueError(f"Expected {name} to be a pickled batch of CIFAR-10: {error}.") from None
     if images.dtype != np.uint8 or images.ndim != 2 or images.shape[1] != 3072 or labels.shape != images.shape[:1]:
         raise ValueError(f"Expected {name} to hold (n, 3072) bytes and n labels, found {images.shape}, {labels.shape}.")
-    if labels.size and (labels.min() < 0 or labels.max() > 9):
-        raise ValueError(f"Expected labels from 0 to 9 in {name}, found {labels.min()} to {labels.max()}.")
+    _check_kinds(labels, name)
     return images.reshape(-1, 3, 32, 32), labels.astype(np.uint8)
 
 
@@ -137,8 +141,7 @@ def _pictured(files: dict[str, bytes]) -> dict[str, tuple[Bytes, Bytes]]:
         if any(part.shape != (each, 1024, 3) for part in parts) or len(labels) != each * len(names):
             shapes = [part.shape for part in parts]
             raise ValueError(f"Expected as many pictures as {labels_in} has labels, found {shapes} and {len(labels)}.")
-        if labels.size and (labels.min() < 0 or labels.max() > 9):
-            raise ValueError(f"Expected labels from 0 to 9 in {labels_in}, found {labels.min()} to {labels.max()}.")
+        _check_kinds(labels, labels_in)
         for name, part, own in zip(names, parts, np.split(labels, len(names)), strict=True):
             images = np.ascontiguousarray(part.reshape(each, 32, 32, 3).transpose(0, 3, 1, 2))
             batches[name] = images, own.astype(np.uint8)
