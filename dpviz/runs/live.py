@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
+from typing import NamedTuple
 
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import Store
@@ -15,35 +16,57 @@ from dpviz.runs.tables import RunView, Tables
 MOST_READERS = 24
 
 
+class _Shown(NamedTuple):
+    """A view, when it was read, and how many changes of its record had been told before."""
+
+    view: RunView
+    read_at: float
+    changes: int
+
+
 class _Reader:
-    """One run as far as it was read."""
+    """One run as far as it was read. Whoever comes while another reads on sees what was read before."""
 
     def __init__(self, store: Store, run: str) -> None:
         self._store, self._run = store, run
-        self._lock = threading.Lock()
-        self._read_at = float("-inf")
+        self._reading = threading.Lock()
         self._attempt, self._seq = -1, -1
         self._tables = Tables()
-        self._view: RunView | None = None
+        self._shown: _Shown | None = None
+        self._changes = 0
 
     def look(self, max_age: float) -> RunView:
-        with self._lock:
-            if self._view is None or time.monotonic() - self._read_at > max_age:
-                # Before the events: a record that says "done" then has all its events after it.
-                record = self._store.run(self._run)
-                news = self._store.events_since(self._run, self._seq, self._attempt)
-                if news.attempt != self._attempt:
-                    self._tables = Tables()
-                self._tables.add(news.events)
-                self._attempt, self._seq = news.attempt, news.last
-                self._view = self._tables.view(record)
-                self._read_at = time.monotonic()
-            return self._view
+        shown = self._shown
+        current = shown is not None and shown.changes == self._changes
+        if shown is not None and current and time.monotonic() - shown.read_at <= max_age:
+            return shown.view
+        # A change that was told shows at once, so it is waited for.
+        if not self._reading.acquire(blocking=not current) and shown is not None:
+            return shown.view
+        try:
+            shown = self._shown
+            if shown is None or shown.changes != self._changes or time.monotonic() - shown.read_at > max_age:
+                shown = self._shown = self._read()
+            return shown.view
+        finally:
+            self._reading.release()
+
+    def _read(self) -> _Shown:
+        changes = self._changes
+        # Before the events: a record that says "done" then has all its events after it.
+        record = self._store.run(self._run)
+        news = self._store.events_since(self._run, self._seq, self._attempt)
+        if news.attempt != self._attempt:
+            self._tables = Tables()
+        self._tables.add(news.events)
+        self._attempt, self._seq = news.attempt, news.last
+        return _Shown(self._tables.view(record), time.monotonic(), changes)
 
     def told(self, record: RunRecord) -> None:
-        with self._lock:
-            if self._view is not None and _known(record) != _known(self._view.record):
-                self._read_at = float("-inf")
+        shown = self._shown
+        if shown is None or _known(record) != _known(shown.view.record):
+            # Two threads may count one change: both were in the store before, so whoever reads next has read both.
+            self._changes += 1
 
 
 def _known(record: RunRecord) -> tuple[Hashable, ...]:

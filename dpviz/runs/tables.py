@@ -51,8 +51,9 @@ class Columns:
             self._room = max(2 * self._room, end)
             self._columns = {name: _longer(column, self.rows, self._room) for name, column in self._columns.items()}
         for name, found in fresh.items():
-            column = self._columns.setdefault(name, np.full(self._room, np.nan))
-            column[self.rows : end] = found
+            if name not in self._columns:
+                self._columns[name] = np.full(self._room, np.nan)
+            self._columns[name][self.rows : end] = found
         self.rows = end
 
     def arrays(self) -> dict[str, Array]:

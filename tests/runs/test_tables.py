@@ -15,7 +15,7 @@ from dpviz.runs import jsontext
 from dpviz.runs.live import MOST_READERS, Live
 from dpviz.runs.records import Event
 from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.tables import Columns, Tables, decode_mechanisms, numbers
+from dpviz.runs.tables import Columns, RunView, Tables, decode_mechanisms, numbers
 from tests.runs.test_sqlite_store import batch, started, steps
 
 
@@ -54,6 +54,17 @@ class TestColumns:
         with pytest.raises(ValueError, match="read-only"):
             before[0] = 1.0
         assert np.isnan(table.arrays()["late"][:60]).all()
+
+    def test_memory_asked_for_grows_with_the_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        allocated: list[int] = []
+        full = np.full
+        monkeypatch.setattr(
+            np, "full", lambda shape, value: allocated.append(int(np.prod(shape))) or full(shape, value)
+        )
+        table, names = Columns(), ("step", "loss", "seconds")
+        for row in range(10_000):
+            table.extend(1, dict.fromkeys(names, [float(row)]))
+        assert 10_000 * len(names) <= sum(allocated) < 4 * 10_000 * len(names)
 
     def test_refused_whole(self) -> None:
         table = Columns()
@@ -141,6 +152,61 @@ class TestLive:
         assert seen == [1000] * 400
         assert store.file.queries - before[0] == 3
         assert store.file.rows_read - before[1] == 1002
+
+    def test_nobody_waits_for_what_another_reads(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """While one thread reads on, others see what was read before, and hand in what they know."""
+        run, live = started(store), Live(store, max_age=0.0)
+        store.record([batch(run, *steps(3))])
+        live.look(run)
+        reading, go_on = threading.Event(), threading.Event()
+        read = store.events_since
+
+        def slowly(*args: Any) -> Any:
+            reading.set()
+            assert go_on.wait(60.0)
+            return read(*args)
+
+        monkeypatch.setattr(store, "events_since", slowly)
+        store.record([batch(run, *steps(2, 4), first=3)])
+        first = threading.Thread(target=live.look, args=(run,))
+        first.start()
+        assert reading.wait(60.0)
+        views: list[RunView] = []
+
+        def watch() -> None:
+            views.append(live.look(run))
+            live.told(store.run(run))  # nothing new
+            views.append(live.look(run))
+
+        second = threading.Thread(target=watch, daemon=True)
+        second.start()
+        second.join(5.0)
+        waited = second.is_alive()
+        go_on.set()
+        first.join()
+        second.join()
+        assert not waited
+        assert [view.steps["step"].size for view in views] == [3, 3]
+        assert live.look(run).steps["step"].size == 5
+
+    def test_what_is_told_while_another_reads_is_seen_at_once(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A reader that was under way when somebody clicked may have read the record before: it is read again."""
+        run, live = started(store), Live(store, max_age=60.0)
+        live.look(run)
+        clicks = ["pause", "go"]
+        read = store.events_since
+
+        def clicked(*args: Any) -> Any:
+            live.told(store.set_desired(run, clicks.pop(0)))  # type: ignore[arg-type]
+            return read(*args)
+
+        live.told(store.set_desired(run, "stop"))
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "events_since", clicked)
+            live.look(run)
+        assert live.look(run).record.desired == "pause"
 
     def test_a_new_attempt_starts_anew(self, store: SqliteStore) -> None:
         run, live = started(store), Live(store, max_age=0.0)
