@@ -4,6 +4,9 @@ text    = term ["/" term] ["epochs"]
 term    = factor | "(" factor ")"
 factor  = number | [number] "N" ["^" number]
 number  = what Python's float reads, with k, M, G or % behind it
+
+That is how links, scripts and the shell are read. In a field a person may also type a decimal comma or separate
+thousands; `readings` turns such a text into this grammar.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ _LACKS = {
 }
 _SUFFIXES = {"k": "e3", "M": "e6", "G": "e9", "%": "e-2"}  # exponents, not factors: 1.001k is 1001 to the last digit
 _OF_SIZE = re.compile(r"(?P<factor>[^Nn]*?)[*·]?[Nn](?:\^(?P<power>[^Nn]+))?")
+
+_TYPED = re.compile(r"([.,]*[0-9][0-9.,]*)(e[+-]?[0-9]+|[kMG])?", re.IGNORECASE)
+_CONVENTIONS = (".", ","), (",", ".")  # decimal sign, thousands separator
 
 
 class Lacking(ValueError):
@@ -42,6 +48,46 @@ def value(text: str, known: Mapping[str, float | None]) -> float:
     over, slash, under = counted.partition("/")
     found = _term(over, known) / _term(under, known) if slash else _term(counted, known)
     return found if counted == plain else steps_of(found, _known(EPOCHS, known))
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """What a person may mean by a typed text, each reading with a decimal point and no thousands separators.
+
+    None where the text follows neither convention, two where it follows both and they differ. `readings.js` is the
+    same for a page without a server.
+
+    >>> readings("1.234,5"), readings("1,5e-5"), readings("60.000"), readings("1.2.3")
+    (('1234.5',), ('1.5e-5',), ('60', '60000'), ())
+    """
+    possible = dict.fromkeys(plain for signs in _CONVENTIONS if (plain := _plain(text, *signs)) is not None)
+    return tuple(map(_unambiguous, possible)) if len(possible) > 1 else tuple(possible)
+
+
+def _plain(text: str, decimal: str, thousands: str) -> str | None:
+    """`text` as one convention reads it; None where it breaks that convention."""
+
+    def number(match: re.Match[str]) -> str:
+        integer, point, fraction = match[1].partition(decimal)
+        first, *groups = integer.split(thousands)
+        grouped = not match[2] and re.fullmatch("[1-9][0-9]{0,2}", first) and all(len(group) == 3 for group in groups)
+        if decimal in fraction or thousands in fraction or (groups and not grouped):
+            raise ValueError
+        return first + "".join(groups) + point.replace(decimal, ".") + fraction + (match[2] or "")
+
+    try:
+        return _TYPED.sub(number, text)
+    except ValueError:
+        return None
+
+
+def _unambiguous(plain: str) -> str:
+    """ "1.000" becomes "1", and "1.024" "1.0240": what no one reads as a thousand."""
+
+    def number(match: re.Match[str]) -> str:
+        short = match[0].rstrip("0").rstrip(".")
+        return f"{match[0]}0" if short == match[0] else short
+
+    return re.sub(r"\b[0-9]+\.[0-9]{3}(?![0-9])", number, plain)
 
 
 def steps_of(epochs: float, rate: float) -> float:

@@ -1,13 +1,14 @@
 """The settings of all pages as values: what each is called, may be, starts at, and how it is read and written.
 
 A field is read from three places (a slider, a typed text, the URL) through one `parse`, so a bad value gets the same
-message everywhere: what was found, why it does not work, what would.
+message everywhere: what was found, why it does not work, what would. Only a typed text may follow other conventions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -96,6 +97,27 @@ class Number(Field[float]):
     def parse(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
         """The value that `text` writes; `known` has what its names stand for."""
         return self.check(self._read(text, known))
+
+    def typed(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
+        """The value of what a person typed, with a decimal comma and thousands separators too.
+
+        Of two readings ("1.000") the legal one is taken, or the only one on the slider; otherwise it has to be asked.
+        """
+        possible = expression.readings(text)
+        values: dict[float, str] = {}
+        for plain in possible:
+            with suppress(ValueError):
+                values.setdefault(self.parse(plain, known), plain)
+        on_slider = [value for value in values if self.ticks and self.ticks[0] <= value <= self.ticks[-1]]
+        if len(on_slider) == 1:
+            return on_slider[0]
+        if len(values) > 1:
+            first, second = values.values()
+            raise ValueError(
+                f"{self.label}: “{text}” may mean {numbers.plain(min(values), digits=9)} or "
+                f"{numbers.plain(max(values), digits=9)}; type {first} or {second}."
+            )
+        return next(iter(values)) if values else self.parse(possible[0] if possible else text, known)
 
     def _read(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
         shown = text if len(text) <= 40 else text[:40] + "…"

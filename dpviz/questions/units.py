@@ -1,7 +1,8 @@
 """A person's units: a data set of N examples, an expected batch, epochs; q and T follow from them.
 
 q and T are what is kept, linked and computed with. Batch and epochs are readings of them: whoever enters one of the
-three keeps the other two, and so moves q, T or both; nothing else ever does.
+three keeps the other two, and so moves q, T or both; nothing else ever does. Entered epochs are linked too where T,
+rounded up to whole steps, would be read as another number.
 """
 
 from __future__ import annotations
@@ -82,13 +83,16 @@ def batch(get: Reader) -> float:
 
 def epochs(get: Reader) -> float:
     """q·T; where T was rounded up, the epochs that were entered, or the roundest number that makes this T."""
-    rate, steps = get(RATE), get(STEPS)
+    return _reading(get(EPOCHS), get(RATE), get(STEPS))
+
+
+def _reading(entered: float, rate: float, steps: float) -> float:
     exact = float(f"{rate * steps:.12g}")
     if not rate:
         return exact
     rounded = (float(f"{rate * steps:.{digits}g}") for digits in range(1, 18))
     short = (exact,) if float(f"{exact:.4g}") == exact else ()
-    return next((found for found in (get(EPOCHS), *short, *rounded) if steps_of(found, rate) == steps), exact)
+    return next((found for found in (entered, *short, *rounded) if steps_of(found, rate) == steps), exact)
 
 
 def known(field: Number, size: Number | None, get: Reader) -> dict[str, float | None]:
@@ -108,12 +112,13 @@ def _batched(batch: float, size: float, get: Reader) -> dict[Number, float]:
 
 
 def _lasting(epochs: float, rate: float, mended: Number) -> dict[Number, float]:
-    """T that makes so many epochs, and they."""
+    """T that makes so many epochs, and they where q and T alone would be read otherwise."""
     steps = steps_of(epochs, rate) if rate else float("inf")
     if steps > STEPS.high:
         why = f"are {steps:.3g} steps, more than {STEPS.high:.0e}" if rate else "never come with an empty batch"
         raise ValueError(f"Epochs: {epochs:.12g} {why}; change the {mended.label.lower()}.")
-    return {STEPS: steps, EPOCHS: epochs}
+    unsaid = _reading(EPOCHS.default, rate, steps) == epochs  # q and T alone say it
+    return {STEPS: steps, EPOCHS: EPOCHS.default if unsaid else epochs}
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------

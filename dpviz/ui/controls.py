@@ -99,10 +99,11 @@ def told(
 
 
 class Entered(NamedTuple):
-    """What the browser says was entered last, in its order."""
+    """What the browser says was entered last, in its order; `exact` where no person typed it (a slider's stop)."""
 
     text: str
     n: float
+    exact: bool
 
 
 def _entry(field: Number) -> Entered | None:
@@ -124,7 +125,8 @@ def _sensible(told: Any) -> Entered | None:
         text, n = told["entry"]["text"], float(told["entry"]["n"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return Entered(text[:LONGEST], n) if isinstance(text, str) and math.isfinite(n) else None
+    exact = told["entry"].get("exact") is True
+    return Entered(text[:LONGEST], n, exact) if isinstance(text, str) and math.isfinite(n) else None
 
 
 def take(field: Number) -> None:
@@ -139,7 +141,8 @@ def take(field: Number) -> None:
         return
     try:
         known = units.known(field, st.session_state.get(Keys.size(field)), state.get)
-        for one, value in units.sets(field, field.parse(sent.text, known), state.get).items():
+        entered = (field.parse if sent.exact else field.typed)(sent.text, known)
+        for one, value in units.sets(field, entered, state.get).items():
             state.put(one, value)
         state.forget_error(field)
     except ValueError as problem:

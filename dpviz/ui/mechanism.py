@@ -59,4 +59,5 @@ def _said(with_steps: bool) -> str:
         return said
     epochs = units.epochs(state.get)
     up = rate and steps_of(epochs, rate) > float(f"{epochs / rate:.12g}")
-    return f"{said}, T = {numbers.steps(steps)} steps{', rounded up' if up else ''}"
+    rounded = f" = {numbers.plain(rate * steps, digits=6)} epochs, rounded up" if up else ""
+    return f"{said}, T = {numbers.steps(steps)} steps{rounded}"

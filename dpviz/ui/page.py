@@ -18,7 +18,7 @@ from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
 from dpviz.ui import controls, departed, history, modes, state
 from dpviz.ui.hand import history as hand
-from dpviz.ui.mechanism import EPOCHS, RATE, SIGMA, STEPS, UNITS
+from dpviz.ui.mechanism import RATE, SIGMA, STEPS, UNITS
 from dpviz.ui.plain import plain
 from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESET_BY_KEY, PRESETS, SET
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
@@ -69,7 +69,7 @@ def _restore(query: str) -> None:
     told = parse_qsl(query, keep_blank_values=True)
     texts = dict(told)
     named = PRESET_BY_KEY.get(texts.get(PRESET.key, ""))
-    state.assign((*FIELDS, EPOCHS, PRESET), {**(named.values if named else {}), **texts})
+    state.assign((*FIELDS, PRESET), {**(named.values if named else {}), **texts})
     st.session_state[Keys.PINS] = [text for key, text in told if key == "pin"]
 
 
@@ -198,7 +198,7 @@ def _choose_preset() -> None:
 def apply(values: dict[str, str]) -> None:
     """Set every field: to `values`, the rest to defaults. For presets and the story."""
     settle()
-    state.assign((*SET, EPOCHS, PRESET), values)
+    state.assign((*SET, PRESET), values)
     st.session_state[Keys.MOVED] = set()
 
 

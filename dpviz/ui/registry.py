@@ -26,6 +26,7 @@ FIELDS: tuple[Field[Any], ...] = (
     *mechanism.FIELDS,
     *(field for page in PAGES for field in page.fields),
     IMAGE,
+    mechanism.EPOCHS,
     mechanism.UNITS,
 )
 FIELDS = tuple({field.key: field for field in FIELDS}.values())
@@ -33,8 +34,8 @@ FIELDS = tuple({field.key: field for field in FIELDS}.values())
 # What presets, pins and the tour set: all but the way in which q and T are entered.
 SET = tuple(field for field in FIELDS if field is not mechanism.UNITS)
 
-# What a visitor enters as a number: the fields, and what are other ways to enter two of them.
-ENTERED = (mechanism.BATCH, mechanism.EPOCHS, *FIELDS)
+# What a visitor enters as a number: the fields, and another way to enter q.
+ENTERED = (mechanism.BATCH, *FIELDS)
 
 
 def _own(page: Page) -> tuple[Field[Any], ...]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import json
 import math
+import shutil
+import subprocess
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dpviz.charts.hand import HERE
 from dpviz.questions import expression
 from dpviz.questions.asked import ask
 from dpviz.questions.expression import steps_of
@@ -112,6 +117,42 @@ def test_epochs_are_covered_by_the_fewest_whole_steps(epochs: int, batch: int) -
     """By exact fractions: no binary dust adds a step or takes one away."""
     exact = Fraction(epochs * 60_000, batch)
     assert steps_of(epochs, batch / 60_000) == math.ceil(exact)
+
+
+TYPED = json.loads(Path(__file__).with_name("typed.json").read_text())
+
+
+def test_both_conventions_of_numbers_are_read_alike_in_python_and_in_the_browser() -> None:
+    expected = dict(map(tuple, TYPED))
+    assert {text: list(expression.readings(text)) for text in expected} == expected
+    if shutil.which("node") is None:
+        pytest.skip("no node found: the browser's reader is not compared")
+    script = f"import {{readings}} from {json.dumps((HERE / 'readings.js').as_uri())};"
+    script += f"console.log(JSON.stringify({json.dumps(list(expected))}.map(readings)))"
+    shown = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
+    assert dict(zip(expected, json.loads(shown.stdout), strict=True)) == expected
+
+
+@given(st.sampled_from(NUMBERS), st.floats(1e-6, 1e6), st.integers(1, 9))
+def test_a_comma_never_changes_a_value_without_a_word(field: Number, value: float, digits: int) -> None:
+    """Written with a decimal comma or with thousands separators, it is read as itself, or as the one reading on the
+    slider, or both readings are named. Links stay strict."""
+    value = field.nearest(f"{value:.{digits}g}")
+    texts = {f"{value:.9f}".rstrip("0").rstrip(".").replace(".", ","), f"{value:,.9f}".rstrip("0").rstrip(".")}
+    for text in texts:
+        possible = {float(plain) for plain in expression.readings(text)}
+        assert any(math.isclose(value, one, abs_tol=1e-9) for one in possible)
+        try:
+            read = field.typed(text)
+        except ValueError as problem:
+            assert len(possible) == 2
+            assert "may mean" in str(problem)
+        else:
+            settled = field.ticks and not field.ticks[0] <= value <= field.ticks[-1]
+            assert settled or math.isclose(read, value, abs_tol=1e-9)
+        if "," in text:
+            with pytest.raises(ValueError, match="is not a number"):
+                field.parse(text)
 
 
 def test_examples() -> None:

@@ -1,11 +1,17 @@
 """Sliders and texts for one number agree, and a wrong text loses nothing."""
 
+from contextlib import suppress
+from urllib.parse import urlencode
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpviz.questions import units
 from dpviz.questions.layout import of_values
-from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, STEPS
-from dpviz.questions.units import EPOCHS
+from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.units import BATCH, EPOCHS, UNITS
+from dpviz.ui import registry, state
 from tests.ui.driver import controls, enter, go_to, open_app, open_part, said
 
 
@@ -91,7 +97,7 @@ def test_a_persons_units_and_q_and_t_are_one():
     assert shown(at, "epochs") == "100"
     enter(at, "epochs", "30")
     assert kept(at) == (256 / 60000, 7032)
-    assert controls(at)["epochs"]["why"].endswith("T = 7032 steps, rounded up")
+    assert controls(at)["epochs"]["why"].endswith("T = 7032 steps = 30.0032 epochs, rounded up")
     ways(at, "mechanism")
     assert kept(at) == (256 / 60000, 7032), "another reading moves nothing"
     enter(at, "q", "0.01")
@@ -120,6 +126,75 @@ def test_a_link_keeps_q_and_t_to_the_digit_in_either_units(rate, steps):
     assert read(STEPS) == float(steps)
     epochs = units.epochs(read)
     assert epochs == 0 if read(RATE) == 0 else units.steps_of(epochs, read(RATE)) == float(steps)
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        st.sampled_from((SIZE, RATE, STEPS, BATCH, EPOCHS, UNITS)), st.floats(1e-3, 1e5), st.integers(1, 6)
+    ),
+    min_size=1,
+    max_size=6,
+)  # fmt: skip
+
+
+@given(ENTRIES)
+def test_what_is_shown_after_a_reload_is_what_was_shown_before(entries):
+    values = {field.key: field.default for field in registry.FIELDS}
+    last = None
+    for field, value, digits in entries:
+        with suppress(ValueError):  # refused in words: nothing changes
+            if field is UNITS:
+                values[UNITS.key] = "mechanism" if values[UNITS.key] == "person" else "person"
+                continue
+            entered = field.parse(f"{round(value) if field.whole else value:.{digits}g}")
+            changed = units.sets(field, entered, of_values(values))
+            values |= {one.key: new for one, new in changed.items()}
+            last = field, entered
+    linked = {f.key: f.write(values[f.key]) for f in registry.FIELDS if values[f.key] != f.default}
+    before, after = of_values(values), state.reader(urlencode(linked))
+    for reading in (units.batch, units.epochs):
+        assert reading(after) == reading(before)
+    assert [after(f) for f in registry.FIELDS] == [before(f) for f in registry.FIELDS]
+    if last and last[0] is EPOCHS:
+        assert units.epochs(after) == last[1]
+    if last and last[0] is BATCH:
+        assert units.batch(after) == last[1]
+
+
+def test_epochs_are_typed_and_linked_as_one_number():
+    at = open_app("compose", "curves=moments")
+    enter(at, "epochs", "0.022")
+    assert (kept(at), shown(at, "epochs")) == ((0.01, 3), "0.022")
+    assert controls(at)["epochs"]["why"].endswith("T = 3 steps = 0.03 epochs, rounded up")
+    again = open_app("compose", "curves=moments&steps=3&epochs=0.022")
+    assert (kept(again), shown(again, "epochs")) == ((0.01, 3), "0.022")
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "shows", "problem"),
+    [
+        ("sigma", "0,5", "0.5", ""),
+        ("sigma", "1.000", "1", ""),
+        ("delta", "1,5e-5", "1.5e-5", ""),
+        ("n", "60.000,0", "60000", ""),
+        ("n", "60.000", "60.000", "“60.000” may mean 60 or 60 000; type 60 or 60000."),
+        ("batch", "1.024", "1.024", "“1.024” may mean 1.024 or 1024; type 1.0240 or 1024."),
+        ("epochs", "1,5", "1.5", ""),
+    ],
+)
+def test_a_decimal_comma_is_read_and_what_may_mean_two_numbers_is_asked(field, text, shows, problem):
+    at = open_app("compose", "curves=moments")
+    enter(at, field, text)
+    assert shown(at, field) == shows
+    messages = [message.replace("\u202f", " ") for message in said(at, "problem")]
+    assert [message.partition(problem)[1] for message in messages] == ([problem] if problem else [])
+
+
+def test_what_the_slider_wrote_is_read_as_it_stands():
+    at = open_app("compose", "curves=moments")
+    at.session_state["entry.batch"] = {"entry": {"text": "1.024", "n": 5.0, "exact": True}}
+    at.run()
+    assert (shown(at, "batch"), said(at, "problem")) == ("1.024", [])
 
 
 def test_no_way_of_looking_at_a_link_moves_it():

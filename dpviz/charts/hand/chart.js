@@ -251,10 +251,10 @@ class MountedChart {
 
   // A number's entry: of one that moves this chart, it tells the server itself, and only what shows the answer runs.
   entered(event) {
-    const { field, text, n } = event.detail;
+    const { field, ...entry } = event.detail;
     if (!this.tell || !this.frames.has(field)) return;
     event.preventDefault();
-    this.entries = { ...this.entries, [field]: { text, n } };
+    this.entries = { ...this.entries, [field]: entry };
     this.tell.entries(this.entries);
   }
 

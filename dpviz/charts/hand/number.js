@@ -2,6 +2,7 @@
 // the page at once ("dpviz-move"); the server hears of it when the hand rests.
 
 import { ending } from "./mounts.js";
+import { numberIn } from "./readings.js";
 
 const REST = 180; // ms without a movement after which an entry is sent
 const FINE = 0.1; // what Shift makes of a movement
@@ -153,7 +154,33 @@ class NumberControl {
     this.dirty = false;
     this.slider.setAttribute("aria-valuetext", text);
     this.announce("move", text);
-    this.later();
+    this.later(text);
+  }
+
+  // So many stops on, from the stop that is nearest in that direction.
+  step(stops) {
+    this.move(stops > 0 ? Math.floor(this.position + 1e-9) + stops : Math.ceil(this.position - 1e-9) + stops);
+  }
+
+  get page() {
+    return Math.max(1, Math.round(this.numbers.length / 10));
+  }
+
+  // An arrow key in the text field, `way` up or down: as on the slider; where there is none by one unit of the last
+  // digit. With Shift (`far`) ten times as far.
+  stepText(way, far) {
+    const value = this.dirty ? numberIn(this.text.value) : Number(this.text.value);
+    if (!Number.isFinite(value)) return this.enter();
+    if (this.slider) {
+      if (this.dirty) this.place(this.positionOf(value));
+      return this.step(way * (far ? this.page : 1));
+    }
+    const [mantissa, exponent = "0"] = String(value).split("e");
+    const digits = (mantissa.split(".")[1] ?? "").length - Number(exponent);
+    const unit = this.data.whole ? 1 : 10 ** -Math.max(digits, 0);
+    this.text.value = String(Number((value + way * unit * (far ? 10 : 1)).toPrecision(12)));
+    this.dirty = false;
+    this.later(this.text.value);
   }
 
   announce(phase, text = this.text.value) {
@@ -176,13 +203,13 @@ class NumberControl {
   listenToSlider() {
     const slider = this.slider;
     slider.addEventListener("keydown", (event) => {
-      const page = Math.max(1, Math.round(this.numbers.length / 10));
+      const page = this.page;
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: page, PageDown: -page };
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key in steps) {
         const step = steps[event.key];
         if (event.shiftKey) this.move(this.position + step * FINE, { fine: true });
-        else this.move(step > 0 ? Math.floor(this.position + 1e-9) + step : Math.ceil(this.position - 1e-9) + step);
+        else this.step(step);
       } else if (event.key === "Home") this.move(0);
       else if (event.key === "End") this.move(this.numbers.length - 1);
       else return;
@@ -241,8 +268,12 @@ class NumberControl {
   listenToText() {
     this.text.addEventListener("input", () => (this.dirty = true));
     this.text.addEventListener("keydown", (event) => {
+      const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
       if (event.key === "Enter") this.enter();
-      else if (event.key === "Escape") {
+      else if (way && !(event.ctrlKey || event.metaKey || event.altKey)) {
+        event.preventDefault();
+        this.stepText(way, event.shiftKey);
+      } else if (event.key === "Escape") {
         this.dirty = false;
         this.text.value = this.data.text;
       }
@@ -255,7 +286,7 @@ class NumberControl {
     if (!this.dirty) return;
     this.dirty = false;
     this.forget();
-    this.sendNow(this.text.value);
+    this.sendNow(this.text.value, { exact: false });
   }
 
   choose(text) {
@@ -267,7 +298,8 @@ class NumberControl {
 
   // --- entries --------------------------------------------------------------------------------------------------------
 
-  later() {
+  later(text) {
+    this.unsent = text;
     if (this.timer) clearTimeout(this.timer);
     else {
       pending(1);
@@ -288,16 +320,18 @@ class NumberControl {
   }
 
   flush() {
-    if (this.forget()) this.sendNow(this.text.value);
+    if (this.forget()) this.sendNow(this.unsent);
   }
 
-  sendNow(text) {
+  // `exact`: the slider or a choice wrote the text. What a person typed may have a decimal comma.
+  sendNow(text, { exact = true } = {}) {
     this.sent = Math.max(Date.now(), this.sent + 1);
     this.announce("enter", text);
-    const detail = { field: this.data.field, text, n: this.sent };
+    const entry = { text, exact, n: this.sent };
+    const detail = { field: this.data.field, ...entry };
     // A chart that it moves tells the server; where there is none, it does so itself.
     const claimed = !window.dispatchEvent(new CustomEvent("dpviz-enter", { cancelable: true, detail }));
-    if (!claimed) this.send({ text, n: this.sent });
+    if (!claimed) this.send(entry);
   }
 
   come() {

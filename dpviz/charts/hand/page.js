@@ -2,6 +2,7 @@
 
 import { unpacked } from "dpviz/columns.js";
 import mountNumber from "dpviz/number.js";
+import { numberIn, readings } from "dpviz/readings.js";
 
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
 
@@ -42,17 +43,28 @@ class Page {
 
   stand(field, text, note = "") {
     const shown = { ...field, value: text, text, said: text, note, wrong: "", seen: NOW, shows_label: true };
-    mountNumber({ parentElement: field.parent, data: shown, setStateValue: (_, entry) => this.enter(field, entry.text) });
+    mountNumber({ parentElement: field.parent, data: shown, setStateValue: (_, entry) => this.enter(field, entry) });
   }
 
-  enter(field, text) {
-    const asked = Number(text.replace("−", "-").replaceAll(" ", ""));
-    const away = (stop) => Math.abs(Number(stop) - asked);
-    const known = text.trim() !== "" && Number.isFinite(asked);
-    const stop = known ? field.stops.reduce((best, next) => (away(next) < away(best) ? next : best)) : field.value;
-    const note = known ? `${text} is not in this page; this is the nearest that is.` : `“${text}” is not a number.`;
+  // What a person typed as a number, or what is wrong with it. The slider's range decides between two readings.
+  typed(field, text) {
+    const texts = readings(text);
+    const [first, last] = [Number(field.stops[0]), Number(field.stops.at(-1))];
+    const inRange = texts.filter((one) => numberIn(one) >= first && numberIn(one) <= last);
+    if (texts.length > 1 && inRange.length !== 1) {
+      return [NaN, `“${text}” may mean two numbers; type ${texts.join(" or ")}.`];
+    }
+    const number = numberIn(inRange[0] ?? text);
+    return [number, Number.isFinite(number) ? "" : `“${text}” is not a number.`];
+  }
+
+  enter(field, { text, exact }) {
+    const [number, problem] = exact ? [Number(text), ""] : this.typed(field, text);
+    const away = (stop) => Math.abs(Number(stop) - number);
+    const stop = problem ? field.value : field.stops.reduce((best, next) => (away(next) < away(best) ? next : best));
+    const note = problem || (away(stop) ? `${text} is not in this page; this is the nearest that is.` : "");
     this.only(field.field);
-    this.stand(field, stop, known && away(stop) === 0 ? "" : note);
+    this.stand(field, stop, note);
     this.show(this.frames[field.field][stop]);
   }
 

@@ -16,7 +16,8 @@ def number(key: str, *, entered: Callable[[], None], **told: Any) -> None:
     """One control.
 
     Args:
-        key: of its state, {"entry": {"text": what was entered, "n": a number that grows with every entry}}.
+        key: of its state, {"entry": {"text": what was entered, "exact": whether the slider or a choice wrote it, not a
+            person, "n": a number that grows with every entry}}.
         entered: called when there is another entry.
         told: what the browser draws:
             field: the field's key; label, shows_label, help.
