@@ -256,13 +256,17 @@ class NumberControl {
     return this.drag || this.slider.matches(":hover, :focus");
   }
 
+  // The thumb is as wide as the slider's type is high, and its centre stays half of that inside the slider's ends.
+  thumb() {
+    return parseFloat(getComputedStyle(this.slider).fontSize);
+  }
+
   perPixel() {
-    return (this.numbers.length - 1) / Math.max(this.slider.getBoundingClientRect().width - 16, 1);
+    return (this.numbers.length - 1) / Math.max(this.slider.getBoundingClientRect().width - this.thumb(), 1);
   }
 
   under(x) {
-    const box = this.slider.getBoundingClientRect();
-    return (x - box.left - 8) * this.perPixel();
+    return (x - this.slider.getBoundingClientRect().left - this.thumb() / 2) * this.perPixel();
   }
 
   listenToText() {
@@ -279,6 +283,9 @@ class NumberControl {
       }
     });
     this.text.addEventListener("focus", () => this.text.select());
+    // WebKit undoes a selection made at focus when the button that brought the focus goes up.
+    this.text.addEventListener("mousedown", () => (this.focusing = document.activeElement !== this.text));
+    this.text.addEventListener("mouseup", (event) => this.focusing && event.preventDefault());
     this.text.addEventListener("blur", () => this.enter());
   }
 

@@ -47,12 +47,15 @@ def mark() -> str:
 
 
 def stub(name: str) -> str:
-    """The script that Streamlit sends with every component: it fetches the real one, once a browser."""
+    """The script that Streamlit sends with every component: it fetches the real one, once a browser.
+
+    No top-level await: several components import this at once, and WebKit would hand it out unfinished (its bug 242740).
+    Streamlit waits for what the exported function returns.
+    """
     at = json.dumps(f"{root()}/{mark()}/")
     return (
-        f"const at = new URL({at}, location.origin).href;\n"
-        f"const real = await import(at + '{name}.js');\n"
-        "export default real.default;\n"
+        f"const real = import(new URL({at}, location.origin).href + '{name}.js');\n"
+        "export default async (component) => (await real).default(component);\n"
     )
 
 
