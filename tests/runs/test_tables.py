@@ -63,7 +63,7 @@ class TestColumns:
         )
         table, names = Columns(), ("step", "loss", "seconds")
         for row in range(10_000):
-            table.extend(1, dict.fromkeys(names, [float(row)]))
+            table.extend(1, {name: [float(row)] for name in names})
         assert 10_000 * len(names) <= sum(allocated) < 4 * 10_000 * len(names)
 
     def test_refused_whole(self) -> None:

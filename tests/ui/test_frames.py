@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import gzip
+import inspect
 import json
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -39,9 +43,17 @@ def tokens(at: AppTest) -> dict[str, str]:
     return found
 
 
+async def stays() -> bool:
+    return False
+
+
+def answer(token: str, field: str, texts: Sequence[str], gone: Callable[[], Awaitable[bool]] = stays) -> bytes | None:
+    return asyncio.run(frames.answer(token, field, texts, gone))
+
+
 def asked(at: AppTest, field: str, *texts: str) -> dict[str, Any]:
     """Frames by their texts, figures unpacked."""
-    told = frames.answer(tokens(at)[field], field, texts)
+    told = answer(tokens(at)[field], field, texts)
     assert told is not None
     reply = json.loads(told)
     for frame in reply["frames"].values():
@@ -170,17 +182,17 @@ def test_what_is_no_value_has_no_frame() -> None:
     at = open_app("compose", "curves=moments")
     assert asked(at, "sigma", "0", "x", "", "nan") == dict.fromkeys(("0", "x", "", "nan"))
     assert len(asked(at, "sigma", *map(str, range(1, MOST + 20)))) == MOST
-    assert frames.answer(tokens(at)["sigma"], "q", ["0.1"]) is None
-    assert frames.answer("nobody's", "sigma", ["1"]) is None
+    assert answer(tokens(at)["sigma"], "q", ["0.1"]) is None
+    assert answer("nobody's", "sigma", ["1"]) is None
 
 
 def test_recipes_go_with_their_session() -> None:
     at = open_app("compose", "curves=moments")
     token = tokens(at)["sigma"]
-    assert frames.answer(token, "sigma", ["2"]) is not None
+    assert answer(token, "sigma", ["2"]) is not None
     del at
     gc.collect()
-    assert frames.answer(token, "sigma", ["2"]) is None
+    assert answer(token, "sigma", ["2"]) is None
 
 
 def test_another_network_has_no_frames_until_it_is_measured() -> None:
@@ -199,13 +211,22 @@ def test_every_question_offers_all_its_sliders() -> None:
         assert offered.keys() == fields | read, page.key
 
 
-def reply(path: str, query: str = "") -> Any:
+async def nothing_comes() -> Any:
+    await asyncio.Event().wait()
+
+
+async def disconnected() -> Any:
+    return {"type": "http.disconnect"}
+
+
+def reply(path: str, query: str = "", receive: Callable[[], Awaitable[Any]] = nothing_comes) -> Any:
     """What the server's table answers."""
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
     for route in routes():
         match, more = route.matches(scope)
         if match is Match.FULL:
-            return route.endpoint(Request({**scope, **more}))
+            told = route.endpoint(Request({**scope, **more}, receive))
+            return asyncio.run(told) if inspect.iscoroutine(told) else told
     return None
 
 
@@ -220,3 +241,84 @@ def test_over_http() -> None:
         assert reply(f"{root()}/other/{name}").status_code == 404
     assert reply(f"{root()}/{mark()}/served.py").status_code == 404
     assert reply(f"{root()}/{mark()}/../served.py") is None
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The values whose frames were begun."""
+    begun: list[str] = []
+    frame = frames.Recipe.frame
+
+    def counted(recipe: frames.Recipe, text: str) -> Any:
+        begun.append(text)
+        return frame(recipe, text)
+
+    monkeypatch.setattr(frames.Recipe, "frame", counted)
+    return begun
+
+
+VALUES = [str(value) for value in range(1, MOST + 1)]
+
+
+class TestNobodyWaits:
+    """A page that was closed costs no frame more than the one that is under way."""
+
+    def test_the_browser_left_before(self, computed: list[str]) -> None:
+        token = tokens(open_app("compose", "curves=moments"))["sigma"]
+        query = urlencode({"field": "sigma", "at": ",".join(VALUES)})
+        assert reply(f"{root()}/frames/{token}", query, disconnected).status_code == 404
+        assert computed == []
+
+    def test_the_browser_leaves_after_three(self, computed: list[str]) -> None:
+        async def gone() -> bool:
+            return len(computed) >= 3
+
+        token = tokens(open_app("compose", "curves=moments"))["sigma"]
+        assert answer(token, "sigma", VALUES, gone) is None
+        assert computed == VALUES[:3]
+
+    def test_the_session_ends_after_three(self, computed: list[str]) -> None:
+        held = [open_app("compose", "curves=moments")]
+        token = tokens(held[0])["sigma"]
+
+        async def ends() -> bool:
+            if len(computed) == 3:
+                held.clear()
+                gc.collect()
+            return False
+
+        assert answer(token, "sigma", VALUES, ends) is None
+        assert len(computed) <= 4
+
+    def test_the_browser_leaves_while_others_are_computed(
+        self, computed: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its frame has not begun: it never does. The server answers others meanwhile."""
+        token = tokens(open_app("compose", "curves=moments"))["sigma"]
+        go_on, busy = threading.Event(), threading.Semaphore(0)
+        frame = frames.Recipe.frame
+
+        def slowly(recipe: frames.Recipe, text: str) -> Any:
+            busy.release()
+            assert go_on.wait(60.0)
+            return frame(recipe, text)
+
+        monkeypatch.setattr(frames.Recipe, "frame", slowly)
+
+        async def visitors() -> bytes | None:
+            loop = asyncio.get_running_loop()
+            others = [asyncio.ensure_future(frames.answer(token, "sigma", [text], stays)) for text in ("2", "3")]
+            for _ in others:
+                assert await loop.run_in_executor(None, busy.acquire, True, 60.0)
+            left = iter((False, True))
+
+            async def leaves() -> bool:
+                return next(left)
+
+            mine = await frames.answer(token, "sigma", ["4"], leaves)
+            go_on.set()
+            await asyncio.gather(*others)
+            return mine
+
+        assert asyncio.run(visitors()) is None
+        assert sorted(computed) == ["2", "3"]

@@ -6,11 +6,12 @@ run of the page. When the session ends, its recipes and what they hold are gone.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -28,6 +29,7 @@ from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
+GLANCE = 0.05  # seconds between two looks, while a frame is computed, whether anybody still waits
 
 Shown = Callable[[Answer[Any]], Mapping[str, Any]]
 
@@ -60,7 +62,7 @@ class Recipe:
 
 
 # Frames that are computed at the same time: pages are computed beside them, and come first.
-_turns = BoundedSemaphore(2)
+_pool = ThreadPoolExecutor(2, thread_name_prefix="frames")
 
 _recipes: WeakValueDictionary[str, Recipe] = WeakValueDictionary()
 
@@ -96,21 +98,36 @@ def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hash
     return tokens
 
 
-def answer(token: str, field_key: str, texts: Sequence[str]) -> bytes | None:
-    """Frames at these values as JSON, null where the field does not allow one; None if there is no such recipe."""
-    recipe = _recipes.get(token)
-    if recipe is None or recipe.moved.key != field_key:
-        return None
+async def answer(token: str, field_key: str, texts: Sequence[str], gone: Callable[[], Awaitable[bool]]) -> bytes | None:
+    """Frames at these values as JSON, null where the field does not allow one.
+
+    None if there is no such recipe, or from the moment when its session has ended or nobody waits any more (`gone`).
+    """
     packer = Packer()
     frames: dict[str, Any] = {}
     for text in texts[:MOST]:
-        try:
-            with _turns:
-                shown = recipe.frame(text)
-            frames[text] = {**shown, "figure": packer.figure(shown["figure"], hover=False)}
-        except ValueError:
-            frames[text] = None
-        except Exception as error:
-            boundary.log(recipe.question.key, error)
-            frames[text] = None
+        if await gone():
+            return None
+        recipe = _recipes.get(token)  # looked up for every frame: it goes with its session
+        if recipe is None or recipe.moved.key != field_key:
+            return None
+        job = _pool.submit(_packed, recipe, text, packer)
+        del recipe
+        under_way = asyncio.wrap_future(job)
+        while not (await asyncio.wait([under_way], timeout=GLANCE))[0]:
+            if await gone():
+                job.cancel()
+                return None
+        frames[text] = job.result()
     return json.dumps({"frames": frames, "columns": packer.columns}, separators=(",", ":")).encode()
+
+
+def _packed(recipe: Recipe, text: str, packer: Packer) -> Mapping[str, Any] | None:
+    try:
+        shown = recipe.frame(text)
+        return {**shown, "figure": packer.figure(shown["figure"], hover=False)}
+    except ValueError:
+        return None
+    except Exception as error:
+        boundary.log(recipe.question.key, error)
+        return None

@@ -72,9 +72,10 @@ def _file(request: Request) -> Response:
     return Response(_packed(name), media_type="text/javascript", headers=headers)
 
 
-def _frames(request: Request) -> Response:
-    asked = request.query_params
-    found = frames.answer(request.path_params["token"], asked.get("field", ""), asked.get("at", "").split(","))
+async def _frames(request: Request) -> Response:
+    asked, token = request.query_params, request.path_params["token"]
+    values = asked.get("at", "").split(",")
+    found = await frames.answer(token, asked.get("field", ""), values, request.is_disconnected)
     if found is None:
         return Response("These frames are not kept any more.", 404, media_type="text/plain")
     return _fresh(found)
