@@ -1,299 +1,33 @@
 """Faults planted one at a time into a copy of the code: the test that must fail is run, and does or does not.
 
-python -m benchmarks.evidence.planted_faults
+python -m benchmarks.evidence.planted_faults                 # all of `_faults`
+python -m benchmarks.evidence.planted_faults claims.py       # those whose name, file or test holds the words
+python -m benchmarks.evidence.planted_faults --from list.py  # the FAULTS of another file, to try new ones
+
+What the named test misses is tried once more on the whole suite, but with --from.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 
+from benchmarks.evidence._faults import FAULTS, Fault
+
 ROOT = Path(__file__).parents[2]
-
-
-class Fault(NamedTuple):
-    """One edit that makes a private step, or its account, wrong.
-
-    Attributes:
-        name: What is wrong then.
-        file: Where, from the root.
-        old, new: The text, which occurs once, and what it becomes.
-        test: The test that must fail, as pytest names it.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    test: str
-
-
-_RELEASED = "tests/accounting/test_released.py"
-_RUNS = "tests/training/test_released_only.py"
-_FILTER = "tests/accounting/test_filter.py"
-_STEPS = "tests/training/test_methods.py"
-_VOTES = "tests/accounting/test_noisy_max.py"
-_PATE = "tests/accounting/test_pate.py"
-_SMOOTH = "tests/accounting/test_vote_sensitivity.py"
-
-FAULTS = (
-    Fault(
-        "a policy and a goal get the true count",
-        "dpviz/accounting/released.py",
-        "Released(look() + noise, mechanism, _MAKER)",
-        "Released(look(), mechanism, _MAKER)",
-        f"{_RELEASED}::test_the_noise_is_the_mechanism_s",
-    ),
-    Fault(
-        "each view of an example is clipped by itself",
-        "dpviz/training/per_example.py",
-        "tape[layer] if views == 1 else tape[layer].grouped(views)",
-        "tape[layer]",
-        "tests/training/test_views.py::test_the_mean_over_views_is_what_is_clipped",
-    ),
-    Fault(
-        "a goal looks at the true count beside the released one",
-        "dpviz/training/session.py",
-        "        if self._counting.stopped:\n",
-        "        if correct_predictions(self.network, self._x, self._y) >= self.examples * (\n"
-        "            self.settings.target_accuracy or 2.0\n"
-        "        ):\n",
-        f"{_RUNS}::test_a_goal_hears_the_noise_and_not_the_count",
-    ),
-    Fault(
-        "a policy takes any number",
-        "dpviz/accounting/policies.py",
-        "if not isinstance(count, Released):",
-        "if False:",
-        f"{_RELEASED}::test_policies_take_nothing_else",
-    ),
-    Fault(
-        "anybody can make a released number",
-        "dpviz/accounting/released.py",
-        "if maker is not _MAKER:",
-        "if False:",
-        f"{_RELEASED}::test_nobody_else_makes_one",
-    ),
-    Fault(
-        "a count is looked at although it was refused",
-        "dpviz/accounting/released.py",
-        "    account.reserve(mechanism)\n    noise = mechanism",
-        "    look()\n    account.reserve(mechanism)\n    noise = mechanism",
-        f"{_RELEASED}::test_what_is_refused_is_not_looked_at",
-    ),
-    Fault(
-        "a count is not taken from the filter's budget",
-        "dpviz/accounting/released.py",
-        "    account.reserve(mechanism)\n",
-        "",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "a count is not charged",
-        "dpviz/accounting/released.py",
-        "    account.count(mechanism)\n",
-        "",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "a step is reserved at the start's noise, not the policy's",
-        "dpviz/training/session.py",
-        "coming = self.settings.with_(noise_multiplier=sigma, batch_size=batch_size)",
-        "coming = self.settings.with_(batch_size=batch_size)",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "a step is not reserved at all",
-        "dpviz/training/session.py",
-        "            self.accounts.reserve(mechanism)\n        except",
-        "            pass\n        except",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "the margin is asked at the start's noise",
-        "dpviz/training/counting.py",
-        "        sigma, batch_size = self.setting\n        epoch",
-        "        sigma, batch_size = self._policy.start\n        epoch",
-        "tests/training/test_counting.py::test_the_margin_is_asked_at_the_policy_s_own_noise",
-    ),
-    Fault(
-        "a filter forgets what came before the last kind of step",
-        "dpviz/accounting/additive.py",
-        "self._before, self._last, self._count = self.total, mechanism, 0",
-        "self._before, self._last, self._count = np.zeros_like(self.total), mechanism, 0",
-        f"{_FILTER}::TestSound::test_nothing_that_was_spent_is_forgotten",
-    ),
-    Fault(
-        "a filter lets a new kind of step start from nothing",
-        "dpviz/accounting/additive.py",
-        "            before = self.total\n",
-        "            before = np.zeros_like(self.total)\n",
-        f"{_FILTER}::TestSound::test_nothing_that_was_spent_is_forgotten",
-    ),
-    Fault(
-        "an adaptive run has no budget",
-        "dpviz/training/accounting.py",
-        "limited = settings.adaptive or settings.filter_epsilon is not None",
-        "limited = settings.filter_epsilon is not None",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "an adaptive run's filter reads whichever order is best at the end",
-        "dpviz/accounting/one_order.py",
-        "orders=[order], conversion=_CONVERSION)",
-        "orders=_ALL.orders, conversion=_CONVERSION)",
-        "tests/training/test_accounting.py::test_only_an_adaptive_budget_keeps_to_one_order",
-    ),
-    Fault(
-        "a re-plan keeps old Bayesian costs",
-        "dpviz/training/session.py",
-        "self.accounts.bayesian.replan(total)",
-        "self.accounts.bayesian.total_steps = total",
-        f"{_RUNS}::test_a_new_plan_costs_what_it_would_have_cost_from_the_start",
-    ),
-    Fault(
-        "half the noise in DP-SGD's step",
-        "dpviz/training/methods/dp_sgd.py",
-        "state.noise_multiplier * self.settings.max_grad_norm)",
-        "0.5 * state.noise_multiplier * self.settings.max_grad_norm)",
-        f"{_STEPS}::test_two_steps_of_dp_sgd_by_hand",
-    ),
-    Fault(
-        "no noise for an empty batch",
-        "dpviz/training/methods/dp_sgd.py",
-        "state.noise_multiplier * self.settings.max_grad_norm)",
-        "state.noise_multiplier * self.settings.max_grad_norm * min(batch.size, 1))",
-        f"{_STEPS}::test_an_empty_batch_is_a_real_step",
-    ),
-    Fault(
-        "sums divided by the real batch",
-        "dpviz/training/methods/dp_sgd.py",
-        "div_(batch.expected)",
-        "div_(max(batch.size, 1))",
-        f"{_STEPS}::test_two_steps_of_dp_sgd_by_hand",
-    ),
-    Fault(
-        "a step's charge is forgotten",
-        "dpviz/training/step_buffer.py",
-        "            if self._accounts is not None and info.mechanism is not None:\n",
-        "            if self._accounts is not None and info.mechanism is not None and step != 2:\n",
-        f"{_RUNS}::test_an_adaptive_run_keeps_its_promise_and_reserves_all_it_charges",
-    ),
-    Fault(
-        "batches twice as likely as what is charged",
-        "dpviz/training/sampling.py",
-        "chosen = poisson_indices(self._random, examples, rate)",
-        "chosen = poisson_indices(self._random, examples, min(2.0 * rate, 1.0))",
-        "tests/training/test_sampling.py::test_batches_are_as_likely_as_the_rate_they_report",
-    ),
-    Fault(
-        "ln(1/δ) halved in the classic conversion",
-        "dpviz/accounting/conversion.py",
-        "return total - log_delta / s",
-        "return total - 0.5 * log_delta / s",
-        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
-    ),
-    Fault(
-        "ln(1/δ) halved in the improved conversion",
-        "dpviz/accounting/conversion.py",
-        "np.log1p(-1.0 / orders) - (log_delta + np.log(orders)) / s",
-        "np.log1p(-1.0 / orders) - (0.5 * log_delta + np.log(orders)) / s",
-        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
-    ),
-    Fault(
-        "amplification by q squared",
-        "dpviz/mechanisms/log_moments.py",
-        "    rate = _validate.sample_rate(sample_rate)\n",
-        "    rate = _validate.sample_rate(sample_rate) ** 2\n",
-        "tests/accounting/test_renyi.py::TestNumbersOfThePapers::test_moments",
-    ),
-    Fault(
-        "an odometer that pays for no filter but the first",
-        "dpviz/accounting/odometer.py",
-        "filled + (log_odds + 2.0 * np.log(f)) / s",
-        "filled + log_odds / s",
-        "tests/accounting/test_odometer.py::TestNumbers::test_against_the_definition",
-    ),
-    Fault(
-        "a ledger that forgets all but the last kind of step",
-        "dpviz/accounting/ledger.py",
-        "            self._sum.add(mechanism, whole)\n",
-        "            self._sum = RunningSum(self._sum.accountant)\n            self._sum.add(mechanism, whole)\n",
-        "tests/accounting/test_ledger.py::test_divergences_simply_add_up",
-    ),
-    Fault(
-        "a vote that moves counts for one class alone",
-        "dpviz/accounting/noisy_max.py",
-        "SampledGaussian(self.noise_std / math.sqrt(2.0)), 1",
-        "SampledGaussian(self.noise_std), 1",
-        f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
-    ),
-    Fault(
-        "what votes cost holds in one direction alone",
-        "dpviz/accounting/noisy_max.py",
-        "_LEAD = 2.0",
-        "_LEAD = 0.0",
-        f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
-    ),
-    Fault(
-        "only the runner-up can overtake the class of most votes",
-        "dpviz/accounting/noisy_max.py",
-        "np.minimum(logsumexp(each, axis=1), 0.0)",
-        "np.minimum(each.max(axis=1), 0.0)",
-        f"{_VOTES}::test_the_chance_of_an_upset_is_bounded_here_and_at_every_neighbour",
-    ),
-    Fault(
-        "an answer is charged by how likely it is",
-        "dpviz/accounting/pate.py",
-        "power * yes_too + power * answer",
-        "power * yes_too + power * answer * np.exp(yes)",
-        f"{_PATE}::test_a_checked_answer_never_costs_more_than_is_said",
-    ),
-    Fault(
-        "the check before an answer is free",
-        "dpviz/accounting/pate.py",
-        "math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check)",
-        "math.hypot(1.0 / mechanism.noise_multiplier, 0.0 * check)",
-        f"{_PATE}::test_what_holds_for_all_votes_is_a_gaussian_of_sensitivity_root_2",
-    ),
-    Fault(
-        "a teacher that changes its vote moves a lead by one",
-        "dpviz/accounting/vote_sensitivity.py",
-        "STEP = 2.0",
-        "STEP = 1.0",
-        f"{_SMOOTH}::test_no_change_of_a_teacher_within_any_distance_is_larger",
-    ),
-    Fault(
-        "sensitivity is looked for at the votes alone, not at those of changed teachers",
-        "dpviz/accounting/vote_sensitivity.py",
-        "least = leads - d",
-        "least = leads - 0 * d",
-        f"{_SMOOTH}::test_no_change_of_a_teacher_within_any_distance_is_larger",
-    ),
-    Fault(
-        "publishing an ε by its smooth sensitivity is free",
-        "dpviz/accounting/pate_release.py",
-        "+ queries * checks + release.cost",
-        "+ queries * checks",
-        "tests/accounting/test_pate_release.py::test_it_is_the_limit_and_the_cost_of_publishing",
-    ),
-    Fault(
-        "noise that follows smooth sensitivity is taken for noise of one size",
-        "dpviz/accounting/smooth_release.py",
-        "(2.0 * self.noise**2 * (1.0 - apart))",
-        "(2.0 * self.noise**2)",
-        "tests/accounting/test_smooth_release.py::test_its_cost_is_the_largest_divergence_of_any_neighbours_and_is_reached",
-    ),
-)
+SUITE = ("tests", "--ignore=tests/browser")
+CAUGHT, BY_SUITE, MISSED = "caught", "caught by the whole suite", "**missed**"
 
 
 def copied(to: Path) -> None:
@@ -318,49 +52,65 @@ def passes(copy: Path, *tests: str) -> bool:
         code = pytest.main(["-q", "-x", "-p", "no:benchmark", "-p", "no:cacheprovider", *tests])
         os._exit(int(code))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code not in (0, 1):  # neither passed nor failed: no such test, or the copy is broken
+    if code not in (0, 1, 2):  # neither passed nor failed: no such test, or the copy is broken
         raise RuntimeError(f"pytest {' '.join(tests)} could not run: exit status {code}.")
     return code == 0
 
 
-def caught() -> list[bool]:
-    """For each of FAULTS, whether its test fails once it is planted; all pass before."""
+def outcomes(faults: Sequence[Fault], *, whole: bool = True) -> list[str]:
+    """For each fault CAUGHT, BY_SUITE or MISSED, once it is planted; every named test passes before.
+
+    Args:
+        faults: Each with the text it replaces, which its file holds once.
+        whole: Whether the whole suite is run on what the named tests miss.
+    """
     if "dpviz" in sys.modules:
         raise RuntimeError("Expected a process of its own, found dpviz imported: its copy could not be.")
     torch.set_num_threads(1)
-    found = []
+    results = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         copied(copy)
-        if not passes(copy, *dict.fromkeys(fault.test for fault in FAULTS)):
+        if not passes(copy, *dict.fromkeys(test for fault in faults for test in fault.test.split())):
             raise RuntimeError("Expected every test to pass before a fault is planted.")
-        for fault in FAULTS:
+        for fault in faults:
             path = copy / fault.file
             sound = path.read_text(encoding="utf-8")
+            if sound.count(fault.old) != 1:
+                raise ValueError(f"Expected {fault.old!r} to occur once in {fault.file}.")
             path.write_text(sound.replace(fault.old, fault.new), encoding="utf-8")
-            found.append(not passes(copy, fault.test))
+            result = MISSED if passes(copy, *fault.test.split()) else CAUGHT
+            if result == MISSED and whole and not passes(copy, *SUITE):
+                result = BY_SUITE
+            results.append(result)
+            print(f"{result}: {fault.name}", file=sys.stderr, flush=True)
             path.write_text(sound, encoding="utf-8")
-    return found
+    return results
 
 
-def table() -> str:
+def table(faults: Sequence[Fault] = FAULTS) -> str:
     """A Markdown section."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    source = "import json; from benchmarks.evidence.planted_faults import caught; print(json.dumps(caught()))"
-    told = subprocess.run(
-        [sys.executable, "-c", source], cwd=ROOT, env={**os.environ, **one_thread}, stdout=subprocess.PIPE, check=True
+    source = (
+        "import json, sys; from benchmarks.evidence.planted_faults import Fault, outcomes; "
+        "print(json.dumps(outcomes([Fault(*fault) for fault in json.load(sys.stdin)])))"
     )
-    results: list[bool] = json.loads(told.stdout)
+    child = subprocess.run(
+        [sys.executable, "-c", source], cwd=ROOT, env={**os.environ, **one_thread}, input=json.dumps(faults),
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    results: list[str] = json.loads(child.stdout)
     rows = [
-        f"| {fault.name} | `{fault.file}` | `{fault.test.split('::')[-1]}` | {'caught' if hit else '**missed**'} |"
-        for fault, hit in zip(FAULTS, results, strict=True)
+        f"| {fault.name} | `{fault.file}` | {tests_in_words(fault)} | {result} |"
+        for fault, result in zip(faults, results, strict=True)
     ]
     return "\n".join(
         [
             "## Planted faults",
             "",
-            f"{sum(results)} of {len(results)} were caught: each was planted alone into a copy of the code, and the "
-            "test named beside it, which passes without it, was run.",
+            f"{len(results) - results.count(MISSED)} of {len(results)} were caught: each was planted alone into a copy "
+            "of the code, and the test named beside it, which passes without it, was run; the whole suite, where that "
+            "test missed it.",
             "",
             "| fault | file | test | |",
             "|---|---|---|---|",
@@ -369,5 +119,28 @@ def table() -> str:
     )
 
 
+def tests_in_words(fault: Fault) -> str:
+    """The functions that must fail, as code."""
+    return ", ".join(f"`{test.split('::')[-1]}`" for test in fault.test.split())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="only faults whose name, file or test holds one of them")
+    parser.add_argument("--from", dest="source", type=Path, help="a Python file with FAULTS of its own")
+    chosen = parser.parse_args()
+    faults = FAULTS if chosen.source is None else tuple(runpy.run_path(str(chosen.source))["FAULTS"])
+    faults = tuple(
+        fault for fault in faults if not chosen.words or any(word in " ".join(fault) for word in chosen.words)
+    )
+    if not faults:
+        parser.error(f"expected one of {', '.join(chosen.words)} in a fault's name, file or test")
+    if chosen.source is None:
+        print(table(faults))
+    else:
+        results = outcomes(faults, whole=False)
+        print(f"{results.count(CAUGHT)} of {len(results)} caught")
+
+
 if __name__ == "__main__":
-    print(table())
+    main()

@@ -80,6 +80,14 @@ def test_friction_and_replacing_scale_the_step_size() -> None:
     assert dpviz.langevin_step_size("theorem4", **common, adjacency="replace_one") == pytest.approx(plain / 4, rel=1e-9)
 
 
+@pytest.mark.parametrize("theorem", ["wang", "wang_as_plotted"])
+def test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too(theorem: str) -> None:
+    one, other = (
+        dpviz.langevin_step_size(theorem, epsilon=0.1, **PAPER, adjacency=a) for a in ("add_remove", "replace_one")
+    )
+    assert other == pytest.approx(one / 4, rel=1e-12)
+
+
 def test_constants_turn_the_third_condition_into_the_largest_step_size() -> None:
     setting = Langevin(50_000, BATCH, 1)
     found = langevin_constants(setting, epsilon=[0.1, 1.0], delta=1e-5, exponent=1 / 3, steps=10_000)

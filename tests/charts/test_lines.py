@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_names_beside_the_plot_never_overlap(log: bool) -> None:
     assert all(b - a > 16.9 for a, b in zip(places, places[1:], strict=False))
     assert places[0] >= 0
     assert places[-1] <= inner
+
+
+def test_the_value_at_the_end_of_a_bound_is_never_below_it() -> None:
+    x, y = np.arange(1.0, 4.0), np.array([0.5, 0.8, 1.001])
+    band = Band("tight", x, y / 2, y + 1.0)
+    chart = line_figure([Line("a", "bound", x, y, "moments")], **AXES, bands=[band])
+    values = re.findall(r"\d\.\d\d", " ".join(note["text"] for note in ends(chart).values()))
+    assert sorted(values) == ["1.01", "2.01"]
 
 
 def test_one_exploding_curve_does_not_squash_the_rest() -> None:

@@ -45,6 +45,13 @@ def test_epsilon_is_right_to_three_digits_and_up_is_never_less(x: float) -> None
     assert read(numbers.epsilon(x, up=True)) <= x * 1.0101
 
 
+@given(st.floats(1e-9, 1e9), st.floats(1.0, 10.0))
+def test_the_written_ends_of_an_interval_never_lie_inside_it(low: float, times: float) -> None:
+    left, right = map(read, numbers.interval(low, low * times).split(" – "))
+    assert left <= low * (1 + 1e-15)
+    assert low * times * (1 - 1e-15) <= right
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(1e-5, "1e-5"), (2.5e-6, "2.5e-6"), (1e-300, "1e-300"), (0.05, "0.05"), (1e-3, "1e-3")]
 )

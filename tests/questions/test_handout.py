@@ -1,5 +1,9 @@
 """The page that is handed out: small enough, safe, and with the stops it says."""
 
+import base64
+import gzip
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +36,19 @@ def test_the_page_is_small_and_waits_for_nothing(key: str, tmp_path: Path) -> No
     assert 1_500_000 < len(text.encode()) <= 5_000_000
     assert asked.question.title in text
     assert asked.link.replace("&", "&amp;") in text
+
+
+def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: Path) -> None:
+    asked, file = ask("success"), tmp_path / "page.html"
+    asked.html(file)
+    packed = re.search(r'id="frames"[^>]*>([^<]+)<', file.read_text(encoding="utf-8"))
+    assert packed is not None
+    told = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    labels = {field.key: field for field in asked.question.fields}
+    for key, stops_shown in told["frames"].items():
+        for written, frame in stops_shown.items():
+            field = labels[key]
+            assert f"{field.label}: {field.show(field.parse(written))}" in frame["caption"].split(" · ")
 
 
 def test_words_become_html_and_stay_words() -> None:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin import langevin_tight
 from dpviz.charts.area_plot import AreaPlot
+from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
@@ -20,6 +22,7 @@ from dpviz.questions.langevin.clip import CLIP
 from dpviz.questions.langevin.cost import COST
 from dpviz.questions.langevin.epsilon import EPSILON
 from dpviz.questions.langevin.region import REGION, Kept, boundary, boundary_key, with_boundary
+from dpviz.questions.langevin.words import verdict
 from dpviz.questions.question import Question
 from tests.questions.asking import asked
 
@@ -102,6 +105,31 @@ def test_the_largest_step_size_is_the_librarys() -> None:
     )
     assert a.facts.largest == pytest.approx(best, rel=1e-12)
     assert "0.0309" in EPSILON.headline(a)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.0101, 0.0102, "the claimed <b>0.01</b> is too low"),
+        (0.0199, 0.03, "at least 1.9 times too low"),
+        (0.0099, 0.015, "neither proven nor refuted"),
+        (0.005, 0.01, "holds"),
+    ],
+)
+def test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it(
+    low: float, high: float, words: str
+) -> None:
+    facts = asked(COST, leps="0.01", ldecay="fixed", lsteps="37").facts
+    found = replace(facts, tight=Band("tight", np.ones(1), np.array([low]), np.array([high])))
+    assert words in verdict(found)
+
+
+@pytest.mark.parametrize(("replaced", "sensitivity"), [("0", 1.0), ("1", 2.0)])
+def test_the_bound_of_wang_et_al_has_its_own_numbers(replaced: str, sensitivity: float) -> None:
+    a = asked(EPSILON, lreplace=replaced)
+    logs = np.log(2.5 * 10_000 / 1e-5) * np.log(2 / 1e-5)
+    step = a.facts.chain.claim**2 * 50_000 / (128 * sensitivity**2 * 10_000 * logs)
+    assert dict(EPSILON.formulas(a))["Wang, Fienberg, Smola 2015"].endswith(f"= {tex(step)}")
 
 
 def keys_of(question: Question[Any], part: int, **texts: str) -> Hashable | None:

@@ -1,11 +1,14 @@
 """What the story's texts say is computed, and follows the settings."""
 
+import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 import dpviz
-from dpviz.questions.story import STOPS, batches
+from dpviz.questions.story import STOPS, batches, last
+from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, asked_whole
 
 SETTINGS = [{}, {"sigma": "1.3", "q": "0.004", "steps": "777", "delta": "1e-6"}]
@@ -67,6 +70,14 @@ def test_sampling_says_where_there_is_none():
     assert batches(answer) is None
     assert "buys nothing" in STOPS[2].text(answer)
     assert STOPS[2].plot(answer) is answer.plot
+
+
+def test_at_least_is_never_more_than_there_is():
+    answer = asked(STOPS[3].question, **STOPS[3].values)
+    upper = np.array([last(answer, "moments") / 1.0269])
+    tight = TightBand(np.ones(1), upper, upper)
+    told = STOPS[3].text(dataclasses.replace(answer, facts=dataclasses.replace(answer.facts, tight=tight)))
+    assert "says at least 2.6 % more" in told
 
 
 def test_the_truth_waits():

@@ -43,13 +43,13 @@ def make_batch(size=24, seed=1):
     return PoissonBatch(x, y, size, float(EXPECTED), EXPECTED / EXAMPLES)
 
 
-def clipped_by_hand(network, batch):
+def clipped_by_hand(network, batch, bound=BOUND):
     rows = []
     for x, y in zip(batch.x, batch.y, strict=True):
         loss = F.cross_entropy(network(x[None]), y[None])
         rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]))
     rows = torch.stack(rows)
-    return (clip_factors(rows.norm(dim=1), BOUND, rows.dtype)[:, None] * rows).sum(0)
+    return (clip_factors(rows.norm(dim=1), bound, rows.dtype)[:, None] * rows).sum(0)
 
 
 def noise_by_hand(count, seed=9):

@@ -50,6 +50,22 @@ def test_two_steps_of_dp_sgd_by_hand():
         torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("bound", [0.3, 100.0])
+def test_what_bayesian_accounting_hears_of_an_example_is_all_that_it_changes(bound):
+    method, state, network = make(
+        "dp_sgd", max_grad_norm=bound, bayesian=True, bayesian_distances="norms", pairs=EXAMPLES
+    )
+    batch = make_batch()
+    alone = [
+        clipped_by_hand(network, PoissonBatch(batch.x[i : i + 1], batch.y[i : i + 1], 1, 1.0, 1.0), bound)
+        for i in range(24)
+    ]
+    _, info = method.step(state, batch)
+    lengths = torch.stack([one.norm() for one in alone]).double()
+    assert (info.distances >= lengths).all()
+    assert (info.distances <= (lengths + 0.006 * bound).clamp(max=bound)).all()
+
+
 @pytest.mark.parametrize("name", ["dp_sgld", "dp_sghmc", "dp_sgnht"])
 def test_two_langevin_steps_by_hand(name):
     prior, friction = 0.7, 0.2

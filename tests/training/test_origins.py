@@ -16,6 +16,7 @@ from dpviz.training.claims import claim_at, planned_claim, was_planned
 from dpviz.training.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
+from dpviz.training.summary import closing
 
 N = 10_000
 LOUD = Origin(run="a", name="Run 1", data="mnist-10k", mechanisms=((1.2, 0.05, 80),), epsilon=2.5)
@@ -68,7 +69,8 @@ def test_the_claim_is_that_of_all_runs_on_the_same_data_together(origins: tuple[
 
 def test_the_same_mechanism_twice_is_one_long_run() -> None:
     first = Origin(run="a", name="Run 1", data="mnist-10k", mechanisms=((2.0, 0.05, 60),))
-    assert planned_claim(after(first), N).epsilon == planned_claim(PLAIN.with_(steps=160), N).epsilon
+    claim, whole = planned_claim(after(first), N), planned_claim(PLAIN.with_(steps=160), N)
+    assert (claim.epsilon, claim.success) == (whole.epsilon, whole.success)
 
 
 def test_other_data_costs_these_nothing_and_is_told_with_its_own_epsilon() -> None:
@@ -96,6 +98,8 @@ def test_every_reading_begins_with_what_was_spent(secure: bool) -> None:
             assert accounts.epsilons()[name] == pytest.approx(wanted, rel=1e-12)
         accounts.step(mine, None)
     assert accounts.events == ((mine, 3),)
+    ended = closing(settings, accounts, examples=N, state="stopped", reason="stopped", steps=3, seconds=0.1)
+    assert ended["epsilon"]["tight"] == tight(*before, (mine, 3))
 
 
 def test_an_early_end_never_falls_below_what_was_spent() -> None:

@@ -13,7 +13,9 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 import dpviz
 from dpviz.training import PrivateTraining
 from dpviz.training.randomness import randomness
+from dpviz.training.record import clip_factors
 from dpviz.training.sampling import PoissonBatch, poisson_indices
+from dpviz.training.views import Views
 from tests.training.steps import clipped_by_hand, make_network
 
 N, DOC = 300, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
@@ -30,18 +32,19 @@ def training(network=None, optimiser=torch.optim.SGD, **changed):
     return PrivateTraining(network, optimiser=optimiser(network.parameters(), lr=0.1), **given), network
 
 
-def test_steps_by_hand():
+@pytest.mark.parametrize(("kind", "bound", "size"), [(torch.optim.Adam, 0.3, 30), (torch.optim.SGD, 4.0, N)])
+def test_steps_by_hand(kind, bound, size):
     """Poisson batch, clipped sum, N(0, (σC)²), over the expected batch; then PyTorch's own optimiser."""
-    found, network = training(seed=7, optimiser=torch.optim.Adam)
+    found, network = training(seed=7, optimiser=kind, max_grad_norm=bound, batch_size=size)
     reference = make_network()
-    optimiser = torch.optim.Adam(reference.parameters(), lr=0.1)
+    optimiser = kind(reference.parameters(), lr=0.1)
     random, (x, y) = randomness(7, secure=False, device=torch.device("cpu")), data()
     for number, step in enumerate(found, start=1):
-        chosen = poisson_indices(random.batches, N, 0.1)
-        batch = PoissonBatch(x[chosen], y[chosen], chosen.size, 30.0, 0.1)
-        total = clipped_by_hand(reference, batch)
-        noise = torch.empty_like(total).normal_(0.0, 1.5 * 0.3, generator=random.noise)
-        parts = ((total + noise) / 30).split([p.numel() for p in reference.parameters()])
+        chosen = poisson_indices(random.batches, N, size / N)
+        batch = PoissonBatch(x[chosen], y[chosen], chosen.size, float(size), size / N)
+        total = clipped_by_hand(reference, batch, bound)
+        noise = torch.empty_like(total).normal_(0.0, 1.5 * bound, generator=random.noise)
+        parts = ((total + noise) / size).split([p.numel() for p in reference.parameters()])
         for parameter, part in zip(reference.parameters(), parts, strict=True):
             parameter.grad = part.view_as(parameter)
         optimiser.step()
@@ -50,6 +53,43 @@ def test_steps_by_hand():
     assert number == len(found) == found.done == 6
     for mine, theirs in zip(network.parameters(), reference.parameters(), strict=True):
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_every_example_of_a_large_batch_is_there_and_clipped():
+    """2,000 gradients along one axis, each a thousand times as long as C: their sum is 2,000 C long."""
+    network = nn.Linear(2, 1, bias=False)
+    before = network.weight.detach().clone()
+    found = PrivateTraining(
+        network, (1e3 * torch.tensor([[1.0, 0.0]]).repeat(2000, 1), torch.ones(2000)),
+        torch.optim.SGD(network.parameters(), lr=1.0), loss=lambda outputs, targets: outputs[:, 0] * targets,
+        batch_size=2000, steps=1, noise_multiplier=1e-3, max_grad_norm=1.0,
+    )  # fmt: skip
+    next(found)
+    assert 0.99 < float((before - network.weight).detach().norm()) <= 1.0 + 1e-5
+
+
+def test_views_are_drawn_from_the_training_s_own_stream_and_their_mean_is_clipped():
+    draw = torch.Generator().manual_seed(2)
+    x, y = torch.randn(8, 1, 6, 6, generator=draw), torch.randint(0, 3, (8,), generator=draw)
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(36, 3))
+    reference = [p.detach().clone() for p in network.parameters()]
+    found = PrivateTraining(
+        network, (x, y), torch.optim.SGD(network.parameters(), lr=1.0), batch_size=8, steps=2, noise_multiplier=1e-6,
+        max_grad_norm=0.5, views=3, flips=True, seed=7,
+    )  # fmt: skip
+    random = randomness(7, secure=False, device=torch.device("cpu"))
+    views = Views(3, random.views, flips=True)
+    for _ in found:
+        chosen = poisson_indices(random.batches, 8, 1.0)
+        shown = views(x[chosen]).flatten(1).unflatten(0, (8, 3))
+        weight, bias = reference
+        residual = torch.softmax(shown @ weight.T + bias, 2) - nn.functional.one_hot(y[chosen], 3)[:, None]
+        rows = torch.cat([(residual[..., None] * shown[:, :, None]).mean(1).flatten(1), residual.mean(1)], 1)
+        step = (clip_factors(rows.norm(dim=1), 0.5, rows.dtype)[:, None] * rows).sum(0) / 8
+        reference = [weight - step[:108].view(3, 36), bias - step[108:]]
+    for mine, theirs in zip(network.parameters(), reference, strict=True):
+        torch.testing.assert_close(mine.detach(), theirs, atol=1e-5, rtol=1e-4)
 
 
 def test_claims_grow_to_the_planned_one_and_never_pass_it():

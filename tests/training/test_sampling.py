@@ -43,6 +43,10 @@ def test_edges_of_the_rate():
     draw = np.random.default_rng(3)
     assert poisson_indices(draw, 5, 0.0).size == 0
     assert sorted(poisson_indices(draw, 5, 1.0).tolist()) == [0, 1, 2, 3, 4]
+    x = torch.arange(5.0)
+    for pad in (False, True):
+        batch = Batches(x, x.long(), np.random.default_rng(0), pad=pad).draw(5)
+        assert torch.equal(batch.x[: batch.size].sort().values, x)
 
 
 def data(examples=300):

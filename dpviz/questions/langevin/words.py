@@ -14,7 +14,7 @@ from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.questions.answer import LATER, Answer, Metric, Note
 from dpviz.questions.cards import cards
-from dpviz.questions.langevin.chain import Chain, ChainFacts
+from dpviz.questions.langevin.chain import Chain, ChainFacts, step_sizes
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
 ASSUMPTIONS = (
@@ -142,8 +142,7 @@ def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
         )
     built.append(limits_formula(chain, a.given.get("reading", "rederived")))
     if not chain.momentum:
-        inside = math.log(2.5 * chain.steps / chain.delta) * math.log(2 / chain.delta)
-        wang = chain.claim**2 * chain.n / (128 * setting.sensitivity**2 * chain.steps * inside)
+        wang = float(step_sizes(chain, "wang", chain.claim))
         built.append(
             (
                 "Wang, Fienberg, Smola 2015",
