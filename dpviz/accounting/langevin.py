@@ -36,7 +36,7 @@ from dpviz.accounting.schedules import (
 )
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
-from dpviz.mechanisms import Event, SampledGaussian
+from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Langevin:
         batch_size: τ, expected batch, in (0, N].
         clip: L, the norm to which each example's gradient is clipped, > 0.
         friction: β of SGHMC, or of SGNHT's noise, in (0, 1]; None for SGLD.
-        adjacency: "add_remove" one example, or "replace_one", which doubles the sensitivity to 2L.
+        adjacency: "add_remove" one example, or "replace_one": each step is then a `ReplaceOneGaussian` of the same σ.
     """
 
     n: float
@@ -87,15 +87,20 @@ class Langevin:
         return self.batch_size / self.n
 
     @property
+    def replaced(self) -> bool:
+        """Whether neighbours replace an example."""
+        return self.adjacency == "replace_one"
+
+    @property
     def sensitivity(self) -> float:
         """The most that one example changes the sum of clipped gradients: L, or 2L when it is replaced."""
-        return self.clip * (2.0 if self.adjacency == "replace_one" else 1.0)
+        return self.clip * (2.0 if self.replaced else 1.0)
 
     @property
     def cost(self) -> float:
-        """1/σ² for each unit of step size."""
+        """1/σ² for each unit of step size, where σ is the noise's standard deviation ÷ L."""
         heat = 1.0 if self.friction is None else 2.0 * self.friction
-        each = self.sensitivity / self.batch_size
+        each = self.clip / self.batch_size
         return each * each * self.n / heat  # inf rather than an OverflowError, as each**2 would be
 
     def noise_multiplier(self, step_sizes: npt.ArrayLike) -> Array:
@@ -187,7 +192,11 @@ def langevin_bound(
     alpha = np.array(VARYING_ORDERS) if orders is None else np.unique(_validate.orders(orders))
     ends = _marks(marks, total_steps(schedule))
     totals = composed_divergence(
-        scaled(schedule, setting.cost), sample_rate=setting.sample_rate, orders=alpha.tolist(), marks=ends
+        scaled(schedule, setting.cost),
+        sample_rate=setting.sample_rate,
+        orders=alpha.tolist(),
+        marks=ends,
+        replaced=setting.replaced,
     )
     return to_bound(totals, alpha, delta, conversion)
 
@@ -218,8 +227,9 @@ def langevin_events(
     most = int(_validate.scalar("groups", _validate.steps(groups, "groups", minimum=1)))
     counts, sizes = grouped(schedule, most, smallest=smallest)
     noise = setting.noise_multiplier(sizes)
+    mechanism = ReplaceOneGaussian if setting.replaced else SampledGaussian
     return [
-        (SampledGaussian(float(s), setting.sample_rate), int(c))
+        (mechanism(float(s), setting.sample_rate), int(c))
         for s, c in zip(noise, counts, strict=True)
         if np.isfinite(s)  # a step size of 0 releases nothing
     ]

@@ -45,19 +45,26 @@ def langevin_step_size(
     adjacency: str = "add_remove",
     refine: bool = True,
 ) -> float | Array:
-    """The largest step size that gives (ε, δ), never too large for the accountant behind it.
+    """The largest step size that the theorem proves to give (ε, δ).
+
+    What its steps really cost, often far less, `langevin_epsilon` says.
 
     Args:
         theorem: "theorem3" (the first of η₁ t^(−1/3)) or "theorem4" (fixed), with the constant that composing whole
-            moments gives; "wang" (Wang, Fienberg, Smola 2015, as printed by Li et al.) or "wang_as_plotted", with
-            ln(T/δ) for ln(2.5 T/δ), which is what Li et al.'s 1.54e-6 is: drawn to compare with, no theorem's bound.
+            moments gives; "wang" (Wang, Fienberg, Smola 2015, Theorem 7, as printed by Li et al.), which holds up to
+            `wang_largest_epsilon`, or "wang_as_plotted", with ln(T/δ) for ln(2.5 T/δ), which is what Li et al.'s
+            1.54e-6 is: drawn to compare with, no theorem's bound.
         epsilon: ε > 0, any shape.
         delta: δ in (0, 1).
-        n, clip, batch_size, friction, adjacency: see `Langevin`; the Wang bounds ask for no batch and know no friction.
+        n, clip, batch_size, friction, adjacency: see `Langevin`; the Wang bounds know no friction, and take every
+            example in each step if `batch_size` is left out.
         steps: T ≥ 1.
         conversion: "classic", as the paper's accountant, or "improved".
         refine: come within 0.1 % of the largest step size; without it the answer is quick, and up to 5 % too small
-            where ε exceeds 1.
+            where ε exceeds 1, up to 15 % where one example is replaced.
+
+    Raises:
+        ValueError: for arguments out of range, and for an ε at which the condition of Wang et al. fails.
 
     >>> round(langevin_step_size("wang", epsilon=0.1, delta=1e-5, n=50_000, steps=10_000, clip=1) * 1e6, 3)
     1.479
@@ -88,9 +95,27 @@ def langevin_step_size(
 
 
 def _wang(theorem: str, epsilon: Array, delta: float, setting: Langevin, steps: int) -> Array:
+    largest = wang_largest_epsilon(sample_rate=setting.sample_rate, steps=steps, delta=delta)
+    if (epsilon > largest).any():
+        raise ValueError(
+            f"Expected epsilon={epsilon.max():.12g} <= {largest:.6g}: beyond it the theorem of Wang, Fienberg, Smola "
+            "2015 does not hold, for it needs T ≥ ε²/(32 q² ln(2/δ)). Take a larger batch or more steps, or another "
+            "theorem."
+        )
     inside = 2.5 * steps / delta if theorem == "wang" else steps / delta
     below = 128.0 * setting.sensitivity**2 * steps * math.log(inside) * math.log(2.0 / delta)
     return np.asarray(epsilon**2 * setting.n / below)
+
+
+def wang_largest_epsilon(*, sample_rate: float, steps: float, delta: float) -> float:
+    """The largest ε of Wang, Fienberg, Smola 2015, Theorem 7: T ≥ ε²/(32 q² ln(2/δ)) for T steps.
+
+    They count T in passes over the data, each of 1/q steps: passes ≥ ε² N/(32 τ ln(2/δ)).
+
+    >>> round(wang_largest_epsilon(sample_rate=1e-4, steps=100, delta=1e-6), 4)
+    0.0215
+    """
+    return sample_rate * math.sqrt(32.0 * steps * math.log(2.0 / delta))
 
 
 def composed_step_size(
@@ -113,6 +138,7 @@ def composed_step_size(
         exponent=exponent,
         steps=steps,
         conversion=conversion,
+        replaced=setting.replaced,
     )
     sizes = found / setting.cost
     if refine:
@@ -135,6 +161,8 @@ def _refined(
     if size <= 0.0:
         return size
     low, high = size, 1.06 * size
+    while fits(high):
+        low, high = high, 1.06 * high
     while high / low > 1.0005:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if fits(middle) else (low, middle)

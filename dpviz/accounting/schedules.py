@@ -110,16 +110,17 @@ def largest_step(schedule: Schedule) -> float:
     return schedule.first if isinstance(schedule, PowerSchedule) else float(schedule.max())
 
 
-def cell_edges(largest: float) -> Array:
+def cell_edges(largest: float, *, even: bool = False) -> Array:
     """Edges of the cells, increasing, from 0 to at least `largest`: powers of 2^(1/16), sparser further down.
 
     The edges belong to one endless list, so that what was computed at them serves other schedules too. Where noise is
-    scarcest moments bend most; far below the largest step size they are proportional to it and wide cells lose nothing.
+    scarcest moments bend most; far below the largest step size they are proportional to it and wide cells lose nothing
+    where chords are bounds. With `even` they are not sparser, for bounds that take each step at the edge above it.
     """
     top = int(np.ceil(16.0 * np.log2(largest) - 1e-9))
     k = np.arange(top - 240, top + 1)
     down = top - k
-    kept = (down < 16) | ((k % 2 == 0) & (down < 48)) | ((k % 4 == 0) & (down < 80)) | (k % 16 == 0)
+    kept = even | (down < 16) | ((k % 2 == 0) & (down < 48)) | ((k % 4 == 0) & (down < 80)) | (k % 16 == 0)
     return np.concatenate([[0.0], np.exp2(k[kept] / 16.0)])
 
 

@@ -12,6 +12,10 @@ and with x = qm/(1 − q) L³f is a positive multiple of x² (1 + x)^(α−6) ti
 α ≤ 2.45 its first three terms are a parabola without roots, or one in which nothing is negative). So A‴ ≥ 0 there, and
 the parabola through A at edges a′ < a < b lies above A on [a, b].
 
+Where one example is replaced, 1 − q + q M stands in both worlds, with M and M′ = exp(−√u x − u/2): A_α(u) is
+E[(1 − q + q M)^α (1 − q + q M′)^(1−α)], whose integrand is convex in (M, M′), so dA/du ≥ 0. It need not be convex in u
+(for α near 1 and q > ¼ it is not), so every step costs at most what the next edge above it costs.
+
 >>> steps = PowerSchedule(first=1 / 16, exponent=0.0, steps=10_000)   # u = 1/σ² of each step: σ = 4
 >>> round(float(composed_divergence(steps, sample_rate=0.01, orders=(20.0,))[0]), 6)
 0.652631
@@ -28,6 +32,7 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
 from dpviz.mechanisms.log_moments import log_moment
+from dpviz.mechanisms.replaced_moments import replaced_divergence
 
 Array = npt.NDArray[np.float64]
 
@@ -58,9 +63,10 @@ _LEAST_CURVED_ORDER = 1.32  # A‴ ≥ 0 from here on
 class MomentTable:
     """ln A_α at cell edges for one sampling rate, remembered edge by edge. Values do not depend on who asked first."""
 
-    def __init__(self, rate: float, orders: tuple[float, ...]) -> None:
+    def __init__(self, rate: float, orders: tuple[float, ...], replaced: bool = False) -> None:
         self.rate = rate
         self.orders = np.array(orders)
+        self.replaced = replaced
         self._rows: dict[float, Array] = {}
         self._lock = threading.Lock()
 
@@ -86,9 +92,15 @@ class MomentTable:
         ordinary = np.array([u for u in new if u not in self._rows])
         if ordinary.size:
             # One part in 10^10 above its own rounding, so that chords stay above the truth.
-            found = log_moment((1.0 / np.sqrt(ordinary))[:, None], self.rate, self.orders) * (1.0 + 1e-10)
-            self._rows.update(zip(ordinary.tolist(), found, strict=True))
+            moments = self._log_moments(1.0 / np.sqrt(ordinary)) * (1.0 + 1e-10)
+            self._rows.update(zip(ordinary.tolist(), moments, strict=True))
         return np.array([self._rows[u] for u in inverse_variances.tolist()])
+
+    def _log_moments(self, sigmas: Array) -> Array:
+        if not self.replaced:
+            return np.asarray(log_moment(sigmas[:, None], self.rate, self.orders))
+        divergences = [replaced_divergence(sigma, self.rate, self.orders) for sigma in sigmas.tolist()]
+        return np.array(divergences) * (self.orders - 1.0)
 
     def bounds(self, inverse_variances: Array, nodes: Array) -> Array:
         """Upper bounds on ln A_α at each u ≥ 0, shape (u, orders); from edges 2^(k/16) and `nodes`, increasing."""
@@ -146,8 +158,8 @@ def _edges_around(u: Array, nodes: Array) -> tuple[Array, Array, Array]:
 
 
 @remembered
-def moment_table(rate: float, orders: tuple[float, ...]) -> MomentTable:
-    return MomentTable(rate, orders)
+def moment_table(rate: float, orders: tuple[float, ...], replaced: bool = False) -> MomentTable:
+    return MomentTable(rate, orders, replaced)
 
 
 def node_steps(exponent: float) -> tuple[int, ...]:
@@ -170,6 +182,7 @@ def composed_divergence(
     sample_rate: float,
     orders: Sequence[float] = VARYING_ORDERS,
     marks: Sequence[float] | Array | None = None,
+    replaced: bool = False,
 ) -> Array:
     """Σ R(α) of the steps up to each mark, never too small.
 
@@ -178,6 +191,8 @@ def composed_divergence(
         sample_rate: q in [0, 1].
         orders: α > 1.
         marks: step counts, increasing; without them all steps, and the answer has no leading axis.
+        replaced: whether one example is replaced, not added or removed; steps are then taken at the next edge, whose
+            1/σ² is up to 4.5 % larger.
 
     Returns:
         Shape (marks, orders), or (orders,).
@@ -188,17 +203,18 @@ def composed_divergence(
     if top == 0.0 or sample_rate == 0.0:
         totals = np.zeros((ends.size, len(alpha)))
         return totals[0] if marks is None else totals
-    table = moment_table(float(sample_rate), alpha)
+    table = moment_table(float(sample_rate), alpha, replaced)
     totals = np.zeros((ends.size, len(alpha)))
     first = 0
-    if isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0 and sample_rate < 1.0:
+    one_by_one = sample_rate < 1.0 and not replaced
+    if one_by_one and isinstance(inverse_variances, PowerSchedule) and inverse_variances.exponent > 0.0:
         first = int(min(ONE_BY_ONE, ends[-1]))
         t = np.arange(1.0, first + 1.0)
         nodes = nodes_of(inverse_variances.at(node_steps(inverse_variances.exponent)))
         np.add.at(totals, np.searchsorted(ends, t), table.bounds(inverse_variances.at(t), nodes))
     if first < ends[-1]:
         # Coarser than doubles can say, 1/σ² counts as the least that they can: an upper bound still.
-        edges = cell_edges(max(top, 1e-290))
+        edges = cell_edges(max(top, 1e-290), even=replaced)
         stops = np.unique(np.append(ends, float(first))) if first else ends
         parts = split(inverse_variances, stops, edges)
         parts = parts.of(stops[parts.mark] > first)
@@ -210,14 +226,20 @@ def composed_divergence(
 def _cost_of_parts(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     """Upper bounds on Σ ln A over the steps of each part, shape (parts, orders)."""
     if table.rate == 1.0:  # ln A is proportional to u
-        return (parts.count * parts.mean)[:, None] * (table.orders * (table.orders - 1.0) / 2.0)
-    chord = _chords(parts, edges, table)
+        change = 2.0 if table.replaced else 1.0  # of the sum, in units of the clipping norm
+        return (parts.count * parts.mean)[:, None] * (change**2 * table.orders * (table.orders - 1.0) / 2.0)
+    chord = _next_edges(parts, edges, table) if table.replaced else _chords(parts, edges, table)
     # Where noise is scarce the first steps decide, and there a chord is at its worst: these are looked up themselves.
     alike = np.flatnonzero(parts.mean == parts.largest)
     exact = alike[np.argsort(-parts.mean[alike])][:_EXACT_PARTS]
     if exact.size:
         chord[exact] = np.minimum(chord[exact], table.rows(parts.mean[exact]))
     return parts.count[:, None] * chord
+
+
+def _next_edges(parts: Grouped, edges: Array, table: MomentTable) -> Array:
+    """ln A at the edge above the largest u of each part, shape (parts, orders)."""
+    return table.rows(edges[np.minimum(np.searchsorted(edges, parts.largest), edges.size - 1)])
 
 
 def _chords(parts: Grouped, edges: Array, table: MomentTable) -> Array:

@@ -68,18 +68,18 @@ def _chain(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     return {"test_accuracy": found}
 
 
+_PLAN = ("clip", "delta", "steps", "batch_size")
+
+
 def _hybrid(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     half = settings["epsilon"] / 2.0
     theta, power = _drawn(settings, half, seed)
     data, wang = rows(unit=True), settings["rule"] == "wang"
-    known = {"n": len(data.train), "clip": settings["clip"], "delta": settings["delta"], "epsilon": half}
+    plan = {"n": len(data.train), "epsilon": half, **{name: settings[name] for name in _PLAN}}
     if wang:  # their theorem is about neighbours of which one example is replaced
-        first = langevin_step_size("wang", steps=settings["steps"], **known)
+        first = langevin_step_size("wang", **plan)
     else:
-        first = langevin_step_size(
-            "theorem3", steps=settings["steps"], batch_size=settings["batch_size"], adjacency="replace_one",
-            conversion="improved", **known,
-        )  # fmt: skip
+        first = langevin_step_size("theorem3", adjacency="replace_one", conversion="improved", **plan)
     found = _langevin(data, theta, settings, float(first), 0.0 if wang else 1 / 3, seed)
     return {"test_accuracy": found, "power": power, "first_step": float(first)}
 

@@ -12,6 +12,7 @@ from dpviz.accounting.langevin_bounds import (
     langevin_constants,
     step_size_limits,
     third_condition,
+    wang_largest_epsilon,
 )
 from dpviz.accounting.langevin_mse import (
     best_scale_proposition5,
@@ -24,6 +25,21 @@ from dpviz.accounting.varying_noise import WHOLE_ORDERS
 
 PAPER = {"delta": 1e-5, "n": 50_000, "steps": 10_000, "clip": 1}
 BATCH = math.sqrt(50_000)
+
+
+def test_wang_s_theorem_is_refused_where_its_condition_fails() -> None:
+    """Its step size at ε = 1 would cost at least 25 here; just inside its condition the claim is kept."""
+    setting = {"delta": 1e-6, "n": 1e6, "clip": 1, "batch_size": 100}
+    with pytest.raises(ValueError, match=r"epsilon=1 <= 0.0215.*T ≥ ε²/\(32 q² ln\(2/δ\)\)"):
+        dpviz.langevin_step_size("wang", **setting, epsilon=1.0, steps=100)
+    with pytest.raises(ValueError, match="theorem"):
+        dpviz.langevin_step_size("wang", **setting, epsilon=[0.02, 0.022], steps=100)
+    for steps in (100, 10_000):
+        epsilon = wang_largest_epsilon(sample_rate=1e-4, steps=steps, delta=1e-6)
+        for adjacency in ("add_remove", "replace_one"):
+            size = dpviz.langevin_step_size("wang", **setting, epsilon=epsilon, steps=steps, adjacency=adjacency)
+            chain = dpviz.PowerSchedule(size, 0.0, steps)
+            assert dpviz.langevin_epsilon(chain, **setting, adjacency=adjacency, method="tight") <= epsilon
 
 
 def test_printed_bounds_of_wang_et_al() -> None:
@@ -73,11 +89,22 @@ def test_the_step_size_goes_with_one_over_the_clip_squared() -> None:
     assert one == pytest.approx(4 * two, rel=1e-9)
 
 
-def test_friction_and_replacing_scale_the_step_size() -> None:
+def test_friction_scales_the_step_size() -> None:
     common = {"epsilon": 0.5, **PAPER, "batch_size": BATCH, "refine": False}
     plain = dpviz.langevin_step_size("theorem4", **common)
     assert dpviz.langevin_step_size("theorem4", **common, friction=0.05) == pytest.approx(0.1 * plain, rel=1e-9)
-    assert dpviz.langevin_step_size("theorem4", **common, adjacency="replace_one") == pytest.approx(plain / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("rate", [0.0045, 0.5])
+def test_the_step_size_of_a_replaced_example_keeps_its_claim(rate: float, epsilon: float) -> None:
+    setting = {"n": 50_000, "clip": 1, "delta": 1e-5, "batch_size": rate * 50_000, "adjacency": "replace_one"}
+    size = dpviz.langevin_step_size("theorem3", **setting, epsilon=epsilon, steps=10_000, refine=False)
+    costs = [
+        dpviz.langevin_epsilon(dpviz.PowerSchedule(more * size, 1 / 3, 10_000), **setting, conversion="classic")
+        for more in (1.0, 1.3)
+    ]
+    assert costs[0] <= epsilon < costs[1]
 
 
 @pytest.mark.parametrize("theorem", ["wang", "wang_as_plotted"])

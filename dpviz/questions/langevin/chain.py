@@ -17,6 +17,7 @@ from dpviz.accounting.langevin_bounds import (
     composed_step_size,
     langevin_constants,
     langevin_step_size,
+    wang_largest_epsilon,
 )
 from dpviz.accounting.schedules import scaled
 from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
@@ -78,6 +79,16 @@ class Chain:
     @property
     def schedule(self) -> dpviz.PowerSchedule:
         return dpviz.PowerSchedule(self.step_size, self.exponent, self.steps)
+
+    @property
+    def wang_limit(self) -> float:
+        """The largest ε for which the theorem of Wang, Fienberg, Smola 2015 holds."""
+        return wang_largest_epsilon(sample_rate=self.setting.sample_rate, steps=self.steps, delta=self.delta)
+
+    @property
+    def wang_steps(self) -> float:
+        """The least T for which it holds at the claimed ε."""
+        return float(np.ceil(self.steps * (self.claim / self.wang_limit) ** 2))
 
     @property
     def theorem(self) -> str:
@@ -152,7 +163,13 @@ def composed(chain: Chain, marks: Array) -> dict[str, dpviz.Bound]:
 
     def bounds(kept: npt.NDArray[np.intp]) -> dict[str, dpviz.Bound]:
         orders = every[kept]
-        totals = composed_divergence(steps, sample_rate=chain.setting.sample_rate, orders=orders.tolist(), marks=marks)
+        totals = composed_divergence(
+            steps,
+            sample_rate=chain.setting.sample_rate,
+            orders=orders.tolist(),
+            marks=marks,
+            replaced=chain.replace_one,
+        )
         return {c: to_bound(totals, orders, chain.delta, c) for c in ("improved", "classic")}
 
     some = np.unique(np.append(np.arange(0, every.size, STRIDE), every.size - 1))
@@ -177,16 +194,19 @@ def step_sizes(chain: Chain, theorem: str, epsilon: npt.ArrayLike) -> Array:
     """Largest first step sizes for each ε, NaN where none is proven; Wang et al. bound SGLD alone."""
     setting = chain.setting
     if theorem == "wang":
-        found = langevin_step_size(
+        targets = np.asarray(epsilon, dtype=np.float64)
+        holds = targets <= chain.wang_limit
+        sizes = langevin_step_size(
             theorem,
-            epsilon=epsilon,
+            epsilon=np.where(holds, targets, chain.wang_limit),
             delta=chain.delta,
             n=chain.n,
             steps=chain.steps,
             clip=chain.clip,
+            batch_size=chain.batch_size,
             adjacency=setting.adjacency,
         )
-        return np.asarray(found)
+        return np.where(holds, sizes, np.nan)
     sizes, _ = composed_step_size(
         setting,
         epsilon=epsilon,

@@ -11,7 +11,7 @@ from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import presets, sizes
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.sizes import headline, size_plot, theorems
+from dpviz.questions.langevin.sizes import headline, size_plot, theorems, wang_region
 from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics
 from dpviz.questions.question import Question
 
@@ -25,7 +25,7 @@ def against_epsilon(**setting: Any) -> Answer[ChainFacts]:
     curves = {t: own[t] if t in own else step_sizes(chain, t, x) for t in theorems(chain)}
     axis = Axis("ε", column="epsilon", log=True, hover="ε = %{x:.4~g}")
     here = Guide("x", chain.claim, f"ε = {chain.claim:g}", told=False)
-    return Answer(size_plot(chain, curves, x, axis, here), facts)
+    return Answer(size_plot(chain, curves, x, axis, here, wang_region(chain)), facts)
 
 
 def notes(a: Answer[ChainFacts]) -> list[Note]:

@@ -113,10 +113,10 @@ FRICTION = Number(
 )
 REPLACE = Flag(
     key="lreplace",
-    label="Replace one example (sensitivity 2L)",
+    label="Replace one example",
     default=False,
     help="Li et al. define neighbours by replacing one example, but use a bound for adding or removing one, and so "
-    "does this page. Replacing doubles the sensitivity.",
+    "does this page. Replacing can change a sum by 2L instead of L.",
 )
 CONVERSION = Choice(
     key="lconv",

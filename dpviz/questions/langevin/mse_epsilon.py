@@ -16,7 +16,8 @@ from dpviz.questions.langevin import words
 from dpviz.questions.langevin.chain import TIGHT, Array, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.error import COMPARE, VARIANCE, error, error_axis, headline
 from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, NO_WANG, formulas, metrics
+from dpviz.questions.langevin.sizes import wang_region
+from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, metrics, wang_note
 from dpviz.questions.question import Question
 
 
@@ -41,6 +42,7 @@ def error_of_epsilon(*, gradient_variance: float, **setting: Any) -> Answer[Chai
         x=Axis("ε", column="epsilon", log=True, hover="ε = %{x:.4~g}"),
         y=error_axis(),
         lines=tuple(lines),
+        regions=wang_region(chain),
         guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", told=False),),
     )
     return Answer(plot, facts)
@@ -67,7 +69,7 @@ def notes(a: Answer[ChainFacts]) -> list[Note]:
                 "dashed; the other curves sum the step sizes themselves."
             )
         )
-    return [*built, COMPARE, *([NO_WANG] if chain.momentum else [])]
+    return [*built, COMPARE, wang_note(chain)]
 
 
 MSE_EPSILON: Question[ChainFacts] = Question(

@@ -181,23 +181,26 @@ def said(f: Kept) -> str:
 def boundary_key(a: Answer[Kept]) -> Hashable:
     """What decides condition (3) along the batches."""
     chain = a.facts.chain
-    return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion
+    return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one
 
 
 def boundary(a: Answer[Kept]) -> Array:
     """The largest 1/σ₁² that composed moments allow at each rate; 0 where they allow none. Some tenths of a second."""
     chain = a.facts.chain
-    decide = (chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion)
+    decide = (chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one)
     return np.array([allowed(rate, *decide) for rate in rates(chain)])
 
 
 @lru_cache(maxsize=2048)
-def allowed(rate: float, epsilon: float, delta: float, exponent: float, steps: int, conversion: str) -> float:
+def allowed(
+    rate: float, epsilon: float, delta: float, exponent: float, steps: int, conversion: str, replaced: bool
+) -> float:
     with np.errstate(all="ignore"):
-        found, _ = largest_inverse_variance(
-            epsilon=epsilon, delta=delta, sample_rate=rate, exponent=exponent, steps=steps, conversion=conversion
-        )
-    return float(found)
+        largest, _ = largest_inverse_variance(
+            epsilon=epsilon, delta=delta, sample_rate=rate, exponent=exponent, steps=steps, conversion=conversion,
+            replaced=replaced,
+        )  # fmt: skip
+    return float(largest)
 
 
 def with_boundary(a: Answer[Kept], found: Array) -> Answer[Kept]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Line
+from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin import words
@@ -25,7 +26,9 @@ def theorems(chain: Chain) -> list[str]:
     return [theorem for theorem in THEOREMS if theorem != "wang" or not chain.momentum]
 
 
-def size_plot(chain: Chain, curves: Mapping[str, Array], x: Array, axis: Axis, here: Guide) -> LinePlot:
+def size_plot(
+    chain: Chain, curves: Mapping[str, Array], x: Array, axis: Axis, here: Guide, regions: tuple[Region, ...] = ()
+) -> LinePlot:
     """Largest first step sizes by theorem, with the present step size and the present place along x."""
     return LinePlot(
         x=axis,
@@ -34,8 +37,14 @@ def size_plot(chain: Chain, curves: Mapping[str, Array], x: Array, axis: Axis, h
             Line(key, THEOREMS[key][0], x, y, "moments", color=THEOREMS[key][1], kept=key == chain.theorem)
             for key, y in curves.items()
         ),
+        regions=regions,
         guides=(Guide("y", chain.step_size, f"your η₁ = {chain.step_size:g}", told=False), here),
     )
+
+
+def wang_region(chain: Chain) -> tuple[Region, ...]:
+    """The ε for which the theorem of Wang et al. does not hold."""
+    return () if chain.momentum else (Region(chain.wang_limit, math.inf, "Wang et al.: T too small"),)
 
 
 def headline(a: Answer[ChainFacts]) -> str:
@@ -57,4 +66,4 @@ def notes(a: Answer[ChainFacts], *more: Note) -> list[Note]:
                 "caution",
             )
         )
-    return [*built, *more, *([words.NO_WANG] if chain.momentum else [])]
+    return [*built, *more, words.wang_note(chain)]

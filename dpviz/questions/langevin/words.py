@@ -9,6 +9,7 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.formula import tex
+from dpviz.accounting.langevin import langevin_bound
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
@@ -21,7 +22,7 @@ ASSUMPTIONS = (
     """
 - **Who is protected:** one example, added or removed. Li, Chen, Liu, Carin 2019 *define* neighbours by replacing one
   example but use the moment bound for adding or removing one; so does this page. The switch under Options shows what
-  replacing costs (sensitivity 2L).
+  replacing costs: both examples then join a batch together or not at all (Koskela, Jälkö, Honkela 2020).
 - **Algorithm:** their Algorithm 1: gradients clipped to L, batches drawn independently with probability q = τ/N, noise
   of variance η_t/N in each coordinate, every iterate published. The prior does not depend on the data.
 - **Composed** curves bound what the noise of these very steps proves, whatever any theorem says. They group steps of
@@ -41,6 +42,27 @@ ASSUMPTIONS = (
 MORE = {"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))}
 
 NO_WANG = Note("Wang et al. bound SGLD; for samplers with momentum there is no such curve.")
+
+
+def wang_note(chain: Chain) -> Note:
+    """What their step size for the claim really costs, or why there is none."""
+    if chain.momentum:
+        return NO_WANG
+    claim, size = numbers.plain(chain.claim), float(step_sizes(chain, "wang", chain.claim))
+    if math.isnan(size):
+        return Note(
+            f"The theorem of Wang et al. does not hold for ε = {claim}: it needs at least "
+            f"{numbers.steps(chain.wang_steps)} steps at this sampling rate.",
+            "caution",
+        )
+    steps = dpviz.PowerSchedule(size, 0.0, chain.steps)
+    cost = float(langevin_bound(chain.setting, steps, delta=chain.delta).epsilon[-1])
+    return Note(
+        f"The step size of Wang et al. for ε = {claim} is {numbers.plain(numbers.down(size))}; composed, its steps "
+        f"cost {numbers.epsilon(cost, up=True)}."
+    )
+
+
 THERMOSTAT = Note(
     "The thermostat is post-processing: its friction is made of momenta, and those of noisy gradients alone. So SGNHT "
     "costs what SGHMC costs with the same β, the one that its noise has."
@@ -105,7 +127,10 @@ def interval(f: ChainFacts) -> str:
 
 def notes(a: Answer[ChainFacts]) -> list[Note]:
     chain = a.facts.chain
-    replaced = Note("Neighbours replace one example: sensitivity 2L. The paper's bounds add or remove.", "caution")
+    replaced = Note(
+        "Neighbours replace one example. The paper's conditions (1) and (2) are about adding or removing one.",
+        "caution",
+    )
     return [*([replaced] if chain.replace_one else []), *([THERMOSTAT] if chain.sampler == "sgnht" else [])]
 
 
@@ -120,9 +145,9 @@ def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
     power = r"t^{-1/3}" if chain.exponent else ""
     built = [
         (
-            "Noise of a step, in units of what one example changes",
+            "Noise of a step, in units of the gradient norm L",
             rf"\sigma_1 = \frac{{\tau {damped}}}{{L\sqrt{{\eta_1 N}}}} = "
-            rf"\frac{{{tex(chain.batch_size)} {heat}}}{{{tex(setting.sensitivity)}"
+            rf"\frac{{{tex(chain.batch_size)} {heat}}}{{{tex(setting.clip)}"
             rf"\sqrt{{{tex(chain.step_size)} \cdot {tex(chain.n)}}}}} = {tex(sigma)}",
         ),
         (
@@ -143,10 +168,13 @@ def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
     built.append(limits_formula(chain, a.given.get("reading", "rederived")))
     if not chain.momentum:
         wang = float(step_sizes(chain, "wang", chain.claim))
+        value = rf"= {tex(wang)}" if math.isfinite(wang) else r"\text{ does not hold: } T \text{ is too small}"
+        limit = rf"\text{{if }} T \ge \frac{{\varepsilon^2}}{{32 q^2 \ln(2/\delta)}} = {tex(chain.wang_steps)}"
+        norm = "(2L)^2" if chain.replace_one else "L^2"
         built.append(
             (
-                "Wang, Fienberg, Smola 2015",
-                rf"\eta < \frac{{\varepsilon^2 N}}{{128 L^2 T \ln(2.5T/\delta)\ln(2/\delta)}} = {tex(wang)}",
+                "Wang, Fienberg, Smola 2015, Theorem 7",
+                rf"\eta < \frac{{\varepsilon^2 N}}{{128 {norm} T \ln(2.5T/\delta)\ln(2/\delta)}} {value} \quad {limit}",
             )
         )
     return built
