@@ -51,7 +51,7 @@ def langevin_step_size(
 
     Args:
         theorem: "theorem3" (the first of η₁ t^(−1/3)) or "theorem4" (fixed), with the constant that composing whole
-            moments gives; "wang" (Wang, Fienberg, Smola 2015, Theorem 7, as printed by Li et al.), which holds up to
+            moments gives; "wang" (Wang, Fienberg, Smola 2015, as printed by Li et al.), which holds up to
             `wang_largest_epsilon`, or "wang_as_plotted", with ln(T/δ) for ln(2.5 T/δ), which is what Li et al.'s
             1.54e-6 is: drawn to compare with, no theorem's bound.
         epsilon: ε > 0, any shape.
@@ -108,7 +108,7 @@ def _wang(theorem: str, epsilon: Array, delta: float, setting: Langevin, steps: 
 
 
 def wang_largest_epsilon(*, sample_rate: float, steps: float, delta: float) -> float:
-    """The largest ε of Wang, Fienberg, Smola 2015, Theorem 7: T ≥ ε²/(32 q² ln(2/δ)) for T steps.
+    """The largest ε of Wang, Fienberg, Smola 2015: T ≥ ε²/(32 q² ln(2/δ)) for T steps.
 
     They count T in passes over the data, each of 1/q steps: passes ≥ ε² N/(32 τ ln(2/δ)).
 

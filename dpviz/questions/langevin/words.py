@@ -173,7 +173,7 @@ def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
         norm = "(2L)^2" if chain.replace_one else "L^2"
         built.append(
             (
-                "Wang, Fienberg, Smola 2015, Theorem 7",
+                "Wang, Fienberg, Smola 2015",
                 rf"\eta < \frac{{\varepsilon^2 N}}{{128 {norm} T \ln(2.5T/\delta)\ln(2/\delta)}} {value} \quad {limit}",
             )
         )
