@@ -106,11 +106,11 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         charged = mechanisms(events)
         everything = (*spent_before(settings), *charged)
         odometer = float(OdometerAccountant().of_events(everything, settings.delta).epsilon) if everything else 0.0
+        examples = _examples(settings, started)
         if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
-            claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings)))
+            claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings, examples)))
             return claim.if_it_ended(odometer=odometer, step=_last_step(events))
-        examples = _examples(settings, started)
         ended = str(record.summary.get("reason", ""))
         claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events), reason=ended)
         kept = ended != LOSSES_DECIDED and was_planned(charged, settings, examples)
@@ -194,7 +194,7 @@ def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, ex
         covers="plan",
         lower=lower,
         steps=settings.last_step,
-        conditions=conditions(settings),
+        conditions=conditions(settings, examples),
     )
 
 

@@ -71,6 +71,7 @@ class _Record:
 
     def __init__(self, training: PrivateTraining, name: str, folder: Path) -> None:
         self._training, self._store = training, open_store(folder)
+        training.charge_plan()  # from here on no other training changes what its claims include
         process, owner = this_process(), uuid.uuid4().hex
         self._store.heartbeat(owner, process)
         settings = training.settings

@@ -70,7 +70,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
             found.append(
                 Claim(
                     epsilon=epsilon, delta=settings.delta, accountant=accountant, covers="plan", lower=lower,
-                    steps=steps, counts=counts, success=success, conditions=conditions(settings),
+                    steps=steps, counts=counts, success=success, conditions=conditions(settings, examples),
                 )
             )  # fmt: skip
 
@@ -83,7 +83,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
         # Its refusal, too, is decided ahead.
         offer("filter", settings.filter_epsilon)
     if not found:
-        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings))
+        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings, examples))
     return min(found, key=lambda claim: claim.epsilon)
 
 
@@ -100,7 +100,7 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
         covers="adaptive",
         steps=settings.last_step,
         order=order,
-        conditions=conditions(settings),
+        conditions=conditions(settings, examples),
     )
 
 
@@ -113,12 +113,21 @@ def _success(runs: Sequence[GaussianEvent]) -> float | None:
     return found.upper
 
 
-def conditions(settings: RunSettings) -> tuple[str, ...]:
-    """What must be true of this run for its claim, besides ASSUMPTIONS."""
-    found = list(conditions_of_start(settings))
-    if is_own(settings.data):
-        found.append(DECLARED)
-    return tuple(found)
+def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
+    """What must be true of this run for its claim, besides ASSUMPTIONS, and what its δ leaves open."""
+    return (
+        *conditions_of_start(settings),
+        *((DECLARED,) if is_own(settings.data) else ()),
+        *((large_delta(settings.delta, examples),) if settings.delta * examples >= 1.0 else ()),
+    )
+
+
+def large_delta(delta: float, examples: int) -> str:
+    """What a δ that is not below 1/N is worth, in words."""
+    return (
+        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one example at random would keep this "
+        "promise too, so that δ should be smaller"
+    )
 
 
 @remembered
@@ -194,6 +203,6 @@ def claim_at(
     if charged is not None and ahead.shown.holds:
         problem = _not_kept(charged, settings, examples)
     if problem:
-        ahead = Claim.nothing(problem, settings.delta, conditions(settings))
+        ahead = Claim.nothing(problem, settings.delta, conditions(settings, examples))
         ahead = ahead if settings.secure_noise else ahead.as_demonstration()
     return ahead.if_it_ended(odometer=odometer, step=step)

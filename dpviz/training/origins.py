@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dpviz.training.settings import RunSettings
 
 MOST_ORIGINS = 20  # runs that led to a run's start, one from another
+# In the place of a run's id: earlier trainings of the same program, which need not have made the weights.
+SAME_DATA, OTHER_DATA = "program: same data", "program: other data"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,14 @@ def _whole(data: str) -> str:
 
 def on_the_same(settings: RunSettings) -> tuple[Origin, ...]:
     """Earlier runs whose costs add up with this one's."""
-    return tuple(origin for origin in settings.origins if overlap(origin.data, settings.data))
+    return tuple(
+        origin for origin in settings.origins if overlap(origin.data, settings.data) and origin.run != OTHER_DATA
+    )
+
+
+def _of_start(settings: RunSettings) -> tuple[Origin, ...]:
+    """The runs that made the weights that this one starts from; empty where they are not known."""
+    return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA))
 
 
 def spent_before(settings: RunSettings) -> tuple[GaussianEvent, ...]:
@@ -99,7 +108,7 @@ def beside(settings: RunSettings) -> str:
         return ""
     earlier = names(settings)
     said = f", with what {earlier} may have spent on the same data" if earlier else ""
-    elsewhere = len(on_the_same(settings)) < len(settings.origins) or not settings.origins
+    elsewhere = len(on_the_same(settings)) < len(settings.origins) or not _of_start(settings)
     return f"{said}, for these data only" if elsewhere else said
 
 
@@ -121,6 +130,8 @@ def check_origins(settings: RunSettings) -> None:
     if not settings.private:
         return
     for origin in on_the_same(settings):
+        if _demonstrations(origin):
+            continue
         why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
         if why:
             raise ValueError(
@@ -139,7 +150,7 @@ def _check_origin(origin: Origin) -> None:
         raise ValueError(f"Expected start_from={origin.name!r} to name its data, found {origin.data!r:.60}.")
     if not all(count >= 1 for _, _, count in origin.mechanisms):
         raise ValueError(f"Expected start_from={origin.name!r} with counts of its steps that are 1 or more.")
-    if not origin.unbounded and not origin.mechanisms:
+    if not origin.unbounded and not origin.mechanisms and not _demonstrations(origin):
         raise ValueError(f"Expected start_from={origin.name!r} to say what it spent, or why nobody knows.")
     if origin.epsilon is not None and not (math.isfinite(origin.epsilon) and origin.epsilon >= 0.0):
         raise ValueError(f"Expected start_from={origin.name!r} with an ε that is a number, found {origin.epsilon}.")
@@ -148,20 +159,40 @@ def _check_origin(origin: Origin) -> None:
     list(origin.events)  # σ and q that cannot be are refused
 
 
+def _demonstrations(origin: Origin) -> bool:
+    """Whether it stands for earlier demonstrations of the same program: no ε covers them, and none is added."""
+    return origin.run == SAME_DATA and origin.replayable
+
+
 def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
     """What must be true of the weights that a run starts from for its claim, in words."""
     if settings.start_from is None:
         return ()
-    if not settings.origins:
-        return ("the parameters that it started from saw none of its data, or what they cost is added",)
-    told, same = [], on_the_same(settings)
+    conditions = [_of_program(origin) for origin in settings.origins if origin not in _of_start(settings)]
+    if not _of_start(settings):
+        start = (
+            "the parameters and optimiser state that it started from saw none of its data, or what they cost is added"
+        )
+        return (*conditions, start)
+    same = [origin for origin in on_the_same(settings) if origin in _of_start(settings)]
     if same:
-        told.append(
+        conditions.append(
             f"neither the start from {names(settings)}, whose cost on the same data is included, nor this plan was "
             "chosen by what runs on these data had shown"
         )
-    told += [_elsewhere(origin, settings.data) for origin in settings.origins if origin not in same]
-    return tuple(told)
+    conditions += [_elsewhere(origin, settings.data) for origin in _of_start(settings) if origin not in same]
+    return tuple(conditions)
+
+
+def _of_program(origin: Origin) -> str:
+    if origin.run == OTHER_DATA:
+        return f"nobody in these data is in those of {origin.name} in the same program, which look the same"
+    if _demonstrations(origin):
+        return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
+    return (
+        f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
+        "what one of them had shown decided no other plan"
+    )
 
 
 def _elsewhere(origin: Origin, data: str) -> str:

@@ -8,21 +8,25 @@ for step in training:
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.solve import solve
-from dpviz.mechanisms import SampledGaussian
-from dpviz.training.claims import claim_at, planned_claim
+from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.training.binding import Binding
+from dpviz.training.claims import claim_at, conditions, large_delta, planned_claim
+from dpviz.training.earlier import OWN_DATA, charge, earlier
+from dpviz.training.examples import Examples
 from dpviz.training.models import ELSEWHERE
+from dpviz.training.origins import spent_before
 from dpviz.training.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.plan import mechanism_at
 from dpviz.training.preflight import SIZES, preflight
@@ -31,19 +35,16 @@ from dpviz.training.sampling import poisson_indices
 from dpviz.training.settings import RunSettings, steps_per_epoch
 from dpviz.training.views import Views
 
-Tensor = torch.Tensor
-OWN_DATA = "own:python"  # no description of that name says anything of them
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Step:
-    """One step that was taken.
+    """One step that was taken. What is measured on its batch is not covered by ε: see `PrivateTraining`.
 
     Attributes:
         number: Counted from 1.
-        examples: How many the Poisson batch drew; may be 0, and the step counts all the same.
-        loss: Their mean loss before the step, NaN for none. No ε covers it: see `PrivateTraining`.
-        clipped: Share of them whose gradient was longer than C; not covered either.
+        examples: How many the Poisson batch drew, not covered by ε; may be 0, and the step counts all the same.
+        loss: Their mean loss before the step, not covered by ε; NaN for none.
+        clipped: Share of them whose gradient was longer than C, not covered by ε; NaN for none.
         claim: What may be said of a training that ends here.
     """
 
@@ -51,7 +52,11 @@ class Step:
     examples: int
     loss: float
     clipped: float
-    _training: PrivateTraining = field(repr=False, compare=False)
+    _training: PrivateTraining = field(compare=False)
+
+    def __repr__(self) -> str:
+        measured = f"examples={self.examples}, loss={self.loss:.4g}, clipped={self.clipped:.3g}"
+        return f"Step(number={self.number}; not covered by ε: {measured})"
 
     @property
     def claim(self) -> Claim:
@@ -63,27 +68,39 @@ class PrivateTraining(Iterator[Step]):
 
     A step draws each example with probability q = batch_size/N (a loader's own order is not used), clips each
     gradient to C, adds Gaussian noise to their sum, divides by batch_size, and lets the optimiser make of that what it
-    will. The claim covers the parameters after any number of steps that is not chosen by what no ε covers: a loss or
-    accuracy on the training data, or a second training with other settings.
+    will. The claim covers the parameters after any number of steps that is not chosen by what is not covered by ε: a
+    loss or accuracy on the training data, or a second training with other settings.
+
+    Trainings of one program on the same data (`earlier`) add up: the claim of each includes the whole plans of those
+    that took their first step before. Trainings of other programs on the same people's data are not known here.
+
+    Between two steps nothing else may change parameters, buffers or optimiser state (`binding`): the next step is
+    refused, and what was changed after the last step has no claim. The learning rate and what else is a setting of the
+    optimiser may be changed, by nothing that was measured on the training data.
 
     Args:
-        network: In the mode it is trained in. What cannot be followed example by example is refused.
-        data: (x, y), a dataset with a length, or a loader of one. N is taken as public.
+        network: In the mode it is trained in. What cannot be followed example by example is refused. Parameters that
+            do not require gradients stay as they are.
+        data: (x, y) of tensors or arrays, a dataset with a length, or a loader of one, whose rows are trained on
+            and whose order is not used. N is taken as public.
         optimiser: Any of PyTorch over parameters of the network; one that asks for the loss again is refused.
         loss: From outputs (b, …) and targets to a loss for each example, (b,).
         epochs, steps: How long: one of both, fixed ahead.
         batch_size: Expected batch; None takes the loader's.
-        target_epsilon, noise_multiplier: One of both: ε of the whole plan at `delta`, or σ.
-        delta: δ, well below 1/N.
+        target_epsilon, noise_multiplier: One of both: ε of this plan alone at `delta`, or σ.
+        delta: δ, well below 1/N; a larger one warns, and the claim says what it leaves open.
         max_grad_norm: C.
         views: How many shifted views stand in for each image of a step: gradients are averaged over them, and the mean
             is clipped. 1 for the example itself.
         flips: Whether half of the views are mirrored, left for right.
         seed: None for batches and noise from a secret seed. A number makes a demonstration that can be replayed: its
             claim then holds nothing.
+        disjoint_data: Whether nobody in these data is in those of earlier trainings of this program, though they look
+            the same: nothing is added then, and the claim states it as a condition.
 
     Attributes:
-        settings: The plan as `RunSettings`, with σ, T and q's batch.
+        settings: The plan as `RunSettings`, with σ, T, q's batch, and what earlier trainings may have spent, which is
+            final once the first step was asked for.
         examples: N.
         done: Steps taken.
         noise_source: In words.
@@ -109,12 +126,16 @@ class PrivateTraining(Iterator[Step]):
         views: int = 1,
         flips: bool = False,
         seed: int | None = None,
+        disjoint_data: bool = False,
     ) -> None:
         _one_of(epochs=epochs, steps=steps)
         _one_of(target_epsilon=target_epsilon, noise_multiplier=noise_multiplier)
-        self._data, self._collate, loaded = _opened(data)
+        self._binding = Binding(network, optimiser)
+        self._optimiser, self._parameters = optimiser, self._binding.trained
+        self._device = self._parameters[0].device
+        self._data = Examples(data, self._parameters[0])
         self.examples = len(self._data)
-        batch = batch_size if batch_size is not None else loaded
+        batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
             raise ValueError("Expected batch_size to be a number, found None, and no loader that has one.")
         plan = RunSettings(
@@ -132,21 +153,20 @@ class PrivateTraining(Iterator[Step]):
             noise_multiplier = _solved(plan, self.examples, target_epsilon)
         self.settings = plan.with_(noise_multiplier=noise_multiplier)
         self.settings.check(self.examples)
-        self._optimiser = optimiser
-        self._parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        _refuse_others(optimiser, self._parameters)
-        if len({(parameter.dtype, parameter.device) for parameter in self._parameters}) > 1:
-            raise ValueError("Expected all trainable parameters of one type on one device, found several.")
-        self._device = self._parameters[0].device
-        preflight(network, loss, *self._taken(range(min(self.examples, max(SIZES)))))
+        preflight(network, loss, *self._data.at(range(min(self.examples, max(SIZES)))))
         random = randomness(plan.seed, secure=seed is None, device=self._device)
         found = None if views == 1 else Views(views, random.views, flips=flips)
         self._engine = PerExample(network, loss, views=found)
         self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
         self._mechanism = mechanism_at(self.settings, 1, self.examples)
-        self._nothing = self._taken(range(1))
+        self._nothing = self._data.at(range(1))
         if found is not None:
             found(self._nothing[0][:0])  # refuses what is no image
+        self._identity, self._disjoint = self._data.identity(), disjoint_data
+        self.settings = self.settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
+        self._charged = False
+        if delta * self.examples >= 1.0:
+            warnings.warn(large_delta(delta, self.examples), stacklevel=2)
         self.done = 0
 
     def __iter__(self) -> Self:
@@ -159,9 +179,11 @@ class PrivateTraining(Iterator[Step]):
     def __next__(self) -> Step:
         if self.done >= self.settings.steps:
             raise StopIteration
+        self._binding.refuse_changes(self.done)
+        self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
         chosen = poisson_indices(self._batches, self.examples, self._mechanism.sample_rate)
-        x, y = self._taken(chosen.tolist()) if chosen.size else (part[:0] for part in self._nothing)
+        x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._nothing)
         bound = self.settings.max_grad_norm
         found = self._engine.clipped(x, y, max_grad_norm=bound)
         noise = torch.empty_like(found.total).normal_(
@@ -169,13 +191,26 @@ class PrivateTraining(Iterator[Step]):
         )
         mean = found.total.add_(noise).div_(self.settings.batch_size).to(self._parameters[0].dtype)
         parts = torch.split(mean, [parameter.numel() for parameter in self._parameters])
+        self._optimiser.zero_grad()  # gradients that somebody left, of frozen parameters too
         for parameter, part in zip(self._parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
-        self._optimiser.step()
-        self._optimiser.zero_grad()
+        try:
+            self._optimiser.step()
+        finally:
+            self._optimiser.zero_grad()
+            self._binding.renew()
         drawn, losses = chosen.size, found.losses
         clipped = (found.norms > bound).double().mean() if drawn else torch.tensor(math.nan)
         return Step(self.done, drawn, float(losses.mean()) if drawn else math.nan, float(clipped), self)
+
+    def charge_plan(self) -> None:
+        """Adds this plan to what was spent on its data in this program, once; the first step does it by itself."""
+        if not self._charged:
+            self._charged = True
+            replayable = not self.settings.secure_noise
+            plan = (self._mechanism, self.settings.steps)
+            before = charge(self._identity, plan, replayable=replayable, disjoint=self._disjoint)
+            self.settings = self.settings.with_(origins=before)
 
     @property
     def learning_rate(self) -> float:
@@ -204,37 +239,21 @@ class PrivateTraining(Iterator[Step]):
 
     @property
     def claim(self) -> Claim:
-        """What may be claimed of the network as it is now."""
+        """What may be claimed of the network as it is now: nothing where anything else has changed it since."""
         return self.claim_after(self.done)
 
     def claim_after(self, step: int) -> Claim:
-        """What may be claimed of a training that ends after `step`."""
+        """What may be claimed of a training that ends after `step`; of the last one, of the network as it is now."""
+        if step == self.done and (changed := self._binding.changed):
+            return Claim.nothing(
+                f"{changed} was changed after step {step} by something else than this training",
+                self.settings.delta,
+                conditions(self.settings, self.examples),
+            )
         charged = ((self._mechanism, step),) if step else ()
-        odometer = float(OdometerAccountant().of_events(charged, self.settings.delta).epsilon) if step else math.inf
+        events = merge_events((*spent_before(self.settings), *charged))
+        odometer = float(OdometerAccountant().of_events(events, self.settings.delta).epsilon) if step else math.inf
         return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
-
-    def _taken(self, chosen: Any) -> tuple[Tensor, Tensor]:
-        """Examples and targets at these positions, on the network's device."""
-        found = self._data[list(chosen)] if self._collate is None else self._collate([self._data[i] for i in chosen])
-        if not (isinstance(found, (tuple, list)) and len(found) == 2 and all(torch.is_tensor(part) for part in found)):
-            raise ValueError("Expected each example as a pair of numbers: what the network reads, and the target.")
-        x, y = found
-        return x.to(self._device), y.to(self._device)
-
-
-def _opened(data: Any) -> tuple[Any, Any, int | None]:
-    """Examples by position, what makes a batch of them (None where they come as one), and a loader's batch size."""
-    if isinstance(data, DataLoader):
-        _opened(data.dataset)
-        return data.dataset, data.collate_fn, data.batch_size
-    if isinstance(data, (tuple, list)) and len(data) == 2 and all(torch.is_tensor(part) for part in data):
-        return TensorDataset(*data), None, None
-    if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-        raise ValueError(
-            f"Expected data as (x, y), a dataset with a length or a loader of one, found {type(data).__name__}: "
-            "whether an example joins is drawn for each step, so every example must be reachable by its position."
-        )
-    return data, default_collate, None
 
 
 def _solved(plan: RunSettings, examples: int, target_epsilon: float) -> float:
@@ -253,14 +272,3 @@ def _one_of(**given: Any) -> None:
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         raise ValueError(f"Expected one of {' and '.join(given)}, found {' and '.join(named) or 'none'}.")
-
-
-def _refuse_others(optimiser: torch.optim.Optimizer, trained: list[nn.Parameter]) -> None:
-    held = {id(parameter) for group in optimiser.param_groups for parameter in group["params"]}
-    if not held <= {id(parameter) for parameter in trained}:
-        raise ValueError(
-            "Expected the optimiser to hold trainable parameters of the network alone, found others: what no noise "
-            "reaches would be trained too. Make it after the network, from network.parameters()."
-        )
-    if isinstance(optimiser, torch.optim.LBFGS):
-        raise ValueError("Expected an optimiser that takes one gradient a step, found LBFGS, which asks for more.")

@@ -10,12 +10,18 @@ import torch
 from torch import nn
 
 from dpviz.runs.claims import claim_of_record
+from dpviz.runs.disputes import disputes_of
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.recorded import recorded
 from dpviz.runs.store import Store, open_store
-from dpviz.training import PrivateTraining
+from dpviz.training import PrivateTraining, earlier
 
 N = 300
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(earlier, "_ledger", [])
 
 
 def training(**changed: Any) -> PrivateTraining:
@@ -41,6 +47,25 @@ def test_it_claims_what_the_training_claims(tmp_path: Path) -> None:
     assert mine.claim.holds
     again = import_json(store, export_json(store, record.id))
     assert claim_of_record(again, store).epsilon == pytest.approx(mine.claim.epsilon, rel=1e-9)
+
+
+def test_its_claim_includes_the_trainings_before_it(tmp_path: Path) -> None:
+    list(training())
+    demonstration = training(seed=3)
+    list(demonstration)
+    mine, other = training(), training()
+    steps = recorded(mine, folder=tmp_path)  # from here on what began before is settled
+    next(other)
+    list(steps)
+    store, record = only(tmp_path)
+    claim = claim_of_record(record, store)
+    assert claim == mine.claim
+    assert claim.epsilon == training(steps=16, disjoint_data=True).planned.epsilon
+    assert "1 training before it" in claim.conditions[0]
+    again = import_json(store, export_json(store, record.id))
+    assert claim_of_record(again, store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
+    assert claim_of_record(again, store).conditions == claim.conditions
+    assert disputes_of(again, store) == ()
 
 
 def test_a_loop_that_is_left_ends_the_run_there(tmp_path: Path) -> None:

@@ -1,5 +1,13 @@
-"""One torch thread: the machine is shared, and small tensors gain nothing from more."""
+"""One torch thread: the machine is shared, and small tensors gain nothing from more. Each test is its own program."""
 
+import pytest
 import torch
 
+from dpviz.training import earlier
+
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_trainings(monkeypatch):
+    monkeypatch.setattr(earlier, "_ledger", [])

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 import dpviz
 from dpviz.training import PrivateTraining
@@ -143,17 +153,74 @@ def test_empty_batches_are_steps_with_noise():
     assert empty > 1
 
 
-@pytest.mark.parametrize("kind", ["dataset", "loader"])
-def test_datasets_and_loaders_are_drawn_from_like_tensors(kind):
+def _as_given(kind):
     x, y = data()
     pairs = [(x[i], int(y[i])) for i in range(N)]
-    given = {"data": pairs} if kind == "dataset" else {"data": DataLoader(pairs, batch_size=30), "batch_size": None}
+    if kind == "loader":
+        return {"data": DataLoader(pairs, batch_size=30), "batch_size": None}
+    if kind == "shuffled loader":
+        return {"data": DataLoader(pairs, batch_size=30, shuffle=True, drop_last=True), "batch_size": None}
+    if kind == "NumPy":
+        return {"data": (x.double().numpy(), y.int().numpy()[::-1][::-1])}
+    if kind == "read-only NumPy beside a tensor":
+        array = x.numpy().astype(">f4")
+        array.flags.writeable = False
+        return {"data": [array, y]}
+    if kind == "sampler of all rows":
+        sampler = SubsetRandomSampler(range(N))
+        return {"data": DataLoader(pairs, batch_size=30, sampler=sampler), "batch_size": None}
+    return {"data": pairs}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "dataset",
+        "loader",
+        "shuffled loader",
+        "NumPy",
+        "read-only NumPy beside a tensor",
+        "sampler of all rows",
+    ],
+)
+def test_datasets_and_loaders_are_drawn_from_like_tensors(kind):
+    given = _as_given(kind)
     ends = []
     for changed in ({}, given):
         found, network = training(seed=5, steps=3, **changed)
         list(found)
         ends.append(nn.utils.parameters_to_vector(network.parameters()))
     torch.testing.assert_close(*ends)
+
+
+@pytest.mark.parametrize("whole_batches", [False, True])
+def test_rows_that_a_sampler_leaves_out_are_not_trained_on(whole_batches):
+    """A held-out row is NaN: whoever reads it tells."""
+    x, y = data()
+    rows = list(range(0, N, 3))
+    x[[row for row in range(N) if row not in rows]] = float("nan")
+    sampler = SubsetRandomSampler(rows)
+    batches = BatchSampler(sampler, 20, False)
+    loader = DataLoader(
+        TensorDataset(x, y), **({"batch_sampler": batches} if whole_batches else {"sampler": sampler, "batch_size": 20})
+    )
+    found, _ = training(data=loader, batch_size=None, steps=20)
+    assert (found.examples, found.settings.batch_size) == (100, 20)
+    assert all(math.isfinite(step.loss) for step in found if step.examples)
+
+
+class _Evens(SequentialSampler):
+    def __iter__(self):
+        return iter(range(0, len(self.data_source), 2))
+
+
+def _loader(sampler=None, **changed):
+    given = {"batch_size": 30} | changed
+    return DataLoader(TensorDataset(*data()), sampler=sampler, **given)
+
+
+class _Batches(BatchSampler):
+    pass
 
 
 class _Endless(IterableDataset):
@@ -176,6 +243,15 @@ class _Endless(IterableDataset):
         ({"data": _Endless()}, "reachable by its position"),
         ({"data": DataLoader(_Endless(), batch_size=30)}, "reachable by its position"),
         ({"data": TensorDataset(*data(), data()[1])}, "a pair of numbers"),
+        ({"data": (data()[0].numpy(), data()[1].numpy()[:5])}, r"a target for each example, found shapes \(300, 6\)"),
+        ({"data": (np.array([["a"]] * N), data()[1].numpy())}, "arrays of real numbers, found dtype=<U1"),
+        ({"data": _loader(WeightedRandomSampler([1.0] * 299 + [0.0], N))}, r"WeightedRandomSampler.*\.Subset"),
+        ({"data": _loader(DistributedSampler(range(N), num_replicas=2, rank=0))}, r"DistributedSampler.*\.Subset"),
+        ({"data": _loader(RandomSampler(range(100)))}, r"RandomSampler.*\.Subset"),
+        ({"data": _loader(_Evens(range(N)))}, r"_Evens.*\.Subset"),
+        ({"data": _loader(SubsetRandomSampler([1, 2, 2]))}, r"SubsetRandomSampler.*\.Subset"),
+        ({"data": _loader(batch_size=1, batch_sampler=_Batches(range(N), 30, False))}, "batch_sampler=_Batches"),
+        ({"data": _loader(batch_size=None)}, "no batches of its own"),
         ({"optimiser": torch.optim.LBFGS}, "found LBFGS"),
         ({"network": nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Linear(5, 3))}, "mixes examples"),
         ({"loss": nn.functional.cross_entropy}, "loss"),
@@ -193,8 +269,55 @@ def test_parameters_that_no_noise_reaches_are_refused():
         PrivateTraining(network, data(), optimiser, batch_size=30, steps=2, noise_multiplier=1.0)
 
 
+def test_what_is_frozen_stays_and_the_rest_is_trained_like_alone():
+    """A frozen backbone in the optimiser, which decays weights: as if the head stood alone behind its features."""
+    ends = []
+    for alone in (False, True):
+        torch.manual_seed(0)
+        backbone, head = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5).eval(), nn.Tanh()), nn.Linear(5, 3)
+        backbone.requires_grad_(False)
+        x, y = data()
+        network = head if alone else nn.Sequential(backbone, head)
+        before = {name: value.clone() for name, value in backbone.state_dict().items()}
+        found, _ = training(
+            network,
+            lambda parameters, lr: torch.optim.AdamW(parameters, lr=lr, weight_decay=0.1),
+            data=(backbone(x), y) if alone else (x, y),
+            seed=2,
+        )
+        list(found)
+        torch.testing.assert_close(backbone.state_dict(), before, atol=0, rtol=0)
+        ends.append(nn.utils.parameters_to_vector(head.parameters()))
+    torch.testing.assert_close(*ends)
+
+
+def test_nothing_to_train_is_told():
+    with pytest.raises(ValueError, match="trainable parameters, found none: all are frozen"):
+        training(make_network().requires_grad_(False))
+
+
+@pytest.mark.parametrize(("delta", "large"), [(1 / N, True), (0.02, True), (0.99 / N, False)])
+def test_a_delta_that_is_not_below_one_over_n_is_told(delta, large):
+    if large:
+        with pytest.warns(UserWarning, match="not below 1/N = 0.00333"):
+            found, _ = training(delta=delta)
+    else:
+        found, _ = training(delta=delta)
+    assert large == any("not below 1/N" in condition for condition in found.planned.conditions)
+    assert large == any("not below 1/N" in condition for condition in next(found).claim.conditions)
+
+
+def test_what_is_measured_on_the_data_says_so():
+    found, _ = training()
+    step = next(found)
+    assert re.fullmatch(r"Step\(number=1; not covered by ε: examples=\d+, loss=[\d.]+, clipped=[\d.]+\)", repr(step))
+    for name in ("examples", "loss", "clipped"):
+        (line,) = [line for line in type(step).__doc__.splitlines() if line.strip().startswith(f"{name}:")]
+        assert "not covered by ε" in line
+
+
 def test_the_program_of_the_docs_runs(tmp_path, monkeypatch, capsys):
-    usual, program = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), flags=re.S)
+    usual, program, frozen = re.findall(r"```python\n(.*?)```", DOC.read_text(encoding="utf-8"), flags=re.S)
     assert len(usual.strip().splitlines()) == 3
     draw = np.random.default_rng(0)
     age, hours = draw.uniform(18, 80, 500), draw.uniform(5, 60, 500)
@@ -206,3 +329,11 @@ def test_the_program_of_the_docs_runs(tmp_path, monkeypatch, capsys):
     assert "step 20 of 25: tight, ε ≤ " in capsys.readouterr().out
     assert 2.99 < ran["training"].claim.epsilon <= 3.0
     assert (tmp_path / "network.pt").is_file()
+    published = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 4))
+    torch.save(published.state_dict(), tmp_path / "published.pt")
+    exec(compile(frozen, "program", "exec"), ran)
+    tuned, shared = ran["training"], published.state_dict()
+    assert tuned.parameters == 2 * (16 + 2) + 34
+    torch.testing.assert_close(ran["backbone"][0].base.state_dict(), {k[2:]: shared[k] for k in ("0.weight", "0.bias")})
+    assert float(ran["backbone"][0].up.weight.detach().norm()) > 0.0
+    assert tuned.claim.epsilon > 3.0  # the first training on these rows is in it

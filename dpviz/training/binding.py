@@ -1,0 +1,158 @@
+"""Between two steps of a training nothing else may change its network or what its optimiser remembers.
+
+Noise protects what a step makes of the data. Another `backward()` and `step()` in the same loop, a parameter that is
+unfrozen or given to the optimiser later, a momentum fed with plain gradients: no noise reaches these. So parameters,
+modules and optimiser are bound by identity, and their numbers by content, which shows writes that version counters
+miss (`.data`, NumPy). That costs a copy of parameters and optimiser state, and a comparison a step.
+
+What cannot be seen is trusted: that the optimiser reads gradients and its own state alone, and what the program does
+with the data elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import nn
+
+Tensor = torch.Tensor
+
+_ANEW = "Make a new PrivateTraining of what is there now; on the same data its claim includes this one's cost."
+
+
+class Binding:
+    """One network and one optimiser.
+
+    Args:
+        network: With trainable parameters of one type on one device.
+        optimiser: Over parameters of the network; frozen ones stay as they are.
+
+    Attributes:
+        trained: The trainable parameters, in the network's order.
+
+    Raises:
+        ValueError: for what cannot be trained so, with the way out.
+    """
+
+    def __init__(self, network: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+        self._network, self._optimiser = network, optimiser
+        self.trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        if not self.trained:
+            raise ValueError(
+                "Expected a network with trainable parameters, found none: all are frozen. Call requires_grad_(True) "
+                "on those that are to be trained."
+            )
+        if len({(parameter.dtype, parameter.device) for parameter in self.trained}) > 1:
+            raise ValueError("Expected all trainable parameters of one type on one device, found several.")
+        if isinstance(optimiser, torch.optim.LBFGS):
+            raise ValueError("Expected an optimiser that takes one gradient a step, found LBFGS, which asks for more.")
+        self._modules = list(network.modules())
+        self._parameters = {name: (p, p.requires_grad) for name, p in network.named_parameters()}
+        self._held = self._held_now()
+        if not _ids(self._held) <= _ids(network.parameters()):
+            raise ValueError(
+                "Expected the optimiser to hold parameters of the network alone, found others: no noise reaches them. "
+                "Make it after the network, from network.parameters()."
+            )
+        self._weights: dict[str, Tensor] = {}
+        self._memory: dict[str, Tensor] = {}
+
+    def refuse_changes(self, step: int) -> None:
+        """Refuses to go on where anything but this training changed what it trains.
+
+        Args:
+            step: Steps taken, for the words; before the first, numbers are the start and may be anything.
+
+        Raises:
+            ValueError: naming what was changed and the way out.
+        """
+        self._refuse_others()
+        if not step and not self._weights:
+            self.renew()
+        changed = _changed(self._weights, _weights(self._network)) or _changed(self._memory, self._memory_now())
+        if changed:
+            raise ValueError(
+                f"Expected {changed} as step {step} left it, found it changed since: no noise covers that. Leave out "
+                "every other backward() and step(), write to no parameter or buffer, and evaluate the network between "
+                "eval() and train()."
+            )
+
+    def _refuse_others(self) -> None:
+        if _ids(self._network.modules()) != _ids(self._modules):
+            raise ValueError(f"Expected the modules that the network was made of, found others. {_ANEW}")
+        now = {name: (p, p.requires_grad) for name, p in self._network.named_parameters()}
+        for name in {**self._parameters, **now}:
+            (one, trained), (other, trains) = self._parameters.get(name, (None, False)), now.get(name, (None, False))
+            if one is not other or trained != trains:
+                raise ValueError(
+                    f"Expected parameter {name!r} as it was when this training was made, found it added, replaced, "
+                    f"frozen or unfrozen: its gradients are not those that are clipped. {_ANEW}"
+                )
+        if _ids(self._held_now()) != _ids(self._held):
+            raise ValueError(
+                "Expected the optimiser to hold the parameters that it held when this training was made, found "
+                f"others: no noise reaches them. {_ANEW}"
+            )
+        if any(getattr(self._optimiser, name) for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):
+            raise ValueError(
+                "Expected an optimiser without hooks on its step, found one: it could change parameters where no noise "
+                "reaches. Remove it, and do what it does between the steps of this training."
+            )
+
+    def renew(self) -> None:
+        """Takes trained parameters, buffers and optimiser state as a step left them; the frozen stay as at first."""
+        frozen = {f"parameter {name!r}" for name, p in self._network.named_parameters() if not p.requires_grad}
+        frozen &= self._weights.keys()
+        now = _weights(self._network)
+        self._weights = {name: self._weights[name] if name in frozen else now[name].clone() for name in now}
+        self._memory = {name: tensor.clone() for name, tensor in self._memory_now().items()}
+
+    @property
+    def changed(self) -> str:
+        """The first of the network's numbers that is not as the last step left it; empty where all are."""
+        return _changed(self._weights, _weights(self._network)) if self._weights else ""
+
+    def _held_now(self) -> list[Tensor]:
+        return [parameter for group in self._optimiser.param_groups for parameter in group["params"]]
+
+    def _memory_now(self) -> dict[str, Tensor]:
+        return {
+            f"the optimiser's{path} of its parameter {at}": tensor
+            for at, parameter in enumerate(self._held)
+            for path, tensor in _tensors(self._optimiser.state.get(parameter, {}))
+        }
+
+
+def _weights(network: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers, in words."""
+    parameters = ((f"parameter {name!r}", tensor.detach()) for name, tensor in network.named_parameters())
+    buffers = ((f"buffer {name!r}", tensor.detach()) for name, tensor in network.named_buffers())
+    return dict(chain(parameters, buffers))
+
+
+def _changed(left: Mapping[str, Tensor], now: Mapping[str, Tensor]) -> str:
+    return next((name for name in {**left, **now} if not _same(left.get(name), now.get(name))), "")
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether all numbers are equal, NaN and NaN too, on whatever device."""
+    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    other = other.to(one.device)
+    return torch.equal(one, other) or not bool(((one != other) & ((one == one) | (other == other))).any())
+
+
+def _tensors(value: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
+    """The tensors in an optimiser's state of one parameter, however deep."""
+    if isinstance(value, Tensor):
+        yield path, value.detach()
+    elif isinstance(value, (Mapping, list, tuple)):
+        for name, part in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _tensors(part, f"{path} {name}")
+
+
+def _ids(values: Any) -> set[int]:
+    return {id(value) for value in values}

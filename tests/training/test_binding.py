@@ -1,0 +1,222 @@
+"""What else changes a network between two steps of its training is seen, before anything more is drawn."""
+
+import pytest
+import torch
+from torch import nn
+
+from dpviz.training import PrivateTraining
+
+N = 60
+DRAW = torch.Generator().manual_seed(1)
+X, Y = torch.randn(N, 6, generator=DRAW), torch.randint(0, 3, (N,), generator=DRAW)
+
+
+def make(optimiser=None, **changed):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(6, 5), nn.GroupNorm(1, 5), nn.Tanh(), nn.Linear(5, 3))
+    network.register_buffer("scale", torch.ones(3))
+    network[0].bias.requires_grad_(False)
+    made = (optimiser or _momentum)(network.parameters())
+    given = {"batch_size": 20, "steps": 5, "noise_multiplier": 1.5} | changed
+    return PrivateTraining(network, (X, Y), made, **given), network, made
+
+
+def _momentum(parameters):
+    return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+
+
+def _loss(network):
+    return nn.functional.cross_entropy(network(X), Y)
+
+
+def plain_step(network, optimiser):
+    _loss(network).backward()
+    optimiser.step()
+
+
+def plain_momentum(network, optimiser):
+    """Parameters stay, and the momentum is that of plain gradients."""
+    optimiser.param_groups[0]["lr"] = 0.0
+    plain_step(network, optimiser)
+    optimiser.param_groups[0]["lr"] = 0.1
+
+
+def other_memory(network, optimiser):
+    (gradient,) = torch.autograd.grad(_loss(network), [network[3].weight])
+    optimiser.state[network[3].weight]["exp_avg"] = gradient
+
+
+def added_group(network, optimiser):
+    new = nn.Parameter(torch.zeros(3))
+    optimiser.add_param_group({"params": [new]})
+
+
+def replaced_parameter(network, optimiser):
+    network[3].weight = nn.Parameter(network[3].weight.detach().clone())
+
+
+def replaced_layer(network, optimiser):
+    network[2] = nn.ReLU()
+
+
+def added_layer(network, optimiser):
+    network.append(nn.Linear(3, 3))
+
+
+def unfrozen(network, optimiser):
+    network[0].bias.requires_grad_(True)
+
+
+def frozen(network, optimiser):
+    network[3].weight.requires_grad_(False)
+
+
+def moved_frozen(network, optimiser):
+    network[0].bias.data.add_(X.mean())
+
+
+def through_numpy(network, optimiser):
+    network[3].weight.detach().numpy()[0] += float(X[0, 0])
+
+
+def written(network, optimiser):
+    with torch.no_grad():
+        network[3].bias.copy_(X[0, :3])
+
+
+def swapped_data(network, optimiser):
+    network[3].bias.data = X[0, :3].clone()
+
+
+def written_buffer(network, optimiser):
+    network.scale.mul_(X.max())
+
+
+def hook_before(network, optimiser):
+    optimiser.register_step_pre_hook(lambda *_: plain_step)
+
+
+def hook_after(network, optimiser):
+    optimiser.register_step_post_hook(lambda *_: None)
+
+
+OTHERS = [
+    (plain_step, "parameter '0.weight' as step 2 left it"),
+    (plain_momentum, "momentum_buffer of its parameter 0 as step 2 left it"),
+    (other_memory, "exp_avg of its parameter"),
+    (added_group, "the optimiser to hold the parameters that it held"),
+    (replaced_parameter, "parameter '3.weight' as it was .* replaced"),
+    (replaced_layer, "the modules that the network was made of"),
+    (added_layer, "the modules"),
+    (unfrozen, "parameter '0.bias' as it was .* unfrozen"),
+    (frozen, "parameter '3.weight' as it was .* frozen"),
+    (moved_frozen, "parameter '0.bias' as step 2 left it"),
+    (through_numpy, "parameter '3.weight' as step 2 left it"),
+    (written, "parameter '3.bias' as step 2 left it"),
+    (swapped_data, "parameter '3.bias' as step 2 left it"),
+    (written_buffer, "buffer 'scale' as step 2 left it"),
+    (hook_before, "without hooks"),
+    (hook_after, "without hooks"),
+]
+
+
+@pytest.mark.parametrize(("other", "words"), OTHERS)
+def test_the_next_step_is_refused_before_anything_is_drawn(other, words):
+    training, network, optimiser = make()
+    next(training), next(training)
+    drawn = training._batches.bit_generator.state
+    other(network, optimiser)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=words):
+            next(training)
+    assert training.done == 2
+    assert training._batches.bit_generator.state == drawn
+
+
+WRITES = [
+    plain_step,
+    replaced_parameter,
+    added_layer,
+    moved_frozen,
+    through_numpy,
+    written,
+    swapped_data,
+    written_buffer,
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_was_changed_after_a_step_has_no_claim(write):
+    training, network, optimiser = make()
+    *_, last = training
+    assert training.claim.holds
+    write(network, optimiser)
+    if write is replaced_parameter:  # with equal numbers
+        assert training.claim == last.claim
+        return
+    assert not training.claim.holds
+    assert "was changed after step 5 by something else" in training.claim.reason
+    assert last.claim == training.claim
+    assert training.claim_after(3).holds
+
+
+def test_where_the_network_lies_does_not_change_its_claim():
+    training, network, _ = make()
+    next(training)
+    claim = training.claim
+    network.eval()
+    network(X)
+    assert training.claim == claim
+
+
+@pytest.mark.parametrize("optimiser", [_momentum, lambda p: torch.optim.Adam(p, lr=0.1), torch.optim.Adafactor])
+def test_schedulers_evaluation_and_gradients_that_are_not_used_are_allowed(optimiser):
+    training, network, made = make(optimiser=optimiser)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(made, 0.5, 5, cycle_momentum=False)
+    for _ in training:
+        _loss(network).backward()  # and never used: see the next test
+        network.eval()
+        network(X)
+        network.train()
+        scheduler.step()
+        made.param_groups[0]["weight_decay"] = 0.01
+    assert training.done == 5
+    assert training.claim.holds
+
+
+def test_a_gradient_that_was_left_is_not_trained_on():
+    """Neither on a trained parameter nor on a frozen one."""
+    ends = []
+    for left in (False, True):
+        training, network, _ = make(seed=3)
+        for _ in training:
+            if left:
+                for parameter in network.parameters():
+                    parameter.grad = torch.full_like(parameter, 100.0)
+        ends.append(nn.utils.parameters_to_vector(network.parameters()))
+    torch.testing.assert_close(*ends)
+
+
+def test_a_training_that_diverged_goes_on():
+    training, network, _ = make(optimiser=lambda p: torch.optim.SGD(p, lr=1e38))
+    with torch.no_grad():
+        network[3].weight.fill_(float("nan"))
+    assert sum(1 for _ in training) == 5
+
+
+def test_what_was_put_back_goes_on():
+    training, network, _ = make()
+    next(training)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    network[3].bias.data.zero_()
+    network.load_state_dict(before)
+    assert next(training).number == 2
+
+
+def test_a_step_whose_optimiser_fails_left_what_it_left(monkeypatch):
+    training, network, optimiser = make()
+    with monkeypatch.context() as patched:
+        patched.setattr(optimiser, "step", lambda: (network[3].bias.data.add_(1.0), 1 / 0))
+        with pytest.raises(ZeroDivisionError):
+            next(training)
+    assert (training.done, next(training).number) == (1, 2)

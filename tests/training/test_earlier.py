@@ -1,0 +1,181 @@
+"""Trainings of one program on the same data add up; on other data, or where the program says so, they do not."""
+
+import gc
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
+
+import dpviz
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.training import PrivateTraining
+from dpviz.training.settings import RunSettings
+
+N = 300
+
+
+def data(seed=1):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(N, 6, generator=draw), torch.randint(0, 3, (N,), generator=draw)
+
+
+def make(data, **changed):
+    network = nn.Linear(6, 3)
+    given = {"batch_size": 30, "steps": 20, "noise_multiplier": 1.5} | changed
+    return PrivateTraining(network, data, torch.optim.SGD(network.parameters(), lr=0.1), **given)
+
+
+def tight(*events):
+    return float(tight_epsilon_of_events(merge_events(events), 1e-5).upper)
+
+
+def test_three_in_a_row_claim_what_they_cost_together():
+    x, y = data()
+    alone = None
+    for number in range(3):
+        training = make((x, y))
+        planned = training.planned
+        *_, last = training
+        assert planned == training.planned
+        assert last.claim.epsilon == training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20 * (number + 1)))
+        assert last.claim.steps == 20
+        said = [condition for condition in last.claim.conditions if "on the same data" in condition]
+        assert len(said) == (number > 0)
+        assert any("saw none of its data" in condition for condition in last.claim.conditions)
+        alone = alone or last.claim.epsilon
+    assert "this training and 2 trainings before it" in said[0]
+    assert last.claim.epsilon > 1.5 * alone
+
+
+def test_early_in_a_plan_the_odometer_begins_with_the_earlier_ones():
+    x, y = data()
+    list(make((x, y), steps=2))
+    training = make((x, y), steps=2000)
+    claim = next(training).claim
+    assert claim.covers == "any_end"
+    assert claim.epsilon == dpviz.odometer_epsilon(noise_multiplier=1.5, sample_rate=0.1, steps=3, delta=1e-5)
+
+
+def test_only_what_took_a_step_counts_and_with_its_whole_plan():
+    x, y = data()
+    made, begun = make((x, y)), make((x, y), noise_multiplier=3.0, steps=50)
+    assert make((x, y)).settings.origins == ()
+    next(begun)
+    for _ in range(2):
+        assert make((x, y)).planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50))
+    assert made.settings.origins == ()
+    next(made)  # after `begun`
+    assert made.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50))
+    assert "1 training before it" in " ".join(made.claim.conditions)
+    assert begun.settings.origins == ()
+    del made, begun
+    gc.collect()
+    assert "2 trainings before it" in " ".join(make((x, y)).planned.conditions)
+
+
+class Rows(Dataset):
+    """Reads anew each time, as from a file."""
+
+    def __init__(self, data, noise=0.0):
+        self.x, self.y = data
+        self.noise = noise
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, row):
+        return self.x[row] + self.noise * torch.randn(6), int(self.y[row])
+
+
+def sharing(x, y):
+    augmented = Rows((x, y), noise=0.1)
+    order = torch.randperm(N, generator=torch.Generator().manual_seed(4))
+    whole = (x, y)
+    return {
+        "the same": (whole, whole),
+        "a slice": (whole, (x[:50], y[:50])),
+        "the rest of a slice": ((x[:50], y[:50]), (x[40:], y[40:])),
+        "a copy": (whole, (x.clone(), y.clone())),
+        "other labels": (whole, (x.clone(), 2 - y)),
+        "another order": (whole, (x[order], y[order])),
+        "double precision, NumPy": (whole, (x.double().numpy(), y.numpy())),
+        "changed in place": (whole, None),
+        "a data set": (whole, Rows(whole)),
+        "a loader": (DataLoader(Rows(whole), batch_size=30), TensorDataset(*whole)),
+        "a part": (Rows(whole), Subset(Rows(whole), range(100, 200))),
+        "a part of one with chance": (augmented, Subset(augmented, range(100, 200))),
+        "joined": (whole, ConcatDataset([Rows(data(2)), Rows(whole)])),
+    }
+
+
+@pytest.mark.parametrize("case", sharing(*data()))
+def test_the_same_examples_in_other_clothes(case):
+    x, y = data()
+    first, second = sharing(x, y)[case]
+    given = {"batch_size": 30}
+    list(make(first, **given))
+    if second is None:
+        x.mul_(2.0)
+        second = (x, y)
+    again = make(second, **given)
+    assert "1 training before it" in " ".join(again.planned.conditions)
+    assert again.planned.epsilon > make(data(9), **given).planned.epsilon
+
+
+def test_other_data_costs_these_nothing():
+    list(make(data(1)))
+    training = make(data(2))
+    assert training.settings.origins == ()
+    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
+
+
+def test_memory_that_is_used_again_is_no_old_data():
+    x, y = data(1)
+    list(make((x[:, :6].clone(), y.clone())))
+    gc.collect()
+    assert make(data(2)).settings.origins == ()
+
+
+def test_whoever_says_that_nobody_is_in_both_has_it_in_the_claim():
+    x, y = data()
+    list(make((x, y)))
+    training = make((x, y), disjoint_data=True)
+    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
+    (said,) = [condition for condition in training.planned.conditions if "nobody in these data" in condition]
+    assert "1 training before it" in said
+    list(training)
+    assert "2 trainings before it" in " ".join(make((x, y)).planned.conditions)
+
+
+def test_demonstrations_cost_nothing_but_must_stay_inside():
+    x, y = data()
+    list(make((x, y), seed=1))
+    training = make((x, y))
+    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
+    assert "nothing of 1 demonstration before it on the same data is released" in " ".join(training.planned.conditions)
+    list(training)
+    after = make((x, y), seed=2).planned
+    assert not after.holds
+    assert after.shown.epsilon == tight((SampledGaussian(1.5, 0.1), 40))
+
+
+def test_settings_with_earlier_trainings_can_be_written_and_read():
+    x, y = data()
+    list(make((x, y)))
+    list(make((x, y), seed=1))
+    list(make((x, y), disjoint_data=True))
+    settings = make((x, y)).settings
+    settings.check(N)
+    assert len(settings.origins) == 2
+    assert RunSettings.from_json(settings.to_json()) == settings
+
+
+def test_a_hundred_different_plans_are_added_by_the_renyi_accountant():
+    x, y = data()
+    for number in range(70):
+        next(make((x, y), noise_multiplier=3.0 + number / 100, steps=3))
+    claim = make((x, y)).planned
+    assert (claim.accountant, claim.holds) == ("renyi", True)
+    assert claim.epsilon > tight((SampledGaussian(3.7, 0.1), 210), (SampledGaussian(1.5, 0.1), 20))
