@@ -24,7 +24,7 @@ from dpviz.training.earlier import DataIdentity
 Tensor = torch.Tensor
 
 
-class Examples:
+class IndexedExamples:
     """All examples of a training.
 
     Args:
@@ -61,7 +61,7 @@ class Examples:
         return len(self._data)
 
     def at(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
+        """IndexedExamples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
             found = self._data[list(positions)]
         else:

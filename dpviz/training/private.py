@@ -24,7 +24,7 @@ from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.binding import Binding
 from dpviz.training.claims import claim_at, conditions, large_delta, planned_claim
 from dpviz.training.earlier import OWN_DATA, charge, earlier
-from dpviz.training.examples import Examples
+from dpviz.training.examples import IndexedExamples
 from dpviz.training.models import ELSEWHERE
 from dpviz.training.origins import spent_before
 from dpviz.training.per_example import Loss, PerExample, cross_entropy
@@ -133,7 +133,7 @@ class PrivateTraining(Iterator[Step]):
         self._binding = Binding(network, optimiser)
         self._optimiser, self._parameters = optimiser, self._binding.trained
         self._device = self._parameters[0].device
-        self._data = Examples(data, self._parameters[0])
+        self._data = IndexedExamples(data, self._parameters[0])
         self.examples = len(self._data)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
