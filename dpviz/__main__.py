@@ -79,7 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--csv", type=Path, metavar="FILE", help="write all points")
     ask.add_argument("--html", type=Path, metavar="FILE", help="write a page whose sliders move, without a server")
     ask.add_argument("--png", type=Path, metavar="FILE", help="write the chart as an image (needs kaleido)")
-    app = commands.add_parser("app", help="open the app in a browser", allow_abbrev=False)
+    app = commands.add_parser(
+        "app",
+        help="open the app in a browser",
+        description="Open the app in a browser. Other accounts of this machine are refused.",
+        epilog="DPVIZ_TOKEN=… asks everybody for that token, once: http://localhost:8501/?token=…",
+        allow_abbrev=False,
+    )
     app.add_argument("--port", default="8501", help="where it listens, on this machine only (8501)")
     return parser
 

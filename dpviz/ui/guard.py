@@ -1,16 +1,21 @@
-"""Who may talk to the app's server: browsers that show a page of this very server under a name that it is known by.
+"""Who may talk to the app's server: its owner, from pages of this very server under a name that it is known by.
 
-A page of another origin, another port of this machine included, must not reach the websocket that starts, stops and
-deletes runs; nor may a name that was pointed at this machine after its page was loaded (DNS rebinding), nor a page
-that shows ours in a frame. Streamlit itself lets every port of localhost in.
+`dpviz.ui.owner` tells the owner from other accounts of the machine. A page of another origin, another port of this
+machine included, must not reach the websocket that starts, stops and deletes runs; nor may a name that was pointed at
+this machine after its page was loaded (DNS rebinding), nor a page that shows ours in a frame. Streamlit itself lets
+every port of localhost in.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from starlette.responses import PlainTextResponse, Response
 from streamlit import config
+
+from dpviz.ui.owner import NOT_THE_OWNER, Owner
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -89,33 +94,57 @@ def framing(allowed: str) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class Guard:
-    """Asks `refusal` before anything else sees a request, and forbids others to frame or embed the answers."""
+    """Lets only the owner through, and only from pages of this server; nobody else frames or embeds the answers.
 
-    def __init__(self, app: ASGIApp, framed: tuple[tuple[bytes, bytes], ...]) -> None:
+    A request is judged before anything else sees it, a websocket once, at its handshake.
+    """
+
+    def __init__(self, app: ASGIApp, owner: Owner, framed_by: str = "") -> None:
         self._app = app
-        self._headers = (*framed, *HEADERS)
+        self._owner = owner
+        self._framed = bool(framed_by.split())
+        self._headers = (*framing(framed_by), *HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        why = refusal(scope)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ours = {b"x-frame-options", *(name for name, _ in self._headers)}
+                others = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
+                message = {**message, "headers": [*others, *self._headers]}
+            await send(message)
+
+        why, answer = refusal(scope), None
+        if not why:
+            why, answer = self._admission(scope)
         if why and scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": why[:120]})
             return
         if why:
-            body = why.encode()
-            kind = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))]
-            await send({"type": "http.response.start", "status": 403, "headers": [*kind, *self._headers]})
-            await send({"type": "http.response.body", "body": body})
-            return
+            answer = PlainTextResponse(why, 403)
+        await (answer or self._app)(scope, receive, guarded)
 
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ours = {b"x-frame-options", *(name for name, _ in self._headers)}
-                kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
-                message = {**message, "headers": [*kept, *self._headers]}
-            await send(message)
+    def _admission(self, scope: Scope) -> tuple[str, Response | None]:
+        """Why nobody but the owner gets in, "" for the owner; and the answer to an address that holds the token.
 
-        await self._app(scope, receive, guarded)
+        That is the same address without it, so that it stays in no history and in no link.
+        """
+        parameters = scope["query_string"].decode("latin-1").split("&")
+        tokens = [text.removeprefix("token=") for text in parameters if text.startswith("token=")]
+        at_other_end = self._owner.at_other_end(scope)
+        by_token = not at_other_end and any(map(self._owner.is_token, tokens))
+        if not (at_other_end or by_token or self._owner.has_cookie(scope)):
+            return NOT_THE_OWNER, None
+        if not tokens or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            return "", None
+        # Relative: a proxy may have taken the beginning of the path away.
+        query = "&".join(text for text in parameters if not text.startswith("token="))
+        location = f"./{quote(scope['path'].rpartition('/')[2])}" + (f"?{query}" if query else "")
+        answer = Response(status_code=303, headers={"Location": location, "Cache-Control": "no-store"})
+        if by_token:
+            answer.raw_headers.append((b"set-cookie", self._owner.cookie(scope, framed=self._framed)))
+        return "", answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import platform
@@ -30,14 +31,17 @@ def checked_port(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= 65535):
         raise ValueError(f"Expected PORT={text} to be a whole number from 1 to 65535: {_try(8502)}.")
     port = int(text)
-    with socket.socket() as probe:
-        # As servers do: a port whose last connections are still closing is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         try:
-            probe.bind(("127.0.0.1", port))
+            with socket.socket(family) as probe:
+                # As servers do: a port whose last connections are still closing is free.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
         except PermissionError:
             raise ValueError(f"Port {port} needs an administrator's rights: {_try(8501)}.") from None
-        except OSError:
+        except OSError as error:
+            if family == socket.AF_INET6 and error.errno != errno.EADDRINUSE:
+                continue  # no version 6 here
             other = port + 1 if port < 65535 else 8501
             raise ValueError(f"Port {port} is in use by another program: stop it, or {_try(other)}.") from None
     return port
@@ -58,7 +62,7 @@ def launch(port_text: str) -> None:
     """Serve the app until it is ended.
 
     Raises:
-        ValueError: for a port that cannot be had, or a name of a site that may frame the app and is none.
+        ValueError: for a port that cannot be had, a site that may frame the app and is none, or a token too short.
         MissingExtra: where Streamlit or another package of the app is not installed.
     """
     port = checked_port(port_text)
@@ -67,8 +71,11 @@ def launch(port_text: str) -> None:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
     from dpviz.ui.guard import FRAMED_BY, framing
+    from dpviz.ui.owner import Owner
 
-    framing(os.environ.get(FRAMED_BY, ""))  # says what is wrong with it before anything listens
+    # Both say what is wrong with their setting before anything listens.
+    framing(os.environ.get(FRAMED_BY, ""))
+    Owner.of(os.environ)
     options = {
         "server.port": port,
         "server.address": "127.0.0.1",

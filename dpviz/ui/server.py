@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import cache
 from typing import Any
 
 from starlette.middleware import Middleware
@@ -16,23 +19,82 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.memory import keep_little
+from dpviz.runs.private import private_file, private_folder
+from dpviz.runs.store import home
 from dpviz.ui import departed
 from dpviz.ui.guard import FRAMED_BY, Guard, framing
+from dpviz.ui.owner import TOKEN_VARIABLE, Owner, on_loopback
+
+
+@cache
+def owner() -> Owner:
+    """Whose this process's server is; its token lasts as long as the process."""
+    return Owner.of(os.environ)
 
 
 def guarded() -> tuple[Middleware, ...]:
-    """Before every request; a start with a wrong `DPVIZ_FRAMED_BY` ends here, with what is wrong in one line."""
+    """Before every request; a start with a wrong setting ends here, with what is wrong in one line."""
+    framed_by = os.environ.get(FRAMED_BY, "")
     try:
-        return (Middleware(Guard, framed=framing(os.environ.get(FRAMED_BY, ""))),)
+        framing(framed_by)
+        return (Middleware(Guard, owner=owner(), framed_by=framed_by),)
     except ValueError as problem:
         sys.exit(str(problem))
 
 
 def own_address() -> str:
-    """Where a browser on this machine finds the server."""
+    """Where a browser on this machine finds the server, without a token."""
     name = config.get_option("browser.serverAddress") if config.is_manually_set("browser.serverAddress") else ""
     path = str(config.get_option("server.baseUrlPath") or "").strip("/")
-    return f"http://{name or 'localhost'}:{config.get_option('server.port')}/{path}"
+    scheme = "https" if config.get_option("server.sslCertFile") else "http"
+    return f"{scheme}://{name or 'localhost'}:{config.get_option('server.port')}/{path}"
+
+
+def announcement(owner: Owner, address: str, *, local: bool, terminal: bool) -> str:
+    """What the console says at the start.
+
+    Args:
+        local: Whether the server listens on this machine only.
+        terminal: Whether a person reads it. A log may be open to others: a token stands there only where it is needed.
+    """
+    if owner.chosen:
+        return f"dpviz: open {address}?token= with your {TOKEN_VARIABLE} behind it."
+    by_token = f"{address}?token={owner.token}"
+    if owner.account is None or not local:
+        return f"dpviz: open {by_token} (whoever has this address can use the app as you)."
+    elsewhere = f" Through a proxy or from a container: {by_token}" if terminal else ""
+    return f"dpviz: open {address} (other accounts of this machine are refused).{elsewhere}"
+
+
+@contextmanager
+def no_other_localhost(port: int) -> Iterator[None]:
+    """Keep [::1] at the same port from other programs: browsers try it first when they are told "localhost".
+
+    The page of another account would be there what ours is, and could then talk to ours.
+    """
+    with socket.socket(socket.AF_INET6) as reserved:
+        try:
+            reserved.bind(("::1", port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                print(f"dpviz: another program has [::1]:{port}. Write 127.0.0.1 in place of localhost.", flush=True)
+        yield
+
+
+@contextmanager
+def browser_opened(owner: Owner, address: str) -> Iterator[None]:
+    """Open a browser. A token travels in a file that only the owner may read: command lines are seen by everybody."""
+    file = home() / "logs" / f"open-{config.get_option('server.port')}.html"
+    if owner.account is None:
+        private_folder(file.parent)
+        private_file(file)
+        file.write_text(f'<meta http-equiv="refresh" content="0; url={address}?token={owner.token}">', encoding="utf-8")
+        address = file.absolute().as_uri()
+    asyncio.get_running_loop().call_soon(webbrowser.open, address)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 @asynccontextmanager
@@ -47,9 +109,15 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
     """
     PagesManager.uses_pages_directory = False
     keep_little()
-    if not config.get_option("server.headless"):
-        asyncio.get_running_loop().call_soon(webbrowser.open, own_address())
-    watching = asyncio.create_task(departed.watch())
-    yield
-    watching.cancel()
-    await asyncio.to_thread(shutdown_shared)
+    address, port = own_address(), int(config.get_option("server.port"))
+    local = on_loopback(str(config.get_option("server.address") or ""))
+    print(announcement(owner(), address, local=local, terminal=sys.stdout.isatty()), flush=True)
+    with ExitStack() as at_the_end:
+        if local:
+            at_the_end.enter_context(no_other_localhost(port))
+        if not config.get_option("server.headless"):
+            at_the_end.enter_context(browser_opened(owner(), address))
+        watching = asyncio.create_task(departed.watch())
+        yield
+        watching.cancel()
+        await asyncio.to_thread(shutdown_shared)

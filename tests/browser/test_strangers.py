@@ -1,12 +1,15 @@
-"""Requests as strangers send them: other origins, rebound names, frames; and everyday use beside them."""
+"""Requests as strangers send them: other origins, rebound names, frames, accounts; and everyday use beside them."""
 
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,7 +17,10 @@ from playwright.sync_api import Browser, Page
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from tests.browser.driver import open_page
+from dpviz.runs.locked import make_certificate
+from dpviz.ui.owner import NOT_THE_OWNER
+from tests.browser.driver import ROOT, TIMEOUT_MS, open_page, running_app
+from tests.other_account import CAN_BE_OTHERS, by_another, needs_root
 
 
 def shake_hands(url: str, **headers: str) -> int:
@@ -97,25 +103,32 @@ socket.onclose = () => document.title ||= "refused";
 </script>"""
 
 
-@pytest.fixture
-def stranger(app_url: str) -> Iterator[str]:
-    """A page on another port of this machine that frames the app and opens its websocket."""
+@contextmanager
+def served(pages: list[str]) -> Iterator[int]:
+    """The port of a site whose every address is the last of `pages`."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(STRANGER.replace("{app}", app_url).encode())
+            self.wfile.write(pages[-1].encode())
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield server.server_port
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def stranger(app_url: str) -> Iterator[str]:
+    """A page on another port of this machine that frames the app and opens its websocket."""
+    with served([STRANGER.replace("{app}", app_url)]) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def test_a_strangers_page_in_a_real_browser(browser: Browser, stranger: str) -> None:
@@ -138,3 +151,99 @@ def test_by_its_other_name_it_works(page: Page, app_url: str) -> None:
     open_page(tab, "compose")
     assert tab.url.startswith(named)
     context.close()
+
+
+# Statuses of the websocket and of every kind of address, with the right Host and Origin; what else may be sent.
+KNOCK = """
+port, more = int(sys.argv[1]), json.loads(sys.argv[2])
+own = f"http://localhost:{port}"
+try:
+    websockets.sync.client.connect(
+        f"ws://localhost:{port}/_stcore/stream", origin=own, subprotocols=["streamlit"], additional_headers=more,
+        proxy=None,
+    ).close()
+    statuses = [101]
+except websockets.exceptions.InvalidStatus as refused:
+    statuses = [refused.response.status_code]
+for method, path in (("GET", "/"), ("GET", "/_stcore/health"), ("GET", "/static/index.html"), ("GET", "/_dpviz/a/b"),
+                     ("GET", "/?token=wrong"), ("PUT", "/_stcore/upload_file/a/b"), ("DELETE", "/media/a.png")):
+    connection = http.client.HTTPConnection("localhost", port, timeout=20)
+    connection.request(method, path, headers={"Origin": own, **more})
+    statuses.append(connection.getresponse().status)
+    connection.close()
+print(json.dumps(statuses))
+"""
+
+
+@needs_root
+@pytest.mark.parametrize("more", [{}, {"X-Forwarded-For": "127.0.0.1"}, {"Cookie": "dpviz-{port}=a"}])
+def test_another_account_is_refused(app_url: str, more: dict[str, str]) -> None:
+    port = urlsplit(app_url).port
+    headers = json.dumps({name: value.replace("{port}", str(port)) for name, value in more.items()})
+    assert json.loads(by_another(KNOCK, port, headers)) == [403] * 8
+
+
+@needs_root
+def test_another_account_cannot_stand_where_browsers_look_first(app_url: str) -> None:
+    code = (
+        "s = socket.socket(socket.AF_INET6)\ntry: s.bind(('::1', int(sys.argv[1])))\nexcept OSError: print('refused')"
+    )
+    assert by_another(code, urlsplit(app_url).port) == "refused"
+
+
+TOKEN = "a-token-for-tests"
+
+
+@pytest.fixture
+def with_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DPVIZ_TOKEN", TOKEN)
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("with_token")
+def test_with_a_token_it_opens_once_and_is_in_no_address(browser: Browser, tmp_path: Path) -> None:
+    with running_app(ROOT / "app.py", tmp_path / "app.log") as url:
+        own = {"Origin": url}
+        assert shake_hands(url, **own) == 403
+        tab = browser.new_context(base_url=url).new_page()
+        tab.goto("/compose")
+        assert tab.locator("body").inner_text() == NOT_THE_OWNER
+        open_page(tab, "compose", sigma=3, token=TOKEN)
+        assert "sigma=3" in tab.url
+        assert "token" not in tab.url + tab.evaluate("() => document.cookie + document.referrer")
+        open_page(tab, "orders")
+        [cookie] = [one for one in tab.context.cookies() if one["name"].startswith("dpviz")]
+        assert (cookie["httpOnly"], cookie["sameSite"], TOKEN in cookie["value"]) == (True, "Lax", False)
+        by_cookie = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+        assert answer(url, "/", **own, **by_cookie).status == 200
+        if CAN_BE_OTHERS:  # the token is for whoever holds it
+            assert json.loads(by_another(KNOCK, urlsplit(url).port, json.dumps(by_cookie)))[0] == 101
+        tab.context.close()
+    assert TOKEN not in (tmp_path / "app.log").read_text()
+
+
+@pytest.mark.usefixtures("with_token")
+def test_with_a_token_it_shows_in_the_frames_of_a_named_site(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_certificate()
+    (tmp_path / "cert.pem").write_text(made.certificate)
+    (tmp_path / "key.pem").write_text(made.key)
+    flags = [f"--server.ssl{kind}File={tmp_path / kind.lower()}.pem" for kind in ("Cert", "Key")]
+    pages = [""]
+    with served(pages) as port:
+        site = f"http://localhost:{port}"  # another site than 127.0.0.1
+        monkeypatch.setenv("DPVIZ_FRAMED_BY", site)
+        with running_app(ROOT / "app.py", tmp_path / "app.log", *flags, scheme="https") as url:
+            pages.append(f'<iframe src="{url}/compose?embed=1&token={TOKEN}" width=900 height=700></iframe>')
+            context = browser.new_context(ignore_https_errors=True)
+            tab = context.new_page()
+            tab.goto(site)
+            tab.frame_locator("iframe").locator(".dpviz-headline").first.wait_for(timeout=TIMEOUT_MS)
+            [cookie] = [one for one in context.cookies() if one["name"].startswith("dpviz")]
+            assert (cookie["sameSite"], cookie["secure"], cookie["httpOnly"]) == ("None", True, True)
+            assert "localhost" in cookie["partitionKey"]
+            elsewhere = context.new_page()
+            elsewhere.goto(f"{url}/compose")
+            assert elsewhere.locator("body").inner_text() == NOT_THE_OWNER
+            context.close()

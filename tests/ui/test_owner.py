@@ -1,0 +1,283 @@
+"""Who gets in: the owner's account, or a holder of the token; nobody else, however the request is dressed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.ui import owner as owners
+from dpviz.ui import server
+from dpviz.ui.guard import Guard
+from dpviz.ui.owner import NOT_THE_OWNER, TOKEN_VARIABLE, Owner, account_of, accounts_are_named
+from tests.other_account import by_another, needs_root, other_account
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the account at the other end")
+TOKEN = "a-token-of-sixteen"
+ME = 1000
+
+
+@contextmanager
+def listening(host: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
+        if host == "::":
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        server.bind((host, 0))
+        server.listen()
+        yield server
+
+
+@linux
+@pytest.mark.parametrize(
+    ("host", "to"),
+    [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("::", "127.0.0.1"), ("::", "::1"), ("::1", "::1")],
+)
+class TestAccounts:
+    def test_of_a_connection(self, host: str, to: str) -> None:
+        with listening(host) as server, socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET) as client:
+            client.connect((to, server.getsockname()[1]))
+            there, _ = server.accept()
+            with there:
+                ends = there.getpeername()[:2], there.getsockname()[:2]
+                assert account_of(*ends) == os.geteuid()
+                assert account_of(ends[0], (ends[1][0], ends[1][1] ^ 1)) is None
+
+    def test_of_a_connection_that_was_closed(self, host: str, to: str) -> None:
+        """The kernel has it as root's until the last packets have gone."""
+        with listening(host) as server:
+            client = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET)
+            client.connect((to, server.getsockname()[1]))
+            there, _ = server.accept()
+            with there:
+                ends = there.getpeername()[:2], there.getsockname()[:2]
+                client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                client.close()
+                assert account_of(*ends) is None
+
+    @needs_root
+    def test_of_another_account(self, host: str, to: str) -> None:
+        accounts: list[int | None] = []
+
+        def answer() -> None:
+            there, _ = server.accept()
+            with there:
+                accounts.append(account_of(there.getpeername()[:2], there.getsockname()[:2]))
+
+        with listening(host) as server:
+            server.settimeout(60)
+            waiting = threading.Thread(target=answer)
+            waiting.start()
+            by_another("socket.create_connection((sys.argv[1], sys.argv[2])).recv(1)", to, server.getsockname()[1])
+            waiting.join(60)
+        assert accounts == [other_account()]
+
+
+def test_a_kernel_that_cannot_be_asked_names_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("dpviz.ui.owner.socket.socket", refuse)
+    assert account_of(("127.0.0.1", 8533), ("127.0.0.1", 8501)) is None
+
+
+def test_one_number_is_one_account_outside_of_user_namespaces_alone(tmp_path: Path) -> None:
+    assert not accounts_are_named(tmp_path / "uid_map")
+    for ids, named in (("0 0 4294967295", True), ("0 1000 1", False), ("0 100000 65536", False)):
+        (tmp_path / "uid_map").write_text(f"         {ids}\n")
+        assert accounts_are_named(tmp_path / "uid_map") is named
+
+
+class Answered(dict[str, Any]):
+    """Status, headers and text of an answer; `inner` if the app itself gave it."""
+
+
+def ask(owner: Owner, *, framed_by: str = "", path: str = "/compose", query: str = "", **scope: Any) -> Answered:
+    answered = Answered(inner=False, status=0, headers=[], text="")
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        answered["inner"] = True
+        kind = "http.response.start" if scope["type"] == "http" else "websocket.accept"
+        await send({"type": kind, "status": 200, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        answered["status"] = message.get("status", answered["status"])
+        answered["headers"] += [(name.decode(), value.decode()) for name, value in message.get("headers", [])]
+        answered["text"] += message.get("body", b"").decode() + message.get("reason", "")
+
+    headers = {"host": "localhost:8501", "origin": "http://localhost:8501", **scope.pop("headers", {})}
+    whole = {
+        "type": "http", "method": "GET", "scheme": "http", "path": path, "query_string": query.encode(),
+        "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 8501),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()], **scope,
+    }  # fmt: skip
+    asyncio.run(Guard(app, owner, framed_by)(whole, receive, send))
+    return answered
+
+
+@pytest.fixture
+def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
+    monkeypatch.setattr(owners, "account_of", lambda *_: request.param)
+    number: int | None = request.param
+    return number
+
+
+MINE = Owner(TOKEN, False, ME)
+ANYWHERE = Owner(TOKEN, False, None)
+COOKIE = {"cookie": f"other=1; dpviz-8501={MINE._cookie_value()}"}
+PROXIED = [
+    {name: value}
+    for name, value in (
+        ("X-Forwarded-For", "127.0.0.1"), ("x-forwarded-proto", "https"), ("forwarded", "for=::1"), ("via", "1.1 x"),
+        ("x-real-ip", "127.0.0.1"), ("x-forwarded-host", "localhost"), ("x-forwarded-for", ""),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    ("owner", "account", "how", "welcome"),
+    [
+        (MINE, ME, {}, True),
+        (MINE, ME, {"client": ("::ffff:127.0.0.1", 50000)}, True),
+        (MINE, 0, {}, False),  # root has ways of its own, and its proxies serve everybody
+        (MINE, 2000, {}, False),
+        (MINE, None, {}, False),
+        (MINE, ME, {"client": None}, False),
+        (MINE, ME, {"client": ("192.168.1.7", 50000)}, False),
+        (MINE, ME, {"server": ("192.168.1.7", 8501)}, False),
+        (MINE, ME, {"client": ("testclient", 50000)}, False),
+        (ANYWHERE, ME, {}, False),
+        (Owner(TOKEN, True, None), ME, {}, False),
+        *((MINE, ME, {"headers": headers}, False) for headers in PROXIED),
+        *((one, 2000, {"headers": COOKIE}, True) for one in (MINE, ANYWHERE)),
+        *((ANYWHERE, None, {"headers": COOKIE | headers}, True) for headers in PROXIED),
+        (MINE, 2000, {"headers": {"cookie": COOKIE["cookie"][:-1]}}, False),
+        (MINE, 2000, {"headers": {"cookie": "dpviz-8501="}}, False),
+        (MINE, 2000, {"headers": {"cookie": f"dpviz-8501={TOKEN}"}}, False),
+        (MINE, 2000, {"headers": {"cookie": COOKIE["cookie"].replace("8501", "8502")}}, False),
+        (MINE, 2000, {"headers": COOKIE, "server": ("127.0.0.1", 8502)}, False),
+    ],
+    indirect=["account"],
+)
+def test_who_gets_in(owner: Owner, account: int | None, how: dict[str, Any], welcome: bool, kind: str) -> None:
+    answered = ask(owner, type=kind, **how)
+    assert answered["inner"] is welcome
+    if not welcome and kind == "http":
+        assert answered["status"] == 403
+        assert answered["text"] == NOT_THE_OWNER
+
+
+@pytest.mark.parametrize("account", [ME], indirect=True)
+def test_a_name_of_another_machine_is_a_proxys(account: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpviz.ui.guard.config.get_option", lambda name: ["*"] if "Hosts" in name else [])
+    named = {"host": "app.example.com", "origin": "https://app.example.com"}
+    assert not ask(MINE, headers=named)["inner"]
+    assert ask(MINE, headers=named | COOKIE)["inner"]
+    assert ask(MINE)["inner"]
+
+
+@pytest.mark.parametrize("account", [2000], indirect=True)
+class TestToken:
+    @pytest.mark.parametrize(
+        ("path", "query", "location"),
+        [
+            ("/", f"token={TOKEN}", "./"),
+            ("/compose", f"sigma=3&token={TOKEN}&pin=a%26b", "./compose?sigma=3&pin=a%26b"),
+            ("//evil.example", f"token={TOKEN}", "./evil.example"),
+            ("/a:b", f"token=wrong&token={TOKEN}", "./a%3Ab"),
+        ],
+    )
+    def test_moves_from_the_address_into_a_cookie(self, account: int, path: str, query: str, location: str) -> None:
+        answered = ask(MINE, path=path, query=query)
+        headers = dict(answered["headers"])
+        assert (answered["status"], headers["location"], answered["inner"]) == (303, location, False)
+        cookie = headers["set-cookie"]
+        assert cookie == f"{COOKIE['cookie'].removeprefix('other=1; ')}; Path=/; HttpOnly; SameSite=Lax"
+        assert TOKEN not in str(answered)
+        assert headers["referrer-policy"] == "same-origin"
+
+    @pytest.mark.parametrize(
+        ("scheme", "framed_by", "end"),
+        [
+            ("http", "https://a.example", "SameSite=Lax"),
+            ("https", "", "SameSite=Lax; Secure"),
+            ("https", "https://a.example", "SameSite=None; Partitioned; Secure"),
+        ],
+    )
+    def test_in_frames_over_tls_alone(self, account: int, scheme: str, framed_by: str, end: str) -> None:
+        headers = dict(ask(MINE, query=f"token={TOKEN}", scheme=scheme, framed_by=framed_by)["headers"])
+        assert headers["set-cookie"].endswith(f"HttpOnly; {end}")
+
+    @pytest.mark.parametrize("query", ["token=", "token", f"token={TOKEN[:-1]}", f"token={TOKEN}x", f"Token={TOKEN}"])
+    def test_another_one_is_refused(self, account: int, query: str) -> None:
+        answered = ask(MINE, query=query)
+        assert answered["status"] == 403
+        assert "set-cookie" not in dict(answered["headers"])
+
+
+@pytest.mark.parametrize("account", [ME], indirect=True)
+def test_the_owners_account_gets_no_cookie(account: int) -> None:
+    """Browsers would send it to every port of this machine."""
+    for token in (TOKEN, "wrong"):
+        answered = ask(MINE, query=f"token={token}&q=0.1")
+        assert dict(answered["headers"])["location"] == "./compose?q=0.1"
+        assert "set-cookie" not in dict(answered["headers"])
+
+
+def test_tokens_that_can_be_guessed_are_refused() -> None:
+    for wrong in ("", "short", "fifteen-letters", "sixteen letters;", "ä" * 20, f"{TOKEN}\n"):
+        with pytest.raises(ValueError, match=rf"Expected {TOKEN_VARIABLE} to be 16") as problem:
+            Owner.of({TOKEN_VARIABLE: wrong})
+        assert not wrong or wrong not in str(problem.value)
+    assert Owner.of({TOKEN_VARIABLE: TOKEN}) == Owner(TOKEN, True, None)
+    new = Owner.of({})
+    assert len(new.token) >= 32
+    assert new.token != Owner.of({}).token
+    assert new.account == (os.geteuid() if accounts_are_named() else None)
+
+
+def test_a_token_stands_in_no_log_that_does_not_need_it() -> None:
+    address = "http://localhost:8501/"
+    for owner, local, terminal, shown in (
+        (MINE, True, True, True), (MINE, True, False, False), (MINE, False, False, True), (ANYWHERE, True, False, True),
+        (Owner(TOKEN, True, None), True, True, False), (Owner(TOKEN, True, None), False, False, False),
+    ):  # fmt: skip
+        line = server.announcement(owner, address, local=local, terminal=terminal)
+        assert (f"{address}?token={TOKEN}" in line) is shown
+        assert (TOKEN in line) is shown
+        assert address in line
+
+
+def test_a_browser_is_opened_without_a_token_on_its_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+    opened: list[str] = []
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+
+    async def start(owner: Owner) -> None:
+        with server.browser_opened(owner, "http://localhost:8501/"):
+            await asyncio.sleep(0)
+            if opened[-1].startswith("file:"):
+                file = Path(opened[-1].removeprefix("file://"))
+                assert re.search(f'url=http://localhost:8501/\\?token={TOKEN}"', file.read_text())
+                assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+    asyncio.run(start(MINE))
+    asyncio.run(start(ANYWHERE))
+    assert opened[0] == "http://localhost:8501/"
+    assert opened[1].startswith("file:")
+    assert TOKEN not in str(opened)
+    assert not list((tmp_path / "logs").iterdir())
