@@ -129,7 +129,8 @@ def test_the_bound_of_wang_et_al_has_its_own_numbers(replaced: str, sensitivity:
     a = asked(EPSILON, lreplace=replaced)
     logs = np.log(2.5 * 10_000 / 1e-5) * np.log(2 / 1e-5)
     step = a.facts.chain.claim**2 * 50_000 / (128 * sensitivity**2 * 10_000 * logs)
-    assert dict(EPSILON.formulas(a))["Wang, Fienberg, Smola 2015"].split("quad")[0].strip(" \\").endswith(f"= {tex(step)}")
+    formula = dict(EPSILON.formulas(a))["Wang, Fienberg, Smola 2015"]
+    assert formula.split(r"\quad")[0].strip().endswith(f"= {tex(step)}")
 
 
 def keys_of(question: Question[Any], part: int, **texts: str) -> Hashable | None:

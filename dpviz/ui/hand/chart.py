@@ -15,7 +15,8 @@ class Followed(NamedTuple):
     """What a chart needs that hears of entries for the page: only what shows the answer then runs again.
 
     Attributes:
-        entered: called when there are other entries: the chart's state is {"entries": {field's key: {"text", "exact", "n"}}}.
+        entered: called when there are other entries: the chart's state is
+            {"entries": {field's key: {"text", "exact", "n"}}}.
         controls: what numbers' controls are to say now, by their fields' keys, where that is something else.
         late: the token under which `late` answers the figure and words with their slow parts; empty if there are none.
         whole: whether more than the chart and its words shows them: then all that shows the answer runs again.

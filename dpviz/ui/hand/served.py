@@ -49,7 +49,8 @@ def mark() -> str:
 def stub(name: str) -> str:
     """The script that Streamlit sends with every component: it fetches the real one, once a browser.
 
-    No top-level await: several components import this at once, and WebKit would hand it out unfinished (its bug 242740).
+    No top-level await: several components import this at once, and WebKit would hand it out unfinished (its bug
+    242740).
     Streamlit waits for what the exported function returns.
     """
     at = json.dumps(f"{root()}/{mark()}/")
