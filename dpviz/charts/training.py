@@ -46,6 +46,7 @@ def epsilon_chart(
     total: float,
     band: Band | None = None,
     budget: float | None = None,
+    mark: str = "",
     height: int = 300,
 ) -> Chart:
     """ε of every accountant against the step, the plan's curve faint ahead of it, P(A) on the right.
@@ -57,6 +58,7 @@ def epsilon_chart(
         total: right end of the axis, the plan's last step.
         band: the tight interval.
         budget: the filter's, a floor.
+        mark: stands behind the axis title.
         height: in pixels.
     """
     keep = thinned(steps.size)
@@ -76,7 +78,7 @@ def epsilon_chart(
     return line_figure(
         lines,
         x_title="steps",
-        y_title="ε",
+        y_title=f"ε{mark}",
         x_kind="steps",
         x_hover=STEP_HOVER,
         second_reading="attack",
@@ -178,14 +180,19 @@ def _hue(name: str, place: int) -> str:
     return look.style(FAMILY[key]).color
 
 
-def norm_chart(norms: Mapping[str, Any], *, height: int = 300) -> Chart:
-    """Gradient norms of one step with the clipping threshold. `norms`: "edges", "counts", "max_grad_norm"."""
+def norm_chart(norms: Mapping[str, Any], *, mark: str = "", height: int = 300) -> Chart:
+    """Gradient norms of one step with the clipping threshold.
+
+    Args:
+        norms: "edges", "counts", "max_grad_norm".
+        mark: stands behind the axis title.
+        height: in pixels.
+    """
     counts = np.asarray(norms["counts"], dtype=np.float64)
     edges = np.asarray(norms["edges"], dtype=np.float64)
     clip = float(norms["max_grad_norm"])
     total = max(float(counts.sum()), 1.0)
     over = float(counts[edges[:-1] >= clip * (1 - 1e-9)].sum()) / total
     note = f"{numbers.plain(100 * over)} % longer: clipped to C"
-    return counted_histogram(
-        edges, counts, marks=[Mark(clip, "C", note)], x_title="gradient norm of one example", height=height
-    )
+    title = f"gradient norm of one example{mark}"
+    return counted_histogram(edges, counts, marks=[Mark(clip, "C", note)], x_title=title, height=height)

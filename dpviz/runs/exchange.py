@@ -19,16 +19,23 @@ from dpviz.runs.store import Store
 from dpviz.runs.tables import RunView, view_of
 from dpviz.runs.typed import NotARun, parsed, table
 from dpviz.runs.work import TRAINING
+from dpviz.training.events import NOT_COVERED, heading, not_covered
 
 FORMAT = "dpviz-run"
 VERSION = 1
 
 
 def export_json(store: Store, run: str) -> bytes:
-    """Everything the store knows about a run, all attempts included, without paths and processes of this machine."""
+    """Everything the store knows about a run, all attempts included, without paths and processes of this machine.
+
+    Under "not covered by ε" it names, by kind of event, what is measured on the training data.
+    """
     record, attempts = store.run(run), store.attempts(run)
     numbers = sorted({0, *(attempt["attempt"] for attempt in attempts)})
     events = [event for number in numbers for event in store.events(run, number)]
+    measured: dict[str, set[str]] = {}
+    for event in events:
+        measured.setdefault(event.kind, set()).update(not_covered({"kind": event.kind, **event.data}))
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -49,6 +56,7 @@ def export_json(store: Store, run: str) -> bytes:
         },
         "attempts": [shared({**attempt, "worker": {}}) for attempt in attempts],
         "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
+        NOT_COVERED: {kind: sorted(names) for kind, names in measured.items() if names},
     }
     return jsontext.write(content).encode()
 
@@ -140,10 +148,10 @@ def import_json(store: Store, content: bytes) -> RunRecord:
 
 
 def steps_csv(view: RunView) -> str:
-    """One row a step; empty where there is no number."""
+    """One row a step; empty where there is no number. Headings say what is not covered by ε."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(view.steps)
+    writer.writerow(heading("step", name) for name in view.steps)
     for row in zip(*(column.tolist() for column in view.steps.values()), strict=True):
         writer.writerow([_cell(value) for value in row])
     return out.getvalue()
@@ -157,23 +165,24 @@ def _cell(value: float) -> str:
 
 
 def steps_parquet(view: RunView) -> bytes:
-    """One row a step, as 64-bit floats; NaN where there is no number."""
+    """One row a step, as 64-bit floats; NaN where there is no number. Names of columns as in `steps_csv`."""
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     sink = io.BytesIO()
-    table = pyarrow.table({name: pyarrow.array(column) for name, column in view.steps.items()})
+    table = pyarrow.table({heading("step", name): pyarrow.array(column) for name, column in view.steps.items()})
     pyarrow.parquet.write_table(table, sink)
     return sink.getvalue()
 
 
 def bundle(store: Store, run: str) -> bytes:
-    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html."""
+    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html, all measurements
+    in it and marked."""
     view = view_of(store.run(run), store.events(run))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("run.json", export_json(store, run))
         archive.writestr("steps.csv", steps_csv(view))
         archive.writestr("steps.parquet", steps_parquet(view))
-        archive.writestr("report.html", html_report(view, claim_of_view(view, store)))
+        archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))
     return out.getvalue()

@@ -13,8 +13,9 @@ from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_up
 from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.sharing import shared_view
 from dpviz.runs.svg import line_chart
-from dpviz.runs.tables import Array, RunView
+from dpviz.runs.tables import RunView
 from dpviz.training.claims import ASSUMPTIONS
+from dpviz.training.events import NOT_COVERED, heading, titled
 
 ACCOUNTANTS = {
     "moments": "moments accountant",
@@ -71,14 +72,14 @@ def _headline(view: RunView) -> str:
 
 def _final_numbers(view: RunView) -> dict[str, Any]:
     """Numbers of the last event; where it did not come, the last of each column."""
-    found = {
+    rows = {
         key: value
         for key, value in view.final.items()
         if key not in ("kind", "traceback", "text", "mechanisms", "epsilon", "claim", "weights")
     }
-    if "test_accuracy" not in found and view.evaluations.get("test_accuracy", np.empty(0)).size:
-        found["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
-    return found
+    if "test_accuracy" not in rows and view.evaluations.get("test_accuracy", np.empty(0)).size:
+        rows["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
+    return {heading("done", key): value for key, value in rows.items()}
 
 
 def _claimed(claim: Claim) -> dict[str, Any]:
@@ -114,44 +115,59 @@ def _readings(view: RunView) -> dict[str, Any]:
             for name, values in view.steps.items()
             if name.startswith("epsilon.") and values.size
         }
-    return {f"ε, {ACCOUNTANTS.get(name, name)}": value for name, value in epsilon.items()}
+    return {
+        titled(f"ε, {ACCOUNTANTS.get(name, name)}", {("step", f"epsilon.{name}"): name}): value
+        for name, value in epsilon.items()
+    }
+
+
+_CHARTS: tuple[tuple[str, str, dict[tuple[str, str], str]], ...] = (
+    (
+        "Accuracy",
+        "share correct",
+        {
+            ("evaluation", "train_accuracy"): "train",
+            ("evaluation", "test_accuracy"): "test",
+            ("evaluation", "posterior_accuracy"): "posterior",
+        },
+    ),
+    (
+        "Loss",
+        "mean loss",
+        {("step", "loss"): "batch", ("evaluation", "train_loss"): "train", ("evaluation", "test_loss"): "test"},
+    ),
+    ("Share of examples clipped", "share", {("step", "clipped"): "clipped"}),
+    ("Noise multiplier", "σ", {("step", "noise_multiplier"): "σ"}),
+    ("Batch size", "examples", {("step", "batch_size"): "drawn", ("step", "expected_batch_size"): "expected"}),
+)
 
 
 def _charts(view: RunView) -> list[tuple[str, str]]:
     """Title and SVG of each chart that there are numbers for."""
-    steps, evaluations = view.steps, view.evaluations
-    at: Array = steps.get("step", np.empty(0))
-    there: Array = evaluations.get("step", np.empty(0))
-
-    def of_steps(names: Mapping[str, str]) -> dict[str, tuple[Array, Array]]:
-        return {label: (at, steps[name]) for name, label in names.items() if name in steps}
-
-    def of_evaluations(names: Mapping[str, str]) -> dict[str, tuple[Array, Array]]:
-        return {label: (there, evaluations[name]) for name, label in names.items() if name in evaluations}
-
-    epsilons = {name: ACCOUNTANTS.get(name[8:], name[8:]) for name in steps if name.startswith("epsilon.")}
-    loss = {**of_steps({"loss": "batch"}), **of_evaluations({"train_loss": "train", "test_loss": "test"})}
-    accuracy = of_evaluations({"train_accuracy": "train", "test_accuracy": "test", "posterior_accuracy": "posterior"})
-    wanted = (
-        ("Privacy loss", "ε", of_steps(epsilons)),
-        ("Accuracy", "share correct", accuracy),
-        ("Loss", "mean loss", loss),
-        ("Share of examples clipped", "share", of_steps({"clipped": "clipped"})),
-        ("Noise multiplier", "σ", of_steps({"noise_multiplier": "σ"})),
-        ("Batch size", "examples", of_steps({"batch_size": "drawn", "expected_batch_size": "expected"})),
-    )
-    drawn = ((title, line_chart(s, title=title, x_title="step", y_title=unit)) for title, unit, s in wanted)
-    return [(title, chart) for title, chart in drawn if chart]
+    readings = {
+        ("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name.startswith("epsilon.")
+    }
+    charts = []
+    for title, unit, labels in (("Privacy loss", "ε", readings), *_CHARTS):
+        series, mark = view.series(labels)
+        if chart := line_chart(series, title=title + mark, x_title="step", y_title=unit):
+            charts.append((title + mark, chart))
+    return charts
 
 
-def html_report(view: RunView, claim: Claim) -> str:
+LEFT_OUT = f"What was measured on the training data is {NOT_COVERED} and left out of this page."
+
+
+def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
     """The page; every text in it is escaped, whatever a run was named, and none names a folder of this machine.
 
     Args:
         view: the run.
         claim: what may be said of it.
+        measured: whether what is not covered by ε (loss, norms, the Bayesian ε, times) is in it too, with that mark.
+            Without it the page may be published.
     """
-    view = shared_view(view)
+    view = shared_view(view if measured else view.covered())
     record = view.record
     title = escape(record.title)
     charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
@@ -185,7 +201,8 @@ def html_report(view: RunView, claim: Claim) -> str:
             _table(record.settings),
             "<h2>Facts</h2>",
             _table({**facts, **times}),
-            f"<p class='note'>{escape(_text(warned))}</p>" if warned else "",
+            f"<p class='note'>{escape(_text(warned))}</p>" if warned and measured else "",
+            "" if measured else f"<p class='note'>{LEFT_OUT}</p>",
             f"<h2>What went wrong</h2><pre>{escape(str(trace))}</pre>" if trace else "",
             "</body></html>",
         )

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dpviz.runs.disputes import Dispute, of_event
 from dpviz.runs.records import FINAL_KINDS, IMPORTED_KIND, Event, RunRecord
+from dpviz.training.events import covered, covered_part, titled
 
 Array = npt.NDArray[np.float64]
 
@@ -149,6 +150,38 @@ class RunView:
     coming: str = ""
     final: dict[str, Any] = field(default_factory=dict)
     disputes: tuple[Dispute, ...] = ()
+
+    def series(self, labels: Mapping[tuple[str, str], str]) -> tuple[dict[str, tuple[Array, Array]], str]:
+        """What was recorded of these numbers, and how `events.titled` marks them behind a title.
+
+        Args:
+            labels: (event's kind, number's name) → what the chart calls it.
+
+        Returns:
+            Label → (steps, values), each shape (n,); the mark, empty where ε covers all of them.
+        """
+        columns = {"step": self.steps, "evaluation": self.evaluations, "count": self.counts}
+        labels = {(kind, name): label for (kind, name), label in labels.items() if name in columns[kind]}
+        series = {label: (columns[kind]["step"], columns[kind][name]) for (kind, name), label in labels.items()}
+        return series, titled("", labels)
+
+    def covered(self) -> RunView:
+        """The same run without what was measured on the training data."""
+        columns = {"step": self.steps, "evaluation": self.evaluations, "count": self.counts}
+        steps, evaluations, counts = (
+            {name: column for name, column in table.items() if covered(kind, name)} for kind, table in columns.items()
+        )
+        return replace(
+            self,
+            record=replace(self.record, started=None, ended=None, summary=covered_part(self.record.summary)),
+            steps=steps,
+            evaluations=evaluations,
+            counts=counts,
+            started=covered_part({"kind": "started", **self.started}),
+            norms=(),
+            noise={},
+            final=covered_part(self.final),
+        )
 
 
 class Tables:

@@ -43,15 +43,91 @@ The events hold every mechanism that was charged: `accounting.recompute` finds e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 Event = dict[str, Any]
 
 KINDS = ("started", "step", "evaluation", "count", "replanned", "note", "progress", "done", "stopped", "failed")
 
+NOT_COVERED = "not covered by ε"
+
+_LAST = (
+    "state reason text steps mechanisms claim weights test_accuracy test_loss posterior_accuracy "
+    "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight"
+)
+# What follows from the settings, from public data (the test examples among them) or from what was released under ε.
+# Whatever else an event holds counts as measured on the training data, without noise: the Bayesian ε too, which reads
+# gradient distances, and all times, which depend on the sizes of the batches that were drawn.
+_COVERED: Mapping[str, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        "started": "settings examples test_examples classes majority sample_rate plan claim device threads parameters "
+        "data data_mark model noise_source fallback_layers unprotected",
+        "step": "first count mechanisms expected_batch_size learning_rate noise_multiplier sample_rate "
+        "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight",
+        "evaluation": "test_loss test_accuracy posterior_accuracy samples",
+        "count": "count accuracy rose blocked mechanism noise_multiplier batch_size "
+        "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight",
+        "replanned": "total_steps text",
+        "note": "text",
+        "progress": "text done total",
+        "control": "state",
+        "imported": "disputes",
+        **dict.fromkeys(("done", "stopped", "failed"), _LAST),
+    }.items()
+}
+
+
+def covered(kind: str, name: str) -> bool:
+    """Whether the number `name` of an event of this kind is covered by ε; "epsilon.bayesian" is a reading's name."""
+    return name in ("kind", "step") or name in _COVERED.get(kind, frozenset())
+
+
+def heading(kind: str, name: str) -> str:
+    """The name of a number in tables and files, with its mark.
+
+    >>> heading("step", "loss"), heading("step", "epsilon.renyi")
+    ('loss [not covered by ε]', 'epsilon.renyi')
+    """
+    return name if covered(kind, name) else f"{name} [{NOT_COVERED}]"
+
+
+def titled(title: str, labels: Mapping[tuple[str, str], str]) -> str:
+    """The title of a chart with its mark. `labels`: (kind, name) of what is drawn → what the chart calls it.
+
+    >>> titled("mean loss", {("step", "loss"): "batch", ("evaluation", "test_loss"): "test"})
+    'mean loss (batch: not covered by ε)'
+    """
+    measured = [label for number, label in labels.items() if not covered(*number)]
+    if len(measured) == len(labels):
+        return f"{title}, {NOT_COVERED}" if measured else title
+    return f"{title} ({', '.join(measured)}: {NOT_COVERED})" if measured else title
+
+
+def not_covered(event: Mapping[str, Any]) -> list[str]:
+    """Names of what one event holds that is not covered by ε."""
+    kind, names = str(event["kind"]), list(event)
+    if isinstance(event.get("epsilon"), Mapping):
+        names.remove("epsilon")
+        names += [f"epsilon.{reading}" for reading in event["epsilon"]]
+    return [name for name in names if not covered(kind, name)]
+
+
+def covered_part(event: Mapping[str, Any]) -> Event:
+    """One event without what is not covered by ε."""
+    kind = str(event.get("kind", ""))
+    part = {name: value for name, value in event.items() if covered(kind, name)}
+    if isinstance(readings := event.get("epsilon"), Mapping):
+        part["epsilon"] = {name: value for name, value in readings.items() if covered(kind, f"epsilon.{name}")}
+    return part
+
+
 UNPROTECTED = (
     "Loss, share clipped, gradient norms, pair distances, real batch sizes, counts of non-finite examples and accuracy "
-    "on training data are shown as they are: they are not covered by ε. Noise is drawn in floating point, whose "
+    f"on training data are shown as they are: they are {NOT_COVERED}. So are the Bayesian ε, which reads measured "
+    "distances, and times. Loss and accuracy on test examples are covered for the training examples, as the weights "
+    "are; nothing covers the test examples. Noise is drawn in floating point, whose "
     "granularity no ε here accounts for."
 )
 

@@ -27,6 +27,7 @@ from dpviz.runs.svg import line_chart, nice_ticks
 from dpviz.runs.tables import RunView, view_of
 from dpviz.runs.typed import NotARun
 from dpviz.runs.work import TRAINING
+from dpviz.training.events import heading
 from tests.runs.test_spending import PLAN, told
 from tests.runs.test_sqlite_store import OWNER, batch, started, steps
 
@@ -191,9 +192,9 @@ class TestNotBelieved:
         assert "(imported)" in report(store, again.id)
 
 
-def report(store: SqliteStore, run: str) -> str:
+def report(store: SqliteStore, run: str, **how: bool) -> str:
     found = view(store, run)
-    return html_report(found, claim_of_view(found, store))
+    return html_report(found, claim_of_view(found, store), **how)
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
@@ -357,16 +358,18 @@ class TestTables:
         rows = list(csv.DictReader(io.StringIO(steps_csv(shown))))
         assert [row["step"] for row in rows] == [str(step) for step in range(1, 10)]
         for name, column in shown.steps.items():
-            assert [float(row[name] or "nan") for row in rows] == pytest.approx(column.tolist(), nan_ok=True, abs=0.0)
+            assert [float(row[heading("step", name)] or "nan") for row in rows] == pytest.approx(
+                column.tolist(), nan_ok=True, abs=0.0
+            )
 
     def test_parquet(self, store: SqliteStore) -> None:
         import pyarrow.parquet
 
         shown = view(store, example(store))
         table = pyarrow.parquet.read_table(io.BytesIO(steps_parquet(shown)))
-        assert table.column_names == list(shown.steps)
+        assert table.column_names == [heading("step", name) for name in shown.steps]
         for name, column in shown.steps.items():
-            np.testing.assert_array_equal(table[name].to_numpy(), column)
+            np.testing.assert_array_equal(table[heading("step", name)].to_numpy(), column)
 
     def test_bundle(self, store: SqliteStore) -> None:
         run = example(store)
@@ -420,9 +423,9 @@ class TestReport:
         run = started(store)
         assert "It is running after 0 steps." in report(store, run)
         store.record([batch(run, {"kind": "failed", "text": "no", "traceback": "<Trace>"})])
-        page = Page(report(store, run))
-        assert "It failed after 0 steps: no" in page.text
-        assert "<Trace>" in page.text
+        assert "It failed after 0 steps: no" in Page(report(store, run)).text
+        assert "<Trace>" not in Page(report(store, run)).text, "it may quote the data"
+        assert "<Trace>" in Page(report(store, run, measured=True)).text
 
 
 class TestChart:

@@ -16,6 +16,7 @@ from dpviz.questions.leakage.words import ASSUMPTIONS, formulas, headline, metri
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.source import Source
+from dpviz.training.events import NOT_COVERED
 
 
 def distances(*, network: Source[Leakage], log_distance: bool) -> Answer[Found]:
@@ -36,7 +37,7 @@ def distances(*, network: Source[Leakage], log_distance: bool) -> Answer[Found]:
         )
     plot = OverlaidPlot(
         samples=samples,
-        x_title="distance of two examples' gradients ‖g − g′‖, share of pairs in each bin",
+        x_title=f"distance of two examples' gradients ‖g − g′‖, share of pairs in each bin (train: {NOT_COVERED})",
         log_x=None if log_distance else False,
         empty=empty,
         alt=alt,

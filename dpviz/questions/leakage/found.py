@@ -12,6 +12,7 @@ from dpviz.charts.marks import Numbers
 from dpviz.gradients.leakage import Attack, Comparison, Leakage, compare_distances, threshold_attack
 from dpviz.questions.networks import Network
 from dpviz.questions.source import NoSample, Source, origin
+from dpviz.training.events import NOT_COVERED
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +60,17 @@ def rows(f: Found) -> tuple[tuple[str, str, str], ...]:
     if f.sample is not None and f.attack is not None:
         interval = f"{p(f.attack.low)} to {p(f.attack.high)}"
         built += [
-            ("attack by loss, right guesses", p(f.attack.accuracy), interval),
-            ("right predictions, train", p(f.sample.train_accuracy), ""),
+            (f"attack by loss, right guesses, {NOT_COVERED}", p(f.attack.accuracy), interval),
+            (f"right predictions, train, {NOT_COVERED}", p(f.sample.train_accuracy), ""),
             ("right predictions, test", p(f.sample.test_accuracy), ""),
         ]
     if (both := f.comparison) is not None:
         built += [
-            ("mean distance, train", value(both.train_mean, digits=4), ""),
+            (f"mean distance, train, {NOT_COVERED}", value(both.train_mean, digits=4), ""),
             ("mean distance, test", value(both.test_mean, digits=4), ""),
-            ("difference of means", value(both.difference), f"{value(both.low)} to {value(both.high)}"),
-            ("equal means (Welch)", f"p {p_value(both.welch_p)}", f"t = {value(both.welch_t)}"),
-            ("equal variances (Levene)", f"p {p_value(both.levene_p)}", f"W = {value(both.levene_w)}"),
+            (f"difference of means, {NOT_COVERED}", value(both.difference), f"{value(both.low)} to {value(both.high)}"),
+            (f"equal means (Welch), {NOT_COVERED}", f"p {p_value(both.welch_p)}", f"t = {value(both.welch_t)}"),
+            (f"equal variances (Levene), {NOT_COVERED}", f"p {p_value(both.levene_p)}", f"W = {value(both.levene_w)}"),
         ]
     for bound in f.network.bounds:
         said = f"ε = {value(bound.epsilon, digits=4, up=True)} at {numbers.delta(bound.delta)}"
@@ -83,12 +84,12 @@ def filed(f: Found) -> dict[str, Numbers]:
     built: dict[str, Numbers] = {}
     if f.sample is not None and f.attack is not None:
         built = {
-            "train_distance": f.sample.train_distances,
+            f"train_distance [{NOT_COVERED}]": f.sample.train_distances,
             "test_distance": f.sample.test_distances,
-            "train_loss": f.sample.train_losses,
+            f"train_loss [{NOT_COVERED}]": f.sample.train_losses,
             "test_loss": f.sample.test_losses,
-            "attack_accuracy": [f.attack.accuracy],
-            "attack_low": [f.attack.low],
-            "attack_high": [f.attack.high],
+            f"attack_accuracy [{NOT_COVERED}]": [f.attack.accuracy],
+            f"attack_low [{NOT_COVERED}]": [f.attack.low],
+            f"attack_high [{NOT_COVERED}]": [f.attack.high],
         }
     return built | {f"bound_{bound.key}": [bound.success] for bound in f.network.bounds}

@@ -16,6 +16,7 @@ from dpviz.questions.networks import Limit
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.source import Source
+from dpviz.training.events import NOT_COVERED
 
 
 def membership(*, network: Source[Leakage]) -> Answer[Found]:
@@ -33,7 +34,7 @@ def membership(*, network: Source[Leakage]) -> Answer[Found]:
     plot = AllowedPlot(
         bounds=tuple(bar(one) for one in f.network.bounds) or (none,),
         reached=reached,
-        x_title="right guesses of who was in the training data",
+        x_title=f"right guesses of who was in the training data (measured: {NOT_COVERED})",
         alt=f"Accuracy of membership guesses: {was}, {bound}, 50 % is guessing.",
         subject=escape(f.network.title),
         rows=rows(f),

@@ -13,10 +13,11 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.guessing import alone
 from dpviz.questions.leakage.found import Found, p_value
 from dpviz.questions.networks import Network, StandIn
+from dpviz.training.events import NOT_COVERED
 
 LEVEL = 0.05
-NOT_COVERED = (
-    "Measured on the training data itself and without noise: no ε covers these numbers, and publishing them would cost "
+MEASURED = (
+    f"Measured on the training data itself and without noise: {NOT_COVERED}. Publishing these numbers would cost "
     "privacy of its own. A test that does not reject, and an attack that fails, are no proof that nothing leaks."
 )
 
@@ -92,7 +93,7 @@ def notes(a: Answer[Found]) -> list[Note]:
             "without clipping or noise."
         )
         built.append(Note(text, "caution"))
-    built.append(Note(NOT_COVERED))
+    built.append(Note(MEASURED))
     if f.sample is not None and f.attack is not None:
         built += _about(f.sample, f.attack, f.network)
     if claim is not None and claim.shown.holds:

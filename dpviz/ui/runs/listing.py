@@ -16,12 +16,15 @@ from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import Store
 from dpviz.training.datasets import DATA_SETS
+from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.origins import beside
 from dpviz.training.own.place import is_own
 from dpviz.ui.runs import fields as f
 from dpviz.ui.train.facts import data_of
 from dpviz.ui.train.fields import METHOD, MODEL
 from dpviz.ui.train.words import STATE_WORDS, in_words
+
+BAYESIAN, SECONDS = f"ε_μ Bayesian [{NOT_COVERED}]", heading("done", "seconds")
 
 
 def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
@@ -126,9 +129,9 @@ def table(
             "state": state_words(r, queue.get(r.id)),
             "accuracy": _number(r.summary.get("test_accuracy")),
             **claim(r),
-            "ε_μ Bayesian": rounded_up(bayesian_epsilon(r)),
+            BAYESIAN: rounded_up(bayesian_epsilon(r)),
             "steps": r.steps,
-            "seconds": _number(r.summary.get("seconds")),
+            SECONDS: _number(r.summary.get("seconds")),
             "data": _data(r.settings.get("data")),
             "model": _called(MODEL.options, r.settings.get("model")),
             "method": _called(METHOD.options, r.settings.get("method")),

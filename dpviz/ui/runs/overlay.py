@@ -14,6 +14,7 @@ from dpviz.charts.training import NAME, STEP_HOVER, accuracies_shown, thinned
 from dpviz.runs.claims import claims_along
 from dpviz.runs.disputes import MISMATCH
 from dpviz.runs.tables import RunView
+from dpviz.training.events import titled
 from dpviz.ui.plain import on_chart
 from dpviz.ui.train.live import CLAIMED, frontier
 from dpviz.ui.train.words import EMPTY
@@ -50,7 +51,8 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         claims: what may be claimed of each.
         accountant: whose ε is drawn along the steps, or "claim".
     """
-    epsilon = "ε claimed, had it ended there" if accountant == "claim" else f"ε, {NAME[accountant]}"
+    reading = titled(f"ε, {NAME.get(accountant)}", {("step", f"epsilon.{accountant}"): accountant})
+    epsilon = "ε claimed, had it ended there" if accountant == "claim" else reading
     lines, gone = [], []
     for place, (view, claim, name) in enumerate(zip(views, claims, titles(views), strict=True)):
         x, y = _series(view, claim, kind, accountant)

@@ -177,9 +177,9 @@ def _columns() -> dict[str, Any]:
         "by": st.column_config.TextColumn(width=150),
         "state": st.column_config.TextColumn(width=110),
         "run": st.column_config.TextColumn(width=120),
-        "ε_μ Bayesian": st.column_config.NumberColumn(format="%.3g"),
-        "accuracy": st.column_config.NumberColumn(format="percent"),
-        "seconds": st.column_config.NumberColumn(format="%.1f"),
+        listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g"),
+        "accuracy": st.column_config.NumberColumn(format="percent", help="On test data."),
+        listing.SECONDS: st.column_config.NumberColumn(format="%.1f"),
     }
 
 

@@ -24,7 +24,7 @@ from dpviz.runs.store import StoreError
 from dpviz.training.accounting import first_mechanism
 from dpviz.training.claims import epsilon_before
 from dpviz.training.defaults import examples_of
-from dpviz.training.events import DECLARED
+from dpviz.training.events import DECLARED, NOT_COVERED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
 from dpviz.training.origins import beside, conditions_of_start, names, on_the_same
@@ -221,7 +221,8 @@ def _quiet(form: Form) -> str:
     noise = "secret seed" if settings.secure_noise else f"seed {settings.seed}, can be replayed"
     return (
         f"Poisson sampling, add/remove one example, δ = {numbers.delta(settings.delta)} · noise: {noise} · device: "
-        f"{settings.device} · loss, gradient norms, distances and batch sizes on the next page are not covered by ε"
+        f"{settings.device} · loss, gradient norms, distances, batch sizes, times and the Bayesian ε on the next page "
+        f"are {NOT_COVERED}"
     )
 
 

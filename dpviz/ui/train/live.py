@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_o
 from dpviz.runs.engine import Engine
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.defaults import examples_of
+from dpviz.training.events import titled
 from dpviz.training.origins import spent_before
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
@@ -30,15 +32,6 @@ from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, headline, not
 ONE, FIRST, SECOND = 430, 262, 218
 CLAIMED, WITH_SECRET_NOISE = "claimed by a plan that ends there", "with secret noise, by a plan that ends there"
 _FRONTIER = 24  # points of a frontier: the tight accountant is asked for each
-
-UNPROTECTED = {
-    "accuracy": "accuracy on training data",
-    "loss": "loss on training data",
-    "norms": "gradient norms",
-    "clipped": "the share clipped",
-    "batch": "the sizes of the batches drawn",
-    "time": "step times",
-}
 
 
 @dataclass(frozen=True)
@@ -127,10 +120,6 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
     charts = () if empty else _useful(charts, look)
     heights = {0: (), 1: (ONE,), 2: (FIRST, SECOND)}[len(charts)]
     drawings = _aligned(charts, [draw(look, key, height) for key, height in zip(charts, heights, strict=True)])
-    open_ones = sorted({UNPROTECTED[key] for key in charts if key in UNPROTECTED})
-    quiet = setting_line(look)
-    if open_ones and look.settings is not None and look.settings.private:
-        quiet += f" · not covered by ε: {', '.join(open_ones)}"
     return Screen(
         state=(look.record.state, look.record.desired),
         moving=look.view.steps.get("step", EMPTY).size > 0,
@@ -139,7 +128,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
         drawings=drawings,
         strip="" if empty else strip(figures(look)),
         notes=(*notes(look, problem), *([Note(coming)] if coming else [])),
-        quiet=quiet,
+        quiet=setting_line(look),
     )
 
 
@@ -160,12 +149,16 @@ def _useful(charts: tuple[str, ...], look: Look) -> tuple[str, ...]:
 
 def draw(look: Look, key: str, height: int) -> Drawing:
     """One chart of the run."""
-    chart = _CHARTS[key](look, height)
+    chart = _CHARTS[key](look, height=height)
     return Drawing(chart.figure, _alt(look, key), [Note(text) for text in chart.notes if look.record.over])
 
 
 def _alt(look: Look, key: str) -> str:
-    """The takeaway of a chart: where its quantity stands now."""
+    """The takeaway of a chart: where its quantity stands now, and what of it is not covered by ε."""
+    return _takeaway(look, key).removesuffix(".") + _mark(look, key) + "."
+
+
+def _takeaway(look: Look, key: str) -> str:
     view = look.view
     lines = []
     if key == "epsilon":
@@ -201,6 +194,7 @@ def _epsilon(look: Look, height: int) -> Chart:
         total=float(max(look.total, look.record.steps)),
         band=_band(look),
         budget=budget,
+        mark=_mark(look, "epsilon"),
         height=height,
     )
 
@@ -212,67 +206,52 @@ def _band(look: Look) -> Band | None:
     return band(found) if found is not None and found.x.size > 1 else None
 
 
-def _evaluations(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:
-    found = look.view.evaluations
-    return {shown: (found["step"], found[name]) for name, shown in names.items() if name in found}
+# Chart → (kind of event, name of a number) → the line's name.
+_LINES: dict[str, dict[tuple[str, str], str]] = {
+    "epsilon": {("step", f"epsilon.{name}"): called for name, called in training.NAME.items()},
+    "accuracy": {
+        ("evaluation", "test_accuracy"): "test",
+        ("evaluation", "train_accuracy"): "train",
+        ("evaluation", "posterior_accuracy"): "posterior mean",
+        ("count", "accuracy"): "private count",
+    },
+    "loss": {("evaluation", "test_loss"): "test", ("evaluation", "train_loss"): "train", ("step", "loss"): "batch"},
+    "clipped": {("step", "clipped"): "clipped"},
+    "sigma": {("step", "noise_multiplier"): "σ"},
+    "batch": {("step", "batch_size"): "drawn", ("step", "expected_batch_size"): "expected"},
+    "time": {("step", "seconds"): "step"},
+}
+
+
+def _mark(look: Look, key: str) -> str:
+    """What stands behind the title of a chart: which of its lines are not covered by ε, where there is one."""
+    if look.settings is not None and not look.settings.private:
+        return ""
+    return titled("", {("step", "norms"): "norms"}) if key == "norms" else look.view.series(_LINES.get(key, {}))[1]
 
 
 def _accuracy(look: Look, height: int) -> Chart:
-    series = _evaluations(
-        look, {"test_accuracy": "test", "train_accuracy": "train", "posterior_accuracy": "posterior mean"}
-    )
-    counts = look.view.counts
-    if "accuracy" in counts:
-        series["private count"] = (counts["step"], counts["accuracy"])
+    series, _ = look.view.series(_LINES["accuracy"])
     target = look.settings.target_accuracy if look.settings is not None else None
     floors = [] if target is None else [Floor(target, "target", "budget")]
     if (majority := look.view.started.get("majority")) is not None:
         floors.append(Floor(majority, "majority class", "basic"))
     shown = training.accuracies_shown([values for _, values in series.values()])
-    return _series(look, series, "share right", height, floors=tuple(floors), y_range=shown)
-
-
-def _loss(look: Look, height: int) -> Chart:
-    series = _evaluations(look, {"test_loss": "test", "train_loss": "train"})
-    if "loss" in look.view.steps:
-        series["batch"] = (look.view.steps["step"], look.view.steps["loss"])
-    return _series(look, series, "mean loss", height)
-
-
-def _of_steps(look: Look, names: dict[str, str]) -> dict[str, tuple[Array, Array]]:
-    steps = look.view.steps
-    return {shown: (steps["step"], steps[name]) for name, shown in names.items() if name in steps}
-
-
-def _clipped(look: Look, height: int) -> Chart:
-    return _series(look, _of_steps(look, {"clipped": "clipped"}), "share of the batch", height)
-
-
-def _sigma(look: Look, height: int) -> Chart:
-    return _series(look, _of_steps(look, {"noise_multiplier": "σ"}), "noise multiplier σ", height)
-
-
-def _batch(look: Look, height: int) -> Chart:
-    return _series(
-        look, _of_steps(look, {"batch_size": "drawn", "expected_batch_size": "expected"}), "examples", height
-    )
-
-
-def _time(look: Look, height: int) -> Chart:
-    return _series(look, _of_steps(look, {"seconds": "step"}), "seconds", height)
+    return _series(look, "accuracy", "share right", height, floors=tuple(floors), y_range=shown)
 
 
 def _series(
     look: Look,
-    series: dict[str, tuple[Array, Array]],
+    key: str,
     y_title: str,
     height: int,
-    *,
     floors: tuple[Floor, ...] = (),
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
     total = float(max(look.total, look.record.steps))
-    return training.series_chart(series, y_title=y_title, total=total, floors=floors, y_range=y_range, height=height)
+    series, _ = look.view.series(_LINES.get(key, {}))
+    title = y_title + _mark(look, key)
+    return training.series_chart(series, y_title=title, total=total, floors=floors, y_range=y_range, height=height)
 
 
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
@@ -297,18 +276,18 @@ def _frontier(look: Look, height: int) -> Chart:
 
 def _norms(look: Look, height: int) -> Chart:
     if not look.view.norms:
-        return _series(look, {}, "gradient norms come with the first steps", height)
-    return training.norm_chart(look.view.norms[-1], height=height)
+        return _series(look, "norms", "gradient norms come with the first steps", height)
+    return training.norm_chart(look.view.norms[-1], mark=_mark(look, "norms"), height=height)
 
 
-_CHARTS: dict[str, Callable[[Look, int], Chart]] = {
+_CHARTS: dict[str, Callable[..., Chart]] = {
     "epsilon": _epsilon,
     "accuracy": _accuracy,
-    "loss": _loss,
+    "loss": partial(_series, key="loss", y_title="mean loss"),
     "frontier": _frontier,
     "norms": _norms,
-    "clipped": _clipped,
-    "sigma": _sigma,
-    "batch": _batch,
-    "time": _time,
+    "clipped": partial(_series, key="clipped", y_title="share of the batch"),
+    "sigma": partial(_series, key="sigma", y_title="noise multiplier σ"),
+    "batch": partial(_series, key="batch", y_title="examples"),
+    "time": partial(_series, key="time", y_title="seconds"),
 }

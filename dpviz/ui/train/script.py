@@ -22,7 +22,7 @@ def training(settings: RunSettings) -> str:
         f"{origin}from dpviz.training.settings import RunSettings\n\n"
         f"settings = RunSettings(\n{changed})\n"
         "summary = run(settings, lambda event: None, FreeRun())\n"
-        'print(summary["text"], summary["test_accuracy"], summary["epsilon"])\n'
+        'print(summary["text"], summary["test_accuracy"], summary["claim"])\n'
     )
 
 

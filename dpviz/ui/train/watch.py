@@ -20,6 +20,7 @@ from dpviz.runs.report import html_report
 from dpviz.runs.store import StoreError
 from dpviz.training.accounting import encoded_events
 from dpviz.training.claims import ASSUMPTIONS
+from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.training.origins import spent_before
 from dpviz.ui import controls, page, pieces, state
@@ -275,6 +276,7 @@ def _table(engine: Engine, record: RunRecord) -> None:
     table = pd.DataFrame(dict(steps)).drop(columns=["time"], errors="ignore")
     every = max(1, len(table) // 100)
     table = table[(table["step"] % every == 0) | (table["step"] == table["step"].iloc[-1])]
+    table = table.rename(columns=partial(heading, "step"))
     st.dataframe(table, width="stretch", hide_index=True)
     st.caption(f"As of step {record.steps}; all steps are in the files.")
 
@@ -327,20 +329,26 @@ def _files(engine: Engine, record: RunRecord) -> None:
     files(engine, record)
 
 
-def _report(engine: Engine, run: str) -> bytes:
+def _report(engine: Engine, run: str, measured: bool) -> bytes:
     view = engine.look(run)
-    return html_report(view, claim_of_view(view, engine.store)).encode()
+    return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
 
 
 def files(engine: Engine, record: RunRecord) -> None:
     """Download buttons; a file is made when its button is pressed."""
     name = f"dpviz-run-{record.number}" + "-imported" * record.imported
+    measured = st.checkbox(
+        f"Report with measurements on training data ({NOT_COVERED})",
+        key=f"file.measured.{record.id}",
+        help="Loss, norms, the Bayesian ε, times: leave them out of what is published. CSV, Parquet and JSON hold and "
+        "mark them.",
+    )
     with st.container(horizontal=True):
         for label, kind, mime, make in (
             ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
             ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
-            ("Report", "html", "text/html", lambda: _report(engine, record.id)),
+            ("Report", "html", "text/html", lambda: _report(engine, record.id, measured)),
         ):
             st.download_button(
                 label,

@@ -17,6 +17,7 @@ from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.claims import planned_claim
+from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.origins import beside, conditions_of_start
@@ -173,7 +174,7 @@ def _bound_figure(look: Look) -> Metric:
     if not claim.holds:
         return Metric("Claim", "none", "see below")
     found = last_reading(look.view, "bayesian")
-    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found, up=True)}" if np.isfinite(found) else ""
+    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found, up=True)}, {NOT_COVERED}" if np.isfinite(found) else ""
     return Metric(
         "Claim", f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}", f"{claim.name}, {SHORT[claim.covers]}{bayesian}"
     )
@@ -197,7 +198,7 @@ def _accuracy_figure(look: Look) -> Metric:
     test, train = look.last("test_accuracy"), look.last("train_accuracy")
     if not np.isfinite(test):
         return Metric("Test accuracy", "–", "not measured yet")
-    said = [f"train {share(train)}, not covered by ε"] if np.isfinite(train) else []
+    said = [f"train {share(train)}, {NOT_COVERED}"] if np.isfinite(train) else []
     if (majority := look.view.started.get("majority")) is not None:
         said.append(f"always the most frequent class: {share(majority)}")
     return Metric("Test accuracy", share(test), "; ".join(said))
@@ -211,8 +212,8 @@ def _time_figure(look: Look) -> Metric:
     shown = f"{1000 * mean:.0f} ms" if mean < 1 else f"{mean:.2f} s"
     left = look.total - look.record.steps
     if look.record.over or left <= 0:
-        return Metric("Time a step", shown, f"{numbers.steps(look.record.steps)} steps")
-    return Metric("Time a step", shown, f"about {duration(mean * left)} left")
+        return Metric("Time a step", shown, f"{numbers.steps(look.record.steps)} steps; {NOT_COVERED}")
+    return Metric("Time a step", shown, f"about {duration(mean * left)} left; {NOT_COVERED}")
 
 
 def notes(look: Look, problem: str) -> list[Note]:
@@ -289,7 +290,8 @@ def _bayesian_beside(look: Look) -> str:
             f": at that δ this run's ε is {numbers.epsilon(ahead.epsilon, up=True)}" if ahead and ahead.holds else ""
         )
         said.append(
-            f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)}, more than the ε claimed, because it is asked "
+            f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)} ({NOT_COVERED}), more than the ε claimed, "
+            "because it is asked "
             f"for δ_μ = {numbers.delta(settings.delta_mu)} and not for {numbers.delta(settings.delta)}{alike}; beyond "
             "that, its bound allows for large distances that the measured ones cannot exclude, and it has moments up "
             "to λ = 32 only."
@@ -322,7 +324,7 @@ def _one_step(look: Look) -> str:
     ratio = f", {numbers.plain(added / signal, digits=2)} times as long" if signal > 0 else ""
     return (
         f"Step {numbers.steps(look.record.steps)} drew {drawn[-1]:.0f} examples{cut}. The clipped sum has length "
-        f"{numbers.plain(signal)}; the noise added to it {numbers.plain(added)}{ratio}."
+        f"{numbers.plain(signal)}; the noise added to it {numbers.plain(added)}{ratio}. All this is {NOT_COVERED}."
     )
 
 
