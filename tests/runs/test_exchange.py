@@ -358,9 +358,8 @@ class TestTables:
         rows = list(csv.DictReader(io.StringIO(steps_csv(shown))))
         assert [row["step"] for row in rows] == [str(step) for step in range(1, 10)]
         for name, column in shown.steps.items():
-            assert [float(row[heading("step", name)] or "nan") for row in rows] == pytest.approx(
-                column.tolist(), nan_ok=True, abs=0.0
-            )
+            read = [float(row[heading("step", name)] or "nan") for row in rows]
+            assert read == pytest.approx(column.tolist(), nan_ok=True, abs=0.0)
 
     def test_parquet(self, store: SqliteStore) -> None:
         import pyarrow.parquet
