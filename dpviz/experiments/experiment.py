@@ -97,7 +97,13 @@ def training_arm(**changed: Any) -> dict[str, Any]:
     Its runs are seeded demonstrations on one CPU thread, which anyone can repeat: such a run claims nothing, and the ε
     told of it is what secret noise would allow.
     """
-    usual: dict[str, Any] = {"secure_noise": False, "device": "cpu", "threads": 1, "histogram_every": 0}
+    usual: dict[str, Any] = {
+        "secure_noise": False,
+        "device": "cpu",
+        "threads": 1,
+        "evaluation_every": 10,
+        "histogram_every": 0,
+    }
     settings = RunSettings(**(usual | changed))
     settings.check()
     found = settings.to_json()

@@ -203,7 +203,7 @@ def settings_of_file(what: str, found: Any) -> dict[str, Any]:
         return plain
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if field.type == "int":  # 64.0 is a legal batch size
+        if str(field.type).startswith("int") and value is not None:  # 64.0 is a legal batch size
             settings = settings.with_(**{field.name: int(value)})
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and field.name != "seed":
             settings = settings.with_(**{field.name: float(value)})

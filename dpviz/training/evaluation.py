@@ -10,13 +10,57 @@ from torch import nn
 
 Tensor = torch.Tensor
 
-_CHUNK = 1000
+_CHUNK = 500  # at a time: activations of more leave the processor's cache, and the CNN takes up to twice as long
+
+# Where time decides how often a run is evaluated: the largest share of its time, and the fewest steps in between.
+SHARE = 0.1
+EVERY = 10
 
 
 @torch.no_grad()
 def outputs(network: nn.Module, x: Tensor) -> Tensor:
     """The network's outputs (n, classes), chunk by chunk."""
-    return torch.cat([network(part) for part in torch.split(x, _CHUNK)])
+    convolves = any(isinstance(layer, nn.Conv2d) for layer in network.modules())
+    parts = torch.split(x, _CHUNK)
+    return torch.cat([network(_channels_last(part) if convolves else part) for part in parts])
+
+
+def _channels_last(images: Tensor) -> Tensor:
+    """The same images with their channels side by side in memory, which convolutions on a CPU read 2 to 4 times faster.
+
+    PyTorch's own `contiguous(memory_format=…)` leaves the strides of one channel as they are, and layers look at those.
+    """
+    if images.device.type != "cpu":
+        return images
+    _, channels, _, width = images.shape
+    strides = (images[0].numel(), 1, width * channels, channels)
+    return torch.empty_strided(images.shape, strides, dtype=images.dtype).copy_(images)
+
+
+class Schedule:
+    """After which steps a run is evaluated: each `every` steps, never before its end (0), or as its time allows (None).
+
+    It is told how long steps and evaluations took, and decides nothing but when to look: evaluations take nothing from
+    the random numbers of a training, and no private count is one.
+    """
+
+    def __init__(self, every: int | None) -> None:
+        self.every = every
+        self._stepping = self._evaluating = self._latest = 0.0
+
+    def stepped(self, seconds: float) -> None:
+        self._stepping += seconds
+
+    def evaluated(self, seconds: float) -> None:
+        self._evaluating += seconds
+        self._latest = seconds
+
+    def due(self, step: int) -> bool:
+        """Whether to evaluate now, if the next evaluation takes as long as the latest."""
+        if self.every is not None:
+            return self.every > 0 and step % self.every == 0
+        coming = self._evaluating + self._latest
+        return step % EVERY == 0 and coming <= SHARE * (self._stepping + coming)
 
 
 def loss_and_accuracy(found: Tensor, y: Tensor) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from dpviz.training.accounting import LiveAccounts, encoded_events
 from dpviz.training.catalogue import TrainingData
 from dpviz.training.claims import planned_claim
 from dpviz.training.counting import Counting
-from dpviz.training.evaluation import Posterior, correct_predictions, evaluated, finite, outputs
+from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
 from dpviz.training.flat import flatten_parameters
 from dpviz.training.methods import METHODS
@@ -100,6 +100,9 @@ class Session:
         )
         self._posterior = Posterior()
         self._flushed = self._settled = time.monotonic()
+        by_test = settings.target_accuracy is not None and settings.target_measure == "test"
+        # Where a run ends by its accuracy must not depend on how fast the machine is.
+        self._schedule = Schedule(EVERY if by_test and settings.evaluation_every is None else settings.evaluation_every)
         self._evaluation: dict[str, Any] = {}
         self._evaluated_at = -1
 
@@ -140,6 +143,7 @@ class Session:
         """
         if self.step >= self.settings.last_step:
             raise Ended("done", "plan", f"All {self.step} planned steps are done.")
+        began = time.monotonic()
         self._past_plan()
         batch_size, mechanism = self._coming()
         self._reserve(mechanism)
@@ -151,6 +155,7 @@ class Session:
             raise RuntimeError(f"Step {self.step} released {info.mechanism} where {mechanism} was reserved.")
         if self.device.type == "cpu" or watch or self._buffer.waiting >= SETTLE_EVERY:
             self._settle()
+        self._schedule.stepped(time.monotonic() - began)
         self._after_step(batch_size)
 
     def _past_plan(self) -> None:
@@ -206,7 +211,7 @@ class Session:
         due = past > 0 and (past % settings.sample_every == 0 or self.step == settings.last_step)
         if self.method.posterior and due:
             self._posterior.add(outputs(self.network, self._test[0]))
-        if settings.evaluation_every and self.step % settings.evaluation_every == 0:
+        if self._schedule.due(self.step):
             self._evaluate()
             self._check_target()
         if self._counting is not None and self._counting.due(batch_size):
@@ -216,6 +221,7 @@ class Session:
 
     def _evaluate(self) -> None:
         self._settle()
+        began = time.monotonic()
         self._evaluation = evaluated(self.network, self._test, self._part)
         drawn = Posterior()
         for _ in self.method.draws():
@@ -224,6 +230,7 @@ class Session:
         self._evaluation["posterior_accuracy"] = posterior.accuracy(self._test[1])
         self._evaluation["samples"] = posterior.samples
         self._evaluated_at = self.step
+        self._schedule.evaluated(time.monotonic() - began)
         self.flush()
         self.emit("evaluation", **self._evaluation)
 

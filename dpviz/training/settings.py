@@ -78,7 +78,9 @@ class RunSettings:
             than this; the paper takes 50.
         burn_in: Steps before posterior samples are averaged, of the Langevin methods.
         sample_every: Steps between two posterior samples.
-        evaluation_every: Steps between evaluations on test data; 0 for the end only.
+        evaluation_every: Steps between evaluations on test data; 0 for the end only. None for every 10 steps, or less
+            often where evaluations would take more than a tenth of the time. A target on test data is looked for every
+            10 steps then.
         histogram_every: Steps between gradient-norm histograms; 0 for none.
         seed: Of everything random but, with `secure_noise`, batches and noise.
         secure_noise: Batches and noise from a seed of the system's cryptographic source, which is not kept. Without it
@@ -123,7 +125,7 @@ class RunSettings:
     margin_epochs: int = 2
     burn_in: int = 0
     sample_every: int = 10
-    evaluation_every: int = 10
+    evaluation_every: int | None = None
     histogram_every: int = 5
     seed: int = 0
     secure_noise: bool = True
@@ -251,12 +253,14 @@ def _check_numbers(settings: RunSettings) -> None:
         ("margin_epochs", 0),
         ("burn_in", 0),
         ("sample_every", 1),
-        ("evaluation_every", 0),
         ("histogram_every", 0),
         ("seed", 0),
         ("threads", 0),
     ):
         _validate.scalar(name, _validate.steps(getattr(settings, name), name, minimum=least))
+    if settings.evaluation_every is not None:
+        every = _validate.steps(settings.evaluation_every, "evaluation_every", minimum=0)
+        _validate.scalar("evaluation_every", every)
     for name in ("delta", "delta_mu"):
         _validate.scalar(name, _validate.delta(getattr(settings, name), name))
     _validate.estimator_failure(settings.estimator_failure)

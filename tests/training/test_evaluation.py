@@ -2,7 +2,17 @@ import pytest
 import torch
 from torch import nn
 
-from dpviz.training.evaluation import Posterior, correct_predictions, evaluated, finite, loss_and_accuracy, outputs
+from dpviz.training.evaluation import (
+    SHARE,
+    Posterior,
+    Schedule,
+    correct_predictions,
+    evaluated,
+    finite,
+    loss_and_accuracy,
+    outputs,
+)
+from dpviz.training.models import MODELS
 
 
 def test_outputs_come_in_one_piece_and_without_gradients():
@@ -11,6 +21,48 @@ def test_outputs_come_in_one_piece_and_without_gradients():
     found = outputs(network, x)
     torch.testing.assert_close(found, network(x).detach())
     assert not found.requires_grad
+
+
+@pytest.mark.parametrize(("model", "shape"), [("cnn", (1, 28, 28)), ("cnn", (3, 32, 32)), ("resnet", (3, 32, 32))])
+def test_convolutions_read_channels_side_by_side_and_answer_the_same(model: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(1)
+    network, x = MODELS[model].make(shape, 10), torch.randn(60, *shape)
+    with torch.no_grad():
+        expected = network(x)
+    strides = []
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.register_forward_pre_hook(lambda layer, inputs: strides.append(inputs[0].stride()[1]))
+    answers = outputs(network, x)
+    assert set(strides) == {1}
+    torch.testing.assert_close(answers, expected, rtol=1e-5, atol=1e-6)
+    assert torch.equal(answers.argmax(1), expected.argmax(1))
+
+
+class TestSchedule:
+    @staticmethod
+    def evaluated_at(every: int | None, step_seconds: float, evaluation_seconds: float, steps: int = 2000) -> list[int]:
+        schedule, times = Schedule(every), [0]
+        schedule.evaluated(evaluation_seconds)
+        for step in range(1, steps):
+            schedule.stepped(step_seconds)
+            if schedule.due(step):
+                times.append(step)
+                schedule.evaluated(evaluation_seconds)
+                if every is None:
+                    spent = len(times) * evaluation_seconds
+                    assert spent <= SHARE * (spent + step * step_seconds) * (1 + 1e-9)
+        return times
+
+    def test_a_number_is_kept_to_whatever_it_costs(self) -> None:
+        for seconds in (0.0, 1e3):
+            assert self.evaluated_at(7, 1.0, seconds) == list(range(0, 2000, 7))
+            assert self.evaluated_at(0, 1.0, seconds) == [0]
+
+    def test_as_the_time_allows(self) -> None:
+        assert self.evaluated_at(None, 1.0, 0.01) == list(range(0, 2000, 10))
+        assert self.evaluated_at(None, 1.0, 10.0) == [0, *range(180, 2000, 90)]
+        assert self.evaluated_at(None, 1.0, 1e4) == [0]
 
 
 def test_loss_and_accuracy_by_hand():

@@ -18,6 +18,7 @@ from dpviz.training.accounting import CHANGING_ORDERS, decoded, recompute
 from dpviz.training.catalogue import load
 from dpviz.training.claims import planned_claim
 from dpviz.training.datasets import DATA_SETS
+from dpviz.training.evaluation import Schedule
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.models import MODELS
@@ -536,3 +537,41 @@ def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
     assert summary["weights"] is None
     assert "No space left" in summary["text"]
     assert list(tmp_path.iterdir()) == []
+
+
+class TestEvaluatedAsTimeAllows:
+    """How fast a machine is decides where a run is evaluated, and nothing else of it."""
+
+    DEMONSTRATION = SMALL.with_(evaluation_every=None, steps=60)
+
+    def run_at(self, settings, seconds, monkeypatch):
+        """The summary and events where an evaluation takes `seconds` and a step 1."""
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Schedule, "stepped", lambda schedule, _: setattr(schedule, "_stepping", schedule._stepping + 1)
+            )
+            evaluated = Schedule.evaluated
+            patch.setattr(Schedule, "evaluated", lambda schedule, _: evaluated(schedule, seconds))
+            return recorded(settings)
+
+    def test_the_same_run_with_fewer_evaluations(self, monkeypatch):
+        fast, events = self.run_at(self.DEMONSTRATION, 0.0, monkeypatch)
+        slow, fewer = self.run_at(self.DEMONSTRATION, 1.5, monkeypatch)
+        names = ("step", "test_accuracy", "train_accuracy", "test_loss")
+        all_points, points = (
+            [tuple(event[name] for name in names) for event in of_kind(found, "evaluation")]
+            for found in (events, fewer)
+        )
+        assert [point[0] for point in all_points] == [0, 10, 20, 30, 40, 50, 60]
+        assert [point[0] for point in points] == [0, 30, 50, 60]
+        assert set(points) < set(all_points)
+        steps = [[e["loss"] for e in of_kind(found, "step")] for found in (events, fewer)]
+        assert list(itertools.chain(*steps[0])) == list(itertools.chain(*steps[1]))
+        timeless = [{k: v for k, v in found.items() if k not in ("seconds", "weights")} for found in (fast, slow)]
+        assert timeless[0] == timeless[1]
+
+    def test_a_target_on_test_data_ends_it_at_the_same_step(self, monkeypatch):
+        settings = self.DEMONSTRATION.with_(target_accuracy=0.2, target_measure="test")
+        ends = [self.run_at(settings, seconds, monkeypatch)[0] for seconds in (0.0, 1e6)]
+        assert [end["reason"] for end in ends] == ["target"] * 2
+        assert ends[0]["steps"] == ends[1]["steps"] == 10

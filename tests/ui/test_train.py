@@ -43,12 +43,12 @@ from dpviz.ui.train import form_state as form
 from dpviz.ui.train import live, script, watch
 from dpviz.ui.train.facts import missing, unsuited
 from dpviz.ui.train.fields import CONTROL_OF, FIELDS, reads
-from dpviz.ui.train.live import take
+from dpviz.ui.train.live import draw, take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import Look, headline, notes
+from dpviz.ui.train.words import Look, evaluation_steps, headline, notes
 from tests.ui.driver import charts, controls, open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -340,6 +340,15 @@ def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, event
     renyi = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=64 / 3133, steps=np.arange(1, 7), delta=1e-5)
     np.testing.assert_array_equal(view.steps["epsilon.renyi"], renyi)
     np.testing.assert_array_equal(plan(TINY, 3133).epsilon["renyi"], renyi)
+
+
+def test_a_run_says_after_which_steps_it_was_tested(engine: Engine, events: list[Any]) -> None:
+    """As often as the time allows: not every point of the chart's line was measured."""
+    assert "tested after steps 0, 2, 4, 6" in said(opened(record(engine, TINY, events).id), "quiet")[0]
+    part = [event for event in events if event.kind != "evaluation" or event.step == 2]
+    look = take(engine, record(engine, TINY, part, name="part").id)
+    assert draw(look, "accuracy", 300).alt.endswith("at the last test, step 2.")
+    assert evaluation_steps(look) == "tested after step 2"
 
 
 @pytest.mark.parametrize("chart", CHARTS)

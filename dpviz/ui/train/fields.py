@@ -411,12 +411,13 @@ SLOW = Choice(
 EVALUATE = Number(
     key="t_eval",
     label="Steps between tests",
-    default=float(DEFAULT.evaluation_every),
+    default=float(DEFAULT.evaluation_every or 0),
     low=0.0,
     high=1e6,
     whole=True,
     example="10",
-    help="How often the model is tried on test data; 0: at the end only.",
+    help="How often the model is tested on test data. 0: every 10 steps, or less often where the tests would take more "
+    "than a tenth of the time. More steps than the run has: at the end only.",
 )
 
 FIELDS: tuple[Field[Any], ...] = (

@@ -137,7 +137,7 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         count_noise=get(COUNT_NOISE),
         margin_epochs=int(get(MARGIN)),
         burn_in=acting("burn_in", int(get(BURN_IN))),
-        evaluation_every=int(get(EVALUATE)),
+        evaluation_every=int(get(EVALUATE)) or None,
         seed=int(get(SEED)),
         secure_noise=get(SECURE),
         device=get(DEVICE),
@@ -217,7 +217,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (DEVICE, settings.device),
         (START, settings.origins[0].run if settings.origins else START.default),
         (TRAINED, settings.trained),
-        (EVALUATE, float(settings.evaluation_every)),
+        (EVALUATE, _between_tests(settings)),
     ]
     if settings.prior_std > 0:
         values.append((PRIOR, settings.prior_std))
@@ -229,6 +229,12 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         values.append((MOST, float(settings.most_steps)))
     texts = {field.key: field.write(value) for field, value in values}
     return texts | ({SLOW.key: f"{slow:g}"} if f"{slow:g}" in SLOW.options else {})
+
+
+def _between_tests(settings: RunSettings) -> float:
+    """`EVALUATE` for these settings: at the end only is more steps than any run has."""
+    every = settings.evaluation_every
+    return 0.0 if every is None else float(every or EVALUATE.high)
 
 
 def link() -> str:

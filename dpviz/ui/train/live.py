@@ -27,7 +27,7 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
 from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import EMPTY, Look, as_planned, figures, headline, notes, setting_line
+from dpviz.ui.train.words import EMPTY, Look, as_planned, evaluation_steps, figures, headline, notes, setting_line
 
 ONE, FIRST, SECOND = 430, 262, 218
 CLAIMED, WITH_SECRET_NOISE = "claimed by a plan that ends there", "with secret noise, by a plan that ends there"
@@ -128,7 +128,7 @@ def _made(look: Look, charts: tuple[str, ...], problem: str, coming: str) -> Scr
         drawings=drawings,
         strip="" if empty else strip(figures(look)),
         notes=(*notes(look, problem), *([Note(coming)] if coming else [])),
-        quiet=setting_line(look),
+        quiet=" · ".join(filter(None, (setting_line(look), evaluation_steps(look)))),
     )
 
 
@@ -169,7 +169,7 @@ def _takeaway(look: Look, key: str) -> str:
         return alt_text(lines, x_name="steps", x_kind="steps")
     columns = {"accuracy": "test_accuracy", "loss": "test_loss", "frontier": "test_accuracy"}
     if key in columns and np.isfinite(look.last(columns[key])):
-        return f"{CHARTS[key]}: {look.last(columns[key]):.3g} at the last test, step {look.record.steps}."
+        return f"{CHARTS[key]}: {look.last(columns[key]):.3g} at the last test, step {look.last('step'):.0f}."
     named = {"clipped": "clipped", "sigma": "noise_multiplier", "batch": "batch_size", "time": "seconds"}
     values = view.steps.get(named.get(key, ""), EMPTY)
     if values.size:

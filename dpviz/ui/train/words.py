@@ -349,3 +349,13 @@ def setting_line(look: Look) -> str:
             f"C = {numbers.plain(s.max_grad_norm)}, δ = {numbers.delta(s.delta)}, Poisson sampling, add/remove one"
         )
     return " · ".join(parts)
+
+
+def evaluation_steps(look: Look) -> str:
+    """After which steps the model was tested, which the time it takes may decide; "" before the first test."""
+    steps = look.view.evaluations.get("step", EMPTY)
+    if not steps.size:
+        return ""
+    shown = [numbers.steps(step) for step in steps[-4:]]
+    earlier = f"{steps.size} times, the last ones " if steps.size > len(shown) else ""
+    return f"tested {earlier}after step{'s' * (len(shown) > 1)} {', '.join(shown)}"
