@@ -104,7 +104,7 @@ def test_the_form_adds_up_what_was_spent_and_starts_there(
     before = said(at, "headline")[0]
     at.selectbox(key="slider.t_from").set_value(first.id).run()
     assert not at.exception
-    wanted = started(TINY.with_(noise_multiplier=1.0, threads=0, evaluation_every=10), first, engine)
+    wanted = started(TINY.with_(noise_multiplier=1.0, threads=0, evaluation_every=None), first, engine)
     shown = numbers.epsilon(joint(wanted), up=True)
     headline = said(at, "headline")[0]
     assert f"ε ≤ {shown} " in headline
