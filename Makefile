@@ -8,21 +8,24 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench evidence papers attack format clean
+.PHONY: help run test test-all bench evidence papers attack format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
 	@$(INSTALL) app && exec $(PY) -m dpviz app --port='$(PORT)'
 
-test: ## Check everything: style, types, layers, and all tests with those in a real browser
+test: ## Check everything: style, types, layers, and tests with those in a real browser
+test-all: ## The same, then longer sweeps, and the app in Firefox and in Safari's engine
+test: PART := -m 'not engines and not sweep'
+test test-all:
 	@$(INSTALL) dev
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
 	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
-	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark tests
+	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark $(PART) tests
 
 bench: ## Measure speed beside other libraries in the same run
 	@$(INSTALL) dev

@@ -1,5 +1,7 @@
 """What holds for all tests: one thread each, the same random examples each time, ``gpu`` tests only where there is one.
 
+Tests in a browser are skipped where it is missing, and fail where ``CI`` is set: no change gets in unseen by one.
+
 ``DPVIZ_EXPLORE=1`` lets property tests look at new examples at every run. No test looks at its user's own runs: who
 needs a store of one's own sets DPVIZ_HOME again.
 """
@@ -8,6 +10,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
 
 # Before anything loads a BLAS: workers share the cores, and more threads than cores slow every test down.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -33,3 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    in_browser = item.get_closest_marker("browser") or item.get_closest_marker("engines")
+    if in_browser and report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, but CI is set: {report.longrepr[-1]}"
+    return report

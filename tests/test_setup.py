@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+        command, cwd=cwd, capture_output=True, text=True, timeout=240, env={**os.environ, **environment}
     )
 
 
@@ -123,3 +123,15 @@ def test_help_names_every_target() -> None:
     assert {"run", "test", "bench", "help", "clean", "format"} <= set(targets)
     for target in targets:
         assert re.search(rf"make {target}\s+\S", listed), target
+
+
+@pytest.mark.parametrize("checks", ["", "true"])
+def test_without_its_browser_a_test_is_skipped_and_fails_where_all_must_run(checks: str, tmp_path: Path) -> None:
+    tests = ("tests/browser/test_smoke.py", "tests/engines", "-k", "first_page_opens or handed_out")
+    only_python = {"PATH": str(tmp_path), "DPVIZ_CHROMIUM": "/nowhere"}
+    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, CI=checks, **only_python)
+    assert done.returncode == bool(checks), done.stdout + done.stderr
+    for why in ("no Chromium found", "no WebKitWebDriver, Xvfb: webkit cannot", "no firefox-esr: firefox cannot"):
+        said = f"was skipped, but CI is set: .*{why}" if checks else f"SKIPPED.*{why}"
+        assert re.search(said, done.stdout), done.stdout
+    assert re.search("3 errors" if checks else "3 skipped", done.stdout)

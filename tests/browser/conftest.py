@@ -3,9 +3,8 @@
 ``page`` is light and 1280 × 800; ``@pytest.mark.parametrize("page", LOOKS, indirect=True)`` shows it in other looks.
 """
 
-import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, sync_playw
 from tests.browser.driver import CHROMIUM_FLAGS, ROOT, TIMEOUT_MS, Look, find_chromium, running_app
 
 HERE = Path(__file__).parent
-REQUIRED = "DPVIZ_REQUIRE_BROWSER"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,13 +89,3 @@ def page(
     context.close()
     assert requests_elsewhere == []
     assert console_errors == []
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where a browser is required a skipped test of this folder has failed, whatever it was skipped for."""
-    report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get(REQUIRED) == "1":
-        report.outcome = "failed"
-        report.longrepr = f"{item.nodeid} was skipped, but {REQUIRED}=1 asks for every browser test"
-    return report

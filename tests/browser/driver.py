@@ -127,7 +127,7 @@ def running_app(script: Path, log: Path, *flags: str, scheme: str = "http") -> I
         _wait_until_healthy(f"{url}/_stcore/health", server, log)
         yield url
     finally:
-        _end_group(server)
+        end_group(server)
 
 
 def _wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -146,7 +146,7 @@ def _wait_until_healthy(address: str, server: subprocess.Popen[bytes], log: Path
     raise RuntimeError(f"The app did not come up at {address}. Its output:\n{log.read_text(errors='replace')}")
 
 
-def _end_group(server: subprocess.Popen[bytes]) -> None:
+def end_group(server: subprocess.Popen[bytes]) -> None:
     """End the server and whatever it started: politely first, then for good."""
     for end in (signal.SIGTERM, signal.SIGKILL):
         try:

@@ -1,0 +1,147 @@
+"""In Safari's engine and Firefox: no page has an error; slider, field, presented page and handed-out page work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageColor
+
+import dpviz
+from dpviz.charts import numbers
+from dpviz.ui.places import ORDER
+from tests.engines.webdriver import LISTEN, Browser
+
+pytestmark = pytest.mark.engines
+
+SETTING = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
+BROKEN = """[...document.querySelectorAll('[data-testid="stException"], [data-testid="stAlertContentError"]')]
+  .map(box => box.innerText)
+"""
+CURVES = "[...document.querySelectorAll('.js-line')].map(line => line.getAttribute('d')).join()"
+KEPT = "Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 12"
+SHARE = "document.querySelector(arguments[0]).style.getPropertyValue('--share')"
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Browser]:
+    """The browser's tab; a test fails at its end if the last page held an error."""
+    yield browser
+    browser.release()
+    assert browser.errors() == []
+
+
+def slider(field: str) -> str:
+    return f'.dpviz-number[data-field="{field}"] input[type="range"]'
+
+
+def text(field: str) -> str:
+    return f'.dpviz-number[data-field="{field}"] input[type="text"]'
+
+
+def value(tab: Browser, field: str) -> str:
+    written: str = tab.script("return document.querySelector(arguments[0]).value", text(field))
+    return written
+
+
+def headline(tab: Browser) -> str:
+    words: str = tab.script("return document.querySelector('.dpviz-headline').innerText")
+    return words
+
+
+def press(tab: Browser, field: str, share: float) -> tuple[float, float]:
+    """Press the button where the thumb is to stand at this share of the slider; returns that place."""
+    box = tab.box(slider(field))
+    thumb = tab.script(
+        "return parseFloat(getComputedStyle(document.querySelector(arguments[0])).fontSize)", slider(field)
+    )
+    at = round(box["x"] + thumb / 2 + share * (box["width"] - thumb)), round(box["y"] + box["height"] / 2)
+    tab.mouse(at, press=True)
+    return at
+
+
+def height_in(picture: Image.Image, x: float, y: float, colour: str) -> int:
+    """How many pixels above and below a place have a colour, "#rrggbb"."""
+    pixels = [picture.getpixel((x, y + away)) for away in range(-24, 25)]
+    return pixels.count(ImageColor.getrgb(colour.strip()))
+
+
+def pull(tab: Browser, field: str, by: int) -> None:
+    """Pull the thumb by so many pixels until curves and words have followed; the button stays pressed."""
+    share = float(tab.script(f"return {SHARE}", slider(field)).rstrip("%")) / 100
+    before, words = tab.script(f"return {CURVES}"), headline(tab)
+    x, y = press(tab, field, share)
+    tab.mouse(*[(x + by * part / 10, y) for part in range(1, 11)])
+    tab.wait(f"{CURVES} !== arguments[0]", before)
+    tab.wait("document.querySelector('.dpviz-headline').innerText !== arguments[0]", words)
+
+
+@pytest.mark.parametrize("page", ORDER)
+def test_a_page_opens_whole(tab: Browser, app_url: str, page: str) -> None:
+    tab.open(f"{app_url}/{'' if page == 'home' else page}")
+    assert tab.script(f"return {BROKEN}") == []
+    assert (
+        headline(tab) if page not in ("train", "runs", "papers") else tab.script("return document.querySelector('h1')")
+    )
+
+
+def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/compose?curves=moments")
+    box = tab.box(slider("sigma"))
+    tab.mouse((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
+    tab.wait(KEPT)
+    pull(tab, "sigma", -30)
+    assert tab.script("return document.querySelector('.dpviz-chart').dataset.frames") is not None
+    tab.mouse((box["x"] + 30, box["y"] + box["height"] / 2), release=True)
+    tab.wait_idle()
+    noise = float(value(tab, "sigma"))
+    assert noise < 4
+    expected = dpviz.epsilon("moments", noise_multiplier=noise, **SETTING)
+    assert f"ε ≤ {numbers.epsilon(float(expected), up=True)}" in headline(tab)
+    tab.keys("ArrowRight")  # the slider has the focus
+    tab.wait("Number(document.querySelector(arguments[0]).value) > arguments[1]", text("sigma"), noise)
+    tab.wait_idle()
+
+
+def test_a_click_selects_a_field_and_the_next_one_places_the_caret(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/compose?curves=moments&sigma=4")
+    box = tab.box(text("sigma"))
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.mouse(middle, press=True, release=True)
+    tab.keys("7", "Enter")
+    tab.wait("location.search.includes('sigma=7')")
+    tab.wait_idle()
+    assert value(tab, "sigma") == "7"
+    tab.mouse(middle, press=True, release=True)
+    tab.keys("5", "Enter")
+    tab.wait("location.search.includes('sigma=75')")
+    tab.wait_idle()
+
+
+def test_presented_the_thumb_is_large_and_under_the_pointer(tab: Browser, app_url: str) -> None:
+    tab.open(f"{app_url}/compose?present=sigma.steps&curves=moments")
+    primary = tab.script(
+        "return getComputedStyle(document.querySelector('.dpviz-number')).getPropertyValue('--st-primary-color')"
+    )
+    for share in (0.1, 0.433, 0.9):
+        x, y = press(tab, "sigma", share)
+        picture = tab.screenshot()
+        assert height_in(picture, x, y, primary) >= 20, "the thumb"
+        assert 6 <= height_in(picture, x - 24, y, primary) <= 10, "the track before it"
+        assert height_in(picture, x + 24, y, primary) == 0
+        tab.mouse((x, y), release=True)
+        tab.wait_idle()
+
+
+def test_a_page_that_was_handed_out_moves_without_a_server(tab: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    dpviz.ask("spend").html(file)
+    listening = f"<head><script>(() => {{{LISTEN}}})()</script>"
+    file.write_text(file.read_text(encoding="utf-8").replace("<head>", listening, 1), encoding="utf-8")
+    tab.open(file.as_uri())
+    tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
+    pull(tab, "sigma", 40)
+    tab.mouse((1, 1), release=True)
+    tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
+    assert headline(tab) == dpviz.ask("spend", noise_multiplier=float(value(tab, "sigma"))).headline
