@@ -15,6 +15,7 @@ from typing import Any
 
 from dpviz.runs.locked import Certificate
 from dpviz.runs.preload import PRELOAD_VARIABLE
+from dpviz.runs.private import scratch_folder
 from dpviz.runs.processes import Process, end_child, process_of, start_child
 from dpviz.runs.start import Start
 
@@ -75,11 +76,13 @@ class Cluster:
         address: Of the scheduler.
         host: The child process that holds it; None for a cluster of the user's.
         certificate: What it asks to be shown; None for a cluster of the user's, which has Dask's own settings.
+        scratch: The owner's folder for temporary files.
     """
 
     address: str
     host: Process | None
     certificate: Certificate | None = None
+    scratch: Path | None = None
 
 
 class Host:
@@ -115,7 +118,9 @@ class Host:
                     continue
                 if "address" in told:
                     host = process_of(self._child.pid)
-                    self._cluster = Cluster(told["address"], host, Certificate.from_json(told))
+                    self._cluster = Cluster(
+                        told["address"], host, Certificate.from_json(told), scratch_folder(self._log)
+                    )
                     self._start.scheduler = True
                 elif "worker" in told:
                     self._start.told(int(told["worker"]), str(told["phase"]), time.monotonic())
@@ -176,7 +181,7 @@ def connect(cluster: Cluster) -> Any:
     logging.getLogger("tornado.application").addFilter(_after_the_end)
     make: Any = Client
     # None: as Dask is configured, which is how a cluster of the user's says its own.
-    security = cluster.certificate.security() if cluster.certificate else None
+    security = cluster.certificate.security(cluster.scratch) if cluster.certificate else None
     try:
         return make(
             cluster.address,

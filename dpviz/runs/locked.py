@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 # Valid from long ago until long after: a clock that is set must not lock workers out.
@@ -29,11 +31,25 @@ class Certificate:
     def from_json(cls, sent: dict[str, Any]) -> Certificate:
         return cls(str(sent["certificate"]), str(sent["key"]))
 
-    def security(self) -> Any:
-        """Dask's `Security` with it for all three roles: who cannot show it is not connected."""
+    def security(self, scratch: Path | None = None) -> Any:
+        """Dask's `Security` with it for all three roles: who cannot show it is not connected.
+
+        Args:
+            scratch: Folder of the owner's in which the key lies while OpenSSL reads it, which takes files alone; this
+                process's own for temporary files if None.
+        """
         from distributed.security import Security
 
-        make: Any = Security
+        class InScratch(Security):
+            def _get_tls_context(self, tls: dict[str, Any], purpose: Any) -> Any:
+                load: Any = super()._get_tls_context
+                with TemporaryDirectory(dir=scratch) as folder:
+                    pair = {part: Path(folder, part) for part in ("cert", "key")}
+                    for part, file in pair.items():
+                        file.write_text(tls[part])
+                    return load(tls | {part: str(file) for part, file in pair.items()}, purpose)
+
+        make: Any = InScratch
         roles = ("client", "scheduler", "worker")
         return make(
             require_encryption=True,

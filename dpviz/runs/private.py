@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read, whatever the umask says."""
+"""Files and folders that only their owner may read, whatever the umask says, temporary ones among them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,25 @@ def private_folder(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=FOLDER, exist_ok=True)
     tighten(folder, FOLDER)
+
+
+def scratch_folder(log: Path) -> Path:
+    """The folder beside a log for temporary files of ours: in the shared one another account may have come first.
+
+    Raises:
+        PermissionError: if it is a link or another account's.
+    """
+    folder = log.parent / "scratch"
+    private_folder(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=FOLDER)
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode) or (hasattr(os, "geteuid") and state.st_uid != os.geteuid()):
+        raise PermissionError(
+            f"Expected {folder} to be a folder of your own, not a link or another account's: remove it."
+        )
+    folder.chmod(FOLDER)
+    return folder
 
 
 def private_file(file: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from dpviz.runs.private import private_folder
+from dpviz.runs.private import scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,22 @@ def is_alive(process: Process) -> bool | None:
 def start_child(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """`python` with these arguments, heard and spoken to over pipes; it is to end when its input closes.
 
-    What it says on standard error is added to `log`, which only its owner may read. It has a process group of its own:
-    Ctrl-C in the app's terminal goes to the app alone, which then ends it.
+    What it says on standard error is added to `log`, which only its owner may read, and its temporary files lie beside
+    that. It has a process group of its own: Ctrl-C in the app's terminal goes to the app alone, which then ends it.
+
+    Raises:
+        PermissionError: if its temporary files would lie in a folder of another account.
     """
-    private_folder(log.parent)
+    scratch = str(scratch_folder(log))
+    # Dask's scratch folder stands first on its processes' import path.
+    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP", "DASK_TEMPORARY_DIRECTORY"), scratch)
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as messages:
         return subprocess.Popen(
             [sys.executable, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=messages,
-            env=environment,
+            env={**environment, **temporary},
             start_new_session=True,
         )
 

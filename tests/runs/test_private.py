@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 from dpviz.runs.cluster import Host
+from dpviz.runs.engine import Engine
 from dpviz.runs.sqlite_store import SqliteStore
+from tests.other_account import by_another, needs_root, other_account
+from tests.runs.conftest import PLAIN
 from tests.runs.test_sqlite_store import new
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of the user's folder there")
@@ -62,3 +69,79 @@ def test_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
     Host(1, tmp_path / "logs" / "workers.log").close()
     assert (mode(tmp_path / "logs"), mode(tmp_path / "logs" / "workers.log")) == (0o700, 0o600)
+
+
+# Makes the folder that Dask would use, and puts in place of every folder that is made there one with modules of the
+# names that Python may look for late; each says that it ran.
+PLANT = """
+folder = pathlib.Path(sys.argv[1], "dask-scratch-space")
+folder.mkdir()
+folder.chmod(0o777)
+for name in ("global.lock", "purge.lock"):
+    (folder / name).touch()
+    (folder / name).chmod(0o666)
+ran = f"open({str(folder / 'ran')!r}, 'a').write(__name__ + chr(10))"
+if os.fork() == 0:
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    end = time.monotonic() + 120
+    while folder.exists() and time.monotonic() < end:
+        for made in folder.glob("worker-*/"):
+            if made.stat().st_uid != os.getuid():
+                made.rename(folder / f"taken-{time.monotonic_ns()}")
+                made.mkdir()
+                for name in ("fake_training", *sys.stdlib_module_names):
+                    (made / f"{name}.py").write_text(ran)
+        time.sleep(0.001)
+"""
+
+
+@needs_root
+def test_no_code_of_another_account_that_came_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[..., Engine], until: Callable[..., Any]
+) -> None:
+    """It made Dask's scratch folder in the shared folder for temporary files; nothing of ours goes there."""
+    with TemporaryDirectory() as name:  # pytest's own is closed to others
+        shared = Path(name)
+        shared.chmod(0o1777)
+        by_another(PLANT, shared)
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        before = shared.stat().st_mtime_ns, sorted((shared / "dask-scratch-space").iterdir())
+        engine = make_engine()
+        engine.warm()
+        until(lambda: engine.ready)
+        time.sleep(0.5)  # for the other account, before anything is looked for
+        run = engine.submit({"steps": 3}, target=PLAIN)
+        ended = engine.wait(run, 60.0)
+        assert not (shared / "dask-scratch-space" / "ran").exists()
+        assert ended.state == "done"
+        assert before == (shared.stat().st_mtime_ns, sorted((shared / "dask-scratch-space").iterdir()))
+    scratch = tmp_path / "logs" / "scratch"
+    assert mode(scratch) == 0o700
+    [left] = (scratch / "dask-scratch-space").glob("worker-*/")
+    engine.shutdown()
+    again = make_engine()
+    assert again.wait(again.submit({"steps": 3}, target=PLAIN), 60.0).state == "done"
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("by", ["link", pytest.param("other", marks=needs_root)])
+def test_a_scratch_folder_of_somebody_else_is_refused(
+    tmp_path: Path, make_engine: Callable[..., Engine], until: Callable[..., Any], by: str
+) -> None:
+    engine = make_engine()
+    scratch = tmp_path / "logs" / "scratch"
+    scratch.parent.mkdir()
+    if by == "link":
+        (tmp_path / "elsewhere").mkdir()
+        scratch.symlink_to(tmp_path / "elsewhere")
+    else:
+        scratch.mkdir(0o777)
+        os.chown(scratch, other_account(), -1)
+    run = engine.submit({"steps": 3}, target=PLAIN)
+    assert str(scratch) in until(lambda: engine.problem)
+    assert "remove it" in engine.problem
+    scratch.unlink() if by == "link" else scratch.rmdir()
+    assert engine.wait(run, 60.0).state == "done"
