@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs import jsontext
 from dpviz.runs.records import Event, RunRecord
-from dpviz.runs.spending import mechanisms
+from dpviz.runs.spending import charged_through, has_gap, mechanisms
 from dpviz.runs.store import Store
 from dpviz.runs.tables import Array, RunView
 from dpviz.training.accounting import renyi_accountant
@@ -35,6 +36,8 @@ from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
 
 UNKNOWN = "its settings are not those of this version"
+GAP = "Events of this run are missing, so that its whole plan is claimed, whatever the others say."
+NO_BEGINNING = "its first event is missing, and with it the number of its examples"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 V = TypeVar("V")
@@ -72,7 +75,11 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
     if not view.started:
         return Claim.nothing(RELEASED_NOTHING, settings.delta)
     claim = _ahead(record, settings, view.started)
-    claim = claim.if_it_ended(odometer=last_reading(view, "odometer"), step=record.steps)
+    reading, step = last_reading(view, "odometer"), record.steps
+    if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
+        charged = tuple((SampledGaussian(sigma, rate), int(n)) for sigma, rate, n in view.charged["mechanisms"])
+        reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
+    claim = claim.if_it_ended(odometer=reading, step=step)
     return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
 
 
@@ -101,26 +108,37 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
     try:
         events = store.events(record.id)
         started = next((event.data for event in events if event.kind == "started"), {})
+        gap = has_gap(events)
         if not started:
-            return Claim.nothing(RELEASED_NOTHING, settings.delta)
-        charged = mechanisms(events)
-        everything = (*spent_before(settings), *charged)
-        odometer = float(OdometerAccountant().of_events(everything, settings.delta).epsilon) if everything else 0.0
+            return Claim.nothing(NO_BEGINNING if gap else RELEASED_NOTHING, settings.delta)
+        charged, step = mechanisms(events), charged_through(events)
+        odometer = _odometer(settings, charged)
         examples = _examples(settings, started)
         if settings.adaptive and settings.filter_epsilon is None and not started.get("claim"):
             # Of a version that held such runs to no budget.
             claim = _of(settings, Claim.nothing("no budget held it", settings.delta, conditions(settings, examples)))
-            return claim.if_it_ended(odometer=odometer, step=_last_step(events))
+            return claim if gap else claim.if_it_ended(odometer=odometer, step=step)
         ended = str(record.summary.get("reason", ""))
-        claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=_last_step(events), reason=ended)
+        if gap:
+            odometer = math.inf
+        claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=step, reason=ended)
         kept = ended != LOSSES_DECIDED and was_planned(charged, settings, examples)
-        return _with_earlier(claim, record, settings, examples, store, kept=kept)
+        claim = _with_earlier(claim, record, settings, examples, store, kept=kept)
+        return with_condition(claim, GAP) if gap else claim
     except _NONSENSE as problem:
         return Claim.nothing(f"its record cannot be followed ({problem})")
 
 
-def _last_step(events: Sequence[Event]) -> int:
-    return max((event.step for event in events), default=0)
+def with_condition(claim: Claim, words: str) -> Claim:
+    """The same claim, and that of a demonstration, with something more to be said of it."""
+    secret = None if claim.with_secret_noise is None else with_condition(claim.with_secret_noise, words)
+    return replace(claim, conditions=(*claim.conditions, words), with_secret_noise=secret)
+
+
+@remembered
+def _odometer(settings: RunSettings, charged: tuple[GaussianEvent, ...]) -> float:
+    everything = (*spent_before(settings), *charged)
+    return float(OdometerAccountant().of_events(everything, settings.delta).epsilon) if everything else 0.0
 
 
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
@@ -153,8 +171,8 @@ def _with_earlier(
     """What holds where a worker died and the run began again with other noise: every attempt was seen.
 
     From a seed that is kept a second attempt repeats the first. A secret one draws anew: to what this attempt may
-    spend in all comes what the earlier ones told of. Steps that a killed worker did not tell about nobody saw. `kept`:
-    whether this attempt kept to what was planned; else nothing covers it and the earlier ones together.
+    spend in all comes what the earlier ones were charged. Steps that are not recorded nobody saw. `kept`: whether this
+    attempt kept to what was planned; else nothing covers it and the earlier ones together.
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
@@ -171,9 +189,16 @@ def _with_earlier(
 
 
 def charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
-    """What the attempts before the latest told of."""
+    """What the attempts before the latest charged, all that was planned where events of one are missing."""
     before = [attempt["attempt"] for attempt in store.attempts(record.id) if attempt["attempt"] < record.attempt]
-    return merge_events(run for attempt in before for run in mechanisms(store.events(record.id, attempt)))
+    return merge_events(run for attempt in before for run in _charged(record, store.events(record.id, attempt)))
+
+
+def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[GaussianEvent, ...]:
+    settings, started = settings_of(record), next((event.data for event in events if event.kind == "started"), {})
+    if settings is None or not has_gap(events):
+        return mechanisms(events)
+    return everything_planned(settings, _examples(settings, started))
 
 
 def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:

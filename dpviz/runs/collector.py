@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.runs import jsontext
 from dpviz.runs.reconcile import give_up, why_gone
@@ -18,6 +18,7 @@ from dpviz.runs.store import Store, StoreError
 # Seconds between tries while the store cannot be written, and after how long the runs are held.
 RETRY = 1.0
 PATIENCE = 3.0
+V = TypeVar("V")
 HELD = "What runs waits until it can be recorded, then it goes on."
 
 
@@ -43,7 +44,7 @@ class Collector:
 
     Args:
         store: Where events go.
-        on_batch: Told of each batch once it is stored.
+        on_batch: Told of each batch once it is stored; not of one that found no place.
         on_end: Told the id of each run whose future is dealt with.
         on_trouble: Told why if the store could not be written for `PATIENCE` seconds, and "" once it can be again.
 
@@ -85,28 +86,28 @@ class Collector:
                 items.append(self._incoming.get())
             over = None in items
             batches = [read_batch(item) for item in items if isinstance(item, str)]
-            if batches:
-                self._record(batches)
-            for batch in batches:
+            for batch in self._record(batches):
                 self._on_batch(batch)
             for item in items:
                 if isinstance(item, EndedFuture):
                     self._finish(item)
 
-    def _record(self, batches: list[Delivery]) -> None:
-        self._insist(lambda: self._store.record(batches))
+    def _record(self, batches: list[Delivery]) -> list[Delivery]:
+        """Those that the store has now."""
+        stored = (self._insist(lambda: self._store.record(batches)) if batches else None) or []
+        return [batch for batch, there in zip(batches, stored, strict=False) if there]
 
-    def _insist(self, write: Callable[[], object]) -> None:
-        """Write until it succeeds; once we are to end, only as long as it takes to see that it does not."""
+    def _insist(self, write: Callable[[], V]) -> V | None:
+        """Write until it succeeds; once we are to end, only as long as it takes to see that it does not: then None."""
         since, told = time.monotonic(), False
         while True:
             try:
-                write()
+                written = write()
                 break
             except StoreError as error:
                 self.trouble = f"{error} {HELD}" if told else str(error)
                 if self._closing.is_set():
-                    return
+                    return None
                 if not told and time.monotonic() - since > PATIENCE:
                     told = True
                     self._on_trouble(str(error))
@@ -114,6 +115,7 @@ class Collector:
         self.trouble = ""
         if told:
             self._on_trouble("")
+        return written
 
     def _finish(self, ended: EndedFuture) -> None:
         """Fill gaps from the history that came with the result, and let go of the result."""

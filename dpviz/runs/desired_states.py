@@ -1,4 +1,4 @@
-"""What users want of runs under way, passed on to their workers through the cluster."""
+"""What users want of runs under way, and which charge of theirs is recorded, passed on to their workers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class DesiredStates:
     def __init__(self) -> None:
         self.held: set[str] = set()
         self._sent: dict[str, tuple[str, int]] = {}
+        self._recorded: dict[str, str] = {}
 
     def changed(self, record: RunRecord) -> bool:
         """Whether something else is wanted than was passed on."""
@@ -26,7 +27,7 @@ class DesiredStates:
 
     def tell(self, client: Any, record: RunRecord) -> None:
         """Its worker hears of it the next time it asks."""
-        _variable(client, record.id).set([record.desired, record.granted])
+        self._set(client, record.id, record.desired, record.granted)
 
     def passed_on(self, record: RunRecord) -> None:
         self._sent[record.id] = (record.desired, record.granted)
@@ -35,25 +36,34 @@ class DesiredStates:
         """Let them pause, so that no more is done than can be recorded."""
         for run in set(runs) - self.held:
             desired, granted = self._sent[run]
-            if desired == "go":
-                _variable(client, run).set(["pause", granted])
+            self._set(client, run, "pause" if desired == "go" else desired, granted)
             self.held.add(run)
 
     def release(self, client: Any, runs: Iterable[str]) -> None:
         """Those that were held go on as their users want."""
         for run in self.held & set(runs):
-            _variable(client, run).set(list(self._sent[run]))
+            self._set(client, run, *self._sent[run])
         self.held.clear()
 
-    @staticmethod
-    def stop(client: Any, runs: Iterable[str]) -> None:
+    def stop(self, client: Any, runs: Iterable[str]) -> None:
         """The app ends: all are to stop."""
         for run in runs:
-            _variable(client, run).set(["stop", 0])
+            self._sent[run] = ("stop", 0)
+            self._set(client, run, *self._sent[run])
+
+    def recorded(self, client: Any, run: str, charge: str) -> None:
+        """The store has this charge: its worker may release what that covers."""
+        self._recorded[run] = charge
+        desired, granted = self._sent[run]
+        self._set(client, run, "pause" if run in self.held and desired == "go" else desired, granted)
+
+    def _set(self, client: Any, run: str, desired: str, granted: int) -> None:
+        _variable(client, run).set([desired, granted, self._recorded.get(run, "")])
 
     def forget(self, run: str) -> None:
         """It has ended."""
         self._sent.pop(run, None)
+        self._recorded.pop(run, None)
 
     @staticmethod
     def take_back(client: Any, run: str) -> None:
@@ -62,8 +72,8 @@ class DesiredStates:
 
     def clear(self) -> None:
         """Their cluster has gone."""
-        self.held.clear()
-        self._sent.clear()
+        for of_runs in (self.held, self._sent, self._recorded):
+            of_runs.clear()
 
 
 def _variable(client: Any, run: str) -> Any:

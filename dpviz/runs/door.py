@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
+from dpviz.runs.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
 from dpviz.runs.typed import Check, NotARun, flag, listed, none_or, number, one_of, refuse, table, text, whole
 from dpviz.training.datasets import DATA_SETS
 from dpviz.training.origins import MOST_ORIGINS
@@ -18,7 +18,7 @@ from dpviz.training.settings import RunSettings
 
 # Each bound with its reason; honest runs stay far below.
 MOST_STEPS = 50_000  # steps recorded: every ε of each is worked out again, 0.1 ms each
-MOST_EVENTS = 50_000  # no more than one a step
+MOST_EVENTS = 100_000  # no more than two a step
 MOST_ATTEMPTS = 100
 MOST_PLANNED = 1_000_000  # steps that the form allows
 MOST_MECHANISMS = 500  # different ones: each is worked out under three accountants, 10 ms and more
@@ -151,7 +151,8 @@ KINDS: dict[str, Check] = {
         {"done": whole(0, 10**12), "total": whole(0, 10**12), "left": none_or(number(0.0, endless=True))},
     ),
     CONTROL_KIND: table({}, {"state": text(NAME)}),
-    IMPORTED_KIND: table({"disputes": listed(_DISPUTE, MOST_DISPUTES)}),
+    CHARGED_KIND: table({"through": whole(0, MOST_PLANNED), "mechanisms": listed(_MECHANISM, MOST_STEPS)}),
+    IMPORTED_KIND: table({"disputes": listed(_DISPUTE, MOST_DISPUTES)}, {"checksums": text(WORDS)}),
     **dict.fromkeys(FINAL_KINDS, _FINAL),
 }
 
@@ -274,6 +275,8 @@ def _event(what: str, entry: Any) -> Event:
     body = KINDS[kind](what, data)
     if kind == "step":
         _columns(what, body, head["step"])
+    if kind == CHARGED_KIND:
+        _whole_times(what, body["mechanisms"])
     content = {"kind": kind, "step": head["step"], "time": head["time"], **body}
     return Event(head["attempt"], head["seq"], kind, head["step"], float(head["time"]), content)
 
@@ -296,9 +299,7 @@ def _columns(what: str, body: dict[str, Any], step: int) -> None:
     for name, entries in lists.items():
         if len(entries) != count:
             raise NotARun(f"Expected {name} of {what} with {count} numbers, found {len(entries)}.")
-    for sigma, rate, times in body["mechanisms"]:
-        if not (1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1):
-            raise NotARun(f"Expected mechanisms of {what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times.")
+    _whole_times(what, body["mechanisms"])
     steps = int(sum(times for _, _, times in body["mechanisms"]))
     if body["mechanisms"] and steps != count:
         raise NotARun(f"Expected mechanisms of {count} steps in {what}, found {steps}.")
@@ -309,8 +310,14 @@ def _columns(what: str, body: dict[str, Any], step: int) -> None:
         raise NotARun(f"Expected norms of {what} with rising edges, one more than counts.")
 
 
+def _whole_times(what: str, mechanisms: Sequence[Sequence[float]]) -> None:
+    for sigma, rate, times in mechanisms:
+        if not (1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1):
+            raise NotARun(f"Expected mechanisms of {what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times.")
+
+
 def _in_step(events: Sequence[Event]) -> None:
-    """One attempt: begun once, steps one after the other, nothing after its end."""
+    """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
     at, begun, last = 0, False, 0
     for place, event in enumerate(events):
         if event.step < last:
@@ -321,7 +328,8 @@ def _in_step(events: Sequence[Event]) -> None:
                 raise NotARun("Expected 'started' once, before the first step.")
             begun = True
         elif event.kind == "step":
-            if event.data["first"] != at + 1:
+            before = events[place - 1].seq if place else -1
+            if event.data["first"] <= at or (event.data["first"] != at + 1 and event.seq == before + 1):
                 raise NotARun(f"Expected step {at + 1} next, found {event.data['first']}.")
             at = event.step
         elif event.kind in FINAL_KINDS and place != len(events) - 1:
@@ -336,14 +344,19 @@ def _bounded(events: Sequence[Event]) -> None:
     """What is cheap in a file and dear to work out."""
     steps = [event for event in events if event.kind == "step"]
     counts = [event for event in events if event.kind == "count"]
+    charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
     found = {
         "steps in all attempts": (sum(event.data["count"] for event in steps), MOST_STEPS),
         "different mechanisms": (
             len({(s, q) for event in steps for s, q, _ in event.data["mechanisms"]})
+            + len({(s, q) for mechanisms in charges for s, q, _ in mechanisms})
             + len({event.data["mechanism"][0] for event in counts}),
             MOST_MECHANISMS,
         ),
-        "changes of mechanism": (sum(len(event.data["mechanisms"]) for event in steps) + len(counts), MOST_STEPS),
+        "changes of mechanism": (
+            sum(map(len, [*charges, *(event.data["mechanisms"] for event in steps)])) + len(counts),
+            MOST_EVENTS,
+        ),
         "distances": (
             sum(len(one) for event in steps for one in event.data["distances"] or []),
             MOST_DISTANCES,

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from dpviz.runs import door, jsontext
+from dpviz.runs.checksums import KEY, NONE, verified, with_checksums
 from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.disputes import of_event
 from dpviz.runs.recheck import Recheck
 from dpviz.runs.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
 from dpviz.runs.report import html_report
 from dpviz.runs.sharing import cut, shared, shared_event, shared_settings, without_paths
+from dpviz.runs.spending import has_gap
 from dpviz.runs.store import Store
 from dpviz.runs.tables import RunView, view_of
 from dpviz.runs.typed import NotARun, parsed, table
@@ -54,11 +56,17 @@ def export_json(store: Store, run: str) -> bytes:
             "steps": record.steps,
             "summary": _short(shared_event(record.summary)),
         },
-        "attempts": [shared({**attempt, "worker": {}}) for attempt in attempts],
+        "attempts": [shared({**attempt, "worker": {}}) | _end_of(attempt["attempt"], events) for attempt in attempts],
         "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
         NOT_COVERED: {kind: sorted(names) for kind, names in measured.items() if names},
     }
     return jsontext.write(content).encode()
+
+
+def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
+    """The checksum of its last event, which covers all before."""
+    last = [event.data[KEY] for event in events if event.attempt == attempt and KEY in event.data][-1:]
+    return {KEY: last[0]} if last else {}
 
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +77,8 @@ def _short(data: dict[str, Any]) -> dict[str, Any]:
 
 def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     """Record, attempts and events of an exported run: typed, bounded, and every ε in them worked out again.
+
+    Where events are missing no ε is worked out; the run claims its whole plan.
 
     Raises:
         NotARun: with the reason, if it is none or was changed so that it cannot be followed.
@@ -81,13 +91,14 @@ def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Even
     fields = table({**door.RECORD, "settings": door.settings_of_file})("the run", found.get("run"))
     attempts = door.attempts_of(found.get("attempts"), fields["attempt"])
     events = door.events_of(found.get("events"), len(attempts))
+    checksums = verified(found["attempts"], found["events"])
     told = fields.pop("summary")
     nobody: dict[str, Any] = {"id": "", "number": 0, "options": {}, "owner": "", "imported": True}
     record = RunRecord(desired="go", granted=0, baseline=False, deleted=None, **nobody, **fields)
     # A file may name any function: cloning the run must not call it.
     record = _ended(replace(record, target=TRAINING), events)
     try:
-        return _rechecked(record, told, attempts, events)
+        return _rechecked(record, told, attempts, events, checksums)
     except NotARun:
         raise
     except (ValueError, ArithmeticError) as error:  # an accountant's own words
@@ -112,7 +123,7 @@ def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
 
 
 def _rechecked(
-    record: RunRecord, told: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event]
+    record: RunRecord, told: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event], checksums: str
 ) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     settings = settings_of(record)
     for event in events:
@@ -128,14 +139,19 @@ def _rechecked(
     summary: dict[str, Any] = {}
     if mine and mine[-1].kind in FINAL_KINDS:
         summary = mine[-1].data
-        check.ended(told.get("epsilon") or {}, told.get("claim"), summary)
+        if not has_gap(mine):
+            check.ended(told.get("epsilon") or {}, told.get("claim"), summary)
     # What did not match when it was taken in elsewhere was set right there: the file still says so.
-    earlier = [dispute for event in events for dispute in of_event(event.data) if event.kind == IMPORTED_KIND]
+    marks = [event.data for event in events if event.kind == IMPORTED_KIND]
+    earlier = [dispute for data in marks for dispute in of_event(data)]
+    # Events that were taken in without got theirs then.
+    checksums = next((data["checksums"] for data in marks if data.get("checksums") == NONE), checksums)
     disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: door.MOST_DISPUTES]
     last = max((event.seq for event in mine), default=-1)
     data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
+    data |= {"checksums": checksums}
     mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
-    return replace(record, summary=summary), attempts, [*found, mark]
+    return replace(record, summary=summary), attempts, with_checksums([*found, mark])
 
 
 def import_json(store: Store, content: bytes) -> RunRecord:

@@ -9,6 +9,7 @@ from typing import Any
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.disputes import Dispute, differ
 from dpviz.runs.records import FINAL_KINDS, Event
+from dpviz.runs.spending import has_gap
 from dpviz.runs.typed import NotARun
 from dpviz.training.accounting import LiveAccounts, decoded, encoded_events
 from dpviz.training.claims import planned_claim, was_planned
@@ -48,7 +49,7 @@ class Recheck:
             self._found[kind] = fresh
 
     def attempt(self, events: Sequence[Event]) -> list[Event]:
-        """The events of one attempt with every ε anew.
+        """The events of one attempt with every ε anew; without any where events are missing.
 
         Raises:
             NotARun: if they do not follow their own plan.
@@ -56,6 +57,8 @@ class Recheck:
         accounts: LiveAccounts | None = None
         examples = 0
         found = []
+        if has_gap(events):
+            return [self._behind_a_gap(event) for event in events]
         for event in events:
             data = dict(event.data)
             if event.kind == "started":
@@ -75,6 +78,17 @@ class Recheck:
                 data = self._final(accounts, data, event, examples)
             found.append(event._replace(data=data))
         return found
+
+    def _behind_a_gap(self, event: Event) -> Event:
+        """What was charged in all is not known: no reading holds, and the claim is made anew from the plan."""
+        data = {name: value for name, value in event.data.items() if name not in ("epsilon", "claim")}
+        if event.kind == "started":
+            data = self._started(data)
+        elif event.kind in FINAL_KINDS:
+            data |= {"weights": None}
+            if data.get("reason") == "plan":
+                data["reason"] = NOT_AS_PLANNED
+        return event._replace(data=data)
 
     def _started(self, data: dict[str, Any]) -> dict[str, Any]:
         told, settings = data.pop("claim", None), self.settings

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import time
 import uuid
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz.runs.processes import this_process
-from dpviz.runs.records import Delivery, EventRow
-from dpviz.runs.store import home, open_store
-from dpviz.runs.work import AskedControl, Sender
-from dpviz.training.accounting import LiveAccounts, encoded
+from dpviz.runs.records import CHARGED_KIND, Delivery, EventRow
+from dpviz.runs.store import StoreError, home, open_store
+from dpviz.runs.work import PATIENCE, AskedControl, Sender
+from dpviz.training.accounting import LiveAccounts, encoded, encoded_events
 from dpviz.training.events import DECLARED, UNPROTECTED
 from dpviz.training.plan import planned_events
 from dpviz.training.summary import closing
@@ -27,10 +29,14 @@ if TYPE_CHECKING:
 
 TARGET = "dpviz.training.private:PrivateTraining"
 TELLS = 0.2  # seconds between two events about steps
+SHARE = 0.01  # of the steps' time, for recording ahead what they cost
 
 
 def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | None = None) -> Iterator[Step]:
     """The same steps, recorded. What the claim covers is the run's as it is the training's.
+
+    Before a step is taken the store has its cost, and that of as many more as make writing cheap. A program that is
+    killed claims what it was charged for, at its end a run claims the steps that it took.
 
     The run is "done" after the plan's last step, "stopped" where the loop is left or someone stops it on a page, and
     "failed" where a step fails, which is raised here too. While it is paused on a page the loop waits.
@@ -42,7 +48,8 @@ def recorded(training: PrivateTraining, *, name: str = "", folder: str | Path | 
 
     Raises:
         ValueError: if steps were taken already: their cost would be missing.
-        StoreError: if the folder cannot be written.
+        StoreError: if the folder cannot be written, also later, within the loop: no step is taken then that the store
+            does not know of.
     """
     if training.done:
         raise ValueError(f"Expected a training before its first step, found {training.done} steps taken.")
@@ -82,15 +89,19 @@ class _Record:
         execution, begun, described = uuid.uuid4().hex, time.time(), process.to_json()
 
         def send(rows: list[EventRow]) -> None:
-            self._store.record([Delivery(self._run, execution, described, tuple(rows), begun)])
+            if self._store.record([Delivery(self._run, execution, described, tuple(rows), begun)]) != [True]:
+                raise StoreError(f"The run {self._run!r} is no longer in {self._store.place}: it was removed.")
 
         send([])
-        self._sender = Sender(send)
+        self._sender = Sender(send, patience=PATIENCE)
         self._control = AskedControl(self._asked, self._sender.emit, self._sender.flush)
         self._accounts = LiveAccounts(settings, examples=training.examples)
         self._rows: list[dict[str, Any]] = []
-        self._began = self._told = self._stepped = time.monotonic()
+        self._began = self._told = self._stepped = self._charged = time.monotonic()
+        self._through, self._ahead, self._cost = 0, 1, 0.0  # charged up to this step; by so many steps; in seconds
+        self._ended = False
         self._start()
+        training.before_step = self.charge
 
     def _asked(self) -> tuple[str, int]:
         found = self._store.run(self._run)
@@ -122,13 +133,42 @@ class _Record:
             unprotected=f"{UNPROTECTED} {DECLARED}",
         )
 
+    def charge(self) -> None:
+        """The store has the cost of the coming step when this returns, whoever asked for that step.
+
+        Raises:
+            NotRecorded: if it has not.
+            RuntimeError: once the record has ended.
+        """
+        done, mechanism = self._training.done, self._training.mechanism
+        if self._ended:
+            raise RuntimeError(f"Expected no step after the record of this training ended, at step {done}: begin anew.")
+        if done < self._through:
+            return
+        self._tell()
+        now = time.monotonic()
+        if done:
+            cheap = self._ahead * self._cost / (SHARE * (now - self._charged))
+            self._ahead = max(1, min(math.ceil(cheap), 2 * self._ahead))
+        through = min(done + self._ahead, len(self._training))
+        self._emit(CHARGED_KIND, through=through, mechanisms=encoded_events([(mechanism, through)]))
+        self._through, self._charged = through, time.monotonic()
+        self._cost = self._charged - now
+
     def add(self, step: Step) -> None:
         """A step that was taken."""
-        self._charge(step.examples, step.loss, step.clipped)
+        self._catch_up(step.number - 1)
+        self._count(step.examples, step.loss, step.clipped)
+        self._sender.check()
         if time.monotonic() - self._told > TELLS:
             self._tell()
 
-    def _charge(self, examples: int, loss: float, clipped: float) -> None:
+    def _catch_up(self, done: int) -> None:
+        """Steps that failed, or that somebody else asked for, have cost what others cost."""
+        while self._accounts.charges < done:
+            self._count(0, math.nan, math.nan)
+
+    def _count(self, examples: int, loss: float, clipped: float) -> None:
         now = time.monotonic()
         self._accounts.step(self._training.mechanism, None)
         self._rows.append(
@@ -167,9 +207,20 @@ class _Record:
         return asked in ("go", "step")
 
     def close(self, state: str, reason: str, text: str) -> None:
-        """The last event; a step that failed in the middle has cost what a whole one costs."""
-        if self._accounts.charges < self._training.done:
-            self._charge(0, math.nan, math.nan)
+        """The last event."""
+        self._ended = True
+        self._catch_up(self._training.done)
+        self._end(state, reason, text)
+        try:
+            self._sender.insist()
+        except StoreError as error:
+            if state != "failed":  # which raises already
+                words = f"The end of this run could not be recorded: it claims all that it was charged ahead. {error}"
+                warnings.warn(words, stacklevel=4)
+        with suppress(StoreError):  # as long as this program runs its thread goes on trying
+            self._sender.close()
+
+    def _end(self, state: str, reason: str, text: str) -> None:
         self._tell()
         summary = closing(
             self._training.settings,
@@ -182,7 +233,6 @@ class _Record:
         )
         nothing = dict.fromkeys(("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy", "weights"))
         self._emit(state, **summary, **nothing, text=text)
-        self._sender.close()
 
 
 def _finite(value: float) -> float | None:

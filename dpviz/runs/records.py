@@ -20,6 +20,8 @@ STATES: tuple[State, ...] = (*OPEN, *ENDED)
 # Event kinds that end a run, and the state that they end it in.
 FINAL_KINDS: dict[str, State] = {"done": "done", "stopped": "stopped", "failed": "failed"}
 CONTROL_KIND = "control"
+# Everything that may have been released from here on, before it is: the run's ledger.
+CHARGED_KIND = "charged"
 # Added to a run that came from a file: what it recorded that does not follow from its mechanisms.
 IMPORTED_KIND = "imported"
 

@@ -184,7 +184,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
             f"<meta http-equiv='Content-Security-Policy' content=\"{_POLICY}\">",
             f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
             f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_headline(view))}</p>",
-            f"<p class='note'>{escape(IMPORTED)}</p>" if record.imported else "",
+            f"<p class='note'>{escape(IMPORTED)} {escape(view.checksums)}</p>" if record.imported else "",
             f"<p class='bad'>{escape(told(view.disputes))}</p>" if view.disputes else "",
             f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
             "<h2>Privacy</h2>",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import threading
 import time
@@ -17,9 +18,9 @@ from dpviz.runs.desired_states import DesiredStates
 from dpviz.runs.memory import GrownWorkers
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.reconcile import HOST_DIED, adopt, give_up, reconcile
-from dpviz.runs.records import ACTIVE, OPEN, RESTARTED, Delivery, RunRecord, State
+from dpviz.runs.records import ACTIVE, CHARGED_KIND, OPEN, RESTARTED, Delivery, RunRecord, State
 from dpviz.runs.store import Store, StoreError
-from dpviz.runs.work import work
+from dpviz.runs.work import charge_name, work
 
 # Seconds between two looks while runs are open, and while none is; between two heartbeats.
 TICK = 0.2
@@ -55,6 +56,7 @@ class Scheduler:
         self._futures: dict[str, Any] = {}
         self._at: dict[str, tuple[Process, str]] = {}
         self._over: set[str] = set()
+        self._charges: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # stored, their workers not told yet
         self._grown = GrownWorkers()
         self._warm = False
         self._heartbeat_at = 0.0
@@ -89,6 +91,10 @@ class Scheduler:
 
     def _began(self, batch: Delivery) -> None:
         self._at[batch.run] = (Process.from_json(batch.worker), str(batch.worker.get("address", "")))
+        for row in batch.rows:
+            if row.kind == CHARGED_KIND:
+                self._charges.put((batch.run, charge_name(batch.execution, row)))
+                self.wake()
 
     def _ended(self, run: str) -> None:
         self._over.add(run)
@@ -121,6 +127,7 @@ class Scheduler:
         if self.connection.broken:
             self._lose()
         self._hold_or_release()
+        self._confirm()
         mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
         under_way = [record for record in mine if record.active and record.id in self._futures]
         for record in under_way:  # first of all: somebody waits for it
@@ -192,6 +199,13 @@ class Scheduler:
             self.connection.client.restart_workers([address], raise_for_error=False)
         self._over.add(record.id)
 
+    def _confirm(self) -> None:
+        """Tell workers which of their charges are recorded; one that is not told sends its charge again."""
+        while not self._charges.empty():
+            run, charge = self._charges.get()
+            if run in self._futures:
+                self.desired_states.recorded(self.connection.client, run, charge)
+
     def _check_worker(self, record: RunRecord) -> None:
         """A worker that died leaves a run that Dask will start again: say so before it does."""
         known = self._at.get(record.id)
@@ -253,6 +267,8 @@ class Scheduler:
         end = time.monotonic() + grace
         with contextlib.suppress(StoreError):
             while self._mine() and time.monotonic() < end and self.connection.alive:
+                with contextlib.suppress(Exception):
+                    self._confirm()
                 time.sleep(0.05)
             for record in self._mine():
                 give_up(self._store, record.id, "the app was closed")

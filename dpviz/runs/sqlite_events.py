@@ -58,19 +58,20 @@ def _attempt(db: sqlite3.Connection, batch: Delivery, state: str, latest: int) -
     return attempt
 
 
-def record_batch(db: sqlite3.Connection, batch: Delivery) -> None:
+def record_batch(db: sqlite3.Connection, batch: Delivery) -> bool:
+    """Whether its run is there, and open to a new attempt if it is one."""
     row = db.execute("SELECT state, attempt FROM runs WHERE id = ?", (batch.run,)).fetchone()
     if row is None:
-        return
+        return False
     attempt = _attempt(db, batch, row[0], row[1])
     if attempt is None:
-        return
+        return False
     db.executemany(
         "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(batch.run, attempt, *event) for event in batch.rows],
     )
     if not batch.rows or attempt < row[1]:
-        return
+        return True
     db.execute(
         "UPDATE runs SET steps = MAX(steps, ?) WHERE id = ?", (max(event.step for event in batch.rows), batch.run)
     )
@@ -86,3 +87,4 @@ def record_batch(db: sqlite3.Connection, batch: Delivery) -> None:
             reason = str(data.get("text") or data.get("reason") or "")
             # A run given up as lost may still have sent its last events: they are the truth.
             change_state(db, batch.run, FINAL_KINDS[event.kind], reason, (*ACTIVE, "lost"))
+    return True

@@ -117,7 +117,8 @@ class SqliteFile:
                     if "locked" not in str(error) or attempt == 19:
                         raise
                     time.sleep(0.05)
-            connection.execute("PRAGMA synchronous = NORMAL")
+            # What is read was on the disk before: a lost power supply takes back no charge that somebody saw.
+            connection.execute("PRAGMA synchronous = FULL")
             prepare_schema(connection, self.path)
         except BaseException:
             connection.close()

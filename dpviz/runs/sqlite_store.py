@@ -187,10 +187,9 @@ class SqliteStore:
 
     # Events
 
-    def record(self, batches: Sequence[Delivery]) -> None:
+    def record(self, batches: Sequence[Delivery]) -> list[bool]:
         with self.file.connection(write=True) as db:
-            for batch in batches:
-                record_batch(db, batch)
+            return [record_batch(db, batch) for batch in batches]
 
     def events_since(self, run: str, seq: int = -1, attempt: int | None = None, limit: int | None = None) -> News:
         rows: list[Any] = self.file.fetch("SELECT attempt FROM runs WHERE id = ?", (run,))

@@ -85,8 +85,12 @@ class Store(Protocol):
         ...
 
     # Events
-    def record(self, batches: Sequence[Delivery]) -> None:
-        """Add events, all in one transaction; what is already there is passed over. Final events end their run."""
+    def record(self, batches: Sequence[Delivery]) -> list[bool]:
+        """Add events, all in one transaction; what is already there is passed over. Final events end their run.
+
+        Returns once they are on the disk, as everything written: for each batch whether it has a place here, which
+        it has not where its run was removed, or ended before this execution began.
+        """
         ...
 
     def events_since(self, run: str, seq: int = -1, attempt: int | None = None, limit: int | None = None) -> News:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.runs.disputes import Dispute, of_event
-from dpviz.runs.records import FINAL_KINDS, IMPORTED_KIND, Event, RunRecord
+from dpviz.runs.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord
 from dpviz.training.events import covered, covered_part, titled
 
 Array = npt.NDArray[np.float64]
@@ -137,6 +137,8 @@ class RunView:
         coming: How far the preparation is, in words; "" before and after it.
         final: The last event, {} before the end.
         disputes: What a run from a file recorded that does not follow from its mechanisms.
+        checksums: What the checksums of that file say; "" for a run that is from none.
+        charged: The last event "charged", {} before the first.
     """
 
     record: RunRecord
@@ -150,6 +152,8 @@ class RunView:
     coming: str = ""
     final: dict[str, Any] = field(default_factory=dict)
     disputes: tuple[Dispute, ...] = ()
+    checksums: str = ""
+    charged: dict[str, Any] = field(default_factory=dict)
 
     def series(self, labels: Mapping[tuple[str, str], str]) -> tuple[dict[str, tuple[Array, Array]], str]:
         """What was recorded of these numbers, and how `events.titled` marks them behind a title.
@@ -196,6 +200,8 @@ class Tables:
         self.notes: list[tuple[int, str]] = []
         self.coming = ""
         self.disputes: tuple[Dispute, ...] = ()
+        self.checksums = ""
+        self.charged: dict[str, Any] = {}
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
@@ -217,7 +223,9 @@ class Tables:
             elif event.kind in FINAL_KINDS:
                 self.final, self.coming = data, ""
             elif event.kind == IMPORTED_KIND:
-                self.disputes = of_event(data)
+                self.disputes, self.checksums = of_event(data), str(data.get("checksums", ""))
+            elif event.kind == CHARGED_KIND:
+                self.charged = data
             if event.kind in ("note", "replanned"):
                 self.notes.append((event.step, str(data.get("text", ""))))
 
@@ -234,6 +242,8 @@ class Tables:
             coming=self.coming,
             final=self.final,
             disputes=self.disputes,
+            checksums=self.checksums,
+            charged=self.charged,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import threading
 import time
 import traceback
@@ -14,9 +15,11 @@ from typing import Any
 
 from dpviz._extras import extra
 from dpviz.runs import jsontext
+from dpviz.runs.checksums import KEY, checksum
 from dpviz.runs.memory import give_back
 from dpviz.runs.processes import this_process
-from dpviz.runs.records import CONTROL_KIND, FINAL_KINDS, EventRow
+from dpviz.runs.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow
+from dpviz.runs.store import StoreError
 
 TRAINING = "dpviz.runs.work:train"
 
@@ -25,6 +28,12 @@ TRAINING = "dpviz.runs.work:train"
 FLUSH_INTERVAL = 0.1
 POLL_INTERVAL = 0.2
 PAUSED_POLL_INTERVAL = 0.1
+# Seconds: between two tries to record, for how long a program tries before its training stops, and a worker, which
+# waits as a run does that is held; after how long without an answer a worker sends its charge again.
+RETRY = 0.2
+PATIENCE = 5.0
+WORKER_PATIENCE = 600.0
+ANSWER_LIMIT = 10.0
 
 Event = dict[str, Any]
 Send = Callable[[list[EventRow]], None]
@@ -37,17 +46,32 @@ def train(settings: Event, emit: Callable[[Event], None], control: AskedControl,
     loop.run(loop.RunSettings.from_json(settings), emit, control, **options)
 
 
+class NotRecorded(StoreError):
+    """What a run gives away cannot be recorded, so the run must not go on."""
+
+
 class Sender:
     """Numbers events and passes them on a few times a second, from a thread of its own.
+
+    What cannot be passed on is tried again, in its order: no event is left out. After `patience` seconds the run ends.
+
+    Args:
+        send: Passes events on, in order.
+        confirm: Returns once the store has this charge; where `send` itself returns no earlier there is nothing to do.
+        patience: Seconds.
 
     Attributes:
         rows: Every event so far.
     """
 
-    def __init__(self, send: Send) -> None:
+    def __init__(
+        self, send: Send, *, confirm: Callable[[EventRow], None] = lambda charge: None, patience: float = PATIENCE
+    ) -> None:
         self.rows: list[EventRow] = []
-        self._send = send
+        self._send, self._confirm, self._patience = send, confirm, patience
         self._sent = 0
+        self._checksum = ""
+        self._failing: tuple[float, Exception] | None = None  # since when nothing can be passed on, and why
         self._begun = time.monotonic()
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -57,14 +81,24 @@ class Sender:
         self._thread.start()
 
     def emit(self, event: Event) -> None:
-        """Take one event; it is turned into text at once, so that the caller may change it afterwards."""
+        """Take one event; it is turned into text at once, so that the caller may change it afterwards.
+
+        A charge is recorded when this returns: what it covers may be released then.
+
+        Raises:
+            NotRecorded: if a charge cannot be.
+        """
         data = dict(event)
         data.setdefault("step", self.rows[-1].step if self.rows else 0)
         data.setdefault("time", time.monotonic() - self._begun)
-        text = jsontext.write(data)
+        kind, seq = str(data["kind"]), len(self.rows)
+        self._checksum = checksum(self._checksum, seq, json.loads(jsontext.write(data)))
+        text = jsontext.write(data | {KEY: self._checksum})
         with self._lock:
-            self.rows.append(EventRow(len(self.rows), str(data["kind"]), int(data["step"]), float(data["time"]), text))
+            self.rows.append(EventRow(seq, kind, int(data["step"]), float(data["time"]), text))
         self._news.set()
+        if kind == CHARGED_KIND:
+            self.insist(self.rows[-1])
 
     @property
     def ended(self) -> bool:
@@ -72,21 +106,57 @@ class Sender:
         return any(row.kind in FINAL_KINDS for row in self.rows)
 
     def _run(self) -> None:
-        while not self._over:
+        while not self._over or self._sent < len(self.rows):
             self._news.wait()
-            self.flush()
+            with suppress(Exception):  # kept in `_failing`, and tried again
+                self.flush()
             time.sleep(FLUSH_INTERVAL)  # more may come meanwhile: they travel together
 
     def flush(self) -> None:
+        """Pass on what has come, once; what raises is still to be passed on."""
         with self._sending:
             with self._lock:
                 self._news.clear()
                 fresh = self.rows[self._sent :]
-                self._sent = len(self.rows)
-            if fresh:
-                self._send(fresh)
+            try:
+                if fresh:
+                    self._send(fresh)
+            except Exception as error:
+                self._failing = self._failing or (time.monotonic(), error)
+                self._news.set()
+                raise
+            self._sent += len(fresh)
+            self._failing = None
+
+    def insist(self, charge: EventRow | None = None) -> None:
+        """Pass on what has come, and see this charge confirmed, however often it takes.
+
+        Raises:
+            NotRecorded: if it does not succeed within `patience`.
+        """
+        begun = time.monotonic()
+        while True:
+            try:
+                self.flush()
+                return self._confirm(charge) if charge is not None else None
+            except Exception as error:
+                self._refuse(min(begun, self._failing[0]) if self._failing else begun, error)
+            time.sleep(RETRY)
+
+    def check(self) -> None:
+        """Raise NotRecorded if nothing could be passed on for `patience`."""
+        failing = self._failing
+        if failing is not None:
+            self._refuse(*failing)
+
+    def _refuse(self, since: float, error: Exception) -> None:
+        if time.monotonic() - since > self._patience:
+            raise NotRecorded(
+                f"What this run gives away could not be recorded for {self._patience:g} s: it does not go on. {error}"
+            ) from error
 
     def close(self) -> None:
+        """Pass on the rest; where that fails the thread goes on trying."""
         self._over = True
         self._news.set()
         self.flush()
@@ -118,8 +188,8 @@ class AskedControl:
     def _look(self, interval: float) -> None:
         if time.monotonic() - self._asked >= interval:
             self._asked = time.monotonic()
-            # A scheduler that does not answer now must not end hours of training: the last desired state stands.
-            with suppress(OSError, TimeoutError):
+            # A scheduler or store that does not answer must not end hours of training: the last desired state stands.
+            with suppress(OSError, TimeoutError, StoreError):
                 self._desired, self._granted = self._ask()
 
     def _say(self, paused: bool) -> None:
@@ -170,6 +240,11 @@ def variable_name(run: str) -> str:
     return f"dpviz-desired-{run}"
 
 
+def charge_name(execution: str, charge: EventRow) -> str:
+    """What a worker is told once this charge of it is in the store."""
+    return f"{execution}:{charge.seq}"
+
+
 def work(run: str, topic: str, target: str, settings: Event, options: Event) -> tuple[str, dict[str, Any], bytes]:
     """The Dask task of one run.
 
@@ -193,10 +268,18 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
     desired_states = variable(variable_name(run), client=get_client())
 
     def ask() -> tuple[str, int]:
-        desired, granted = desired_states.get(timeout=10)
+        desired, granted, _ = desired_states.get(timeout=10)
         return str(desired), int(granted)
 
-    sender = Sender(send)
+    def confirm(charge: EventRow) -> None:
+        end = time.monotonic() + ANSWER_LIMIT
+        while desired_states.get(timeout=10)[2] != charge_name(execution, charge):
+            if time.monotonic() > end:
+                send([charge])
+                raise TimeoutError("The app that records this run does not answer.")
+            time.sleep(0.02)
+
+    sender = Sender(send, confirm=confirm, patience=WORKER_PATIENCE)
     try:
         call(target, settings, options, sender, AskedControl(ask, sender.emit, sender.flush))
     finally:

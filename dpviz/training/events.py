@@ -23,6 +23,9 @@
               policy would have lowered the budget of the coming steps, but the margin forbade it: a note says so when
               it begins), "mechanism": [σ, 1, 1], "epsilon" after it, and for the coming steps "noise_multiplier" and
               "batch_size".
+"charged"     "through": a step, "mechanisms": all that will have been charged by then, counts included. What they cover
+              may be released once `emit` returns: parameters that are handed to a program or written to a file. A run
+              that comes to no end of its own has cost as much.
 "replanned"   "total_steps": the new T of the Bayesian accountant; "text".
 "note"        "text": something to know; one may come before "started", when fixed features are computed first.
 "progress"    Before "started", how far the computing of fixed features is: "text", "done", "total" and "left" (seconds,
@@ -48,7 +51,19 @@ from typing import Any
 
 Event = dict[str, Any]
 
-KINDS = ("started", "step", "evaluation", "count", "replanned", "note", "progress", "done", "stopped", "failed")
+KINDS = (
+    "started",
+    "step",
+    "evaluation",
+    "count",
+    "charged",
+    "replanned",
+    "note",
+    "progress",
+    "done",
+    "stopped",
+    "failed",
+)
 
 NOT_COVERED = "not covered by ε"
 
@@ -73,7 +88,7 @@ _COVERED: Mapping[str, frozenset[str]] = {
         "note": "text",
         "progress": "text done total",
         "control": "state",
-        "imported": "disputes",
+        "imported": "disputes checksums",
         **dict.fromkeys(("done", "stopped", "failed"), _LAST),
     }.items()
 }

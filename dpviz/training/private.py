@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -104,6 +104,7 @@ class PrivateTraining(Iterator[Step]):
         examples: N.
         done: Steps taken.
         noise_source: In words.
+        before_step: Called before each step; the step is not taken if it raises.
 
     Raises:
         ValueError: for what cannot work or cannot be followed, with the way out; nothing was drawn then.
@@ -168,6 +169,7 @@ class PrivateTraining(Iterator[Step]):
         if delta * self.examples >= 1.0:
             warnings.warn(large_delta(delta, self.examples), stacklevel=2)
         self.done = 0
+        self.before_step: Callable[[], None] = lambda: None
 
     def __iter__(self) -> Self:
         return self
@@ -180,6 +182,7 @@ class PrivateTraining(Iterator[Step]):
         if self.done >= self.settings.steps:
             raise StopIteration
         self._binding.refuse_changes(self.done)
+        self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
         chosen = poisson_indices(self._batches, self.examples, self._mechanism.sample_rate)

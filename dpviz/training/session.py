@@ -322,6 +322,8 @@ class Session:
             "data": self.settings.data,
         }
         try:
+            if self.accounts is not None:  # recorded before anybody can read them
+                self.emit("charged", through=self.step, mechanisms=encoded_events(self.accounts.events))
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
                 try:

@@ -1,8 +1,11 @@
-"""Worker, host and app are killed at random moments: ``python -m tests.attack.kills``. Nothing recorded may be lost.
+"""Processes are killed at random moments: ``python -m tests.attack.kills``. Nothing recorded may be lost.
 
 Each round starts an app of its own with a run under way and one that waits, kills one of the three with SIGKILL at a
 moment drawn from a fixed seed, and looks through the eyes of another app: the events that were recorded before are
 all there, the states are true, the run that waits runs to its end, and no process is left.
+
+Programs that train in a loop of their own (`recorded`) are killed, too: what the store claims then is held against the
+steps whose weights they had seen, which each notes in a file of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +16,25 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 from unittest.mock import patch
 
 import psutil
 
+from dpviz.accounting.tight import tight_epsilon
+from dpviz.mechanisms import SampledGaussian
+from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.reconcile import reconcile
+from dpviz.runs.spending import mechanisms
+from dpviz.runs.store import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 ROUNDS = 4  # of each victim
+PROGRAMS = 100  # recorded programs
+NOISE, RATE, STEPS = 1.5, 0.1, 5_000
 SECONDS = 300.0  # no round begins later than this
 PATIENCE = 60.0
 
@@ -41,6 +54,114 @@ while not engine.run(queued).over:
         engine.stop(run)
     time.sleep(0.05)
 """
+
+
+# One process imports what takes seconds; each program is a fork of it, which writes down each step once its weights are
+# there to be seen.
+PROGRAM = f"""
+import os, sys
+import torch
+from torch import nn
+from dpviz.runs.recorded import recorded
+from dpviz.training import PrivateTraining
+
+torch.set_num_threads(1)
+data = torch.randn(300, 6), torch.randint(0, 3, (300,))
+
+def made():
+    network = nn.Linear(6, 3)
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    return PrivateTraining(
+        network, data, optimiser, batch_size={int(300 * RATE)}, steps={STEPS}, noise_multiplier={NOISE}
+    )
+
+def train(folder):
+    training = made()
+    seen = os.open(folder + "-seen", os.O_CREAT | os.O_WRONLY)
+    for step in recorded(training, folder=folder):
+        os.pwrite(seen, b"%d " % step.number, 0)
+        if step.number == 1:
+            print(os.getpid(), flush=True)
+
+made().planned  # kept by all forks
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        train(line.strip())
+    print(-os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+class Killed(NamedTuple):
+    """A recorded program that was killed: steps it had seen and steps that were charged; ε of the former, what is
+    claimed, and what is after export and import."""
+
+    seen: int
+    charged: int
+    true: float
+    claimed: float
+    imported: float
+
+
+class Programs:
+    """Starts recorded programs and kills them."""
+
+    def __enter__(self) -> Self:
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+    def kill(self, folder: Path, moment: float, *, after: int = 1) -> Killed:
+        """`moment` seconds after so many steps."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(f"{folder}\n")
+        self._server.stdin.flush()
+        pid = int(self._server.stdout.readline())
+        note = Path(f"{folder}-seen")
+        while int(note.read_text().split()[0]) < after:
+            time.sleep(0.001)
+        time.sleep(moment)
+        kill(pid)
+        assert int(self._server.stdout.readline()) == -9
+        seen = int(note.read_text().split()[0])
+        store = open_store(folder)
+        reconcile(store)
+        (record,) = store.runs()
+        assert record.state == "lost", record
+        charged = sum(count for _, count in mechanisms(store.events(record.id)))
+        true = float(tight_epsilon(SampledGaussian(NOISE, RATE), seen, 1e-5).lower)
+        copy = import_json(store, export_json(store, record.id))
+        claimed, imported = (claim_of_record(one, store).epsilon for one in (record, copy))
+        store.close()
+        return Killed(seen, charged, true, claimed, imported)
+
+
+def programs() -> str:
+    """What recorded programs that were killed claim."""
+    chance = random.Random(9)
+    with tempfile.TemporaryDirectory() as name, Programs() as running:
+        kills = [running.kill(Path(name) / str(at), chance.uniform(0.0, 0.5)) for at in range(PROGRAMS)]
+    below = sum(killed.claimed < killed.true or killed.charged < killed.seen for killed in kills)
+    other = sum(killed.claimed != killed.imported for killed in kills)
+    ahead = [killed.charged / killed.seen for killed in kills]
+    return "\n".join(
+        [
+            "",
+            "Programs that record a training of their own meet SIGKILL after a random time, too (seed 9).",
+            "",
+            "| programs | steps seen | claims below the truth | other claims after export and import | "
+            "charged ÷ seen, median |",
+            "|---|---|---|---|---|",
+            f"| {len(kills)} | {min(k.seen for k in kills)} to {max(k.seen for k in kills)} | {below} | {other} | "
+            f"{sorted(ahead)[len(ahead) // 2]:.2f} |",
+        ]
+    )
 
 
 class Round(NamedTuple):
@@ -109,6 +230,7 @@ def table() -> str:
             "| killed | rounds | events lost | untrue states | processes left | waiting run done after, worst |",
             "|---|---|---|---|---|---|",
             *rows,
+            programs(),
         ]
     )
 

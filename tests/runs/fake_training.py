@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -23,6 +24,15 @@ def plain(settings: dict[str, Any], emit: Callable[[dict[str, Any]], None], cont
         time.sleep(settings.get("pause", 0.0))
         emit({"kind": "step", "step": step, "loss": 1.0 / step, "sent": time.time()})
     emit({"kind": "done", "step": step, "text": "All steps done.", "test_accuracy": 0.5})
+
+
+def releasing(settings: dict[str, Any], emit: Any, control: Any, weights_to: str) -> None:
+    """Charges its steps, then leaves parameters in a file."""
+    emit({"kind": "started", "step": 0})
+    emit({"kind": "charged", "step": 9, "through": 9, "mechanisms": [[2.0, 0.1, 9]]})
+    Path(weights_to).write_text("weights")
+    time.sleep(settings.get("pause", 0.0))
+    emit({"kind": "done", "step": 9, "text": "All steps done."})
 
 
 def refusing(settings: dict[str, Any], emit: Any, control: Any) -> None:

@@ -134,6 +134,15 @@ def test_a_failure_is_written_once_there_is_room(
     assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
 
 
+def test_what_has_no_place_is_not_told(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+    """Whoever waits to hear of it must not go on."""
+    run = started(store)
+    writing.put(text(batch("gone", *steps(3))))
+    writing.put(text(batch(run, *steps(3))))
+    until(lambda: heard.batches)
+    assert [one.run for one in heard.batches] == [run]
+
+
 def test_it_ends_also_while_nothing_can_be_written(
     store: SqliteStore, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,3 +157,4 @@ def test_it_ends_also_while_nothing_can_be_written(
     until(lambda: made.trouble)
     made.close()
     assert not made._thread.is_alive()
+    assert heard.batches == []

@@ -19,7 +19,9 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.records import RunRecord
 from dpviz.runs.scheduler import Scheduler
+from dpviz.runs.spending import mechanisms
 from dpviz.runs.sqlite_file import SqliteFile
+from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.store import StoreError
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
@@ -60,6 +62,32 @@ def test_a_killed_worker(engine: Engine, until: Callable[..., Any]) -> None:
     assert "died twice" in record.reason
     # Another run is not to blame.
     assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0).state == "done"
+
+
+def test_parameters_wait_for_their_charge(
+    engine: Engine, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No file of a worker before the store has what it costs; killed right after that it still has."""
+    works, tries = SqliteStore.record, []
+
+    def full(self: SqliteStore, batches: Any) -> list[bool]:
+        if any(row.kind == "charged" for one in batches for row in one.rows):
+            tries.append(batches)
+            raise StoreError("the disk is full")
+        return works(self, batches)
+
+    weights = tmp_path / "weights"
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "record", full)
+        options = {"weights_to": str(weights)}
+        run = engine.submit({"pause": 60.0}, target="fake_training:releasing", options=options)
+        until(lambda: len(tries) > 2)
+        assert not weights.exists()
+    until(weights.exists)
+    kill(worker_of(engine, run))
+    assert [count for _, count in mechanisms(engine.store.events(run, 1))] == [9]
+    until(lambda: engine.run(run).state == "restarted", LOOK)
+    engine.hard_stop(run)
 
 
 def test_a_killed_host(engine: Engine, until: Callable[..., Any]) -> None:

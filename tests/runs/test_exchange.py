@@ -13,21 +13,23 @@ import zipfile
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from dpviz.runs import typed
-from dpviz.runs.claims import claim_of_view, why_unknown
+from dpviz.runs import checksums, typed
+from dpviz.runs.claims import GAP, NO_BEGINNING, charged_before, claim_of_record, claim_of_view, why_unknown
 from dpviz.runs.exchange import bundle, export_json, import_json, read_run, steps_csv, steps_parquet
 from dpviz.runs.report import html_report
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.svg import line_chart, nice_ticks
 from dpviz.runs.tables import RunView, view_of
 from dpviz.runs.typed import NotARun
-from dpviz.runs.work import TRAINING
+from dpviz.runs.work import TRAINING, Sender
+from dpviz.training.claims import planned_claim
 from dpviz.training.events import heading
+from dpviz.training.settings import RunSettings
 from tests.runs.test_spending import PLAN, told
 from tests.runs.test_sqlite_store import OWNER, batch, started, steps
 
@@ -192,6 +194,112 @@ class TestNotBelieved:
         assert "(imported)" in report(store, again.id)
 
 
+class TestMissingAndChanged:
+    """Events that are missing are said to be; an edited file is refused where it has checksums."""
+
+    def chained(self, store: SqliteStore, *more: dict[str, Any]) -> str:
+        """A run as its worker sends it: nine steps that were planned so, and their end."""
+        sender = Sender(lambda rows: None)
+        events = told([(2.0, 0.1, 3), (2.0, 0.1, 6)])
+        events[0]["settings"] |= {"noise_multiplier": 2.0, "batch_size": 1_000, "secure_noise": True}
+        for event in [*events, *more]:
+            sender.emit(event)
+        run = store.create(target="m:f", settings=events[0]["settings"], options={}, name="", owner=OWNER).id
+        assert store.claim(OWNER, None, 100) is not None
+        delivery = batch(run)
+        store.record([type(delivery)(run, "one", delivery.worker, tuple(sender.rows), delivery.begun)])
+        sender.close()
+        return run
+
+    END: ClassVar = {"kind": "done", "step": 9, "text": "All done.", "reason": "plan", "epsilon": {"renyi": math.nan}}
+
+    def test_an_export_that_is_whole(self, store: SqliteStore) -> None:
+        run = self.chained(store, {"kind": "note", "text": "/home/jane/x"}, self.END)
+        copy = import_json(store, export_json(store, run))
+        again = import_json(store, export_json(store, copy.id))
+        for one in (copy, again):
+            assert view(store, one.id).checksums == checksums.MATCH
+            assert checksums.MATCH in report(store, one.id)
+
+    def test_an_export_without_them(self, store: SqliteStore) -> None:
+        def bare(content: dict[str, Any]) -> None:
+            for part in (*content["attempts"], *(event["data"] for event in content["events"])):
+                del part["checksum"]
+
+        content = changed(bare)(export_json(store, self.chained(store, self.END)))
+        copy = import_json(store, content)
+        again = import_json(store, export_json(store, copy.id))
+        for one in (copy, again):
+            assert view(store, one.id).checksums == checksums.NONE
+
+    @pytest.mark.parametrize(
+        ("edit", "reason"),
+        [
+            (lambda c: c["events"][1]["data"]["mechanisms"].__setitem__(0, [4.0, 0.1, 3]), "event 1 of attempt 1"),
+            (lambda c: c["events"][1]["data"].update(first=1, count=3, loss=[0.0] * 3), "event 1 of attempt 1"),
+            (lambda c: c["events"][0]["data"].update(examples=9_999), "event 0 of attempt 1"),
+            (lambda c: c["events"][0]["data"]["settings"].update(method="dp_sgld"), "event 0 of attempt 1"),
+            (lambda c: c["events"][2]["data"].update(checksum="0" * 32), "event 2 of attempt 1"),
+            (lambda c: c["events"][2]["data"].pop("checksum"), "event 2 of attempt 1"),
+            (lambda c: (c["events"].pop(), c["run"].update(state="lost")), "another end: events were dropped"),
+            (lambda c: c["attempts"][0].pop("checksum"), "another end"),
+            (lambda c: [e["data"].pop("checksum") for e in c["events"]], "checksums, as their attempt has one"),
+        ],
+    )
+    def test_an_edited_one_is_refused(
+        self, store: SqliteStore, edit: Callable[[dict[str, Any]], object], reason: str
+    ) -> None:
+        content = export_json(store, self.chained(store, self.END))
+        with pytest.raises(NotARun, match=reason):
+            read_run(changed(lambda c: edit(c) and None)(content))
+
+    def test_an_event_dropped_and_the_rest_numbered_anew(self, store: SqliteStore) -> None:
+        content = export_json(store, self.chained(store, {"kind": "note", "text": "x"}, self.END))
+        with pytest.raises(NotARun, match="or an event before it was dropped"):
+            read_run(without(3)(content))
+
+    @pytest.mark.parametrize("ended", [True, False])
+    @pytest.mark.parametrize("gone", [1, 2, "both"])
+    def test_a_gap_claims_the_plan(self, store: SqliteStore, gone: int | str, ended: bool) -> None:
+        """Here, from a file, and from a file of that; whatever is missing, the claim is never smaller."""
+        run = self.chained(store, {"kind": "note", "step": 9, "text": "x"}, *([self.END] if ended else []))
+        settings = RunSettings.from_json(store.run(run).settings)
+        plan = planned_claim(settings, 10_000)
+        store.change_state(run, "lost", only=("running",))
+        whole = export_json(store, run)
+        with store.file.connection(write=True) as db:
+            db.execute(
+                "DELETE FROM events WHERE seq IN (?, ?)", (1 if gone == "both" else gone, 2 if gone == "both" else gone)
+            )
+        lost = store.run(run)
+        copies = [import_json(store, export_json(store, run))]
+        copies.append(import_json(store, export_json(store, copies[0].id)))
+        for record in (lost, *copies):
+            found = claim_of_record(record, store)
+            assert found.epsilon == plan.epsilon, record
+            assert GAP in found.conditions
+            assert GAP in report(store, record.id)
+        assert claim_of_record(import_json(store, whole), store).epsilon <= plan.epsilon
+
+    def test_a_lost_beginning_claims_nothing(self, store: SqliteStore) -> None:
+        run = self.chained(store)
+        store.change_state(run, "lost", only=("running",))
+        with store.file.connection(write=True) as db:
+            db.execute("DELETE FROM events WHERE seq = 0")
+        for record in (store.run(run), import_json(store, export_json(store, run))):
+            found = claim_of_record(record, store)
+            assert (found.holds, found.reason) == (False, NO_BEGINNING)
+
+    def test_a_gap_in_an_earlier_attempt(self, store: SqliteStore) -> None:
+        run = self.chained(store)
+        with store.file.connection(write=True) as db:
+            db.execute("DELETE FROM events WHERE seq = 1")
+        events = store.events(run, 1)
+        store.record([batch(run, execution="two"), batch(run, events[0].data, execution="two")])
+        ((mechanism, steps),) = charged_before(store.run(run), store)
+        assert (mechanism.noise_multiplier, steps) == (2.0, RunSettings.from_json(store.run(run).settings).steps)
+
+
 def report(store: SqliteStore, run: str, **how: bool) -> str:
     found = view(store, run)
     return html_report(found, claim_of_view(found, store), **how)
@@ -227,6 +335,17 @@ def data(place: int, **values: Any) -> Callable[[bytes], bytes]:
     return changed(lambda c: c["events"][place]["data"].update(values))
 
 
+def without(place: int) -> Callable[[bytes], bytes]:
+    """One event dropped, and those after it numbered anew."""
+
+    def drop(content: dict[str, Any]) -> None:
+        gone = content["events"].pop(place)
+        for event in content["events"]:
+            event["seq"] -= event["attempt"] == gone["attempt"] and event["seq"] > gone["seq"]
+
+    return changed(drop)
+
+
 BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda content: b"", "no JSON"),
     (lambda content: b"\xff\xfe", "no JSON"),
@@ -260,8 +379,8 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (changed(lambda c: c["events"][0].update(seq=-1)), "'seq' of event 0 to be a whole number"),
     (changed(lambda c: c["events"][0].update(kind="done")), "hold its own kind 'done'"),
     (changed(lambda c: (c["events"][0].update(kind="x"), c["events"][0]["data"].update(kind="x"))), "of a known kind"),
-    (changed(lambda c: c["events"].pop(2)), "Expected 'started' before 'step'"),
-    (changed(lambda c: c["events"].pop(3)), "step 1 next, found 4"),
+    (without(2), "Expected 'started' before 'step'"),
+    (without(3), "step 1 next, found 4"),
     (changed(lambda c: c["events"].pop()), "a last event 'done'"),
     (changed(lambda c: c["events"][7].update(step=3)), "steps that never fall, found step 3 after 9"),
     (changed(lambda c: c["events"][8].update(seq=0) or c["events"][2].update(seq=99)), "nothing after 'done'"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +13,22 @@ import pytest
 import torch
 from torch import nn
 
-from dpviz.runs.claims import claim_of_record
+from dpviz.accounting.tight import tight_epsilon
+from dpviz.runs import recorded as recorded_module
+from dpviz.runs import work
+from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.disputes import disputes_of
 from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
-from dpviz.runs.store import Store, open_store
+from dpviz.runs.spending import has_gap, mechanisms
+from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store import Store, StoreError, open_store
+from dpviz.runs.tables import view_of
+from dpviz.runs.work import NotRecorded
 from dpviz.training import PrivateTraining, earlier
+from dpviz.training.private import Step
+from tests.attack.kills import Programs
 
 N = 300
 
@@ -110,3 +124,208 @@ def test_not_in_the_middle(tmp_path: Path) -> None:
     next(mine)
     with pytest.raises(ValueError, match="1 steps taken"):
         recorded(mine, folder=tmp_path)
+
+
+def charged(store: Store, run: str) -> int:
+    return sum(count for _, count in mechanisms(store.events(run)))
+
+
+def cost(mine: PrivateTraining, steps: int) -> float:
+    return float(tight_epsilon(mine.mechanism, steps, mine.settings.delta).lower) if steps else 0.0
+
+
+def test_no_step_is_seen_before_it_is_charged(tmp_path: Path) -> None:
+    """At every moment the store, and what a page says, cover the weights that the program has."""
+    mine = training(steps=100)
+    for step in recorded(mine, folder=tmp_path):
+        store, record = only(tmp_path)
+        assert charged(store, record.id) >= step.number
+        if step.number % 20 == 1:
+            now = claim_of_view(view_of(record, store.events(record.id)), store)
+            assert now.epsilon >= cost(mine, step.number)
+            assert now.covers == "plan" or now.steps >= step.number
+        store.close()
+
+
+def test_steps_that_the_loop_did_not_ask_for(tmp_path: Path) -> None:
+    """Within it they are charged and counted; after it there are none."""
+    mine = training(steps=100)
+    for step in recorded(mine, folder=tmp_path):
+        for _ in range(5):
+            last = next(mine)
+            store, record = only(tmp_path)
+            assert charged(store, record.id) >= last.number
+            store.close()
+        if step.number > 20:
+            break
+    store, record = only(tmp_path)
+    assert (record.steps, charged(store, record.id)) == (mine.done, mine.done)
+    assert claim_of_record(record, store) == mine.claim
+    with pytest.raises(RuntimeError, match="no step after the record of this training ended, at step 30"):
+        next(mine)
+
+
+def test_killed_programs_claim_what_was_seen(tmp_path: Path) -> None:
+    with Programs() as programs:
+        kills = [programs.kill(tmp_path / str(at), 0.004 * at, after=1 + 3 * at) for at in range(12)]
+    for kill in kills:
+        assert kill.seen <= kill.charged
+        assert kill.true <= kill.claimed
+        assert kill.claimed == kill.imported
+
+
+@pytest.mark.parametrize(
+    ("step", "write", "steps", "ahead"), [(0.001, 0.004, 2_000, 400), (2.0, 0.004, 30, 1), (0.25, 0.3, 500, 120)]
+)
+def test_charging_costs_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: float, write: float, steps: int, ahead: int
+) -> None:
+    """A hundredth of the time that steps take, by a clock that only steps and charges move."""
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        def time(self) -> float:
+            return 0.0
+
+    clock, charges = Clock(), []
+    monkeypatch.setattr(recorded_module, "time", clock)
+    monkeypatch.setattr(recorded_module.AskedControl, "poll", lambda control: "go")
+    monkeypatch.setattr(recorded_module, "TELLS", 1e9)
+    emit = work.Sender.emit
+
+    def slow(self: work.Sender, event: dict[str, Any]) -> None:
+        if event["kind"] == "charged":
+            charges.append(event["through"] - event["step"])
+            clock.now += write
+        emit(self, event)
+
+    monkeypatch.setattr(work.Sender, "emit", slow)
+    mine = training(steps=steps)
+    monkeypatch.setattr(PrivateTraining, "__next__", lambda self: taken(self))
+
+    def taken(self: PrivateTraining) -> Any:
+        if self.done == steps:
+            raise StopIteration
+        self.before_step()
+        self.done += 1
+        clock.now += step
+        return Step(self.done, 0, 0.0, 0.0, self)
+
+    for _ in recorded(mine, folder=tmp_path):
+        pass
+    assert charges[0] == 1
+    assert all(later <= 2 * earlier for earlier, later in itertools.pairwise(charges))
+    assert max(charges) <= ahead + 1
+    assert charges[-2] == pytest.approx(ahead, abs=1)
+    assert write <= 0.011 * charges[-2] * step
+
+
+def full(monkeypatch: pytest.MonkeyPatch, failing: Callable[[int], bool]) -> list[int]:
+    """Writes that fail, by their number."""
+    writes: list[int] = []
+    works = SqliteStore.record
+
+    def record(self: SqliteStore, batches: Any) -> list[bool]:
+        writes.append(len(writes))
+        if failing(writes[-1]):
+            raise StoreError("the disk is full: free some space")
+        return works(self, batches)
+
+    monkeypatch.setattr(SqliteStore, "record", record)
+    return writes
+
+
+def test_a_disk_that_is_full_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits, goes on, and leaves nothing out."""
+    mine = training(steps=300)
+    writes = full(monkeypatch, lambda number: 4 <= number < 9)
+    assert sum(1 for _ in recorded(mine, folder=tmp_path)) == 300
+    store, record = only(tmp_path)
+    assert max(writes) > 9
+    assert (record.state, record.steps, has_gap(store.events(record.id))) == ("done", 300, False)
+    assert claim_of_record(record, store) == mine.claim
+
+
+def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "RETRY", 0.01)
+    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
+    mine, seen = training(steps=5_000), []
+    with monkeypatch.context() as patch:
+        full(patch, lambda number: number >= 4)
+        with pytest.raises(NotRecorded, match="could not be recorded for 0.1 s.*disk is full: free some space"):
+            seen.extend(iter(step.number for step in recorded(mine, folder=tmp_path)))
+        store, record = only(tmp_path)
+        assert record.state == "running"
+        assert 0 < mine.done == seen[-1] <= charged(store, record.id)
+    # There is room again, and the program still runs.
+    until = recorded_module.time.monotonic() + 20.0
+    while store.run(record.id).state == "running" and recorded_module.time.monotonic() < until:
+        recorded_module.time.sleep(0.02)
+    record = store.run(record.id)
+    assert (record.state, record.steps, charged(store, record.id)) == ("failed", mine.done, mine.done)
+
+
+def test_its_end_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "RETRY", 0.01)
+    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
+    mine = training()
+    steps = recorded(mine, folder=tmp_path)
+    next(steps)
+    with monkeypatch.context() as patch:
+        full(patch, lambda number: True)
+        with pytest.warns(UserWarning, match="end of this run could not be recorded: it claims all.*disk is full"):
+            steps.close()
+        store, record = only(tmp_path)
+        assert charged(store, record.id) >= 1
+
+
+def test_a_run_that_was_removed_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "RETRY", 0.01)
+    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
+    mine = training(steps=5_000)
+    steps = recorded(mine, folder=tmp_path)
+    next(steps)
+    store, record = only(tmp_path)
+    store.change_state(record.id, "lost", only=("running",))
+    store.delete(record.id)
+    store.purge(record.id)
+    with pytest.raises(NotRecorded, match="no longer in .*: it was removed"):
+        sum(1 for _ in steps)
+    monkeypatch.setattr(SqliteStore, "record", lambda self, batches: [True] * len(batches))  # its thread may end
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from dpviz.runs import recorded as module
+from tests.runs.test_recorded import training
+module.PATIENCE = 0.2
+folder, seen = Path(sys.argv[1]), 0
+try:
+    for step in module.recorded(training(steps=2_000), folder=folder):
+        seen = step.number
+        if seen == 1:
+            size = (folder / "runs.sqlite-wal").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20_000, resource.RLIM_INFINITY))
+except module.StoreError as error:
+    print(seen, error)
+"""
+
+
+def test_files_that_may_not_grow_stop_it(tmp_path: Path) -> None:
+    """A real limit of the system, in a process of its own, which then ends."""
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    seen, _, words = done.stdout.partition(" ")
+    assert "could not be recorded" in words, done
+    assert str(tmp_path) in words
+    store, record = only(tmp_path)
+    reconcile(store)
+    claim = claim_of_record(store.run(record.id), store)
+    assert store.run(record.id).state in ("lost", "failed")  # its last words may have found room
+    assert 1 <= int(seen) <= charged(store, record.id)
+    assert claim.epsilon >= cost(training(), int(seen))

@@ -46,6 +46,18 @@ def stored(store: SqliteStore, events: list[dict[str, Any]]) -> str:
     return run
 
 
+def test_what_was_charged_ahead_counts_until_the_end(store: SqliteStore) -> None:
+    two, half = SampledGaussian(2.0, 0.1), SampledGaussian(2.5, 0.1)
+    run = stored(store, told(PLAN[:2]))
+    ahead = {"kind": "charged", "step": 7, "through": 12, "mechanisms": [[2.0, 0.1, 3], [2.5, 0.1, 9]]}
+    store.record([batch(run, ahead, first=3)])
+    assert spending.mechanisms(store.events(run)) == ((two, 3), (half, 9))
+    assert spending.charged_through(store.events(run)) == 12
+    store.record([batch(run, {"kind": "stopped", "step": 7, "text": ""}, first=4)])
+    assert spending.mechanisms(store.events(run)) == ((two, 3), (half, 4))
+    assert spending.charged_through(store.events(run)) == 7
+
+
 def test_recorded_and_recomputed_agree(store: SqliteStore) -> None:
     events = store.events(stored(store, told(PLAN)))
     found = spending.largest_difference(events)

@@ -319,6 +319,17 @@ class TestManyHands:
             assert [event.seq for event in events] == list(range(len(events)))
         assert store.file.fetch("PRAGMA integrity_check") == [("ok",)]
 
+    def test_what_is_read_is_on_the_disk(self, store: SqliteStore) -> None:
+        """A kill does not show it: SQLite syncs its log at each end of a transaction (2, FULL)."""
+        with store.file.connection(write=True) as db:
+            assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+            assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+    def test_a_batch_without_a_place_is_told(self, store: SqliteStore) -> None:
+        run, over = started(store), started(store)
+        store.change_state(over, "lost", only=ACTIVE)
+        assert store.record([batch(run, *steps(1)), batch("gone", *steps(1)), batch(over)]) == [True, False, False]
+
     def test_two_that_make_it_at_once(self, tmp_path: Path) -> None:
         made: list[object] = []
 

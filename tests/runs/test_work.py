@@ -12,7 +12,7 @@ import pytest
 
 from dpviz.runs import jsontext, work
 from dpviz.runs.records import EventRow
-from dpviz.runs.work import AskedControl, Sender, call
+from dpviz.runs.work import AskedControl, NotRecorded, Sender, call
 from tests.runs.conftest import HERE
 
 
@@ -56,6 +56,56 @@ class TestSender:
         sender = Sender(lambda rows: arrived.set())
         sender.emit({"kind": "note", "text": "now"})
         assert arrived.wait(5.0)
+        sender.close()
+
+    def test_what_cannot_be_passed_on_is_passed_on_later(self) -> None:
+        sent: list[EventRow] = []
+        failures = iter([OSError("no route")] * 3)
+
+        def send(rows: list[EventRow]) -> None:
+            for error in failures:
+                raise error
+            sent.extend(rows)
+
+        sender = Sender(send)
+        for step in range(5):
+            sender.emit({"kind": "step", "step": step})
+            time.sleep(0.03)
+        sender.insist()
+        sender.close()
+        assert [row.seq for row in sent] == list(range(5))
+
+    def test_a_charge_returns_once_it_is_confirmed(self) -> None:
+        sent: list[EventRow] = []
+        asked: list[EventRow] = []
+
+        def confirm(charge: EventRow) -> None:
+            assert charge in sent
+            asked.append(charge)
+            if len(asked) < 3:
+                raise TimeoutError("no answer")
+
+        sender = Sender(sent.extend, confirm=confirm)
+        sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
+        assert len(asked) == 3
+        sender.close()
+
+    @pytest.mark.parametrize("broken", ["send", "confirm"])
+    def test_one_that_is_never_recorded_is_raised(self, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+        monkeypatch.setattr(work, "RETRY", 0.01)
+
+        def fails(_: object) -> None:
+            raise OSError("no route to it")
+
+        ways = {"send": (fails, lambda charge: None), "confirm": (lambda rows: None, fails)}
+        send, confirm = ways[broken]
+        sender = Sender(send, confirm=confirm, patience=0.05)
+        with pytest.raises(NotRecorded, match="could not be recorded for 0.05 s: it does not go on. no route to it"):
+            sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
+        if broken == "send":
+            with pytest.raises(NotRecorded):
+                sender.check()
+        sender.rows.clear()  # its thread may end
         sender.close()
 
     def test_step_and_time_are_filled_in(self) -> None:

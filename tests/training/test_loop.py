@@ -527,6 +527,30 @@ def test_how_many_parameters_the_last_layer_has(model):
     assert trained == (data.parameters[model] if MODELS[model].last is None else MODELS[model].last(10))
 
 
+def test_parameters_are_charged_before_they_are_saved(tmp_path):
+    path, events = tmp_path / "weights.pt", []
+
+    def emit(event):
+        events.append(event)
+        assert path.exists() == (event["kind"] == "done")
+
+    run(SMALL, emit, FreeRun(), weights_to=path)
+    assert [event["kind"] for event in events[-2:]] == ["charged", "done"]
+    assert events[-2]["through"] == 20
+    assert events[-2]["mechanisms"] == events[-1]["mechanisms"]
+
+
+def test_parameters_whose_charge_is_not_recorded_are_not_saved(tmp_path):
+    def emit(event):
+        if event["kind"] == "charged":
+            raise RuntimeError("the disk is full")
+
+    summary = run(SMALL, emit, FreeRun(), weights_to=tmp_path / "weights.pt")
+    assert (summary["state"], summary["weights"]) == ("done", None)
+    assert "could not be saved: the disk is full" in summary["text"]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")

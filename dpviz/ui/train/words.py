@@ -227,7 +227,7 @@ def notes(look: Look, problem: str) -> list[Note]:
     if view.disputes:
         said.append(Note(told(view.disputes), "problem"))
     if record.imported:
-        said.append(Note(IMPORTED, "caution"))
+        said.append(Note(f"{IMPORTED} {view.checksums}".strip(), "caution"))
     if record.imported and look.settings is not None and is_own(look.settings.data):
         said.append(
             Note(
