@@ -1,8 +1,11 @@
-// The image of a chart, to be kept or printed elsewhere: with the headline above it and all settings below.
+// The image of a chart, to be kept or printed elsewhere: with the headline above it and all settings below. The page's
+// type travels in it: a picture does not see the page's fonts, and all widths were measured with them.
+
+import { withFonts } from "./fonts.js";
 
 const WIDE = 860; // pixels, at least
-const HEAD = { size: 15, letter: 7.5, line: 20 };
-const FOOT = { size: 11, letter: 5.7, line: 15 };
+const HEAD = { size: 15, line: 20 };
+const FOOT = { size: 11, line: 15 };
 const SIDE = 10; // pixels beside the words
 const [INK, GROUND] = ["#22211f", "#ffffff"]; // on paper, whatever the page's theme
 
@@ -13,18 +16,48 @@ export function camera(library, told, options) {
     name: "dpvizImage",
     title: `Download the chart with its settings as ${options.format.toUpperCase()}`,
     icon: library.Icons.camera,
-    click: (plot) => {
+    click: async (plot) => {
       const figure = pictured(told(), plot.clientWidth);
+      const { format, filename, scale } = options;
       const { width, height } = figure.layout;
-      return library.downloadImage(figure, { ...options, width, height });
+      const address = await library.toImage(figure, { format: "svg", width, height });
+      const svg = await withFonts(decodeURIComponent(address.slice(address.indexOf(",") + 1)), figure.layout.font.family);
+      const vector = format === "svg";
+      const file = vector ? new Blob([svg], { type: "image/svg+xml" }) : await painted(svg, width, height, scale);
+      save(file, `${filename}.${format}`);
     },
   };
 }
 
+// An SVG in pixels, `scale` of them for one of the screen's.
+async function painted(svg, width, height, scale) {
+  const image = Object.assign(new Image(), { src: `data:image/svg+xml,${encodeURIComponent(svg)}` });
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: width * scale, height: height * scale });
+  const pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  await new Promise((resolve) => setTimeout(resolve, 100)); // WebKit draws it first before it has the fonts in it
+  pen.clearRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function save(blob, name) {
+  const address = URL.createObjectURL(blob);
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
 export function pictured({ figure, headline = "", caption = "", family }, shown) {
   const width = Math.max(shown, WIDE);
-  const head = lines(headline, (width - 2 * SIDE) / HEAD.letter);
-  const foot = lines(caption.replace(/[<>]/g, (mark) => ({ "<": "&lt;", ">": "&gt;" })[mark]), (width - 2 * SIDE) / FOOT.letter);
+  const escaped = caption.replace(/[<>]/g, (mark) => ({ "<": "&lt;", ">": "&gt;" })[mark]);
+  const [head, foot] = [
+    [headline, HEAD],
+    [escaped, FOOT],
+  ].map(([text, { size }]) => inLines(text, width - 2 * SIDE, size, family));
   const above = head.length ? head.length * HEAD.line + SIDE : 0;
   const below = foot.length ? foot.length * FOOT.line + SIDE : 0;
   const { margin, height, annotations = [], font, ...rest } = onPaper(figure.layout);
@@ -51,14 +84,16 @@ function onPaper(layout) {
   return JSON.parse(JSON.stringify(layout).replace(/light-dark\(([^,()]+),[^()]*\)/g, "$1"));
 }
 
-// Plotly's pseudo-HTML in lines of at most so many letters, broken between words.
-function lines(html, most) {
-  const letters = (text) => text.replace(/<[^>]*>/g, "").replace(/&[^;\s]+;/g, "x").length;
-  const found = [];
+// Plotly's pseudo-HTML in lines that are no wider than that, broken between words; measured as if all of it were bold.
+function inLines(html, width, size, family) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `bold ${size}px ${family}`;
+  const wide = (text) => pen.measureText(text.replace(/<[^>]*>/g, "").replace(/&[^;\s]+;/g, "x")).width;
+  const broken = [];
   for (const word of html.replace(/<(?!\/?(b|sub|sup|i)>)[^>]*>/g, "").split(" ").filter(Boolean)) {
-    const longer = found.length ? `${found.at(-1)} ${word}` : word;
-    if (found.length && letters(longer) <= most) found[found.length - 1] = longer;
-    else found.push(word);
+    const longer = broken.length ? `${broken.at(-1)} ${word}` : word;
+    if (broken.length && wide(longer) <= width) broken[broken.length - 1] = longer;
+    else broken.push(word);
   }
-  return found;
+  return broken;
 }
