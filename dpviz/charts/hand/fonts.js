@@ -6,7 +6,7 @@ const bySource = new Map(); // address of a font's file → its data address
 export async function withFonts(svg, family) {
   const names = family.split(",").map(plain);
   const used = rules().filter(
-    ({ style }) => names.includes(plain(style.fontFamily)) && (style.fontStyle !== "italic" || /italic/.test(svg)),
+    ({ face }) => names.includes(plain(face("font-family"))) && (face("font-style") !== "italic" || /italic/.test(svg)),
   );
   const faces = await Promise.all(used.map(embedded));
   return faces.length ? svg.replace(/<svg[^>]*>/, (tag) => `${tag}<style>${faces.join("")}</style>`) : svg;
@@ -19,20 +19,20 @@ function rules() {
   return [...document.styleSheets].flatMap((sheet) => {
     try {
       const base = sheet.href ?? document.baseURI;
-      return [...sheet.cssRules].filter((rule) => rule instanceof CSSFontFaceRule).map(({ style }) => ({ style, base }));
+      const fonts = [...sheet.cssRules].filter((rule) => rule instanceof CSSFontFaceRule);
+      return fonts.map(({ style }) => ({ face: (name) => style.getPropertyValue(name), base })); // Firefox has no other way
     } catch {
       return []; // another site's
     }
   });
 }
 
-async function embedded({ style, base }) {
-  const source = style.getPropertyValue("src").match(/url\(["']?([^"')]+)["']?\)/)[1];
+async function embedded({ face, base }) {
+  const source = face("src").match(/url\(["']?([^"')]+)["']?\)/)[1];
   const address = new URL(source, base).href;
   if (!bySource.has(address)) bySource.set(address, await dataAddress(address));
-  const descriptors = { "font-family": style.fontFamily, "font-style": style.fontStyle, "font-weight": style.fontWeight };
-  const own = Object.entries(descriptors).filter(([, value]) => value);
-  const values = own.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`);
+  const descriptors = ["font-family", "font-style", "font-weight"].filter(face);
+  const values = descriptors.map((name) => `${name}:${face(name).replaceAll('"', "'")}`);
   return `@font-face{${values.join(";")};src:url(${bySource.get(address)})}`;
 }
 

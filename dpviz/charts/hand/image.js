@@ -21,7 +21,9 @@ export function camera(library, told, options) {
       const { format, filename, scale } = options;
       const { width, height } = figure.layout;
       const address = await library.toImage(figure, { format: "svg", width, height });
-      const svg = await withFonts(decodeURIComponent(address.slice(address.indexOf(",") + 1)), figure.layout.font.family);
+      const plain = decodeURIComponent(address.slice(address.indexOf(",") + 1));
+      // Where a browser writes a font's name without quotes, as Firefox does, Plotly leaves its stand-in for them.
+      const svg = await withFonts(plain.replaceAll("TOBESTRIPPED", "'"), figure.layout.font.family);
       const vector = format === "svg";
       const file = vector ? new Blob([svg], { type: "image/svg+xml" }) : await painted(svg, width, height, scale);
       save(file, `${filename}.${format}`);
