@@ -42,7 +42,7 @@ papers: ## Run the experiments behind figures again, from nothing (under an hour
 	@$(INSTALL) dev
 	@$(ONE_THREAD) $(PY) -m dpviz.experiments
 
-attack: ## Attack the app by links, files, imports, strangers, kills, crowds; write docs/attacks.md (some twenty minutes)
+attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/attacks.md (some twenty minutes)
 	@$(INSTALL) dev
 	@$(ONE_THREAD) $(PY) -m tests.attack
 

@@ -1,20 +1,26 @@
 """Fifty visitors at once, each over a websocket of its own: ``python -m tests.attack.crowd``.
 
-Every visitor opens pages in turn as a browser would and waits for each to be drawn; said are the times, how many saw
-an exception, and what the app's memory grew by.
+Every visitor opens pages in turn as a browser would, waits for each to be drawn, and pulls one of its sliders for a
+second: it asks for the frames around its hand as `dpviz/charts/hand/frames.js` does. Said are the times, what went
+wrong, and what the app's memory grew by.
 """
 
 from __future__ import annotations
 
+import gzip
+import http.client
+import json
 import os
+import random
 import statistics
 import tempfile
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import psutil
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -24,29 +30,98 @@ from websockets.sync.client import connect
 from tests.browser.driver import ROOT, running_app
 
 VISITORS = 50
-SECONDS = 90.0
+SECONDS = 60.0
 PATIENCE = 120.0
 PAGES = ("compose", "orders", "noise", "budget", "langevin", "attack", "runs")
 
 
-def open_page(visitor: Any, page: str) -> bool:
-    """Ask for a page and wait until its script has run; whether it showed no exception."""
-    asked = BackMsg()
-    asked.rerun_script.query_string = ""
-    asked.rerun_script.page_name = page
-    visitor.send(asked.SerializeToString())
-    sound = True
+# As frames.js: frames of the first request, of any, and ms that a request may take while the hand moves.
+FIRST, MOST, TAKES = 2, 24, 0.06
+PULL = 1.0  # seconds
+
+
+@dataclass
+class Page:
+    """What a visitor sees of a page.
+
+    Attributes:
+        sound: Whether it showed no exception.
+        tokens: Of the chart's frames, by the field that may move.
+        stops: Of each slider, by field.
+    """
+
+    sound: bool = True
+    tokens: dict[str, str] = field(default_factory=dict)
+    stops: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, element: Any) -> None:
+        kind = element.WhichOneof("type")
+        self.sound &= kind != "exception"
+        if kind == "bidi_component" and element.bidi_component.component_name.startswith("dpviz."):
+            data = json.loads(element.bidi_component.json)
+            self.tokens |= data.get("frames") or {}
+            if data.get("stops"):
+                self.stops[data["field"]] = data["stops"]
+
+
+@dataclass
+class Seen:
+    """What the crowd saw: seconds of every page and of every request for frames, frames, and what went wrong."""
+
+    pages: list[float] = field(default_factory=list)
+    requests: list[float] = field(default_factory=list)
+    frames: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def open_page(visitor: Any, page: str) -> Page:
+    """Ask for a page and wait until its script has run."""
+    request = BackMsg()
+    request.rerun_script.query_string = ""
+    request.rerun_script.page_name = page
+    visitor.send(request.SerializeToString())
+    drawn = Page()
     while True:
-        told = ForwardMsg()
-        told.ParseFromString(visitor.recv(timeout=PATIENCE))
-        if told.WhichOneof("type") == "delta" and told.delta.new_element.WhichOneof("type") == "exception":
-            sound = False
+        message = ForwardMsg()
+        message.ParseFromString(visitor.recv(timeout=PATIENCE))
+        kind = message.WhichOneof("type")
+        if kind == "delta":
+            drawn.add(message.delta.new_element)
         # A script that is begun again at once, to follow its link, says that it finished early.
-        if told.WhichOneof("type") == "script_finished" and told.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-            return sound
+        if kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+            return drawn
 
 
-def visit(url: str, number: int, end: float, times: list[float], faults: list[str]) -> None:
+def pull(port: int, page: Page, rng: random.Random, seen: Seen) -> None:
+    """Pull a slider over half its range; what is asked for is what the hand lacks, nearest first."""
+    movable = sorted(page.tokens.keys() & page.stops.keys())
+    if not movable:
+        return
+    moved = rng.choice(movable)
+    stops, begun, count = page.stops[moved], time.monotonic(), FIRST
+    start, way = rng.randrange(len(stops)), rng.choice((-1, 1)) * len(stops) // 2
+    missing = set(range(len(stops)))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    while missing and (share := (time.monotonic() - begun) / PULL) < 1:
+        hand = min(max(start + round(share * way), 0), len(stops) - 1)
+        nearest = sorted(missing, key=lambda stop: (abs(stop - hand) > 2, stop % 4 > 0, abs(stop - hand)))[:count]
+        query = urlencode({"field": moved, "at": ",".join(stops[stop] for stop in nearest)})
+        asked = time.monotonic()
+        connection.request("GET", f"/_dpviz/frames/{page.tokens[moved]}?{query}")
+        reply = connection.getresponse()
+        body = reply.read()
+        took = time.monotonic() - asked
+        if reply.status != 200:
+            seen.faults.append(f"frames of {moved}: {reply.status}")
+            break
+        seen.requests.append(took)
+        seen.frames += sum(frame is not None for frame in json.loads(gzip.decompress(body))["frames"].values())
+        missing -= set(nearest)
+        count = min(max(round(TAKES / (took / len(nearest))), FIRST), MOST)
+    connection.close()
+
+
+def visit(url: str, number: int, end: float, seen: Seen) -> None:
     """One visitor, until `end` on the monotonic clock."""
     port = urlsplit(url).port
     own = f"http://127.0.0.1:{port}"
@@ -59,15 +134,17 @@ def visit(url: str, number: int, end: float, times: list[float], faults: list[st
             max_size=None,
             proxy=None,
         ) as visitor:
-            turn = number
+            turn, rng = number, random.Random(number)
             while time.monotonic() < end:
                 begun = time.monotonic()
-                if not open_page(visitor, page := PAGES[turn % len(PAGES)]):
-                    faults.append(f"exception on {page}")
-                times.append(time.monotonic() - begun)
+                drawn = open_page(visitor, page := PAGES[turn % len(PAGES)])
+                if not drawn.sound:
+                    seen.faults.append(f"exception on {page}")
+                seen.pages.append(time.monotonic() - begun)
+                pull(port or 0, drawn, rng, seen)
                 turn += 1
     except Exception as error:
-        faults.append(f"{type(error).__name__}: {error}")
+        seen.faults.append(f"{type(error).__name__}: {error}")
 
 
 def resident(url: str) -> float:
@@ -83,38 +160,45 @@ def resident(url: str) -> float:
 
 
 def table(visitors: int = VISITORS, seconds: float = SECONDS) -> str:
-    """Pages drawn, how long they took, faults and memory."""
-    times: list[float] = []
-    faults: list[str] = []
+    """Pages drawn and frames answered, how long they took, faults and memory."""
+    first, seen = Seen(), Seen()
     with (
         tempfile.TemporaryDirectory() as name,
         patch.dict(os.environ, DPVIZ_HOME=str(Path(name) / "home")),
         running_app(ROOT / "app.py", Path(name) / "app.log") as url,
     ):
-        visit(url, 0, time.monotonic() + 1.0, [], faults)  # what the first visitor loads stays
+        visit(url, 0, time.monotonic() + 1.0, first)  # what the first visitor loads stays
         before = resident(url)
         end = time.monotonic() + seconds
-        crowd = [threading.Thread(target=visit, args=(url, i, end, times, faults)) for i in range(visitors)]
+        crowd = [threading.Thread(target=visit, args=(url, i, end, seen)) for i in range(visitors)]
         for one in crowd:
             one.start()
         for one in crowd:
             one.join(seconds + 2 * PATIENCE)
         after = resident(url)
-        visit(url, 0, time.monotonic() + 1.0, [], faults)  # it still answers
-    ordered = sorted(times) or [float("nan")]
+        visit(url, 0, time.monotonic() + 1.0, first)  # it still answers
+    faults = [*first.faults, *seen.faults, *([] if seen.frames else ["nobody got a frame"])]
     return "\n".join(
         [
-            "## A crowd",
+            "## A crowd that drags",
             "",
-            f"{visitors} websocket visitors open pages for {seconds:.0f} s, each the next one as soon as one is drawn.",
+            f"{visitors} websocket visitors open pages for {seconds:.0f} s and pull a slider of each for {PULL:g} s.",
             "",
-            "| visitors | pages drawn | median | 95th percentile | faults | memory before | after |",
-            "|---|---|---|---|---|---|---|",
-            f"| {visitors} | {len(times)} | {statistics.median(ordered):.1f} s | "
-            f"{ordered[int(0.95 * (len(ordered) - 1))]:.1f} s | {len(faults)} | {before:.0f} MB | {after:.0f} MB |",
+            "| | answered | median | 95th percentile |",
+            "|---|---|---|---|",
+            f"| pages | {len(seen.pages)} | {times(seen.pages)} |",
+            f"| requests for frames, {seen.frames} frames in all | {len(seen.requests)} | {times(seen.requests)} |",
+            "",
+            f"Faults: {len(faults)}. Memory: {before:.0f} MB before, {after:.0f} MB after.",
             *([""] + [f"- {fault}" for fault in sorted(set(faults))] if faults else []),
         ]
     )
+
+
+def times(seconds: list[float]) -> str:
+    """Median and 95th percentile, as two columns."""
+    ordered = sorted(seconds) or [float("nan")]
+    return f"{statistics.median(ordered):.2f} s | {ordered[int(0.95 * (len(ordered) - 1))]:.2f} s"
 
 
 if __name__ == "__main__":

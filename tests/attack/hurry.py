@@ -30,7 +30,7 @@ from dpviz.ui.train import fields as train
 from tests.browser.driver import CHROMIUM_FLAGS, ROOT, TIMEOUT_MS, find_chromium, main_area, running_app, wait_idle
 
 NUMBERS = {one.key: one for one in (*FIELDS, *train.FIELDS) if isinstance(one, Number) and one.ticks}
-MINUTES = 12.0  # bound of the whole attack; what was not tried by then is not counted
+MINUTES = 5.0  # bound of the whole attack; what was not tried by then is not counted
 
 
 class Scene(NamedTuple):

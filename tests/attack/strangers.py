@@ -1,11 +1,13 @@
-"""Requests as other sites send them: ``python -m tests.attack.strangers``. Only the app's own pages may be answered.
+"""Requests of other sites and accounts: ``python -m tests.attack.strangers``. Only the owner's own pages are answered.
 
-Every pair of a Host and an Origin header is tried on the websocket and on each kind of address, beside a plain Dask
-client that has no certificate and looks at every port that the app's processes listen on.
+Every pair of a Host and an Origin header is tried on the websocket and on each kind of address. Another account sends
+the right ones, with all that proxies say, comes first to the shared folder for temporary files, and stands where
+browsers look for "localhost" first. A plain Dask client without the certificate tries the ports of the workers.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -18,7 +20,9 @@ import psutil
 from websockets.sync.client import connect
 
 from tests.browser.driver import ROOT, running_app
-from tests.browser.test_strangers import answer, shake_hands
+from tests.browser.test_strangers import KNOCK, SQUAT, answer, shake_hands
+from tests.other_account import CAN_BE_OTHERS, by_another
+from tests.runs.test_private import PLANT
 
 HOSTS = ("127.0.0.1", "localhost", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "0.0.0.0", "")
 ORIGINS = (
@@ -29,6 +33,11 @@ ORIGINS = (
     "http://127.0.0.1:{other}",
     "https://{host}.evil",
 )
+DISGUISES = (
+    {}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Forwarded-For": "127.0.0.1:{port}"}, {"Forwarded": "for=127.0.0.1"},
+    {"X-Real-IP": "::1", "Via": "1.1 proxy"}, {"Cookie": "dpviz-{port}="}, {"Cookie": "dpviz-{port}=0; dpviz=1"},
+    {"Authorization": "token 0"},
+)  # fmt: skip
 PATHS = ("/", "/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a/b", "/media/a.png")
 
 
@@ -37,7 +46,8 @@ def table() -> str:
     counts = {kind: [0, 0, 0] for kind in ("websocket", "GET", "PUT", "DELETE")}  # own let in, strangers, let in
     with (
         tempfile.TemporaryDirectory() as name,
-        patch.dict(os.environ, DPVIZ_HOME=str(Path(name) / "home")),
+        tempfile.TemporaryDirectory() as shared,
+        patch.dict(os.environ, DPVIZ_HOME=str(Path(name) / "home"), TMPDIR=shared),
         running_app(ROOT / "app.py", Path(name) / "app.log") as url,
     ):
         port = urlsplit(url).port or 0
@@ -51,7 +61,10 @@ def table() -> str:
             for method, path in product(("GET", "PUT", "DELETE"), PATHS):
                 found = answer(url, path, method, Host=named, Origin=said)
                 note(counts[method], own, found.status != 403)
+        plant(Path(shared))
         ports, let_in = listeners(url)
+        ran = (Path(shared) / "dask-scratch-space" / "ran").exists()
+        accounts = another_account(port)
     rows = [f"| {kind} | {own} | {strangers} | {let} |" for kind, (own, strangers, let) in counts.items()]
     return "\n".join(
         [
@@ -63,8 +76,29 @@ def table() -> str:
             "|---|---|---|---|",
             *rows,
             f"| Dask client without the certificate | – | {ports} | {let_in} |",
+            f"| another account, right headers | – | {accounts[0]} | {accounts[1]} |",
+            f"| its folder for Dask's temporary files, code run | – | {int(CAN_BE_OTHERS)} | {int(ran)} |",
+            *([] if CAN_BE_OTHERS else ["", "Not as root: another account could not be tried."]),
         ]
     )
+
+
+def plant(shared: Path) -> None:
+    """Another account comes first to the folder for temporary files."""
+    shared.chmod(0o1777)
+    if CAN_BE_OTHERS:
+        by_another(PLANT, shared)
+
+
+def another_account(port: int) -> tuple[int, int]:
+    """How often another account knocked, with the headers of an own page, and how often it was let in."""
+    if not CAN_BE_OTHERS:
+        return 0, 0
+    statuses = [200 * (by_another(SQUAT, port) != "refused") or 403]
+    for disguise in DISGUISES:
+        headers = {name: value.replace("{port}", str(port)) for name, value in disguise.items()}
+        statuses += json.loads(by_another(KNOCK, port, json.dumps(headers)))
+    return len(statuses), sum(status != 403 for status in statuses)
 
 
 def note(count: list[int], own: bool, let_in: bool) -> None:

@@ -183,12 +183,17 @@ def test_another_account_is_refused(app_url: str, more: dict[str, str]) -> None:
     assert json.loads(by_another(KNOCK, port, headers)) == [403] * 8
 
 
+SQUAT = """
+try:
+    socket.socket(socket.AF_INET6).bind(("::1", int(sys.argv[1])))
+except OSError:
+    print("refused")
+"""
+
+
 @needs_root
 def test_another_account_cannot_stand_where_browsers_look_first(app_url: str) -> None:
-    code = (
-        "s = socket.socket(socket.AF_INET6)\ntry: s.bind(('::1', int(sys.argv[1])))\nexcept OSError: print('refused')"
-    )
-    assert by_another(code, urlsplit(app_url).port) == "refused"
+    assert by_another(SQUAT, urlsplit(app_url).port) == "refused"
 
 
 TOKEN = "a-token-for-tests"
