@@ -28,6 +28,7 @@ _FILTER = "tests/accounting/test_filter.py"
 _STEPS = "tests/training/test_methods.py"
 _VOTES = "tests/accounting/test_noisy_max.py"
 _PATE = "tests/accounting/test_pate.py"
+_ALONE = "tests/training/test_independence.py"
 _SMOOTH = "tests/accounting/test_vote_sensitivity.py"
 
 FAULTS = (
@@ -41,9 +42,58 @@ FAULTS = (
     Fault(
         "each view of an example is clipped by itself",
         "dpviz/training/per_example.py",
-        "tape[layer] if views == 1 else tape[layer].grouped(views)",
-        "tape[layer]",
+        "products if views == 1 else products.grouped(views)",
+        "products",
         "tests/training/test_views.py::test_the_mean_over_views_is_what_is_clipped",
+    ),
+    Fault(
+        "a network that is not listed runs on whole batches",
+        "dpviz/training/per_example.py",
+        "x.ndim < 2 or not treats_rows_alone(self.network, modules)",
+        "x.ndim < 2",
+        f"{_ALONE}::test_what_mixes_a_batch_sees_one_example_alone",
+    ),
+    Fault(
+        "a loss of one's own sees the batch",
+        "dpviz/training/per_example.py",
+        "if any(loss is listed for listed in LISTED_LOSSES):",
+        "if True:",
+        f"{_ALONE}::test_what_mixes_a_batch_sees_one_example_alone",
+    ),
+    Fault(
+        "a hook on a listed layer is not seen",
+        "dpviz/training/rowwise.py",
+        "or any(own[hooks] for hooks in _HOOKS)",
+        "",
+        f"{_ALONE}::test_what_mixes_a_batch_sees_one_example_alone",
+    ),
+    Fault(
+        "an attribute may keep activations",
+        "dpviz/training/one_at_a_time.py",
+        "key not in _STANDARD and _holds_examples(attributes[key])",
+        "False",
+        f"{_ALONE}::test_what_would_carry_examples_out_is_refused_and_leaves_nothing",
+    ),
+    Fault(
+        "a buffer may be assigned in the forward pass",
+        "dpviz/training/one_at_a_time.py",
+        "if table[key] is not copy or copy._version:",
+        "if False:",
+        f"{_ALONE}::test_what_would_carry_examples_out_is_refused_and_leaves_nothing",
+    ),
+    Fault(
+        "chunks of a training are as large as what is left of its batch",
+        "dpviz/training/private.py",
+        "usual_batch=usual_batch(batch, self.examples)",
+        "usual_batch=None",
+        f"{_ALONE}::test_trainings_fill_their_batches_up",
+    ),
+    Fault(
+        "narrow layers round a row by its place",
+        "dpviz/training/layers/linear.py",
+        "NARROW = 16",
+        "NARROW = 0",
+        f"{_ALONE}::test_an_example_adds_the_same_digits_whatever_stands_beside_it",
     ),
     Fault(
         "a goal looks at the true count beside the released one",

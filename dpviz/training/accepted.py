@@ -1,7 +1,9 @@
-"""What the engine accepts, told without running the network; what a run of it tells is in `preflight`."""
+"""What the engine accepts, told without running the network; what a run of it tells is in `one_at_a_time`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -60,17 +62,45 @@ def refuse_half(name: str, tensor: torch.Tensor) -> None:
         )
 
 
+def refuse_device(device: torch.device) -> None:
+    if device.type == "mps":
+        raise ValueError(
+            "Expected a CPU or an NVIDIA GPU, found device 'mps': Apple's GPU has no double precision, in which sums "
+            "are bounded. Call network.to('cpu')."
+        )
+
+
 def refuse_rounded_products(device: torch.device) -> None:
     """TF32 and bfloat16 keep 3 digits: clipped gradients would add up to more than the bound, distances to less."""
     backends: Any = torch.backends
-    products = backends.cuda.matmul if device.type == "cuda" else backends.mkldnn.matmul
-    own, general = products.fp32_precision, backends.fp32_precision
-    found = general if own == "none" else own
-    if found not in ("none", "ieee"):
-        raise ValueError(
-            f"Expected matrix products in full single precision, found fp32_precision={found!r}: it breaks the bound "
-            "on an example's gradient. Call torch.set_float32_matmul_precision('highest')."
-        )
+    for backend in (backends.cuda.matmul,) if device.type == "cuda" else _of_cpu():
+        own, general = backend.fp32_precision, backends.fp32_precision
+        precision = general if own == "none" else own
+        if precision not in ("none", "ieee"):
+            raise ValueError(
+                f"Expected matrix products in full single precision, found fp32_precision={precision!r}: it breaks the "
+                "bound on an example's gradient. Call torch.set_float32_matmul_precision('highest') and leave "
+                "torch.backends.mkldnn.conv and .rnn at 'ieee'."
+            )
+
+
+def _of_cpu() -> tuple[Any, ...]:
+    mkldnn: Any = torch.backends.mkldnn
+    return mkldnn.matmul, mkldnn.conv, mkldnn.rnn
+
+
+@contextmanager
+def full_precision(device: torch.device) -> Iterator[None]:
+    """cuDNN's convolutions round to TF32 unless they are told not to: off meanwhile."""
+    cudnn: Any = torch.backends.cudnn
+    before = [(part, part.fp32_precision) for part in (cudnn.conv, cudnn.rnn)] if device.type == "cuda" else []
+    for part, _ in before:
+        part.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        for part, precision in before:
+            part.fp32_precision = precision
 
 
 def _told(dtype: torch.dtype) -> str:

@@ -29,9 +29,8 @@ from dpviz.training.models import ELSEWHERE
 from dpviz.training.origins import spent_before
 from dpviz.training.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.plan import mechanism_at
-from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import poisson_indices
+from dpviz.training.sampling import poisson_indices, usual_batch
 from dpviz.training.settings import RunSettings, steps_per_epoch
 from dpviz.training.views import Views
 
@@ -154,10 +153,10 @@ class PrivateTraining(Iterator[Step]):
             noise_multiplier = _solved(plan, self.examples, target_epsilon)
         self.settings = plan.with_(noise_multiplier=noise_multiplier)
         self.settings.check(self.examples)
-        preflight(network, loss, *self._data.at(range(min(self.examples, max(SIZES)))))
+        PerExample(network, loss).check(*self._data.at(range(1)))
         random = randomness(plan.seed, secure=seed is None, device=self._device)
         found = None if views == 1 else Views(views, random.views, flips=flips)
-        self._engine = PerExample(network, loss, views=found)
+        self._engine = PerExample(network, loss, views=found, usual_batch=usual_batch(batch, self.examples))
         self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
         self._mechanism = mechanism_at(self.settings, 1, self.examples)
         self._nothing = self._data.at(range(1))

@@ -11,7 +11,7 @@ from torch import nn
 
 from dpviz import _validate
 from dpviz.training.block_sums import BlockSums
-from dpviz.training.layers import Layer
+from dpviz.training.layers import Parameters
 from dpviz.training.products import Products
 from dpviz.training.rounding import BLOCK, Lengths, certified_bound
 
@@ -31,7 +31,7 @@ def clip_factors(lengths: Tensor, max_grad_norm: float, dtype: torch.dtype) -> T
 class LayerGradients(NamedTuple):
     """Per-example gradients of one layer, and where its parameters stand among the engine's."""
 
-    layer: Layer
+    layer: Parameters
     positions: tuple[int, ...]
     products: Products
 

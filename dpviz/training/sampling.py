@@ -85,6 +85,11 @@ def padded_size(batch_size: int, examples: int, size: int) -> int:
     return min(64 * math.ceil(max(usual, size) / 64), max(examples, size))
 
 
+def usual_batch(batch_size: int, examples: int) -> int:
+    """What 98 of 100 Poisson batches do not exceed: two standard deviations above the expected size."""
+    return min(math.ceil(batch_size + 2.0 * math.sqrt(batch_size * (1.0 - batch_size / examples))), examples)
+
+
 def loss_per_example(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example, (b,); 0 for padding."""
     return F.cross_entropy(outputs, labels, reduction="none", ignore_index=IGNORED)

@@ -26,9 +26,8 @@ from dpviz.training.models import MODELS
 from dpviz.training.networks import build, freeze
 from dpviz.training.per_example import PerExample
 from dpviz.training.plan import mechanism_at, planned_events
-from dpviz.training.preflight import SIZES, preflight
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import Batches, loss_per_example
+from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import closing
@@ -85,10 +84,15 @@ class Session:
         self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
         self._part = (self._x[:_PART], self._y[:_PART])
         views = views_of(settings, data, random.views)
-        self.engine = PerExample(self.network, loss_per_example, views=views)
+        # On an accelerator batches come in fixed sizes.
+        fixed = settings.private and self.device.type == "cpu"
+        self.engine = PerExample(
+            self.network, loss_per_example, views=views,
+            usual_batch=usual_batch(settings.batch_size, self.examples) if fixed else None,
+        )  # fmt: skip
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
         if settings.private:
-            preflight(self.network, loss_per_example, self._x[: max(SIZES)], self._y[: max(SIZES)])
+            PerExample(self.network, loss_per_example).check(self._x, self._y)
         self.state = self.method.init(self.parameters)
         self.batches = Batches(self._x, self._y, random.batches)
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None

@@ -7,45 +7,48 @@ from collections.abc import Iterator
 from torch import nn
 
 from dpviz.training.accepted import refuse_recomputed
-from dpviz.training.layers.base import Layer
+from dpviz.training.layers.base import Layer, Parameters
 from dpviz.training.layers.conv import Conv2dLayer
 from dpviz.training.layers.embedding import EmbeddingLayer
 from dpviz.training.layers.functional import FunctionalLayer
 from dpviz.training.layers.linear import LinearLayer
 from dpviz.training.layers.norm import GroupNormLayer, LayerNormLayer
+from dpviz.training.variational import Variational
 
-__all__ = ["FunctionalLayer", "Layer", "trainable_layers"]
+__all__ = ["FunctionalLayer", "Layer", "Parameters", "layers_of"]
 
-
-def trainable_layers(network: nn.Module, name: str = "") -> Iterator[Layer]:
-    """The modules of `network` that hold trainable parameters, outermost first, each parameter in one of them.
-
-    A module with parameters of its own that is no known layer is taken whole, with what is inside it.
-    """
-    if not any(p.requires_grad for p in network.parameters()):
-        return
-    known = _known(name, network)
-    if known is not None:
-        refuse_recomputed(name, network)
-        yield known
-    elif any(p.requires_grad for p in network.parameters(recurse=False)):
-        yield FunctionalLayer(name, network)
-    else:
-        for child_name, child in network.named_children():
-            yield from trainable_layers(child, f"{name}.{child_name}" if name else child_name)
+_FORMS: dict[type[nn.Module], type[Layer]] = {
+    nn.Linear: LinearLayer,
+    nn.GroupNorm: GroupNormLayer,
+    nn.LayerNorm: LayerNormLayer,
+    **dict.fromkeys(
+        (
+            nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
+            nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.PReLU, Variational,
+        ),
+        FunctionalLayer,
+    ),
+}  # fmt: skip
 
 
-def _known(name: str, module: nn.Module) -> Layer | None:
+def layers_of(network: nn.Module) -> Iterator[Layer]:
+    """The modules with parameters, frozen ones too, that have a form, outermost first; each once."""
+    inside: set[nn.Module] = set()
+    for name, module in network.named_modules():
+        form = None if module in inside or "forward" in vars(module) else _form(module)
+        if form is None or not any(True for _ in module.parameters()):
+            continue
+        refuse_recomputed(name, module)
+        if form is FunctionalLayer or "weight" in module._parameters:  # else something computes it
+            inside.update(module.modules())
+            yield form(name, module)
+
+
+def _form(module: nn.Module) -> type[Layer] | None:
     # Exact types: a subclass may compute something else.
     kind = type(module)
-    if kind is nn.Linear:
-        return LinearLayer(name, module)
     if isinstance(module, nn.Conv2d) and kind is nn.Conv2d and Conv2dLayer.covers(module):
-        return Conv2dLayer(name, module)
-    if kind is nn.GroupNorm:
-        return GroupNormLayer(name, module)
-    if kind is nn.LayerNorm:
-        return LayerNormLayer(name, module)
+        return Conv2dLayer
     if isinstance(module, nn.Embedding) and kind is nn.Embedding and EmbeddingLayer.covers(module):
-        return EmbeddingLayer(name, module)
-    return None
+        return EmbeddingLayer
+    return _FORMS.get(kind)

@@ -14,7 +14,20 @@ from dpviz.training.products import Products
 Tensor = torch.Tensor
 
 
-class Layer(ABC):
+class Parameters:
+    """Trainable parameters whose per-example gradients are kept together."""
+
+    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Sums of the products' gradients in the order of the parameters' own entries, where products keep another."""
+        return sums
+
+    def write_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
+        """into = Σ_i w_i g_i for the `products` of these parameters, one tensor for each of them."""
+        for target, total in zip(into, self.arrange(products.weighted_sum(weights)), strict=True):
+            target.copy_(total.reshape(target.shape))
+
+
+class Layer(Parameters, ABC):
     """One parameterised module of a network, seen by the engine.
 
     Attributes:
@@ -34,14 +47,16 @@ class Layer(ABC):
     def trains(parameter: Tensor | None) -> bool:
         return parameter is not None and parameter.requires_grad
 
-    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Sums of the products' gradients in the order of the parameters' own entries, where products keep another."""
-        return sums
+    def check(self, x: Tensor) -> None:
+        """Refuses a batch whose first dimension the module would take for something else than examples."""
+        if x.ndim < 2:
+            raise ValueError(
+                f"Expected the input of layer {self.name!r} as (examples, …), found shape {tuple(x.shape)}."
+            )
 
-    def write_weighted_sum(self, products: Products, weights: Tensor, into: Sequence[Tensor]) -> None:
-        """into = Σ_i w_i g_i for the `products` of this layer, one tensor for each of its parameters."""
-        for target, found in zip(into, self.arrange(products.weighted_sum(weights)), strict=True):
-            target.copy_(found.reshape(target.shape))
+    def stacked(self, ndim: int) -> bool:
+        """Whether the first of so many dimensions of a call's input counts inputs that are treated one by one."""
+        return False
 
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:

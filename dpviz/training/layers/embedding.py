@@ -22,6 +22,9 @@ class EmbeddingLayer(Layer):
         # max_norm rewrites the table during the forward pass, scale_grad_by_freq counts over the whole batch.
         return module.max_norm is None and not module.scale_grad_by_freq and not module.sparse
 
+    def check(self, x: Tensor) -> None:
+        """Any shape."""
+
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         table = cast(nn.Embedding, self.module)
         return F.embedding(x, table.weight), ()

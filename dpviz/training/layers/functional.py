@@ -1,4 +1,4 @@
-"""Any other layer: its per-example gradients written out by `torch.func`, slower and larger, but exact."""
+"""Layers that are listed and have no form of their own: per-example gradients written out by `torch.func`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,39 @@ from dpviz.training.products import Dense, Products
 Tensor = torch.Tensor
 
 
+class _Bare(nn.Module):
+    """A module without its hooks, which ran where it was called, and without the engine's own `forward`."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = type(self.inner).forward(self.inner, x)
+        return answer
+
+
 class FunctionalLayer(Layer):
-    """A module, with all that is inside it, as a function of one tensor and its parameters.
+    """A module, with all that is inside it, as a function of one example and its parameters, run one at a time.
 
     The function is evaluated twice, so it must not draw random numbers or keep a state between calls.
     """
 
-    def __init__(self, name: str, module: nn.Module) -> None:
-        super().__init__(name, module)
-        self._original = module.forward
+    def check(self, x: Tensor) -> None:
+        """Any shape: it sees one example."""
+
+    def stacked(self, ndim: int) -> bool:
+        kernel = getattr(self.module, "kernel_size", None)
+        return kernel is None or ndim == len(kernel) + 2
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        self._refuse_random_layers()
-        y: Any = self._original(x)
-        if not isinstance(y, Tensor):
-            raise ValueError(
-                f"Expected layer {self.name!r} ({type(self.module).__name__}) to return one tensor, found "
-                f"{type(y).__name__}: such a layer has no per-example gradients here."
-            )
-        return y, ()
+        content = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+        return vmap(lambda one: self._output(content, one))(x.contiguous()), ()
+
+    def _output(self, content: dict[str, Tensor], one: Tensor) -> Tensor:
+        inner = {f"inner.{name}": tensor for name, tensor in content.items()}
+        answer: Tensor = functional_call(_Bare(self.module), inner, (one.unsqueeze(0),))
+        return answer.squeeze(0)
 
     def backward(
         self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
@@ -43,8 +57,7 @@ class FunctionalLayer(Layer):
 
         def of_one(example: Tensor, towards: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
             def output(parameters: dict[str, Tensor], one: Tensor) -> Tensor:
-                whole: Tensor = functional_call(self.module, (parameters, fixed), (one.unsqueeze(0),))
-                return whole.squeeze(0)
+                return self._output(parameters | fixed, one)
 
             if wants_input:
                 pull: Any = vjp(output, trained, example)[1]
@@ -57,13 +70,5 @@ class FunctionalLayer(Layer):
         places: Any = (0 if wants_input else None, 0)
         # PyTorch 2.13's group norm crashes on channels last, in which convolutions hand over, if only the parameters
         # are differentiated: back to the usual layout.
-        to_input, found = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
-        return to_input, Dense([found[name].flatten(1) for name in trained])
-
-    def _refuse_random_layers(self) -> None:
-        for inner in self.module.modules():
-            if isinstance(inner, nn.modules.dropout._DropoutNd) and inner.training and inner.p > 0:
-                raise ValueError(
-                    f"Expected no dropout inside layer {self.name!r} ({type(self.module).__name__}): its per-example "
-                    "gradients are found by running it again. Move the dropout out, or set its rate to 0."
-                )
+        to_input, gradients = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
+        return to_input, Dense([gradients[name].flatten(1) for name in trained])

@@ -18,6 +18,9 @@ Tensor = torch.Tensor
 # One number written to memory and read back costs about as much as this many multiplications in a matrix product.
 _MEMORY_COST = 10
 
+# Narrower products on a CPU run in kernels that round a row by where it stands; zeros are added up to this width.
+NARROW = 16
+
 
 def gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
     """Whether t × t Gram matrices cost less than the k × o gradient of each example (Bu et al. 2022, §3.3).
@@ -55,14 +58,26 @@ class LinearLayer(Layer):
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         linear = cast(nn.Linear, self.module)
-        return F.linear(x, linear.weight, linear.bias), ()
+        if linear.out_features >= NARROW or x.device.type != "cpu":
+            return F.linear(x, linear.weight, linear.bias), ()
+        missing = NARROW - linear.out_features
+        own: Tensor | None = linear.bias
+        bias = None if own is None else F.pad(own, (0, missing))
+        return F.linear(x, F.pad(linear.weight, (0, 0, 0, missing)), bias)[..., : linear.out_features].contiguous(), ()
 
     def backward(
         self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
     ) -> tuple[Tensor | None, Products]:
         linear = cast(nn.Linear, self.module)
-        to_input = gradient @ linear.weight if wants_input else None
+        to_input = _to_input(gradient, linear.weight) if wants_input else None
         inputs = x.reshape(x.shape[0], -1, x.shape[-1])
         outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])
         weight, bias = self.trains(linear.weight), self.trains(linear.bias)
         return to_input, matrix_products(inputs, outputs, weight=weight, bias=bias)
+
+
+def _to_input(gradient: Tensor, weight: Tensor) -> Tensor:
+    missing = NARROW - weight.shape[1]
+    if missing <= 0 or weight.device.type != "cpu":
+        return gradient @ weight
+    return (gradient @ F.pad(weight, (0, missing)))[..., : weight.shape[1]]

@@ -17,6 +17,9 @@ Tensor = torch.Tensor
 class GroupNormLayer(Layer):
     """`nn.GroupNorm` on inputs of shape (b, channels, …)."""
 
+    def stacked(self, ndim: int) -> bool:
+        return True
+
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         norm = cast(nn.GroupNorm, self.module)
         b, channels, positions = x.shape[0], x.shape[1], math.prod(x.shape[2:])
@@ -64,13 +67,16 @@ def _alike(gradient: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 class LayerNormLayer(Layer):
     """`nn.LayerNorm` on inputs of shape (b, …, *normalized_shape)."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        norm = cast(nn.LayerNorm, self.module)
-        if x.ndim <= len(norm.normalized_shape):
+    def check(self, x: Tensor) -> None:
+        shape = cast(nn.LayerNorm, self.module).normalized_shape
+        if x.ndim <= len(shape):
             raise ValueError(
-                f"Expected the input of {self.name} to have an examples dimension before {norm.normalized_shape}, "
+                f"Expected the input of {self.name} to have an examples dimension before {shape}, "
                 f"found shape {tuple(x.shape)}: normalising over examples mixes them."
             )
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        norm = cast(nn.LayerNorm, self.module)
         y, mean, rstd = torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
         return y, (mean, rstd)
 

@@ -1,0 +1,482 @@
+"""What one example adds depends on that example alone, whatever the network: it cannot be otherwise, or is refused."""
+
+import copy
+import dataclasses
+import functools
+
+import pytest
+import torch
+import torch.ao.quantization
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import prune
+from torch.utils.checkpoint import checkpoint
+
+from dpviz.training import PrivateTraining
+from dpviz.training.accepted import full_precision, refuse_device
+from dpviz.training.datasets import DATA_SETS
+from dpviz.training.flat import flatten_parameters
+from dpviz.training.methods import METHODS
+from dpviz.training.models import MODELS
+from dpviz.training.networks import build, freeze
+from dpviz.training.per_example import PerExample, cross_entropy
+from dpviz.training.record import rounding_of_sums
+from dpviz.training.rowwise import treats_rows_alone
+from dpviz.training.sampling import loss_per_example, usual_batch
+from tests.training.test_per_example import explicit, flat
+
+EXAMPLES = 12
+LABELS = torch.arange(EXAMPLES) % 3
+
+
+def examples(*shape, scale=1.0):
+    return scale * (torch.randn(EXAMPLES, *shape, generator=torch.Generator().manual_seed(1)) + 0.3)
+
+
+class With(nn.Module):
+    """Two layers and something between them."""
+
+    def __init__(self, between, width=6, inputs=6):
+        super().__init__()
+        self.first, self.between, self.last = nn.Linear(inputs, width), between, nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.last(self.between(self.first(x)))
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Keeps(nn.Module):
+    """Does what it is told with its input before it returns it."""
+
+    def __init__(self, keep):
+        super().__init__()
+        self.keep, self.log, self.content = keep, [], {}
+        self.register_buffer("seen", torch.zeros(6))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.keep(self, x)
+        return x
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.inner, self.reentrant = nn.Linear(6, 6), reentrant
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=self.reentrant)
+
+
+class Complex(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(6, 3, dtype=torch.complex64))
+
+    def forward(self, x):
+        return (x.to(torch.complex64) @ self.weight).abs()
+
+
+class Autocast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 3)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(x)
+
+
+def pruned():
+    network = With(nn.Tanh())
+    prune.random_unstructured(network.first, "weight", amount=0.5)
+    return network
+
+
+def stand_in_hook():
+    """A pre-hook that computes the weight from another parameter."""
+    network = With(nn.Tanh())
+    weight = network.first.weight
+    del network.first.weight
+    network.first.register_parameter("raw", weight)
+    network.first.register_forward_pre_hook(lambda m, _: setattr(m, "weight", 2.0 * torch.tanh(m.raw)))
+    return network
+
+
+def backward_hook():
+    network = With(nn.Tanh())
+    network.between.register_full_backward_hook(lambda _, inner, __: (inner[0] - inner[0].mean(0),))
+    return network
+
+
+def keeping(keep):
+    return lambda: With(Keeps(keep))
+
+
+def between(function):
+    return lambda: With(Function(function))
+
+
+REFUSED = {
+    "observer": (
+        lambda: With(torch.ao.quantization.MinMaxObserver()), "'between' .MinMaxObserver.*writes what it knows",
+    ),
+    "written buffer": (keeping(lambda m, x: m.seen.copy_(x.detach().mean(0))), "'between' .*writes what it"),
+    "buffer written past autograd": (keeping(lambda m, x: m.seen.data.copy_(x[0])), "'between' .Keeps"),
+    "assigned buffer": (keeping(lambda m, x: setattr(m, "seen", x.detach())), "buffer 'seen' of layer 'between'"),
+    "counter": (keeping(lambda m, x: m.calls.add_(1)), "buffer 'calls' of layer 'between'"),
+    "attribute": (keeping(lambda m, x: setattr(m, "last", x)), "attribute 'last' of layer 'between'"),
+    "list": (keeping(lambda m, x: m.log.append(x.detach())), "attribute 'log' of layer 'between'"),
+    "dictionary": (keeping(lambda m, x: m.content.update(a=(x, 1))), "attribute 'content' of layer 'between'"),
+    "number taken out": (keeping(lambda m, x: setattr(m, "last", x.max().item())), r"'between'.*item.*keep them"),
+    "array taken out": (keeping(lambda m, x: setattr(m, "last", x.detach().numpy())), "'between' .Keeps"),
+    "branch": (between(lambda x: 2 * x if x.sum() > 0 else x), r"'between' .Function.*torch.where"),
+    "values decide shapes": (between(lambda x: x * len(x.nonzero())), "'between'.*use masks"),
+    "gradient hook": (keeping(lambda m, x: x.register_hook(lambda g: g - g.mean(0))), "Hooks on gradients"),
+    "backward hook": (backward_hook, "backward hooks.*'between'"),
+    "checkpointing": (lambda: With(Checkpointed(False)), "'between' .Checkpointed.*checkpointing"),
+    "reentrant checkpointing": (lambda: With(Checkpointed(True)), "'between' .Checkpointed.*checkpointing"),
+    "batch norm": (lambda: With(nn.BatchNorm1d(6)), "mixes examples.*group norm"),
+    "spectral norm in training": (
+        lambda: With(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6))), "_SpectralNorm.*eval"
+    ),
+    "tuple": (lambda: nn.LSTM(6, 3), "one tensor, found tuple"),
+    "bfloat16": (lambda: With(nn.Tanh()).bfloat16(), "'first.weight' in bfloat16.*network.float"),
+    "one half layer": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).bfloat16()), "'1.weight' in bfloat16"),
+    "two precisions": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).double()), "one precision.*'1.weight'"),
+    "autocast": (Autocast, "layer 'layer'.*bfloat16.*autocast"),
+    "complex": (Complex, "'weight' in complex64.*view_as_real"),
+    "old spectral norm": (
+        lambda: nn.Sequential(nn.utils.spectral_norm(nn.Linear(6, 6)), nn.Linear(6, 3)),
+        "weight of layer '0'.*a hook computes it.*remove_spectral_norm",
+    ),
+    "pruned": (pruned, "weight of layer 'first'.*prune.remove"),
+    "weight from a hook": (stand_in_hook, "attribute 'weight' of layer 'first'"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*spectral_norm.*deprecated", "ignore:.*torch.ao.quantization", "ignore:.*deprecat")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_carry_examples_out_is_refused_and_leaves_nothing(name):
+    make, words = REFUSED[name]
+    network = make()
+    before = copy.deepcopy(network.state_dict())
+    x = examples(6).to(torch.bfloat16) if name == "bfloat16" else examples(6)
+    with pytest.raises(ValueError, match=f"(?s){words}"):
+        PerExample(network).clipped(x, LABELS, max_grad_norm=1.0)
+    after = network.state_dict()
+    assert all(torch.equal(value, after[key]) for key, value in before.items())
+    for module in network.modules():
+        kept = [value for key, value in vars(module).items() if not key.startswith("_")]
+        assert not any(torch._C._functorch.is_functorch_wrapped_tensor(v) for v in kept if torch.is_tensor(v))
+        assert not any(value for value in kept if isinstance(value, (list, dict)))
+        assert "forward" not in vars(module)
+
+
+def test_a_module_that_keeps_something_only_later_is_refused_then():
+    """No check before the first step would see it."""
+
+    def later(module, x):
+        module.count = getattr(module, "count", 0) + 1
+        if module.count > 3:
+            module.last = x
+
+    engine = PerExample(With(Keeps(later)))
+    engine.check(examples(6), LABELS)
+    engine.clipped(examples(6), LABELS, max_grad_norm=1.0)
+    with pytest.raises(ValueError, match="attribute 'last'"):
+        engine.clipped(examples(6), LABELS, max_grad_norm=1.0)
+    assert not hasattr(engine.network.between, "last")
+
+
+def hardest_first(outputs, labels):
+    losses = cross_entropy(outputs, labels)
+    return losses * torch.softmax(losses.detach(), dim=0)
+
+
+def among_few(outputs, labels):
+    return cross_entropy(outputs, labels) / len(labels) * torch.bincount(labels, minlength=3).max()
+
+
+def late_mean(x):
+    return x - x.mean(0) if len(x) > 5 else x
+
+
+MIXING = {
+    "batch mean": (between(lambda x: x - x.mean(0)), cross_entropy),
+    "batch mean of large batches": (between(late_mean), cross_entropy),
+    "top half of the batch": (between(lambda x: x * (x[:, :1] >= x[:, :1].median())), cross_entropy),
+    "rank in the batch": (between(lambda x: x.sort(0).values), cross_entropy),
+    "batch size": (between(lambda x: x / len(x)), cross_entropy),
+    "loss that weighs": (lambda: nn.Sequential(nn.Linear(6, 3)), hardest_first),
+    "loss over the mean": (
+        lambda: nn.Sequential(nn.Linear(6, 3)), lambda outputs, labels: cross_entropy(outputs - outputs.mean(0), labels)
+    ),
+    "hook": (lambda: hooked(nn.Sequential(nn.Linear(6, 3))), cross_entropy),
+    "forward of an instance": (lambda: with_own_forward(nn.Sequential(nn.Linear(6, 3))), cross_entropy),
+    "subclass": (lambda: nn.Sequential(Centred(6, 3)), cross_entropy),
+}  # fmt: skip
+
+
+def hooked(network):
+    network[0].register_forward_hook(lambda _, __, output: output - 0.5 * output.mean(0))
+    return network
+
+
+def with_own_forward(network):
+    network[0].forward = lambda x: F.linear(x - 0.5 * x.mean(0), network[0].weight, network[0].bias)
+    return network
+
+
+class Centred(nn.Linear):
+    def forward(self, x):
+        return super().forward(x - 0.5 * x.mean(0))
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_what_mixes_a_batch_sees_one_example_alone(name):
+    """The gradient of one beside eleven is autograd's of one alone, whatever the network does with a batch."""
+    make, loss = MIXING[name]
+    network, x = make(), examples(6)
+    record, wanted = PerExample(network, loss).gradients(x, LABELS), explicit(network, x, LABELS, loss)
+    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=1e-5, atol=1e-7)
+    total = flat(record.weighted_sum(torch.ones(EXAMPLES)))
+    torch.testing.assert_close(total, wanted.sum(0), rtol=1e-4, atol=1e-6)
+
+
+class Reads(nn.Module):
+    """A module of PyTorch with its output picked, and a last layer."""
+
+    def __init__(self, inner, pick, width):
+        super().__init__()
+        self.inner, self.pick, self.last = inner, pick, nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.last(self.pick(self.inner, x))
+
+
+class Words(nn.Module):
+    """Tokens and their places, whose table is no example's, read by attention; the last layer is the first table."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(9, 8), nn.Embedding(5, 8)
+        self.attention = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.last, self.scale = nn.Linear(8, 9, bias=False), nn.Parameter(torch.tensor(0.7))
+        self.last.weight = self.tokens.weight
+
+    def forward(self, x):
+        read = self.attention(self.tokens(x) + self.places(torch.arange(x.shape[1])))
+        return self.scale * self.last(read).mean(1)
+
+
+def turned(x):
+    return x.transpose(0, 1)
+
+
+SEQUENCE = (5, 4)
+FOLLOWED = {
+    "own softmax": (lambda: Reads(nn.Linear(4, 4), lambda m, x: m(x).mean(1).softmax(1), 4), SEQUENCE),
+    "lstm": (lambda: Reads(nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
+    "lstm, two ways, deep": (
+        lambda: Reads(nn.LSTM(4, 3, num_layers=2, bidirectional=True), lambda m, x: m(turned(x))[0][-1], 6), SEQUENCE,
+    ),
+    "gru": (lambda: Reads(nn.GRU(4, 6, batch_first=True), lambda m, x: m(x)[1][0], 6), SEQUENCE),
+    "gru, time first": (lambda: Reads(nn.GRU(4, 6), lambda m, x: m(turned(x))[0].mean(0), 6), SEQUENCE),
+    "rnn": (lambda: Reads(nn.RNN(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
+    "lstm cell": (lambda: Reads(nn.LSTMCell(4, 6), lambda m, x: m(x[:, 0])[0], 6), SEQUENCE),
+    "gru cell": (lambda: Reads(nn.GRUCell(4, 6), lambda m, x: m(x[:, 0]), 6), SEQUENCE),
+    "attention": (
+        lambda: Reads(nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x)[0].mean(1), 4), SEQUENCE,
+    ),
+    "attention, time first": (
+        lambda: Reads(
+            nn.MultiheadAttention(4, 2), lambda m, x: m(turned(x), turned(x), turned(x), need_weights=False)[0][0], 4
+        ), SEQUENCE,
+    ),
+    "transformer": (
+        lambda: Reads(
+            nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), lambda m, x: m(x).mean(1), 4
+        ), SEQUENCE,
+    ),
+    "transformer at rest": (
+        lambda: Reads(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), lambda m, x: m(x).mean(1), 4).eval(),
+        SEQUENCE,
+    ),
+    "frozen transformer": (
+        lambda: Reads(
+            nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).requires_grad_(False), lambda m, x: m(x).mean(1), 4
+        ).eval(), SEQUENCE,
+    ),
+    "words": (Words, None),
+    "time first": (lambda: Reads(nn.Linear(4, 6), lambda m, x: torch.tanh(m(turned(x))).mean(0), 6), SEQUENCE),
+    "weight norm": (lambda: With(nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))), (6,)),
+    "spectral norm at rest": (lambda: With(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6)).eval()), (6,)),
+    "hook on a module": (lambda: hooked(nn.Sequential(nn.PReLU(6), nn.Linear(6, 3))), (6,)),
+    "fused attention": (
+        lambda: With(Function(lambda x: F.scaled_dot_product_attention(*[x.view(-1, 3, 2)] * 3).flatten(1))), (6,)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop.*_weight_norm")
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_networks_of_any_kind_against_autograd(name):
+    make, shape = FOLLOWED[name]
+    torch.manual_seed(2)
+    network = make()
+    x = examples(*shape) if shape else torch.randint(0, 9, (EXAMPLES, 5), generator=torch.Generator().manual_seed(1))
+    record = PerExample(network).gradients(x, LABELS)
+    wanted = explicit(network, x, LABELS)
+    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=2e-5, atol=1e-7)
+    weights = torch.linspace(-1.0, 1.0, EXAMPLES)
+    torch.testing.assert_close(flat(record.weighted_sum(weights)), weights @ wanted, rtol=1e-4, atol=1e-5)
+    bound = 2.0 * float(wanted.norm(dim=1).max())
+    step = PerExample(network, usual_batch=5).clipped(x, LABELS, max_grad_norm=bound, pairs=3)
+    torch.testing.assert_close(step.total, wanted.sum(0), rtol=1e-4, atol=1e-5)
+    distances = (wanted[:6:2] - wanted[1:6:2]).norm(dim=1).double() + rounding_of_sums(bound, torch.float32)
+    torch.testing.assert_close(step.distances, distances, rtol=1e-4, atol=1e-5)
+
+
+def chaotic(width):
+    """Multiplies every rounding by some fifty in each of twelve layers."""
+    layers = []
+    for depth in range(12):
+        layers += [nn.Linear(width if depth else 6, width), nn.Tanh()]
+        with torch.no_grad():
+            layers[-2].weight.mul_(50.0)
+    return nn.Sequential(*layers, nn.Linear(width, 3))
+
+
+class Subclass(nn.Sequential):
+    """Not listed: runs one example at a time."""
+
+
+NEIGHBOURS = {
+    **{f"chaotic, {width} wide": (functools.partial(chaotic, width), (6,)) for width in (5, 20, 33)},
+    "chaotic, one at a time": (lambda: Subclass(*chaotic(20)), (6,)),
+    "lstm": FOLLOWED["lstm"],
+    "transformer": FOLLOWED["transformer"],
+    "convolution": (
+        lambda: nn.Sequential(nn.Conv2d(1, 5, 3), nn.GroupNorm(1, 5), nn.SiLU(), nn.Flatten(), nn.Linear(45, 3)),
+        (1, 5, 5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_an_example_adds_the_same_digits_whatever_stands_beside_it(name):
+    """In another place of a batch, in a smaller batch, alone: to the last bit, also where rounding would explode."""
+    make, shape = NEIGHBOURS[name]
+    torch.manual_seed(5)
+    engine = PerExample(make(), usual_batch=usual_batch(24, 60_000))
+    x, y = torch.randn(40, *shape), torch.arange(40) % 3  # two chunks
+
+    def gradients(rows):
+        record, each = engine.gradients(x[rows], y[rows]), torch.eye(len(rows))
+        return {int(row): flat(record.weighted_sum(each[at])) for at, row in enumerate(rows)}
+
+    whole = gradients(torch.arange(40))
+    for rows in (torch.randperm(40), torch.arange(39), torch.arange(33), torch.tensor([7, 3]), torch.tensor([3])):
+        for row, gradient in gradients(rows).items():
+            assert torch.equal(gradient, whole[row])
+    bound = 1e-4
+    total = engine.clipped(x, y, max_grad_norm=bound).total.double()
+    for row in (0, 20, 38):
+        last = torch.cat((torch.arange(row), torch.tensor([39]), torch.arange(row + 1, 39)))
+        other = engine.clipped(x[last], y[last], max_grad_norm=bound).total.double()
+        assert 0.9 * bound < float((total - other).norm()) <= bound
+
+
+@pytest.mark.parametrize("name", ["chaotic, 20 wide", "chaotic, one at a time"])
+def test_trainings_fill_their_batches_up(name, monkeypatch):
+    sizes, original = set(), PerExample._run
+    monkeypatch.setattr(
+        PerExample, "_run", lambda self, x, y, **named: (sizes.add(len(x)), original(self, x, y, **named))[1]
+    )
+    network = NEIGHBOURS[name][0]()
+    x, y = torch.randn(400, 6), torch.arange(400) % 3
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    training = PrivateTraining(network, (x, y), optimiser, batch_size=50, steps=12, noise_multiplier=1.0)
+    sizes.clear()
+    assert len({step.examples for step in training}) > 1
+    assert sizes - {2} == {64}  # two to see how parameters are used
+
+
+def test_the_fixed_size_follows_from_the_expected_batch_alone():
+    assert [usual_batch(64, 60_000), usual_batch(64, 64), usual_batch(1, 100)] == [80, 64, 3]
+    linear, other = nn.Linear(3, 2), nn.Sequential(nn.Conv2d(1, 2, 2), nn.Flatten(), nn.Linear(2, 2))
+    sizes = [PerExample(linear, usual_batch=n)._step(even=True) for n in (3, 80, 289, 1088, 2000)]
+    assert sizes == [32, 96, 320, 1088, 1024]
+    assert [PerExample(other, usual_batch=n)._step(even=False) for n in (3, 80, 289, 1088)] == [32, 96, 320, 288]
+
+
+@pytest.mark.parametrize("method", ["dp_sgd", "dpvi"])
+@pytest.mark.parametrize("data", list(DATA_SETS))
+@pytest.mark.parametrize("model", list(MODELS))
+def test_models_that_are_shipped_run_on_whole_batches(model, data, method):
+    """They are listed, with all their layers trained or the last one alone; so nothing slows them down."""
+    known = DATA_SETS[data]
+    if MODELS[model].unfit(known.shape):
+        return
+    shape = MODELS[model].transformed(known.shape)
+    network = build(model, dataclasses.replace(known, shape=shape), seed=0)
+    x, y = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0)), torch.arange(3) % known.classes
+    for part in ("all", "last"):
+        if part == "last":
+            freeze(network)
+        trained = METHODS[method].prepare(copy.deepcopy(network))
+        engine = PerExample(trained, loss_per_example)
+        assert not engine._written
+        assert treats_rows_alone(trained, {layer.module for layer in engine._all_layers})
+        torch.testing.assert_close(engine.gradients(x, y).outputs, trained(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_frozen_layer_that_would_take_examples_for_something_else_is_refused():
+    network = nn.Sequential(nn.Conv2d(12, 12, 1).requires_grad_(False), nn.Flatten(), nn.Linear(16, 3))
+    with pytest.raises(ValueError, match="examples, c, h, w"):
+        PerExample(network).gradients(examples(4, 4), LABELS)
+
+
+def test_looking_at_an_example_leaves_the_run_as_it_was():
+    network = With(nn.Dropout(0.5))
+    vector = flatten_parameters(network)
+    torch.manual_seed(3)
+    wanted = torch.rand(4)
+    torch.manual_seed(3)
+    x = examples(6)
+    x[0, 2] = float("nan")  # a broken example is no reason to refuse
+    PerExample(network).check(x, LABELS)
+    PerExample(network).check(x[:0], LABELS[:0])
+    assert torch.equal(torch.rand(4), wanted)
+    assert all(p.grad is None for p in network.parameters())
+    vector.zero_()  # still the network's own memory
+    assert not any(p.any() for p in network.parameters())
+
+
+def test_a_private_training_looks_before_its_first_step():
+    network = With(torch.ao.quantization.MinMaxObserver())
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="MinMaxObserver"):
+        PrivateTraining(network, (examples(6), LABELS), optimiser, batch_size=4, steps=2, noise_multiplier=1.0)
+
+
+def test_apples_gpu_is_refused():
+    with pytest.raises(ValueError, match="'mps'.*double precision.*network.to"):
+        refuse_device(torch.device("mps"))
+
+
+def test_convolutions_of_cudnn_are_in_full_precision_meanwhile():
+    conv = torch.backends.cudnn.conv
+    assert conv.fp32_precision == "tf32"
+    with full_precision(torch.device("cuda")):
+        assert conv.fp32_precision == torch.backends.cudnn.rnn.fp32_precision == "ieee"
+    assert conv.fp32_precision == "tf32"
