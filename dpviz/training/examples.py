@@ -61,7 +61,7 @@ class IndexedExamples:
         return len(self._data)
 
     def at(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """IndexedExamples and targets at these positions, (b, …) and (b, …), on the network's device."""
+        """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
             found = self._data[list(positions)]
         else:

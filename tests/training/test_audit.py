@@ -1,4 +1,7 @@
-"""A statistical test of what a step releases, and that it catches engines that are broken on purpose.
+"""Statistical tests of what is released, and that they catch engines that are broken on purpose.
+
+Whole trainings are attacked from outside: what the attack shows of ε stays below the claim, and passes it where the
+noise is half of what is claimed.
 
 What a step releases is divided by the noise that its own report claims: less the true clipped sum, found here by the
 gradient's formula, standard normal numbers must be left. And the sizes of batches must be those that the reported rate
@@ -12,6 +15,7 @@ import torch.nn.functional as F
 from scipy import stats
 from torch import nn
 
+from dpviz.training import PrivateTraining
 from dpviz.training.flat import flatten, flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
@@ -183,3 +187,49 @@ def test_neighbouring_data_sets_differ_by_at_most_the_bound(model):
         apart.append(float((whole - flatten(engine.clipped(x[kept], y[kept], max_grad_norm=BOUND).sums)).norm()))
     assert max(apart) <= BOUND
     assert max(apart) > 0.99 * BOUND  # else nothing was clipped and nothing shown
+
+
+FIRST_OF_TWO = torch.tensor([1.0, -1.0])
+
+
+def audited(runs, delta, halved, monkeypatch):
+    """95 % lower bound on ε from trainings with and without one example, by the public API, and what they claim.
+
+    The example is the only one with a gradient: the other rows are 0, and there is no bias. Its gradient is longer than
+    C and always along one line, so that its part of what all steps released is a count of its steps in normal noise.
+    The attack says "in" beyond a threshold that was fixed ahead; false alarms and hits are bounded by Clopper & Pearson
+    1934 at 97.5 % each, and hits ≤ e^ε · false alarms + δ of any (ε, δ) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
+    """
+    if halved:
+        usual = torch.Tensor.normal_
+        monkeypatch.setattr(
+            torch.Tensor, "normal_", lambda self, mean, std, **named: usual(self, mean, std / 2, **named)
+        )
+    beyond, claim = [0, 0], None
+    for run in range(2 * runs):
+        x = torch.zeros(8, 2)
+        x[0, 0] = 4.0 * (run % 2)
+        network = nn.Linear(2, 2, bias=False)
+        nn.init.zeros_(network.weight)
+        data, optimiser = (x, torch.zeros(8, dtype=torch.int64)), torch.optim.SGD(network.parameters(), lr=1e-3)
+        training = PrivateTraining(
+            network, data, optimiser, delta=delta, batch_size=4,
+            steps=4, noise_multiplier=1.0, max_grad_norm=0.5, seed=run, disjoint_data=True,
+        )  # fmt: skip
+        list(training)
+        claim = claim or training.claim.shown.epsilon
+        # Each step adds −(lr/B)(gradient + noise); the gradient's line is that of the first row's two weights.
+        score = float(network.weight.detach()[:, 0] @ FIRST_OF_TWO) / 2**0.5 * 4 / (1e-3 * 0.5)
+        beyond[run % 2] += score > 2.5
+    false, true = beyond
+    alarms, hits = stats.beta.ppf(0.975, false + 1, runs - false), stats.beta.ppf(0.025, true, runs - true + 1)
+    return float(np.log((hits - delta) / alarms)), claim
+
+
+@pytest.mark.filterwarnings("ignore:δ = 0.1 is not below 1/N")
+def test_an_attack_shows_no_more_than_is_claimed_and_sees_half_the_noise(monkeypatch):
+    """Four steps at q = ½, 1,200 trainings. A bound near 0 would show that the attack sees nothing."""
+    shown, claim = audited(300, 0.1, False, monkeypatch)
+    assert 0.2 * claim < shown < claim
+    shown, same = audited(300, 0.1, True, monkeypatch)
+    assert shown > claim == same
