@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from dpviz.training import PrivateTraining
 
@@ -100,6 +101,10 @@ def hook_after(network, optimiser):
     optimiser.register_step_post_hook(lambda *_: None)
 
 
+def swapped_layers(network, optimiser):
+    network[1], network[2] = network[2], network[1]
+
+
 OTHERS = [
     (plain_step, "parameter '0.weight' as step 2 left it"),
     (plain_momentum, "momentum_buffer of its parameter 0 as step 2 left it"),
@@ -108,6 +113,7 @@ OTHERS = [
     (replaced_parameter, "parameter '3.weight' as it was .* replaced"),
     (replaced_layer, "the modules that the network was made of"),
     (added_layer, "the modules"),
+    (swapped_layers, "the modules"),
     (unfrozen, "parameter '0.bias' as it was .* unfrozen"),
     (frozen, "parameter '3.weight' as it was .* frozen"),
     (moved_frozen, "parameter '0.bias' as step 2 left it"),
@@ -220,3 +226,14 @@ def test_a_step_whose_optimiser_fails_left_what_it_left(monkeypatch):
         with pytest.raises(ZeroDivisionError):
             next(training)
     assert (training.done, next(training).number) == (1, 2)
+
+
+def test_a_hook_on_all_optimisers_is_refused():
+    training, *_ = make()
+    hook = register_optimizer_step_post_hook(lambda *_: None)
+    try:
+        with pytest.raises(ValueError, match="without hooks"):
+            next(training)
+    finally:
+        hook.remove()
+    assert next(training).number == 1
