@@ -21,7 +21,6 @@ BROKEN = """[...document.querySelectorAll('[data-testid="stException"], [data-te
 """
 CURVES = "[...document.querySelectorAll('.js-line')].map(line => line.getAttribute('d')).join()"
 KEPT = "Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 12"
-SHARE = "document.querySelector(arguments[0]).style.getPropertyValue('--share')"
 
 
 @pytest.fixture
@@ -45,18 +44,26 @@ def value(tab: Browser, field: str) -> str:
     return written
 
 
+def share(tab: Browser, field: str) -> float:
+    """Where the thumb stands, from 0 to 1."""
+    percent: str = tab.script(
+        "return document.querySelector(arguments[0]).style.getPropertyValue('--share')", slider(field)
+    )
+    return float(percent.rstrip("%")) / 100
+
+
 def headline(tab: Browser) -> str:
     words: str = tab.script("return document.querySelector('.dpviz-headline').innerText")
     return words
 
 
-def press(tab: Browser, field: str, share: float) -> tuple[float, float]:
-    """Press the button where the thumb is to stand at this share of the slider; returns that place."""
+def press(tab: Browser, field: str, place: float) -> tuple[float, float]:
+    """Press the button where the thumb is to stand, from 0 to 1; returns that place."""
     box = tab.box(slider(field))
     thumb = tab.script(
         "return parseFloat(getComputedStyle(document.querySelector(arguments[0])).fontSize)", slider(field)
     )
-    at = round(box["x"] + thumb / 2 + share * (box["width"] - thumb)), round(box["y"] + box["height"] / 2)
+    at = round(box["x"] + thumb / 2 + place * (box["width"] - thumb)), round(box["y"] + box["height"] / 2)
     tab.mouse(at, press=True)
     return at
 
@@ -69,9 +76,8 @@ def height_in(picture: Image.Image, x: float, y: float, colour: str) -> int:
 
 def pull(tab: Browser, field: str, by: int) -> None:
     """Pull the thumb by so many pixels until curves and words have followed; the button stays pressed."""
-    share = float(tab.script(f"return {SHARE}", slider(field)).rstrip("%")) / 100
     before, words = tab.script(f"return {CURVES}"), headline(tab)
-    x, y = press(tab, field, share)
+    x, y = press(tab, field, share(tab, field))
     tab.mouse(*[(x + by * part / 10, y) for part in range(1, 11)])
     tab.wait(f"{CURVES} !== arguments[0]", before)
     tab.wait("document.querySelector('.dpviz-headline').innerText !== arguments[0]", words)
@@ -124,8 +130,8 @@ def test_presented_the_thumb_is_large_and_under_the_pointer(tab: Browser, app_ur
     primary = tab.script(
         "return getComputedStyle(document.querySelector('.dpviz-number')).getPropertyValue('--st-primary-color')"
     )
-    for share in (0.1, 0.433, 0.9):
-        x, y = press(tab, "sigma", share)
+    for place in (0.1, 0.433, 0.9):
+        x, y = press(tab, "sigma", place)
         picture = tab.screenshot()
         assert height_in(picture, x, y, primary) >= 20, "the thumb"
         assert 6 <= height_in(picture, x - 24, y, primary) <= 10, "the track before it"
@@ -134,14 +140,31 @@ def test_presented_the_thumb_is_large_and_under_the_pointer(tab: Browser, app_ur
         tab.wait_idle()
 
 
-def test_a_page_that_was_handed_out_moves_without_a_server(tab: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
+def handed_out(tab: Browser, file: Path) -> None:
+    """Open the page of a question, which listens to its errors from its first line on."""
     dpviz.ask("spend").html(file)
     listening = f"<head><script>(() => {{{LISTEN}}})()</script>"
     file.write_text(file.read_text(encoding="utf-8").replace("<head>", listening, 1), encoding="utf-8")
     tab.open(file.as_uri())
     tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
+
+
+def test_a_page_that_was_handed_out_moves_without_a_server(tab: Browser, tmp_path: Path) -> None:
+    handed_out(tab, tmp_path / "page.html")
     pull(tab, "sigma", 40)
     tab.mouse((1, 1), release=True)
     tab.wait("document.querySelector('.dpviz-chart[data-state=\"drawn\"]')")
     assert headline(tab) == dpviz.ask("spend", noise_multiplier=float(value(tab, "sigma"))).headline
+
+
+@pytest.mark.parametrize("engine", ["firefox"], indirect=True)
+def test_a_finger_pulls_the_thumb_from_wherever_it_is_put_down(tab: Browser, tmp_path: Path) -> None:
+    handed_out(tab, tmp_path / "page.html")
+    before = share(tab, "sigma")
+    box = tab.box(slider("sigma"))
+    x, y = box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2
+    tab.mouse(*[(x - 4 * part, y) for part in range(11)], press=True, kind="touch")
+    pulled = share(tab, "sigma")
+    assert before - pulled == pytest.approx(40 / box["width"], abs=0.03)
+    tab.mouse((x - 40, y), release=True, kind="touch")
+    assert share(tab, "sigma") == pulled

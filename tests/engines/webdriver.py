@@ -20,7 +20,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.browser.driver import IDLE_SCRIPT, TIMEOUT_MS, end_group, free_port
+from tests.browser.driver import IDLE_SCRIPT, end_group, free_port
 
 # Command → its name in Marionette, its method and path in HTTP.
 COMMANDS = {
@@ -32,6 +32,7 @@ COMMANDS = {
     "window": ("WebDriver:SetWindowRect", "POST", "/window/rect"),
     "screenshot": ("WebDriver:TakeScreenshot", "GET", "/screenshot"),
 }
+PATIENCE = 150  # seconds; some pages compute for long where other tests run beside
 MINI_BROWSER = "lib*/**/webkit2gtk-4.1/MiniBrowser"
 PREFERENCES = {
     "app.normandy.enabled": False,
@@ -40,6 +41,8 @@ PREFERENCES = {
     "marionette.port": 0,  # any free one
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
+    "ui.allPointerCapabilities": 6,  # a mouse, which a machine without a screen may lack
+    "ui.primaryPointerCapabilities": 6,
 }
 KEYS = {"Enter": "\ue007", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}
 
@@ -80,7 +83,7 @@ class Http(Transport):
         text = json.dumps(body).encode() if method == "POST" else None
         request = urllib.request.Request(self.session + path, text, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_MS / 1000) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 value = json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise WebDriverError(error.read().decode()) from None
@@ -93,7 +96,7 @@ class Marionette(Transport):
     """Messages are JSON behind their length: [0, number, command, body] and [1, number, error, result]."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_MS / 1000)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self.stream = self.socket.makefile("rb")
         self._receive()  # which protocol it speaks
 
@@ -139,7 +142,7 @@ class Browser:
 
     def wait(self, expression: str, *arguments: Any) -> Any:
         """The value of an expression of `arguments` as soon as it is true."""
-        deadline = time.monotonic() + TIMEOUT_MS / 1000
+        deadline = time.monotonic() + PATIENCE
         while not (value := self.script(f"return ({expression})", *arguments)):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{expression} did not become true for {arguments}.")
@@ -159,7 +162,7 @@ class Browser:
             self.script("location.href = arguments[0]", address)
         else:
             self._send("navigate", {"url": address})
-        deadline = time.monotonic() + TIMEOUT_MS / 1000
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             try:
                 in_time: bool | None = self.script(LISTEN)
@@ -185,12 +188,18 @@ class Browser:
         )
         return box
 
-    def mouse(self, *places: tuple[float, float], press: bool = False, release: bool = False) -> None:
-        """Move through these places, with the button pressed at the first and released at the last."""
+    def mouse(
+        self, *places: tuple[float, float], press: bool = False, release: bool = False, kind: str = "mouse"
+    ) -> None:
+        """Move through these places, with the button pressed at the first and released at the last.
+
+        Args:
+            kind: "touch" for a finger, which WebKitWebDriver does not know.
+        """
         moves: list[dict[str, Any]] = [{"type": "pointerMove", "x": round(x), "y": round(y)} for x, y in places]
         pressed = [*moves[:1], {"type": "pointerDown", "button": 0}, *moves[1:]] if press else moves
         steps = [*pressed, {"type": "pointerUp", "button": 0}] if release else pressed
-        hand = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        hand = {"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": steps}
         self._send("actions", {"actions": [hand]})
 
     def keys(self, *keys: str) -> None:
@@ -224,7 +233,7 @@ def _process(command: list[str | Path], home: Path, **more: Any) -> Iterator[sub
 
 def _answer(ask: Any, process: subprocess.Popen[bytes]) -> Any:
     """What `ask` returns once it returns something and raises no OSError."""
-    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         try:
             if value := ask():

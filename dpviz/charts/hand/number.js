@@ -215,14 +215,18 @@ class NumberControl {
       else return;
       event.preventDefault();
     });
-    // For those who set the slider otherwise: a screen reader, a test.
-    slider.addEventListener("input", () => this.move(Number(slider.value)));
+    // For those who set the slider otherwise: a screen reader, a test. Firefox itself puts the thumb under a finger too.
+    slider.addEventListener("input", () => {
+      if (this.touched) this.place(this.position);
+      else if (Number(slider.value) !== this.position) this.move(Number(slider.value));
+    });
     slider.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       event.preventDefault();
       slider.focus();
       slider.setPointerCapture(event.pointerId);
       this.drag = { x: event.clientX, position: this.position, from: this.position, finger: event.pointerType === "touch" };
+      this.touched = this.drag.finger;
       // A finger pulls the thumb from wherever it is put down: one that scrolls the page moves nothing.
       if (!event.shiftKey && !this.drag.finger) {
         this.drag.position = this.under(event.clientX);
@@ -241,6 +245,7 @@ class NumberControl {
       const { finger, from } = this.drag;
       if (event.type === "pointercancel" && finger) this.move(from, { fine: true }); // the page scrolls
       this.drag = null;
+      setTimeout(() => (this.touched = false)); // Firefox's last word comes after this event
       if (this.timer) this.flush();
       else if (this.data.seen >= this.sent) this.adopt(this.data);
     };
