@@ -75,6 +75,14 @@ def test_langevin_steps_are_those_that_were_planned(method):
     assert planned_claim(settings, N).holds
 
 
+@pytest.mark.parametrize("changed", [{}, {"filter_epsilon": 3.0}])
+def test_an_adaptive_run_claims_the_budget_that_its_filter_holds(changed):
+    settings = PLAIN.with_(policy="adaptive_noise", **changed)
+    claim, budget = planned_claim(settings, N), budget_filter(settings, N)
+    assert (claim.accountant, claim.covers, claim.order) == ("filter", "adaptive", *budget.accountant.orders)
+    assert claim.epsilon == budget.target_epsilon >= changed.get("filter_epsilon", planned_claim(PLAIN, N).epsilon)
+
+
 def test_plain_training_claims_nothing_and_says_so():
     claim = planned_claim(PLAIN.with_(method="sgd"), N)
     assert not claim.holds

@@ -1,0 +1,147 @@
+"""The claim of a recorded run where it is made: attempts, starts from other runs, early ends, earlier versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans, last_reading
+from dpviz.runs.engine import Engine
+from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.records import Event
+from dpviz.runs.spending import mechanisms
+from dpviz.training.claims import planned_claim
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.origins import Origin, spent_before
+from dpviz.training.settings import RunSettings
+from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
+
+N = 3133  # of Abalone
+LOUD = TINY.with_(noise_multiplier=0.5)
+FIRST = Origin(run="r1", name="First try", data="abalone", mechanisms=((0.6, 64 / N, 6),), epsilon=2.0)
+RESTARTED = LOUD.with_(start_from="a file", origins=(FIRST,))
+COUNTED = TINY.with_(
+    batch_size=1000, steps=4, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    yield from fresh_engine(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("weights") / "tiny.pt"
+    run(TINY, lambda event: None, FreeRun(), weights_to=path)
+    return path
+
+
+def trained(settings: RunSettings, weights: Path) -> list[Event]:
+    """What training tells, with the start named as in the settings."""
+    events = events_of(settings if settings.start_from is None else settings.with_(start_from=str(weights)))
+    return changed(events, "started", settings=settings.to_json())
+
+
+def changed(events: list[Event], kind: str, **content: Any) -> list[Event]:
+    """The events with other content in those of one kind."""
+    return [e._replace(data=e.data | content) if e.kind == kind else e for e in events]
+
+
+def of_earlier_version(events: list[Event]) -> list[Event]:
+    """No claim was written down then."""
+    return [e._replace(data={name: v for name, v in e.data.items() if name != "claim"}) for e in events]
+
+
+@pytest.mark.parametrize(
+    ("settings", "broken_off"), [(LOUD, 1), (LOUD, 2), (RESTARTED, 1), (COUNTED, 1)], ids=lambda value: ""
+)
+def test_every_attempt_and_what_led_to_the_start_is_charged(
+    engine: Engine, weights: Path, settings: RunSettings, broken_off: int
+) -> None:
+    events = trained(settings, weights)
+    record = finished(engine, settings, weights, *[events[:-1]] * broken_off, events)
+    everything = merge_events((*spent_before(settings), *mechanisms(events) * (broken_off + 1)))
+    interval = tight_epsilon_of_events(everything, settings.delta)
+    claim = claim_of_record(record, engine.store)
+    assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
+    assert claim.guess == claim.pair
+    assert claim_of_view(engine.look(record.id), engine.store) == claim
+    copy = import_json(engine.store, export_json(engine.store, record.id))
+    assert claim_of_record(copy, engine.store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "last", "reason"),
+    [
+        (LOUD, {"mechanisms": [[0.3, 64 / N, 1]]}, "left its plan"),
+        (LOUD, {"reason": "not finite"}, "left its plan"),
+        (LOUD.with_(policy="adaptive_noise", filter_epsilon=6.0), {}, "started again"),
+    ],
+)
+def test_what_no_account_holds_together_claims_nothing(
+    engine: Engine, weights: Path, settings: RunSettings, last: dict[str, Any], reason: str
+) -> None:
+    events = trained(LOUD, weights)
+    kind = "step" if "mechanisms" in last else "done"
+    record = finished(engine, settings, weights, events[:-1], changed(events, kind, **last))
+    claim = claim_of_record(record, engine.store)
+    assert not claim.holds
+    assert reason in claim.reason
+
+
+@pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
+def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
+    engine: Engine, weights: Path, settings: RunSettings
+) -> None:
+    long = settings.with_(steps=5000)
+    events = changed(of_earlier_version(trained(settings.with_(steps=1), weights)), "started", settings=long.to_json())
+    stopped = [*events[:-1], events[-1]._replace(kind="stopped", data=events[-1].data | {"kind": "stopped"})]
+    everything = (*spent_before(settings), (SampledGaussian(0.5, 64 / N), 1))
+    claim = claim_of_record(finished(engine, long, weights, stopped), engine.store)
+    assert claim.covers == "any_end"
+    assert claim.epsilon == float(OdometerAccountant().of_events(merge_events(everything), long.delta).epsilon)
+
+
+@pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
+def test_no_shorter_plan_and_no_moment_claims_less_than_it_spent(
+    engine: Engine, weights: Path, settings: RunSettings
+) -> None:
+    view = engine.look(finished(engine, settings, weights, trained(settings, weights)).id)
+    claim, at = claim_of_view(view, engine.store), np.arange(7.0)
+    found = claims_of_shorter_plans(view, claim, at)
+    assert found[0] == float(tight_epsilon_of_events(spent_before(settings), settings.delta).upper)
+    for step, epsilon in zip(at[1:], found[1:], strict=True):
+        assert epsilon >= planned_claim(settings.with_(steps=int(step)), N).lower
+    assert claims_along(view, claim)[-1] == found[-1] == claim.epsilon
+
+
+def test_a_count_after_the_last_step_is_in_the_last_reading(engine: Engine, weights: Path) -> None:
+    events = trained(COUNTED, weights)
+    view = engine.look(finished(engine, COUNTED, weights, events[:-1]).id)
+    assert events[-1].step == next(e.step for e in reversed(events) if e.kind == "count")
+    wanted = float(OdometerAccountant().of_events(mechanisms(events), COUNTED.delta).epsilon)
+    assert last_reading(view, "odometer") == pytest.approx(wanted, rel=1e-12)
+
+
+def test_runs_of_earlier_versions_claim_what_holds_now(engine: Engine, weights: Path) -> None:
+    adaptive = LOUD.with_(policy="adaptive_noise")
+    events = of_earlier_version(changed(trained(LOUD, weights), "started", settings=adaptive.to_json()))
+    no_budget = claim_of_record(finished(engine, adaptive, weights, events), engine.store)
+    assert no_budget.covers == "any_end"
+    seeded = LOUD.with_(secure_noise=False)
+    claim = planned_claim(LOUD, N)
+    events = changed(changed(trained(seeded, weights), "done", claim=claim.to_json()), "started", claim=claim.to_json())
+    record = finished(engine, seeded, weights, events)
+    assert Claim.from_json(record.summary["claim"]).holds
+    assert claim_of_record(record, engine.store).demonstration
+    running = finished(engine, seeded, weights, events[:-1])
+    assert claim_of_view(engine.look(running.id), engine.store).demonstration
