@@ -84,7 +84,7 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
     [
         (LOUD, {"mechanisms": [[0.3, 64 / N, 1]]}, "left its plan"),
         (LOUD, {"reason": "not finite"}, "left its plan"),
-        (LOUD.with_(policy="adaptive_noise", filter_epsilon=6.0), {}, "started again"),
+        (LOUD.with_(policy="adaptive_noise", filter_epsilon=60.0), {}, "what it spent before is not in its budget"),
     ],
 )
 def test_what_no_account_holds_together_claims_nothing(
