@@ -29,7 +29,7 @@ LOUD = TINY.with_(noise_multiplier=0.5)
 FIRST = Origin(run="r1", name="First try", data="abalone", mechanisms=((0.6, 64 / N, 6),), epsilon=2.0)
 RESTARTED = LOUD.with_(start_from="a file", origins=(FIRST,))
 COUNTED = TINY.with_(
-    batch_size=1000, steps=4, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
+    batch_size=1000, steps=4, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=0.8
 )
 
 

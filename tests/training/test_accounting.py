@@ -129,6 +129,11 @@ def test_recompute_notices_a_changed_record():
     events[1]["mechanisms"] = [[2.0, 0.1, 2], [1.9, 0.1, 1]]
     assert recompute(events)[1] == first[1]
     assert recompute(events)[2][1]["renyi"] > first[2][1]["renyi"]
+    counted = [events[0], {"kind": "count", "mechanism": [20.0, 1.0, 1]}, *events[1:]]
+    accounts = LiveAccounts(settings, examples=10_000)
+    accounts.count(SampledGaussian(20.0, 1.0))
+    accounts.step(SampledGaussian(2.0, 0.1), None)
+    assert recompute(counted)[0][1] == accounts.epsilons()
 
 
 @pytest.mark.parametrize("together", [1, 4, 30])

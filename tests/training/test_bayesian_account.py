@@ -49,7 +49,7 @@ def test_nothing_costs_nothing():
     assert account().epsilon() == 0.0
 
 
-@pytest.mark.parametrize("distances", [[], [0.3], [float("nan")] * 3, [1e300, 2 * BOUND, 0.997]])
+@pytest.mark.parametrize("distances", [[], [0.3], [float("nan")] * 3, [float("nan")] * 5000, [1e300, 2 * BOUND, 0.997]])
 def test_without_a_usable_estimate_the_largest_possible_distance_is_charged(distances):
     step, found, worst = SampledGaussian(1.5, 0.1), account(), account()
     found.charge(step, distances)
