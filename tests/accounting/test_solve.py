@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.no_noise import chance_of_being_drawn
-from dpviz.accounting.solve import NoAnswer
+from dpviz.accounting.solve import NoAnswer, nudged
 
 TRAINING = {"noise_multiplier": 4.5, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 METHODS = ("basic", "strong", "moments", "renyi", "closed_form", "odometer")
@@ -220,6 +220,7 @@ class TestNoNoise:
         exact = chance_of_being_drawn(1e-6, 100)
         for delta in (np.nextafter(exact, 0.0), exact * (1 - 1e-9)):
             assert dpviz.solve("noise_multiplier", target_epsilon=0.5, method="renyi", delta=delta, **RARE) > 0.0
+        assert dpviz.solve("noise_multiplier", target_epsilon=0.5, method="tight", delta=0.5 * exact, **RARE) > 0.0
 
     def test_zero_epsilon_by_noise_that_hides_all_but_delta(self) -> None:
         """TV = q(2Φ(1/(2σ)) − 1) = δ: what a floor of the orders used to refuse."""
@@ -295,3 +296,11 @@ def test_tight_delta_is_put_back() -> None:
     at = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 10_000}
     delta = dpviz.solve("delta", target_epsilon=3.0, method="tight", **at)
     assert dpviz.epsilon("tight", delta=delta, **at) <= 3.0 < dpviz.epsilon("tight", delta=0.9 * delta, **at)
+
+
+def test_an_answer_that_rounding_put_on_the_wrong_side_is_moved_and_looked_at_again() -> None:
+    for direction, least in ((1.0, 1.0 + 1e-15), (-1.0, 1.0 - 1e-15)):
+        found = nudged(1.0, direction, lambda value, d=direction, x=least: d * value >= d * x)
+        assert 0.0 <= direction * (found - least) < 1e-13
+    with pytest.raises(ArithmeticError, match="no safe answer"):
+        nudged(1.0, 1.0, lambda value: False)

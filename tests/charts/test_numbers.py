@@ -1,6 +1,8 @@
 """A number has the digits it deserves, and never reads as a certainty that it is not."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,3 +107,16 @@ def test_probabilities_at_extremes() -> None:
         "> 99.9999 %",
         "–",
     ]
+
+
+def test_what_is_called_at_most_is_rounded_up_wherever_it_is_written() -> None:
+    """In every sentence of the package: "≤" or "at most", and then an ε or a probability."""
+    pattern = r"(?:≤|at most)\s*(?:<b>|\*\*)?\{((?:numbers\.)?(?:epsilon|probability)\((?:[^{}]|\{[^{}]*\})*)\}"
+    written = [
+        (file.name, found)
+        for file in Path(numbers.__file__).parents[1].rglob("*.py")
+        for found in re.findall(pattern, file.read_text(encoding="utf-8"))
+    ]
+    nearest = [(file, found) for file, found in written if found.startswith("numbers.") and "up=True" not in found]
+    assert len(written) > 20
+    assert not nearest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans, last_reading
+from dpviz.runs.disputes import disputes_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.recheck import NOT_AS_PLANNED
 from dpviz.runs.records import Event
 from dpviz.runs.spending import mechanisms
+from dpviz.runs.typed import NotARun
 from dpviz.training.claims import planned_claim
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.origins import Origin, spent_before
@@ -77,6 +81,7 @@ def test_every_attempt_and_what_led_to_the_start_is_charged(
     assert claim_of_view(engine.look(record.id), engine.store) == claim
     copy = import_json(engine.store, export_json(engine.store, record.id))
     assert claim_of_record(copy, engine.store).epsilon == pytest.approx(claim.epsilon, rel=1e-9)
+    assert disputes_of(copy, engine.store) == ()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +114,37 @@ def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
     claim = claim_of_record(finished(engine, long, weights, stopped), engine.store)
     assert claim.covers == "any_end"
     assert claim.epsilon == float(OdometerAccountant().of_events(merge_events(everything), long.delta).epsilon)
+
+
+def test_a_file_s_claims_are_worked_out_again(engine: Engine, weights: Path) -> None:
+    record = finished(engine, RESTARTED, weights, trained(RESTARTED, weights))
+    honest, lie = record.summary["claim"], record.summary["claim"] | {"epsilon": 0.01, "lower": 0.0}
+    content = json.loads(export_json(engine.store, record.id))
+    for holder in (content["run"]["summary"], *(event["data"] for event in content["events"])):
+        holder |= {"claim": lie} if "claim" in holder else {}
+    copy = import_json(engine.store, json.dumps(content).encode())
+    kept = [event.data["claim"] for event in engine.store.events(copy.id) if "claim" in event.data]
+    assert [claim["epsilon"] for claim in (*kept, copy.summary["claim"])] == [pytest.approx(honest["epsilon"])] * 3
+    assert len(disputes_of(copy, engine.store)) == 2
+
+
+def test_a_file_that_left_its_plan_says_so_and_counts_have_the_noise_of_the_settings(
+    engine: Engine, weights: Path
+) -> None:
+    content = {
+        settings: json.loads(export_json(engine.store, finished(engine, settings, weights).id))
+        for settings in (LOUD, COUNTED)
+    }
+    for kind, settings in (("step", LOUD), ("count", COUNTED)):
+        for event in content[settings]["events"]:
+            if event["kind"] == kind:
+                mechanism = event["data"]["mechanism"] if kind == "count" else event["data"]["mechanisms"][0]
+                mechanism[0] *= 0.9
+    copy = import_json(engine.store, json.dumps(content[LOUD]).encode())
+    assert copy.summary["reason"] == NOT_AS_PLANNED
+    assert claim_of_record(copy, engine.store).covers == "any_end"
+    with pytest.raises(NotARun, match="count_noise=0.8, found 0.72"):
+        import_json(engine.store, json.dumps(content[COUNTED]).encode())
 
 
 @pytest.mark.parametrize("settings", [LOUD, RESTARTED], ids=["from random weights", "from another run"])
