@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json
 from dpviz.runs.recheck import NOT_AS_PLANNED
 from dpviz.runs.records import Event
+from dpviz.runs.report import html_report
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.typed import NotARun
 from dpviz.training.claims import planned_claim
@@ -118,7 +121,8 @@ def test_an_early_end_is_read_by_the_odometer_of_all_that_was_spent(
 
 def test_a_file_s_claims_are_worked_out_again(engine: Engine, weights: Path) -> None:
     record = finished(engine, RESTARTED, weights, trained(RESTARTED, weights))
-    honest, lie = record.summary["claim"], record.summary["claim"] | {"epsilon": 0.01, "lower": 0.0}
+    honest, lie = record.summary["claim"], record.summary["claim"] | {"lower": 0.0}
+    lie["epsilon"] *= 0.999
     content = json.loads(export_json(engine.store, record.id))
     for holder in (content["run"]["summary"], *(event["data"] for event in content["events"])):
         holder |= {"claim": lie} if "claim" in holder else {}
@@ -158,6 +162,14 @@ def test_no_shorter_plan_and_no_moment_claims_less_than_it_spent(
     for step, epsilon in zip(at[1:], found[1:], strict=True):
         assert epsilon >= planned_claim(settings.with_(steps=int(step)), N).lower
     assert claims_along(view, claim)[-1] == found[-1] == claim.epsilon
+
+
+def test_a_report_rounds_what_it_promises_up(engine: Engine, weights: Path) -> None:
+    view = engine.look(finished(engine, LOUD, weights, trained(LOUD, weights)).id)
+    shown = replace(claim_of_view(view, engine.store), epsilon=1.0000001, success=0.50001)
+    assert {"ε ≤ 1.00001 at", "at most 0.5001 at"} <= set(
+        re.findall(r"(?:ε ≤|at most) [\d.]+ at", html_report(view, shown))
+    )
 
 
 def test_a_count_after_the_last_step_is_in_the_last_reading(engine: Engine, weights: Path) -> None:
