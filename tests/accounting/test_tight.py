@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 import dpviz
 import dpviz.accounting.tight_grid as tight
+from dpviz.accounting.composed_bounds import epsilon_above, epsilon_below
+from dpviz.accounting.composed_loss import ComposedLoss
 from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
 from dpviz.mechanisms import SampledGaussian
 
@@ -419,3 +422,13 @@ def test_extreme_settings_have_ordered_bounds(sigma: float, q: float, steps: lis
 def test_a_profile_beyond_every_grid_says_nothing_rather_than_fail() -> None:
     profile = tight_profile(SampledGaussian(1.7, 0.01), 26_579_132, 20)
     assert np.all(profile.lower <= profile.upper)
+
+
+@pytest.mark.parametrize("part", ["error", "infinite", "slack"])
+def test_every_numerical_error_moves_both_bounds_apart(part: str) -> None:
+    exact = ComposedLoss(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.5, 0.1, 0.01, 0.001]), np.zeros(4), 0.0)
+    rough = replace(exact, **{part: np.full(4, 0.004) if part == "error" else 0.004})
+    assert epsilon_below(rough, 0.05) <= epsilon_below(exact, 0.05) == pytest.approx(epsilon_above(exact, 0.05))
+    assert epsilon_above(rough, 0.05) > epsilon_above(exact, 0.05) + 0.003
+    assert (epsilon_below(rough, 0.05) < epsilon_below(exact, 0.05) - 0.003) == (part != "infinite")
+    assert math.isinf(epsilon_above(rough, 0.004)) == (part != "slack")
