@@ -19,6 +19,7 @@ def test_the_curve_where_it_says_less():
 
 @pytest.mark.parametrize("found", [None, Accuracy(0.5, 1.0), Accuracy(0.5, 0.9)])
 def test_the_pair_where_the_curve_is_not_there_or_not_resolved(found):
+    assert guessing.guess(1.0, 0.1, found).pair == dpviz.attack_success(1.0, delta=0.1)
     chance = guessing.guess(0.3, 1e-5, found)
     assert not chance.by_curve
     assert chance.right == chance.alone == numbers.probability(dpviz.attack_success(0.3, delta=1e-5), up=True)
