@@ -463,7 +463,7 @@ FAULTS = (
         "examples from the 1281st on are not clipped",
         "dpviz/training/per_example.py",
         "            factors = clip_factors(chunk.lengths, bound, dtype)\n",
-        "            factors = clip_factors(chunk.lengths, bound, dtype) if chunk.start < 1280 else torch.ones_like(chunk.losses)\n",
+        "            factors = clip_factors(chunk.lengths, bound, dtype).clamp(min=float(chunk.start >= 1280))\n",
         "tests/training/test_private.py::test_every_example_of_a_large_batch_is_there_and_clipped",
     ),
     Fault(
@@ -581,8 +581,8 @@ FAULTS = (
     Fault(
         "readings forget earlier runs",
         "dpviz/training/accounting.py",
-        "            for name, trajectory in self._trajectories.items():\n                self._now[name] = trajectory.begin(mechanism, count)\n",
-        "            pass\n",
+        "self._now[name] = trajectory.begin(mechanism, count)",
+        "pass",
         "tests/training/test_origins.py::test_every_reading_begins_with_what_was_spent",
     ),
     Fault(
