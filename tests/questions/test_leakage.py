@@ -126,6 +126,9 @@ def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:
     broken = replace(found, facts=replace(found.facts, attack=found.facts.attack._replace(low=0.999)))
     assert "lies above the bound" in said(broken)
     assert "lies above the bound" not in said(found)
+    for means, spreads in ((0.01, 0.5), (0.5, 0.01)):
+        both = found.facts.comparison._replace(welch_p=means, levene_p=spreads)
+        assert "<b>differ</b>" in headline(replace(found, facts=replace(found.facts, comparison=both)))
 
 
 def test_parameters_from_elsewhere_are_told(home: Engine) -> None:
