@@ -886,11 +886,4 @@ FAULTS = (
         "    if False:\n        return (",
         "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
     ),
-    Fault(
-        "Leakage does not say that no ε covers it",
-        "dpviz/questions/leakage/words.py",
-        "    built.append(Note(NOT_COVERED))\n",
-        "",
-        "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
-    ),
 )
