@@ -886,4 +886,11 @@ FAULTS = (
         "    if False:\n        return (",
         "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
     ),
+    Fault(
+        "Leakage does not say that no ε covers it",
+        "dpviz/questions/leakage/words.py",
+        "    built.append(Note(MEASURED))\n",
+        "",
+        "tests/questions/test_leakage.py::test_numbers_are_the_librarys",
+    ),
 )

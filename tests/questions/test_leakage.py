@@ -23,7 +23,7 @@ from dpviz.questions.leakage import DISTANCES, MEMBERSHIP
 from dpviz.questions.leakage.fields import NETWORK
 from dpviz.questions.leakage.found import Found
 from dpviz.questions.leakage.stored import of_run, weights_of
-from dpviz.questions.leakage.words import NOT_COVERED, headline, metrics, notes
+from dpviz.questions.leakage.words import MEASURED, headline, metrics, notes
 from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
@@ -65,7 +65,7 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
     assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
     assert numbers.probability(claimed.success, up=True) in headline(found)
-    assert NOT_COVERED in said(found)
+    assert MEASURED in said(found)
     replayed = replace(found.facts.network, claim=claim.as_demonstration())
     shown = headline(replace(found, facts=replace(found.facts, network=replayed)))
     assert "so nothing bounds who does that; with secret noise no guess could be" in shown
