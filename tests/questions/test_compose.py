@@ -457,3 +457,9 @@ def test_the_printed_cost_is_a_switch_and_loses_what_sampling_gains():
 def test_strong_and_weak_bayesian_dp_are_told_apart_where_it_is_defined():
     assert "Proposition 2" in GROWTH.assumed(of(""))
     assert "Proposition 2" not in GROWTH.assumed(of("mech=laplace"))
+
+
+def test_what_bayesian_dp_alone_allows_pays_its_delta() -> None:
+    a = asked(GROWTH, curves="bayesian", dmu="0.1", steps="100")
+    allowed = dpviz.attack_success(float(a.facts.bayesian.main.epsilon[-1]), delta=0.1)
+    assert f"alone would allow {numbers.probability(allowed, up=True)}" in headline(a)
