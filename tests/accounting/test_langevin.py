@@ -211,3 +211,10 @@ def test_bad_input_is_named(change: dict, message: str) -> None:
     arguments = {"step_sizes": [0.1], "n": 100, "batch_size": 10, "clip": 1, "delta": 1e-5} | change
     with pytest.raises(ValueError, match=message):
         dpviz.langevin_epsilon(arguments.pop("step_sizes"), **arguments)
+
+
+def test_the_tight_interval_of_few_groups_holds_that_of_all_steps() -> None:
+    setting, schedule = Langevin(2_000, 100, 1.0), PowerSchedule(0.5, 1 / 3, 24)
+    low, high = langevin_tight(setting, schedule, 1e-5, groups=24)
+    outer_low, outer_high = langevin_tight(setting, schedule, 1e-5, groups=3)
+    assert outer_low < low <= high < outer_high
