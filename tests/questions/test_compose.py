@@ -11,6 +11,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 import dpviz
+from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import numbers
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.asked import ask
@@ -22,6 +23,7 @@ from dpviz.questions.gradients import File, Measured, Norms, Vectors, clipped
 from dpviz.questions.methods import NAMES
 from dpviz.questions.script import script
 from dpviz.questions.source import Missing
+from dpviz.questions.tight_band import along_steps
 from tests.contract.cases import promised
 from tests.questions.asking import asked
 
@@ -463,3 +465,12 @@ def test_what_bayesian_dp_alone_allows_pays_its_delta() -> None:
     a = asked(GROWTH, curves="bayesian", dmu="0.1", steps="100")
     allowed = dpviz.attack_success(float(a.facts.bayesian.main.epsilon[-1]), delta=0.1)
     assert f"alone would allow {numbers.probability(allowed, up=True)}" in headline(a)
+
+
+def test_the_band_is_the_tight_interval() -> None:
+    step = SampledGaussian(4.0, 0.01)
+    band = along_steps(step, 12, 1e-5, log=False)
+    found = tight_epsilon(step, band.x, 1e-5)
+    assert np.array_equal(band.lower, found.lower)
+    assert np.array_equal(band.upper, found.upper)
+    assert band.upper[-1] > band.lower[-1]

@@ -1,11 +1,13 @@
 """How pages say how often the best attack is right."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 import dpviz
 from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
 from dpviz.questions import guessing
 
@@ -24,6 +26,12 @@ def test_the_pair_where_the_curve_is_not_there_or_not_resolved(found):
     assert not chance.by_curve
     assert chance.right == chance.alone == numbers.probability(dpviz.attack_success(0.3, delta=1e-5), up=True)
     assert chance.figure == ("Best attack is right", f"≤ {chance.right}", "by ε and δ alone; chance: 50 %")
+
+
+def test_what_the_pair_alone_allows_is_told_where_the_curve_says_less():
+    claim = Claim(epsilon=1.0, delta=1e-5, accountant="tight", covers="plan", success=0.6)
+    assert guessing.alone(claim) == f"; alone they would allow {numbers.probability(claim.pair, up=True)}"
+    assert guessing.alone(replace(claim, success=None)) == guessing.alone(None) == ""
 
 
 def test_without_any_epsilon():

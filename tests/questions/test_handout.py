@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpviz import ask
+from dpviz.questions.answer import LATER
 from dpviz.questions.fields import Number
 from dpviz.questions.handout import STOPS, stops
 from dpviz.questions.shown import paragraphs
@@ -49,6 +50,13 @@ def test_every_place_of_a_slider_has_the_caption_of_its_own_settings(tmp_path: P
         for written, frame in stops_shown.items():
             field = labels[key]
             assert f"{field.label}: {field.show(field.parse(written))}" in frame["caption"].split(" · ")
+        keyword = next(name for name, field in asked.question.named().items() if field.key == key)
+        there = ask("success", **{keyword: labels[key].parse(written)})
+        assert frame["headline"] == there.question.headline(there.answer)
+    assert LATER not in json.dumps(told["frames"], ensure_ascii=False)
+    text = file.read_text(encoding="utf-8")
+    assert paragraphs(asked.question.assumed(asked.answer)) in text
+    assert told["base"]["notes"] in text
 
 
 def test_words_become_html_and_stay_words() -> None:
