@@ -460,13 +460,6 @@ FAULTS = (
         "tests/training/test_claims.py::test_a_run_that_may_go_on_claims_its_last_possible_step",
     ),
     Fault(
-        "examples from the 1281st on are not clipped",
-        "dpviz/training/per_example.py",
-        "            factors = clip_factors(chunk.lengths, bound, dtype)\n",
-        "            factors = clip_factors(chunk.lengths, bound, dtype).clamp(min=float(chunk.start >= 1280))\n",
-        "tests/training/test_private.py::test_every_example_of_a_large_batch_is_there_and_clipped",
-    ),
-    Fault(
         "an early end is judged by the privacy curve of the whole plan",
         "dpviz/accounting/claims.py",
         "order=None, success=None, steps=step",
