@@ -369,6 +369,8 @@ FAULTS = (
         "return Subset(loader.dataset, [int(row) for row in sampler.indices])",
         "return loader.dataset",
         "tests/training/test_private.py::test_rows_that_a_sampler_leaves_out_are_not_trained_on",
+    ),
+    Fault(
         "a claim over several mechanisms is judged by the first one's curve",
         "dpviz/training/claims.py",
         "    if len(runs) != 1:\n        return None\n    (mechanism, count) = runs[0]",
