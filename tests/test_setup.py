@@ -135,3 +135,12 @@ def test_without_its_browser_a_test_is_skipped_and_fails_where_all_must_run(chec
         said = f"was skipped, but CI is set: .*{why}" if checks else f"SKIPPED.*{why}"
         assert re.search(said, done.stdout), done.stdout
     assert re.search("3 errors" if checks else "3 skipped", done.stdout)
+
+
+def test_what_only_root_can_try_is_skipped_where_all_browsers_are(tmp_path: Path) -> None:
+    (tmp_path / "not_root.py").write_text("import os\nos.geteuid = lambda: 1000\n")
+    tests = ("tests/browser/test_strangers.py", "-k", "another_account")
+    options = ("-q", "-p", "no:cacheprovider", "-p", "not_root")
+    done = run(sys.executable, "-m", "pytest", *options, *tests, CI="1", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"SKIPPED.*only root can act as another account", done.stdout)
