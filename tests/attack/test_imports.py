@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from dpviz.runs.claims import GAP, claim_of_record
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json, import_json, read_run
 from dpviz.runs.typed import NotARun
+from dpviz.training.settings import RunSettings
 from tests.attack.imports import KINDS, attack, originals, show_everywhere
 from tests.attack.run_files import spoilt
 from tests.ui.driver import open_app, said
@@ -48,6 +50,22 @@ def test_what_breaks_is_noticed(engine: Engine, trees: list[Any], monkeypatch: p
 def test_no_two_mutants_are_alike(trees: list[Any]) -> None:
     rng = random.Random(0)
     assert len({spoilt(trees[-1], rng) for _ in range(50)}) > 45
+
+
+@pytest.mark.parametrize("kind", ["started", "step"])
+def test_a_run_with_a_gap_is_shown_everywhere(engine: Engine, trees: list[Any], kind: str) -> None:
+    """It has no readings; its claim is the plan's, in words, or none where its beginning is lost."""
+    for tree in trees:
+        gone = next(event for event in tree["events"] if event["kind"] == kind)
+        tree["events"].remove(gone)
+        copy = import_json(engine.store, json.dumps(tree).encode())
+        found = claim_of_record(copy, engine.store)
+        trained = RunSettings.from_json(copy.settings)
+        if kind == "step" and trained.private:
+            assert GAP in found.conditions
+        else:
+            assert not found.holds
+        show_everywhere(engine, copy)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,21 @@ class TestSender:
         sender.close()
         assert [row.seq for row in sent] == list(range(5))
 
+    def test_what_comes_while_others_are_passed_on_is_not_left_out(self) -> None:
+        sent: list[EventRow] = []
+
+        def send(rows: list[EventRow]) -> None:
+            sent.extend(rows)
+            if len(sender.rows) < 5:
+                sender.emit({"kind": "step", "step": len(sender.rows)})
+
+        sender = Sender(send)
+        sender.emit({"kind": "started"})
+        for _ in range(10):
+            sender.insist()
+        sender.close()
+        assert [row.seq for row in sent] == list(range(5))
+
     def test_a_charge_returns_once_it_is_confirmed(self) -> None:
         sent: list[EventRow] = []
         asked: list[EventRow] = []
