@@ -145,11 +145,12 @@ class SqliteFile:
         except BaseException as error:
             if connection is not None and connection.in_transaction:
                 connection.rollback()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
                 if connection is not None:
                     connection.close()
                     connection = None
-                if is_damage(error):
+                # SQLite's message may quote a schema that is no text any more.
+                if isinstance(error, UnicodeDecodeError) or is_damage(error):
                     raise self.damaged(str(error)) from error
                 raise self.fault(error) from error
             raise

@@ -7,16 +7,19 @@ counts as lost without a single event: half of its steps would show half of what
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dpviz.runs import jsontext
 from dpviz.runs.private import private_file
-from dpviz.runs.records import ENDED, FINAL_KINDS, STATES
+from dpviz.runs.records import ENDED, FINAL_KINDS, IMPORTED_KIND, STATES
 from dpviz.runs.sqlite_schema import columns, prepare_schema, wanted_columns
 
 PREFIX = "runs-damaged-"
@@ -25,6 +28,12 @@ INCOMPLETE = "its record was damaged and could not be read whole: what it gave a
 # Holes between readable rows are tried one by one, so many at most; a lock older than this, in seconds, is nobody's.
 TRIES = 10_000
 STALE = 120.0
+
+PAGE = 4096  # bytes of a page, as SQLite makes them
+MOST_PAGES = 2**20  # beyond the pages of a log: a page that it places further on is a damaged one's
+
+# What reading a damaged file raises: SQLite's message may quote words of it that are no text any more.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 Row = dict[str, Any]
 
@@ -100,34 +109,96 @@ def _begin_anew(path: Path, fresh: Path) -> tuple[int, int]:
     with closing(sqlite3.connect(fresh, isolation_level=None)) as new:
         new.execute("PRAGMA auto_vacuum = INCREMENTAL")
         prepare_schema(new, fresh)
-        whole = spoilt = 0
-        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0)) as old:
-            # Text that is no text any more makes its row unreadable, not the whole file.
-            old.row_factory = sqlite3.Row
-            there = columns(old)
-            new.execute("BEGIN")
-            for owner in _all(old, "owners", "rowid"):
-                _put(new, "owners", owner, there)
-            attempts = [row for row in _all(old, "attempts", "rowid") if _sound(row, "worker")]
-            for run in _all(old, "runs", "number"):
-                if not _sound(run, "settings", "options", "summary") or run.get("state") not in STATES:
-                    continue
-                mine = [row for row in attempts if row["run"] == run["id"]]
-                events = _events_of(old, run)
-                if events is None:
-                    spoilt += 1
-                    state = "lost" if run["state"] != "queued" else "queued"
-                    reason = INCOMPLETE if state == "lost" else run["reason"]
-                    run = {**run, "state": state, "reason": reason, "summary": "{}", "ended": run["ended"]}
-                else:
-                    whole += 1
-                if _put(new, "runs", run, there):
-                    for row in mine:
-                        _put(new, "attempts", row, there)
-                    for row in events or []:
-                        _put(new, "events", row, there)
-            new.execute("COMMIT")
-        return whole, spoilt
+        page = fresh.read_bytes()[:PAGE]
+        new.execute("BEGIN")
+        whole: set[str] = set()
+        spoilt: dict[str, Callable[[], bool]] = {}
+        with _with_first_page(path, page) as repaired:
+            for source in (repaired, path):
+                with suppress(*UNREADABLE), closing(_reader(source)) as old:
+                    _copy(old, new, whole, spoilt)
+        partly = sum(put() for run, put in spoilt.items() if run not in whole)
+        new.execute("COMMIT")
+        return len(whole), partly
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    old = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0)
+    old.row_factory = sqlite3.Row
+    return old
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection, whole: set[str], spoilt: dict[str, Any]) -> None:
+    """Put the owners and whole runs of `old` into `new`; how to put the others goes into `spoilt`, by run."""
+    there = columns(old)
+    for owner in _all(old, "owners", "rowid"):
+        if _sound(owner, "process"):
+            _put(new, "owners", owner, there)
+    attempts = [row for row in _all(old, "attempts", "rowid") if _sound(row, "worker")]
+    for run in _all(old, "runs", "number"):
+        sound = _sound(run, "settings", "options", "summary") and run.get("state") in STATES
+        if not sound or run["id"] in whole:
+            continue
+        mine = [row for row in attempts if row["run"] == run["id"]]
+        events = None
+        with suppress(KeyError, TypeError, ValueError):
+            events = _events_of(old, run, len(mine))
+        if events is None:
+            spoilt.setdefault(run["id"], partial(_put_spoilt, new, run, mine, there))
+        elif _put(new, "runs", run, there):
+            whole.add(run["id"])
+            for row in mine:
+                _put(new, "attempts", row, there)
+            for row in events:
+                _put(new, "events", row, there)
+
+
+def _put_spoilt(new: sqlite3.Connection, run: Row, attempts: list[Row], there: dict[str, list[str]]) -> bool:
+    if run["state"] != "queued":
+        run = {**run, "state": "lost", "reason": INCOMPLETE}
+    put = _put(new, "runs", {**run, "summary": "{}"}, there)
+    return put and all(_put(new, "attempts", row, there) for row in attempts)
+
+
+@contextmanager
+def _with_first_page(path: Path, page: bytes) -> Iterator[Path]:
+    """A copy of the file that begins with this page, with what its write-ahead log had added.
+
+    The first page names the tables and where each begins, which is the same in every store that `prepare_schema` made:
+    without it nothing can be read, and one wrong byte of it is enough for that.
+    """
+    copy = path.with_name(f"runs-reread-{os.getpid()}.sqlite")
+    copy.unlink(missing_ok=True)
+    private_file(copy)
+    try:
+        with path.open("rb") as old, copy.open("wb") as new:
+            shutil.copyfileobj(old, new)
+            for number, content in _logged(path.with_name(path.name + "-wal")).items():
+                new.seek((number - 1) * PAGE)
+                new.write(content)
+            pages = new.seek(0, os.SEEK_END) // PAGE
+            new.seek(0)
+            # SQLite's file format: bytes 28 to 31 count the pages, 32 to 39 name those that are free.
+            new.write(page[:28] + struct.pack(">III", pages, 0, 0) + page[40:])
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _logged(log: Path) -> dict[int, bytes]:
+    """The pages that a write-ahead log holds, by number, up to its last commit (SQLite's file format, section 4)."""
+    content = log.read_bytes() if log.exists() else b""
+    pages: dict[int, bytes] = {}
+    open_ones: dict[int, bytes] = {}
+    for at in range(32, len(content) - PAGE - 23, PAGE + 24):
+        number, committed = struct.unpack(">II", content[at : at + 8])
+        if content[at + 8 : at + 16] != content[16:24] or not 0 < number < len(content) + MOST_PAGES:
+            break
+        open_ones[number] = content[at + 24 : at + 24 + PAGE]
+        if committed:
+            pages |= open_ones
+            open_ones = {}
+    return pages
 
 
 def _put(new: sqlite3.Connection, table: str, row: Row, there: dict[str, list[str]]) -> bool:
@@ -137,7 +208,7 @@ def _put(new: sqlite3.Connection, table: str, row: Row, there: dict[str, list[st
             f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
             [row[name] for name in names],
         )
-    except (sqlite3.Error, KeyError):
+    except (*UNREADABLE, KeyError):
         return False
     return True
 
@@ -152,7 +223,7 @@ def _sound(row: Row, *texts: str) -> bool:
 
 def _rows(old: sqlite3.Connection, statement: str, values: tuple[object, ...] = ()) -> Iterator[Row]:
     """Rows until one cannot be read."""
-    with suppress(sqlite3.Error):
+    with suppress(*UNREADABLE):
         for row in old.execute(statement, values):
             yield dict(row)
 
@@ -171,19 +242,21 @@ def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
     return [found[key] for key in sorted(found)]
 
 
-def _events_of(old: sqlite3.Connection, run: Row) -> list[Row] | None:
+def _events_of(old: sqlite3.Connection, run: Row, attempts: int) -> list[Row] | None:
     """All events of all attempts of a run in order; None unless every one of them is there."""
+    if run["attempt"] != attempts:
+        return None
     found: list[Row] = []
-    for attempt in range(1, int(run["attempt"]) + 1):
+    for attempt in range(attempts + 1):  # a run that was imported before its first has an event of attempt 0
         statement = "SELECT * FROM events WHERE run = ? AND attempt = ? ORDER BY seq"
         rows = list(_rows(old, statement, (run["id"], attempt)))
         if [row["seq"] for row in rows] != list(range(len(rows))) or not all(_sound(row, "data") for row in rows):
             return None
         found += rows
-    last = [row for row in found if row["attempt"] == run["attempt"]][-1:]
-    steps = max([row["step"] for row in found if row["attempt"] == run["attempt"]], default=0)
-    if steps < int(run["steps"]) or (int(run["steps"]) and not last):
+    latest = [row for row in found if row["attempt"] == attempts and row["kind"] != IMPORTED_KIND]
+    steps = max([row["step"] for row in latest], default=0)
+    if steps < int(run["steps"]) or (int(run["steps"]) and not latest):
         return None
     # A run that ended in words of its own ended with an event.
     ended = run["state"] in ENDED and run["summary"] != "{}"
-    return None if ended and (not last or last[0]["kind"] not in FINAL_KINDS) else found
+    return None if ended and (not latest or latest[-1]["kind"] not in FINAL_KINDS) else found

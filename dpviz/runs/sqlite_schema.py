@@ -9,6 +9,7 @@ from dpviz.runs.sqlite_whole import DAMAGE
 from dpviz.runs.store import StoreError
 
 SCHEMA_VERSION = 2
+_LAST_FORMAT = 30  # a larger number was never written by any version: it is damaged
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS owners (
@@ -48,6 +49,8 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         version = _version(db)  # another process may have been quicker
+        if not 0 <= version <= _LAST_FORMAT:
+            raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
         if version > SCHEMA_VERSION:
             raise StoreError(
                 f"{path} was written by a later version (format {version}, here {SCHEMA_VERSION}). "

@@ -10,7 +10,15 @@ from dpviz.runs.store import StoreError
 DAMAGE = "malformed: "
 
 _CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_WORDS = ("malformed", "not a database", "no such table", "no such column", "has no column", "decode to UTF-8")
+_WORDS = (
+    "malformed",
+    "not a database",
+    "unsupported file format",
+    "no such table",
+    "no such column",
+    "has no column",
+    "decode to UTF-8",
+)
 
 
 class Damaged(StoreError):

@@ -42,7 +42,10 @@ class Columns:
         """
         fresh = {}
         for name, entries in values.items():
-            found = np.array([np.nan if entry is None else entry for entry in entries], dtype=np.float64)
+            try:
+                found = np.array([np.nan if entry is None else entry for entry in entries], dtype=np.float64)
+            except OverflowError:  # whole numbers that no float holds, which a program may well record
+                found = np.array([np.nan if entry is None else _float(entry) for entry in entries])
             if found.shape != (count,):
                 raise ValueError(f"Expected {name} with {count} numbers, found shape {found.shape}.")
             fresh[name] = found
@@ -73,6 +76,14 @@ def _longer(column: Array, rows: int, room: int) -> Array:
     return found
 
 
+def _float(value: float) -> float:
+    """The number itself, infinite where it is too large for a float."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, str)
 
@@ -84,7 +95,7 @@ def numbers(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
         if isinstance(value, Mapping):
             found.update(numbers(value, f"{prefix}{key}."))
         elif _is_number(value):
-            found[prefix + key] = float(value)
+            found[prefix + key] = _float(value)
     return found
 
 

@@ -122,8 +122,8 @@ def _by_chart(field: Number) -> Any:
 def _sensible(told: Any) -> Entered | None:
     """What was entered, if that makes sense: a stranger may send anything."""
     try:
-        text, n = told["entry"]["text"], float(told["entry"]["n"])
-    except (KeyError, TypeError, ValueError, AttributeError):
+        text, n = told["entry"]["text"], state.number_of(told["entry"]["n"])
+    except (KeyError, TypeError, AttributeError):
         return None
     exact = told["entry"].get("exact") is True
     return Entered(text[:LONGEST], n, exact) if isinstance(text, str) and math.isfinite(n) else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dpviz.ui.state import Keys
+from dpviz.ui.state import Keys, number_of
 
 MOST = 100
 
@@ -61,11 +61,11 @@ def room() -> tuple[int, int]:
 def asked() -> list[tuple[float, int]]:
     """Steps that were asked for and not yet taken, in their order: when, and how far. A stranger may send anything."""
     try:
-        told = [(float(n), by) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        told = [(number_of(n), number_of(by)) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
         return []
     after = seen()
-    return sorted((n, int(by)) for n, by in told[-MOST:] if math.isfinite(n) and n > after and by in (-1, 1))
+    return sorted((n, int(by)) for n, by in told[-MOST:] if n > after and by in (-1, 1))
 
 
 def first() -> float:

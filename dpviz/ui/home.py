@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any, TypeVar
 
@@ -152,10 +151,10 @@ def _reached() -> None:
     """Take the stop that the scroll rested on last, once. The numbers stay: a scroll changes nothing that was set."""
     try:
         told = st.session_state[Keys.STORY]["stop"]
-        number, n = told["number"], float(told["n"])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        number, n = told["number"], state.number_of(told["n"])
+    except (KeyError, TypeError, AttributeError):
         return  # a stranger may send anything
-    if number in list(STOP.options) and st.session_state.get(Keys.STORY_SEEN, 0.0) < n < math.inf:
+    if number in list(STOP.options) and st.session_state.get(Keys.STORY_SEEN, 0.0) < n:
         state.put(STOP, number)
         st.session_state[Keys.STORY_SEEN] = n
 

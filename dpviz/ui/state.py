@@ -5,6 +5,8 @@ Widgets come and go with their page; the values here stay. Every session key of 
 
 from __future__ import annotations
 
+import math
+import sys
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -101,6 +103,13 @@ def session() -> str:
     """A name that no other session has."""
     found: str = st.session_state.setdefault(Keys.SESSION, uuid.uuid4().hex)
     return found
+
+
+def number_of(sent: Any) -> float:
+    """A number that a browser sent, where a stranger may send anything; NaN for all but a finite number."""
+    if isinstance(sent, (int, float)) and abs(sent) <= sys.float_info.max:  # whole numbers may be longer than a float
+        return float(sent)
+    return math.nan
 
 
 def get(field: Field[V]) -> V:

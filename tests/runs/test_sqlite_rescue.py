@@ -7,10 +7,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dpviz.runs.records import IMPORTED_KIND, Event
 from dpviz.runs.sqlite_rescue import PREFIX
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.sqlite_whole import Damaged
@@ -221,3 +223,102 @@ def test_any_overwritten_page(tmp_path: Path) -> None:
             pytest.fail("It is damaged again and again.")
         usable(store)
         store.close()
+
+
+def with_a_flipped_byte(path: Path, places: range, chance: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    at = chance.choice([place for place in places if data[place]])
+    data[at] ^= chance.randrange(1, 256)
+    path.write_bytes(data)
+
+
+def opened(path: Path, made: dict[str, int]) -> int:
+    """How many runs are whole, once the store was looked at as often as it says that it was damaged."""
+    for _ in range(3):
+        with suppress(Damaged):
+            store = SqliteStore(path)
+            try:
+                whole = is_true(store, made)
+                usable(store)
+                return whole
+            finally:
+                store.close()
+    pytest.fail("It is damaged again and again.")
+
+
+@pytest.fixture(scope="module")
+def whole_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    path = tmp_path_factory.mktemp("whole") / "runs.sqlite"
+    return path, filled(path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_wrong_byte_of_the_schema_costs_no_run(
+    tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
+) -> None:
+    """The first page names the tables and where they begin, which this program knows by itself."""
+    source, made = whole_store
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(source.read_bytes())
+    with_a_flipped_byte(path, range(HEADER, 4096), random.Random(seed))
+    assert opened(path, made) == RUNS
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_wrong_byte_anywhere_costs_one_run_at_most(
+    tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
+) -> None:
+    source, made = whole_store
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(source.read_bytes())
+    with_a_flipped_byte(path, range(16, path.stat().st_size), random.Random(seed))
+    assert opened(path, made) >= RUNS - 1
+
+
+@pytest.mark.parametrize("place", [16, 20, 30, 47, 59, 60, 63])
+def test_a_wrong_byte_of_the_header(tmp_path: Path, whole_store: tuple[Path, dict[str, int]], place: int) -> None:
+    source, made = whole_store
+    path = tmp_path / "runs.sqlite"
+    data = bytearray(source.read_bytes())
+    data[place] ^= 0xC0
+    path.write_bytes(data)
+    assert opened(path, made) == RUNS
+
+
+def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(tmp_path: Path) -> None:
+    source, path = tmp_path / "killed" / "runs.sqlite", tmp_path / "runs.sqlite"
+    source.parent.mkdir()
+    made = filled(source)
+    store = SqliteStore(source)
+    run = started(store, "late")
+    long = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
+    store.record([batch(run, *long, {"kind": "done", "step": EVENTS})])
+    for file in source.parent.glob("runs.sqlite*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
+    made[run] = EVENTS + 1
+    assert opened(path, made) == RUNS + 1
+
+
+def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
+    """Its last event says that it was imported; one that never began has no other."""
+    path = tmp_path / "runs.sqlite"
+    filled(path)
+    store = SqliteStore(path)
+    record, attempts = store.runs()[0], store.attempts(store.runs()[0].id)
+    for attempt, state in ((1, "done"), (0, "lost")):
+        events = store.events(record.id) if attempt else []
+        mark = Event(attempt, len(events), IMPORTED_KIND, record.steps * attempt, 0.0, {"kind": IMPORTED_KIND})
+        changed = replace(record, attempt=attempt, steps=record.steps * attempt, state=state, imported=True)
+        changed = replace(changed, summary=record.summary if attempt else {})
+        store.insert(changed, attempts[:attempt], [*events, mark])
+    imported = {run.id: store.events(run.id) for run in store.runs() if run.imported}
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
+    again = SqliteStore(path)
+    assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
+    again.close()

@@ -66,6 +66,12 @@ class TestColumns:
             table.extend(1, {name: [float(row)] for name in names})
         assert 10_000 * len(names) <= sum(allocated) < 4 * 10_000 * len(names)
 
+    def test_whole_numbers_that_no_float_holds(self) -> None:
+        table = Columns()
+        table.extend(3, {"x": [1, 10**400, -(10**400)]})
+        assert table.arrays()["x"].tolist() == [1.0, np.inf, -np.inf]
+        assert numbers({"n": 10**400}) == {"n": np.inf}
+
     def test_refused_whole(self) -> None:
         table = Columns()
         table.extend(1, {"x": [1.0]})

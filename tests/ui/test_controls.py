@@ -317,7 +317,8 @@ def test_what_was_entered_last_decides_between_batch_and_size():
 
 @pytest.mark.parametrize(
     "rubbish", [None, {}, {"entry": None}, {"entry": {"text": 3, "n": 1}}, {"entry": {"text": "3"}}, {"entry": [1]},
-                {"entry": {"text": "3", "n": "x"}}, {"entry": {"text": "3", "n": float("nan")}}]
+                {"entry": {"text": "3", "n": "x"}}, {"entry": {"text": "3", "n": float("nan")}},
+                {"entry": {"text": "3", "n": 10**400}}, {"entry": {"text": "3", "n": "1e9"}}]
 )  # fmt: skip
 def test_rubbish_from_a_stranger_is_no_entry(rubbish):
     at = open_app("compose", "curves=moments")
