@@ -33,7 +33,7 @@ _SHARE = number(0.0, 1.0)
 _MOMENT = number(0.0, 1e11)  # seconds since 1970, until the year 5000
 _COLUMN = listed(none_or(_PLAIN), MOST_STEPS)
 _MECHANISM = listed(number(0.0), 3, 3)
-_EPSILON = none_or(number(0.0, 1e308, endless=True))
+_EPSILON = none_or(number(0.0, endless=True))
 _CLAIM = table({}, {"epsilon": _EPSILON, "with_secret_noise": none_or(table({}, {"epsilon": _EPSILON}))})
 
 RECORD: Mapping[str, Check] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -46,9 +47,25 @@ def private_file(file: Path) -> None:
     One that is there is never opened: to close it again would end every lock that this process has on it (POSIX), and
     SQLite elsewhere would take the file for nobody's. Threads that make it at once wait for each other.
     """
+    only_a_file(file)
     with _making, suppress(FileExistsError):
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE))
     tighten(file, FILE)
+
+
+def only_a_file(path: Path) -> None:
+    """OSError if something else than a plain file stands there: whoever opens a pipe or a device waits for it."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, f"{path.name} is no plain file: move it away")
+
+
+def read_text(path: Path) -> str:
+    """The text of a plain file; OSError for anything else, which is not waited for."""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), encoding="utf-8") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, f"{path.name} is no plain file")
+        return file.read()
 
 
 def tighten(path: Path, mode: int) -> None:

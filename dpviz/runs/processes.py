@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from dpviz.runs.private import scratch_folder
+from dpviz.runs.private import only_a_file, scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,7 @@ def start_child(arguments: Sequence[str], log: Path, environment: Mapping[str, s
     scratch = str(scratch_folder(log))
     # Dask's scratch folder stands first on its processes' import path.
     temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP", "DASK_TEMPORARY_DIRECTORY"), scratch)
+    only_a_file(log)
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as messages:
         return subprocess.Popen(
             [sys.executable, *arguments],

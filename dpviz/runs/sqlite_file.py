@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from dpviz.runs.private import FILE, private_file, private_home, tighten
-from dpviz.runs.sqlite_rescue import set_aside
+from dpviz.runs.private import FILE, only_a_file, private_file, private_home, tighten
+from dpviz.runs.sqlite_rescue import backup_of, set_aside
 from dpviz.runs.sqlite_schema import check_schema, prepare_schema
 from dpviz.runs.sqlite_whole import Damaged, is_damage
 from dpviz.runs.store import StoreError
@@ -20,6 +21,9 @@ OURS = ("runs", "weights", "logs")
 
 # A larger store is not read through at each start, which takes a second for every 400 MB; damage there shows in use.
 CHECKED = 200_000_000
+
+# Seconds without a write after which what was written is backed up.
+QUIET = 120.0
 
 
 class SqliteFile:
@@ -41,6 +45,8 @@ class SqliteFile:
         self._idle: list[tuple[int, sqlite3.Connection]] = []
         self._lock = threading.Lock()
         self._closed = False
+        self._last_write = 0.0
+        self._timer: threading.Timer | None = None
         try:
             private_home(path.parent, OURS)
         except OSError as error:
@@ -49,8 +55,15 @@ class SqliteFile:
                 "Set DPVIZ_HOME to a folder that can be written."
             ) from error
         for suffix in ("-wal", "-shm"):
-            tighten(path.with_name(path.name + suffix), FILE)
+            beside = path.with_name(path.name + suffix)
+            try:
+                only_a_file(beside)
+            except OSError as error:
+                raise self._not_kept(error) from error
+            tighten(beside, FILE)
         try:
+            if self._emptied():
+                raise self.damaged("it is empty, though weights of runs or a backup lie beside it")
             self._check()
         except Damaged:
             self._check()  # of the new one
@@ -62,6 +75,67 @@ class SqliteFile:
                 if found != ("ok",):
                     raise sqlite3.DatabaseError(f"malformed: {found[0] if found else 'nothing to be read'}")
             check_schema(connection)
+
+    def _emptied(self) -> bool:
+        """Whether the file holds nothing, beside weights or a backup. A process that is making it is waited for."""
+        for _ in range(20):
+            if not self.path.is_file() or self.path.stat().st_size:
+                return False
+            beside = self.path.parent
+            if not backup_of(self.path).is_file() and not any((beside / "weights").glob("*.pt")):
+                return False
+            time.sleep(0.05)
+        return True
+
+    def _not_kept(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"Runs cannot be kept in {self.path} ({error.strerror}): set DPVIZ_HOME to a folder that can be written."
+        )
+
+    def back_up(self) -> None:
+        """Copy the file, as it is at one moment, to `backup_of` it; a copy that is not whole replaces none.
+
+        Raises:
+            StoreError: if the file cannot be read.
+            OSError, sqlite3.Error: if the copy cannot be written.
+        """
+        partial = self.path.with_name(f"runs-backup-{os.getpid()}-{threading.get_ident()}.sqlite")
+        try:
+            private_file(partial)
+            with self.connection() as db, closing(sqlite3.connect(partial)) as copy:
+                db.backup(copy, pages=1_000)
+                copy.execute("PRAGMA journal_mode = DELETE")  # all in one file
+                if copy.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                    return
+            partial.replace(backup_of(self.path))
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def forget_backup(self) -> None:
+        """What was removed for good is in no copy either."""
+        backup_of(self.path).unlink(missing_ok=True)
+
+    def _written(self) -> None:
+        with self._lock:
+            self._last_write = time.monotonic()
+            self._wait(QUIET)
+
+    def _wait(self, seconds: float) -> None:
+        if self._timer is None and not self._closed:
+            self._timer = threading.Timer(seconds, self._quiet)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _quiet(self) -> None:
+        """Back up if nothing was written for a while; else wait on."""
+        with self._lock:
+            self._timer = None
+            left = self._last_write + QUIET - time.monotonic()
+            if left > 0:
+                self._wait(left)
+                return
+        with suppress(StoreError, OSError, sqlite3.Error):
+            self.back_up()
 
     def fault(self, error: sqlite3.Error) -> StoreError:
         """The same in words that name the place and the way out."""
@@ -99,10 +173,7 @@ class SqliteFile:
         try:
             private_file(self.path)
         except OSError as error:
-            raise StoreError(
-                f"Runs cannot be kept in {self.path} ({error.strerror}): "
-                "set DPVIZ_HOME to a folder that can be written."
-            ) from error
+            raise self._not_kept(error) from error
         connection = sqlite3.connect(self.path, timeout=10.0, isolation_level=None, check_same_thread=False)
         try:
             # Freed pages go back to the disk, and what was deleted is overwritten.
@@ -126,8 +197,11 @@ class SqliteFile:
         return connection
 
     @contextmanager
-    def connection(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """One connection for this thread alone; with `write` inside one transaction, undone if anything fails."""
+    def connection(self, *, write: bool = False, backed_up: bool = True) -> Iterator[sqlite3.Connection]:
+        """One connection for this thread alone; with `write` inside one transaction, undone if anything fails.
+
+        What was written is backed up after quiet minutes, unless not `backed_up`.
+        """
         with self._lock:
             if self._closed:
                 raise StoreError(f"The store {self.path} was closed.")
@@ -142,6 +216,8 @@ class SqliteFile:
             yield connection
             if write:
                 connection.execute("COMMIT")
+                if backed_up:
+                    self._written()
         except BaseException as error:
             if connection is not None and connection.in_transaction:
                 connection.rollback()
@@ -192,6 +268,12 @@ class SqliteFile:
         return rows
 
     def close(self) -> None:
+        with self._lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+            with suppress(StoreError, OSError, sqlite3.Error):
+                self.back_up()
         with self._lock:
             self._closed = True
         self._drop_idle()

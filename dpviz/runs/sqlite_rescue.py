@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs import jsontext
-from dpviz.runs.private import private_file
+from dpviz.runs.private import only_a_file, private_file, read_text
 from dpviz.runs.records import ENDED, FINAL_KINDS, IMPORTED_KIND, STATES
 from dpviz.runs.sqlite_schema import columns, prepare_schema, wanted_columns
 
@@ -45,6 +45,7 @@ def set_aside(path: Path, why: str) -> str:
         OSError: if the folder cannot be written.
     """
     before = path.stat().st_ino
+    only_a_file(path)
     with _alone(path.with_name("runs.lock")):
         if path.stat().st_ino != before:
             return ""
@@ -68,7 +69,7 @@ def notices(folder: Path) -> list[str]:
     found = []
     for note in sorted(folder.glob(f"{PREFIX}*.txt"), reverse=True):
         with suppress(OSError):
-            found.append(note.read_text())
+            found.append(read_text(note))
     return found
 
 
@@ -114,22 +115,33 @@ def _begin_anew(path: Path, fresh: Path) -> tuple[int, int]:
         whole: set[str] = set()
         spoilt: dict[str, Callable[[], bool]] = {}
         with _with_first_page(path, page) as repaired:
-            for source in (repaired, path):
-                with suppress(*UNREADABLE), closing(_reader(source)) as old:
-                    _copy(old, new, whole, spoilt)
+            for source in (repaired, path, backup_of(path)):
+                with suppress(*UNREADABLE, OSError), closing(_reader(source)) as old:
+                    _copy(old, new, whole, spoilt, backup=source == backup_of(path))
         partly = sum(put() for run, put in spoilt.items() if run not in whole)
         new.execute("COMMIT")
         return len(whole), partly
 
 
+def backup_of(path: Path) -> Path:
+    """Where the newest backup of the store lies."""
+    return path.with_name("runs-backup.sqlite")
+
+
 def _reader(path: Path) -> sqlite3.Connection:
+    only_a_file(path)
     old = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=2.0)
     old.row_factory = sqlite3.Row
     return old
 
 
-def _copy(old: sqlite3.Connection, new: sqlite3.Connection, whole: set[str], spoilt: dict[str, Any]) -> None:
-    """Put the owners and whole runs of `old` into `new`; how to put the others goes into `spoilt`, by run."""
+def _copy(
+    old: sqlite3.Connection, new: sqlite3.Connection, whole: set[str], spoilt: dict[str, Any], *, backup: bool
+) -> None:
+    """Put the owners and whole runs of `old` into `new`; how to put the others goes into `spoilt`, by run.
+
+    Of a backup only runs that had ended in words of their own are whole: any other may have gone on since.
+    """
     there = columns(old)
     for owner in _all(old, "owners", "rowid"):
         if _sound(owner, "process"):
@@ -143,7 +155,10 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, whole: set[str], spo
         events = None
         with suppress(KeyError, TypeError, ValueError):
             events = _events_of(old, run, len(mine))
-        if events is None:
+        finished = run["state"] in FINAL_KINDS.values() and run["summary"] != "{}"
+        if backup and run["state"] == "queued":
+            run = {**run, "state": "running"}
+        if events is None or (backup and not finished):
             spoilt.setdefault(run["id"], partial(_put_spoilt, new, run, mine, there))
         elif _put(new, "runs", run, there):
             whole.add(run["id"])

@@ -86,7 +86,7 @@ class SqliteStore:
     # Engines
 
     def heartbeat(self, owner: str, process: Process) -> None:
-        with self.file.connection(write=True) as db:
+        with self.file.connection(write=True, backed_up=False) as db:
             db.execute(
                 "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET heartbeat = excluded.heartbeat",
                 (owner, json.dumps(process.to_json()), time.time()),
@@ -265,6 +265,7 @@ class SqliteStore:
     def purge(self, run: str) -> None:
         if self.run(run).deleted is None:
             raise ValueError(f"Expected run {run!r} to be deleted before it is removed for good.")
+        self.file.forget_backup()
         with self.file.connection(write=True) as db:
             for table, key in (("events", "run"), ("attempts", "run"), ("runs", "id")):
                 db.execute(f"DELETE FROM {table} WHERE {key} = ?", (run,))

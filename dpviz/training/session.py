@@ -362,6 +362,8 @@ def stored_parameters(path: str | Path) -> dict[str, Any]:
         ValueError: if there is no such file or it holds something else.
     """
     try:
+        if not Path(path).is_file():
+            raise TypeError("there is no plain file")
         found = torch.load(path, map_location="cpu", weights_only=True)
         parameters = found["parameters"]
         if not isinstance(parameters, torch.Tensor) or parameters.ndim != 1:

@@ -38,11 +38,11 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("umask")
 def test_new_and_old_stores(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "dpviz"
-    for _ in range(2):
+    for backup in ([], ["runs-backup.sqlite"]):
         store = SqliteStore(folder / "runs.sqlite")
         new(store)
         files = {path.name: mode(path) for path in folder.iterdir()}
-        assert set(files) == {"runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"}
+        assert set(files) == {"runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm", *backup}
         assert set(files.values()) == {0o600}
         assert mode(folder) == 0o700
         for path in (*folder.iterdir(), folder):  # as an earlier version left them

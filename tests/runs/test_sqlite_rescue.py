@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from dpviz.runs.processes import start_child, this_process
 from dpviz.runs.records import IMPORTED_KIND, Event
-from dpviz.runs.sqlite_rescue import PREFIX
+from dpviz.runs.sqlite_rescue import PREFIX, backup_of
 from dpviz.runs.sqlite_store import SqliteStore
 from dpviz.runs.sqlite_whole import Damaged
 from dpviz.runs.store import StoreError
@@ -37,6 +40,7 @@ def filled(path: Path) -> dict[str, int]:
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
+    backup_of(path).unlink()
     return made
 
 
@@ -322,3 +326,121 @@ def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
     again = SqliteStore(path)
     assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
     again.close()
+
+
+class TestBackup:
+    def backed_up(self, path: Path) -> dict[str, int]:
+        made = filled(path)
+        store = SqliteStore(path)
+        store.rename(next(iter(made)), "another")
+        store.close()
+        return made
+
+    @pytest.mark.parametrize("spoil", [no_database, truncated, lambda path: path.write_bytes(b"")])
+    def test_what_cannot_be_read_is_taken_from_it(self, tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+        path = tmp_path / "runs.sqlite"
+        made = self.backed_up(path)
+        assert stat.S_IMODE(backup_of(path).stat().st_mode) == 0o600
+        assert not list(tmp_path.glob("runs-backup-*"))
+        spoil(path)
+        assert opened(path, made) == RUNS
+
+    def test_a_run_that_may_have_gone_on_since_claims_nothing(self, tmp_path: Path) -> None:
+        """Charges that came after the backup are in no file any more."""
+        path = tmp_path / "runs.sqlite"
+        store = SqliteStore(path)
+        going, waiting = started(store, "going"), new(store).id
+        store.record([batch(going, *steps(3))])
+        store.file.back_up()
+        backup = backup_of(path).read_bytes()
+        store.record([batch(going, *steps(90, 4), first=3)])
+        store.close()
+        backup_of(path).write_bytes(backup)  # as where the program was killed
+        path.write_bytes(b"")
+        again = SqliteStore(path)
+        assert {run.id for run in again.runs()} == {going, waiting}
+        for record in again.runs():
+            assert (record.state, record.summary, again.events(record.id)) == ("lost", {}, [])
+            assert "not known" in record.reason
+        again.close()
+
+    def test_a_damaged_file_replaces_no_backup(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs.sqlite"
+        made = self.backed_up(path)
+        good = backup_of(path).read_bytes()
+        store = SqliteStore(path)
+        store.runs()
+        store.file._drop_idle()
+        overwritten(path)
+        with suppress(StoreError):
+            store.file.back_up()
+        assert backup_of(path).read_bytes() == good
+        store.close()
+        assert opened(path, made) == RUNS
+
+    def test_what_was_removed_for_good_is_in_no_backup(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs.sqlite"
+        run = next(iter(self.backed_up(path)))
+        store = SqliteStore(path)
+        store.delete(run)
+        store.purge(run)
+        assert not backup_of(path).exists()
+        store.close()
+        assert run.encode() not in backup_of(path).read_bytes()
+
+    def test_it_is_made_once_nothing_is_written_for_a_while(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Callable[..., object]
+    ) -> None:
+        monkeypatch.setattr("dpviz.runs.sqlite_file.QUIET", 0.1)
+        store = SqliteStore(tmp_path / "runs.sqlite")
+        store.heartbeat("me", this_process())
+        assert store.file._timer is None, "engines write this every few seconds"
+        new(store)
+        until(backup_of(tmp_path / "runs.sqlite").exists)
+        store.close()
+
+
+def test_an_empty_file_beside_weights_is_told(tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "7.pt").write_bytes(b"parameters")
+    (tmp_path / "runs.sqlite").touch()
+    store = SqliteStore(tmp_path / "runs.sqlite")
+    assert "is empty, though weights" in store.notice
+    usable(store)
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"])
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
+    """A pipe would be waited for without end."""
+    make(tmp_path / name)
+    errors: list[BaseException] = []
+
+    def begin() -> None:
+        try:
+            SqliteStore(tmp_path / "runs.sqlite")
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=begin, daemon=True)
+    thread.start()
+    thread.join(20.0)
+    assert not thread.is_alive()
+    assert f"{name} is no plain file: move it away" in str(errors[0])
+    assert isinstance(errors[0], StoreError)
+
+
+def test_pipes_beside_the_store(tmp_path: Path) -> None:
+    """A note, a backup and logs that are pipes hold nobody up."""
+    path = tmp_path / "runs.sqlite"
+    made = filled(path)
+    os.mkfifo(tmp_path / f"{PREFIX}2026.txt")
+    os.mkfifo(backup_of(path))
+    with_a_flipped_byte(path, range(HEADER, 4096), random.Random(1))
+    assert opened(path, made) == RUNS
+    log = tmp_path / "logs" / "workers.log"
+    log.parent.mkdir()
+    os.mkfifo(log)
+    with pytest.raises(OSError, match=r"workers\.log is no plain file"):
+        start_child(["-c", ""], log, {})
