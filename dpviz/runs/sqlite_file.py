@@ -61,6 +61,7 @@ class SqliteFile:
             except OSError as error:
                 raise self._not_kept(error) from error
             tighten(beside, FILE)
+        tighten(backup_of(path), FILE)
         try:
             if self._emptied():
                 raise self.damaged("it is empty, though weights of runs or a backup lie beside it")
