@@ -49,7 +49,7 @@ def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         version = _version(db)  # another process may have been quicker
-        if not 0 <= version <= _LAST_FORMAT:
+        if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
             raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
         if version > SCHEMA_VERSION:
             raise StoreError(

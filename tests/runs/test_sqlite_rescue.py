@@ -256,7 +256,7 @@ def whole_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     return path, filled(path)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_one_wrong_byte_of_the_schema_costs_no_run(
     tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
 ) -> None:
@@ -268,7 +268,7 @@ def test_one_wrong_byte_of_the_schema_costs_no_run(
     assert opened(path, made) == RUNS
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_one_wrong_byte_anywhere_costs_one_run_at_most(
     tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
 ) -> None:
