@@ -392,6 +392,7 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (data(3, epsilon={"renyi": [0.1]}), "renyi of event 3 with 3 numbers, found 1"),
     (data(3, loss=[1.0]), "loss of event 3 with 3 numbers, found 1"),
     (data(3, loss=[1e300] * 3), "to be a number in [-1e+39, 1e+39]"),
+    (data(3, epsilon={"renyi": [1e300] * 3}), "to be a number in [0, 1e+39]"),  # as the next import would
     (data(3, count=10**8), "to be a whole number in [1, 50,000]"),
     (data(3, first=2), "to end at step 4"),
     (data(3, norms={"step": 1, "edges": [2, 1], "counts": [1], "max_grad_norm": 1}), "rising edges"),
