@@ -20,9 +20,13 @@ sums at most
     C' (1 + 4 γ_{m'} m'/√2 + 2 u MOST_ROWS + 32 u)
 
 apart, where 32 u stands for the rounding of scale factors, of written-out differences and of sums in double precision.
-C' = `certified_bound` makes that C. It is taken that an example's gradient is computed from that example alone, to the
-last digit: what the forward and the backward pass round differently in the last, smaller chunk of a batch is not in the
-bound.
+C' = `certified_bound` makes that C.
+
+What this stands on: an example's gradient has the same digits whatever other examples there are, since a network may
+turn the last digit into another gradient. On a CPU chunks of a private training have one fixed size, a multiple of
+`per_example.ROWS`, and layers are at least `layers.linear.NARROW` wide inside a product, because kernels round by the
+number of rows, and narrow ones by a row's place. `tests/training/test_independence.py` finds all digits equal; other
+processors' kernels and a network's own narrow operations are not covered by it, nor are GPUs.
 """
 
 from __future__ import annotations
