@@ -93,17 +93,22 @@ def steps(value: Any, name: str = "steps", minimum: int = 0) -> Array:
     )
 
 
+# Beyond, divergences take memory and time without end, and prove nothing that lower orders do not.
+LARGEST_ORDER = 1e12
+LARGEST_WHOLE_ORDER = 100_000  # of moments, which are summed term by term
+
+
 def orders(value: Any) -> Array:
     """Rényi orders, real and > 1, one dimension, at least one."""
-    found = np.atleast_1d(_checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x)))
-    if found.ndim != 1 or found.size == 0:
-        raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
-    return found
+    numbers = np.atleast_1d(orders_of_any_shape(value))
+    if numbers.ndim != 1:
+        raise ValueError(f"Expected orders as a non-empty list, found shape {numbers.shape}.")
+    return numbers
 
 
 def orders_of_any_shape(value: Any) -> Array:
     """Rényi orders, real and > 1, at least one, in whatever shape the caller wants to broadcast."""
-    found = _checked("orders", value, "> 1 and finite", lambda x: (x > 1) & np.isfinite(x))
+    found = _checked("orders", value, f"> 1 and <= {LARGEST_ORDER:g}", lambda x: (x > 1) & (x <= LARGEST_ORDER))
     if found.size == 0:
         raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
     return found
@@ -111,14 +116,10 @@ def orders_of_any_shape(value: Any) -> Array:
 
 def whole_orders(value: Any, name: str = "orders") -> Array:
     """Moment orders λ, whole and >= 1, one dimension, at least one."""
-    if isinstance(value, range):
-        value = list(value)
-    found = np.atleast_1d(
-        _checked(name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x))
-    )
-    if found.ndim != 1 or found.size == 0:
-        raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
-    return found
+    numbers = np.atleast_1d(whole_orders_of_any_shape(list(value) if isinstance(value, range) else value, name))
+    if numbers.ndim != 1:
+        raise ValueError(f"Expected {name} as a non-empty list, found shape {numbers.shape}.")
+    return numbers
 
 
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
@@ -143,8 +144,9 @@ def distances(value: Any, name: str = "distances") -> Array:
 
 def estimator_failure(value: Any) -> float:
     """γ: the estimate may be too low with this probability; above ½ the margin would turn negative."""
+    wanted = f"in [{LEAST:.3g}, 0.5]"
     return scalar(
-        "estimator_failure", _checked("estimator_failure", value, "in (0, 0.5]", lambda x: (x > 0) & (x <= 0.5))
+        "estimator_failure", _checked("estimator_failure", value, wanted, lambda x: (x >= LEAST) & (x <= 0.5))
     )
 
 
@@ -168,7 +170,12 @@ def epsilon_or_infinite(value: Any, name: str = "epsilon") -> Array:
 
 def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
     """Moment orders λ, whole and >= 1, at least one, in whatever shape the caller wants to broadcast."""
-    found = _checked(name, value, "to be a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x))
+    found = _checked(
+        name,
+        value,
+        f"to be a whole number from 1 to {LARGEST_WHOLE_ORDER}",
+        lambda x: (x >= 1) & (x == np.floor(x)) & (x <= LARGEST_WHOLE_ORDER),
+    )
     if found.size == 0:
         raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
     return found

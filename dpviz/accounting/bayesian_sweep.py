@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 from dpviz import _validate
-from dpviz.accounting.bayesian import ORDERS, TOO_LARGE, BayesianBound, largest_of
+from dpviz.accounting.bayesian import ORDERS, TOO_LARGE, BayesianBound, largest_of, student_margin
 from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_psi import step_costs
 from dpviz.accounting.bayesian_table import Bins, Estimator, LogMeans, make_bins
@@ -68,10 +67,10 @@ class BayesianSweep(Estimator):
             found, masses = envelope(found, largest_of(found, largest_distance), self.failure)
             tau = 0.0
         else:
-            tau = float(student.isf(self.failure, found.size - 1)) / math.sqrt(found.size - 1)
+            tau = student_margin(found.size, self.failure)
         top = float(found.max())
         relative = (found / top) ** 2 if top > 0.0 and rate > 0.0 else np.zeros_like(found)
-        super().__init__(relative, whole, rate, max(tau, 0.0), "left", masses)
+        super().__init__(relative, whole, rate, tau, "left", masses)
         # u = (d/σ)² = relative · scale, with bins that fit every σ
         with np.errstate(over="ignore"):
             self._scale = (top / self.noise) ** 2

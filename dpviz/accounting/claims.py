@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
 
 from dpviz.accounting.attack import attack_success
@@ -174,10 +174,19 @@ class Claim:
 
 def rounded_up(value: float, digits: int = 3) -> float:
     """`digits` significant digits, never below `value`: bounds stay bounds where they are shown."""
-    if not math.isfinite(value) or value <= 0:
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float, digits: int = 3) -> float:
+    """`digits` significant digits, never above `value`: a number that says "at least", or a largest one that holds."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, rounding: str) -> float:
+    if not math.isfinite(value) or value == 0:
         return value
-    place = Decimal(value).adjusted() - digits + 1
-    return float(Decimal(value).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING))
+    exact = Decimal(value)
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))
 
 
 def _number_or_none(value: Any) -> float | None:

@@ -106,7 +106,7 @@ class Langevin:
     def noise_multiplier(self, step_sizes: npt.ArrayLike) -> Array:
         """σ of each step size; inf where the step size is 0."""
         with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / np.sqrt(self.cost * _validate.non_negative("step_sizes", step_sizes)))
+            return np.asarray(1.0 / np.sqrt(self.cost * np.abs(_validate.non_negative("step_sizes", step_sizes))))
 
     def step_size(self, noise_multiplier: npt.ArrayLike) -> Array:
         """The step size whose noise multiplier this is."""

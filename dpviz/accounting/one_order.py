@@ -27,6 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.filter import Filter
@@ -51,7 +52,8 @@ def planned_epsilon(events: Sequence[Event], delta: float) -> float:
 
 def one_order_filter(events: Sequence[Event], *, target_epsilon: float, delta: float) -> Filter:
     """A filter at the order at which the budget holds the plan `events` the most times over."""
-    order = _best_order(merge_events(events), target_epsilon, delta)
+    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    order = _best_order(merge_events(events), target, _validate.scalar("delta", _validate.delta(delta)))
     return Filter(target_epsilon=target_epsilon, delta=delta, orders=[order], conversion=_CONVERSION)
 
 
@@ -63,7 +65,7 @@ def _planned(events: tuple[Event, ...], delta: float) -> float:
 
 @remembered
 def _best_order(events: tuple[Event, ...], target_epsilon: float, delta: float) -> float:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         times = (target_epsilon - _tails(delta)) / _ALL.total(events)
     return float(_ALL.orders[int(np.nan_to_num(times, nan=-np.inf, posinf=np.inf, neginf=-np.inf).argmax())])
 

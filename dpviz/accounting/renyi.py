@@ -191,8 +191,11 @@ class Moments(AdditiveAccountant):
 
     def __post_init__(self) -> None:
         found = _validate.scalar("max_order", _validate.steps(self.max_order, "max_order", minimum=1))
-        if found > 100_000:
-            raise ValueError(f"Expected max_order={found:.0f} <= 100000: method 'renyi' reaches further at less cost.")
+        if found > _validate.LARGEST_WHOLE_ORDER:
+            raise ValueError(
+                f"Expected max_order={found:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
+                "less cost."
+            )
         object.__setattr__(self, "max_order", int(found))
         least = _validate.scalar("min_order", _validate.steps(self.min_order, "min_order", minimum=1))
         if least > found:

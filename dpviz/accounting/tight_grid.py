@@ -66,7 +66,7 @@ def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float | None:
     sigmas = [sigma for sigma in known if sigma is not None]
     if len(sigmas) < len(known):
         return None
-    return 1.0 / math.sqrt(sum(t / sigma**2 for sigma, t in zip(sigmas, counts.tolist(), strict=True)))
+    return 1.0 / math.hypot(*(math.sqrt(t) / sigma for sigma, t in zip(sigmas, counts.tolist(), strict=True)))
 
 
 def _epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:

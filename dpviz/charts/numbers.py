@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
 import numpy as np
 import numpy.typing as npt
+
+from dpviz.accounting.claims import rounded_down as down
 
 THIN = "\u202f"  # narrow no-break space
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -52,19 +54,6 @@ def epsilon(x: float, *, digits: int = 3, up: bool = False) -> str:
         return grouped(f"{rounded:f}")
     mantissa = rounded.scaleb(-rounded.adjusted())
     return f"{mantissa:f}×10{str(rounded.adjusted()).translate(_SUPERSCRIPT)}"
-
-
-def down(x: float, digits: int = 3) -> float:
-    """`x` rounded down to so many significant digits: a number that says "at least", or a largest one that will do."""
-    if not math.isfinite(x) or x == 0:
-        return x
-    exact = Decimal(x)
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_FLOOR))
-
-
-def up(x: float, digits: int = 3) -> float:
-    """`x` rounded up to so many significant digits: a least number that will do."""
-    return float(_round(x, digits, True)) if math.isfinite(x) and x != 0 else x
 
 
 def interval(low: float, high: float) -> str:

@@ -75,6 +75,7 @@ def log_moment(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orde
             value = np.logaddexp(0.0, excess_of(sigma[chosen], rate[chosen], alpha[chosen]))
             # Sampling never costs privacy, so q = 1 caps the value; this only removes rounding.
             result[chosen] = np.minimum(value, gaussian)
+    result = np.where(rate > 0.0, np.maximum(result, _validate.LEAST), result)  # what underflows to 0 is not nothing
     return result.reshape(shape)
 
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 Array = npt.NDArray[np.float64]
 
 LEAST_SCALE = 1e-3  # what estimates take for less noise than this: the true losses would overflow
 _ROUGH_POINTS = 481
+SMALL_MEAN, FAR = 1e-4, 100.0  # 1/σ below which, and deviations up to which, δ(ε) is expanded in 1/σ
 
 
 class Noise(Protocol):
@@ -57,9 +58,28 @@ def gaussian_log_delta(noise_multiplier: float, epsilon: Array | float) -> Array
     """ln δ(ε) of the Gaussian mechanism (Balle, Wang 2018, Theorem 8), in logs so that tiny δ keep their digits."""
     epsilon = np.asarray(epsilon, dtype=np.float64)
     mean = 1.0 / noise_multiplier
+    if mean < SMALL_MEAN:
+        return _log_delta_of_small_mean(mean, epsilon / mean)
     first = log_ndtr(mean / 2 - epsilon / mean)
     second = epsilon + log_ndtr(-mean / 2 - epsilon / mean)
     return first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
+
+
+def mills(x: Any) -> Any:
+    """Mills' ratio (1 − Φ(x))/φ(x)."""
+    return math.sqrt(0.5 * math.pi) * erfcx(x / math.sqrt(2.0))
+
+
+def _log_delta_of_small_mean(mean: float, x: Array) -> Array:
+    """The same at ε = mean · x, where the two terms cancel: with the Mills ratio R = (1 − Φ)/φ,
+
+    δ/φ(x) = mean (1 + mean² (x² − 1)/24) − expm1(mean x) R(x + mean/2) exp(−mean x/2 − mean²/8), to (mean x)⁴/1920.
+    """
+    near = np.minimum(x, FAR)
+    second = np.expm1(mean * near) / mean * mills(near + 0.5 * mean) * np.exp(-0.5 * mean * near - 0.125 * mean**2)
+    inside = 1.0 + mean**2 * (near**2 - 1.0) / 24.0 - second
+    log_delta = math.log(mean) - 0.5 * near**2 - 0.5 * math.log(2.0 * math.pi) + np.log(inside)
+    return np.where(x > FAR, log_ndtr(0.5 * mean - x), log_delta)  # there an upper bound, far below any double
 
 
 @dataclass(frozen=True, slots=True)

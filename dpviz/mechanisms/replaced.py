@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.mechanisms.noise import LEAST_SCALE, GaussianNoise
+from dpviz.mechanisms.noise import FAR, LEAST_SCALE, SMALL_MEAN, GaussianNoise, mills
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 from dpviz.mechanisms.sampled import log_mixture
 
@@ -125,6 +125,11 @@ class ReplacedPair(DominatingPair):
         if q == 1.0:
             return float(replace(self.noise, scale=0.5 * self.scale).log_delta(epsilon))
         z = self.output(epsilon)
+        mean, y = 1.0 / self.scale, float(z) / self.scale
+        if mean < SMALL_MEAN and y <= FAR:  # there the terms below cancel
+            apart = 2.0 * mean * (1.0 + mean**2 * (y**2 - 1.0) / 6.0)  # (S(z − 1) − S(z + 1))/φ(y), to (mean y)⁴/120
+            beside = (1.0 - q) * mills(y) + q * mills(y + mean) * math.exp(-mean * y - 0.5 * mean**2)
+            return math.log(q * apart - math.expm1(epsilon) * beside) - 0.5 * y**2 - 0.5 * math.log(2.0 * math.pi)
         with_it, without, other = (float(self.noise.log_cdf(centre - z)) for centre in (1.0, 0.0, -1.0))
         away = math.exp(min(math.log1p(-q) + without - with_it + _log_expm1(epsilon), 0.0)) if epsilon > 0.0 else 0.0
         left = -q * math.expm1(min(epsilon + other - with_it, 0.0)) - away

@@ -20,6 +20,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from dpviz import _validate
 from dpviz.mechanisms.excess import batches, log_excess, log_sums
 from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.mechanisms.sampled import log_mixture
@@ -43,12 +44,12 @@ def replaced_divergence(noise_multiplier: float, sample_rate: float, orders: npt
     if sample_rate == 0.0:
         return np.zeros(alpha.shape)
     with np.errstate(over="ignore"):
-        unsampled = 2.0 * alpha / noise_multiplier / noise_multiplier
+        unsampled = np.maximum(2.0 * alpha / noise_multiplier / noise_multiplier, _validate.LEAST)
     if sample_rate == 1.0:
         return np.asarray(unsampled)
     cap = np.minimum(unsampled, renyi_divergence(noise_multiplier, sample_rate, alpha) - math.log1p(-sample_rate))
     found = _log_moments(noise_multiplier, sample_rate, alpha.ravel()).reshape(alpha.shape)
-    return np.asarray(np.minimum(cap, found / (alpha - 1.0)))
+    return np.asarray(np.minimum(cap, np.maximum(found / (alpha - 1.0), _validate.LEAST)))
 
 
 def _log_moments(sigma: float, rate: float, alpha: Array) -> Array:

@@ -135,8 +135,8 @@ class SampledPair(DominatingPair):
         q = self.rate
         if q == 1.0:
             return float(self.noise.log_delta(epsilon))
-        left = 1.0 + math.expm1(-epsilon) / q
-        if left <= 0.0:
+        lost = math.expm1(-epsilon) / q
+        if lost <= -1.0:
             return -math.inf
-        inner = -math.log(left)
+        inner = -math.log1p(lost)
         return math.log(q) + epsilon - inner + float(self.noise.log_delta(inner))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_up
+from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
 from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.sharing import shared_view
 from dpviz.runs.svg import line_chart
@@ -100,7 +100,7 @@ def _claimed(claim: Claim) -> dict[str, Any]:
         "assuming": " ".join(ASSUMPTIONS),
     }
     if claim.lower is not None:
-        rows["not below"] = f"ε = {claim.lower:.4g}"
+        rows["not below"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
     if claim.conditions:
         rows["on condition that"] = "; ".join(claim.conditions)
     return rows

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
 
 STEP = {"noise_multiplier": 4.0, "sample_rate": 0.01}
 SAMPLER = {"n": 50_000.0, "batch_size": 224.0, "clip": 1.0}
@@ -72,6 +73,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "bayesian_basic": (dpviz.bayesian_basic, {"epsilon_mu": 1.0, "delta_mu": 1e-5, "count": 3}),
     "bayesian_group": (dpviz.bayesian_group, {"epsilon_mu": 1.0, "delta_mu": 1e-5, "size": 3}),
     "bayesian_percentile": (dpviz.bayesian_percentile, {"delta_mu": 1e-10, "share": 0.5}),
+    "individual_steps": (
+        dpviz.individual_steps,
+        {"norms": [1.0, 0.5], "noise_std": 20.0, "largest_norm": 1.0, "target_epsilon": 2.0, "delta": 1e-5},
+    ),
     "binary_estimator": (dpviz.binary_estimator, {"zeros": 5, "ones": 3, "estimator_failure": 1e-15}),
 }
 
@@ -97,3 +102,63 @@ def test_a_number_or_a_refusal(name: str) -> None:
                 numbers = np.asarray(found, dtype=float)
                 assert name in HONEST or not np.isnan(numbers).any(), (argument, least, found)
             assert refused.startswith("Expected"), (argument, least, refused)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_text_is_refused_by_its_argument_s_name(name: str) -> None:
+    call, usual = CALLS[name]
+    for argument, value in usual.items():
+        if (name, argument) not in (("langevin_epsilon", "first"), ("solve_bayesian", "noise_std")):  # asked elsewhere
+            with pytest.raises(ValueError, match=argument):
+                call(**usual | {argument: ["1"] if isinstance(value, list) else "1"})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dpviz.bayesian_epsilon(**SAMPLE | {"estimator_failure": 5e-324}, steps=9, delta_mu=1e-5), "2.23e-308"),
+        (lambda: dpviz.bayesian_epsilon(**SAMPLE, steps=9, delta_mu=1e-5, orders=[2**40]), "from 1 to 100000"),
+        (lambda: dpviz.bayesian_epsilon(**SAMPLE, steps=9, delta_mu=1e-5, orders=[2**63]), "from 1 to 100000"),
+        (lambda: dpviz.epsilon("renyi", **STEP, steps=9, delta=1e-5, orders=[2.0**53]), r"<= 1e\+12"),
+        (lambda: dpviz.renyi_divergence(**STEP, orders=2.0**63), r"<= 1e\+12"),
+    ],
+)
+def test_what_doubles_or_memory_cannot_hold_is_refused(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_smaller_failure_never_lowers_the_estimate() -> None:
+    failures = 10.0 ** -np.arange(12.0, 308.0, 17.0)
+    setting = SAMPLE | {"distances": [0.1, 0.2, 0.3, 0.5, 0.9] * 10, "noise_std": 1.0}
+    for more in ({}, {"largest_distance": 1.0}):
+        found = [
+            dpviz.bayesian_epsilon(**setting | {"estimator_failure": f} | more, steps=100, delta_mu=0.9)
+            for f in failures
+        ]
+        assert (np.diff(found) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("power", [6, 10, 12, 16, 30, 50])
+@pytest.mark.parametrize("q", [1.0, 0.5, 0.01])
+def test_much_noise_scales_the_last_of_the_loss(q: float, power: int) -> None:
+    """One step with δ = q · 10^−1.5 ÷ σ: ε σ tends to a limit, which nothing may fall below; Rényi says more."""
+    for kind in (SampledGaussian, ReplaceOneGaussian):
+        limits = {
+            sigma: [
+                sigma * dpviz.epsilon("tight", mechanism=kind(sigma, q), steps=1, delta=q / sigma / 31.6, bound=bound)
+                for bound in ("lower", "upper")
+            ]
+            for sigma in (1e5, 10.0**power)
+        }
+        (low, high), (lower, upper) = limits.values()
+        assert lower <= upper
+        assert lower == pytest.approx(low, rel=1e-4)
+        assert upper == pytest.approx(high, rel=1e-4)
+        for method in ("renyi", "moments"):
+            epsilon = dpviz.epsilon(method, mechanism=kind(10.0**power, q), steps=1, delta=q / 10.0**power / 31.6)
+            assert epsilon >= lower / 10.0**power
+
+
+def test_no_step_is_no_noise_whatever_its_sign() -> None:
+    assert dpviz.langevin_noise_multiplier(-0.0, **SAMPLER) == np.inf

@@ -80,7 +80,7 @@ def test_curves_rise_to_the_largest_orders(mechanism: Mechanism) -> None:
     found = curve(1.0 + np.geomspace(1e-4, 1e6, 60))
     assert (found > 0.0).all()
     assert (np.diff(found) >= -1e-9 * found[1:]).all()
-    assert float(curve(np.array(2.0**40))) >= found[-1]
+    assert float(curve(np.array(2.0**39))) >= found[-1]
 
 
 def test_without_sampling_replacing_is_a_gaussian_of_half_the_noise() -> None:
