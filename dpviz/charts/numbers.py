@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.claims import rounded_down as down
 
+down, up = rounded_down, rounded_up  # to significant digits, never above and never below the number
 THIN = "\u202f"  # narrow no-break space
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
