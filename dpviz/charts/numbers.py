@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.claims import rounded_down as down
+from dpviz.accounting.claims import rounded_down, rounded_up
 
 down, up = rounded_down, rounded_up  # to significant digits, never above and never below the number
 THIN = "\u202f"  # narrow no-break space
