@@ -35,12 +35,17 @@ def result(asked: Request) -> Any:
     Raises:
         NoSample: if it is not there: the page waits for it, or shows the way on, once it is drawn.
     """
-    known = measurements().find(asked.key)
-    if known is not None and known.result is not None:
-        return known.result
+    if (there := measured(asked.key)) is not None:
+        return there
     st.session_state[Keys.ASKED] = {**st.session_state.get(Keys.ASKED, {}), asked.key: asked}
     problem = _problem(asked)
     raise NoSample(problem or COMING, coming=not problem)
+
+
+def measured(key: Hashable) -> Any:
+    """What was measured under this key; None if nothing was yet."""
+    measurement = measurements().find(key)
+    return None if measurement is None else measurement.result
 
 
 def kind(words: str) -> str:

@@ -18,6 +18,7 @@ from dpviz.ui import measuring
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys
 
+STILL_TO_MEASURE = "This has to be measured: let go, and it begins."
 _UPLOAD_MEMORY = 64 * 2**20  # bytes of results that are kept with an upload
 
 
@@ -27,17 +28,20 @@ def resolved(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known(value: Any, held: Any) -> Any:
-    """A value without a session: `held` where it is a sample that only the app can give, and the same one.
+    """A value without a session: where it is a sample that only the app can give, `held` if that is the same one, or
+    what was measured before.
 
     Raises:
-        ValueError: it is another one.
+        NoSample: it is another one.
     """
     if not isinstance(value, Measurable | File):
         return value
     # A file is chosen beside the fields: whichever is held is the one.
     if isinstance(held, Held | Missing) and (isinstance(value, File) or held.of.key == value.key):
         return held
-    raise ValueError("This sample is still to be had.")
+    if isinstance(value, Measurable) and (sample := measuring.measured(value.measured)) is not None:
+        return Held(value, sample)
+    raise NoSample(STILL_TO_MEASURE, coming=True)
 
 
 def _resolved(source: Source[Any]) -> Source[Any]:

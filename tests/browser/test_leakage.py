@@ -1,5 +1,7 @@
 """The Leakage page in a real browser."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -40,5 +42,33 @@ def test_more_training_measures_again(page: Page) -> None:
     page.get_by_role("slider").first.press("ArrowRight")
     expect(said).to_contain_text("500 plain steps")
     expect(said).to_contain_text("A guess by loss", timeout=TIMEOUT_MS)
+    wait_idle(page)
+    no_traceback(page)
+
+
+def test_a_drag_shows_what_was_measured_before_and_says_what_was_not(page: Page) -> None:
+    open_page(page, "leakage", **SMALL)
+    headline, slider = main_area(page).locator(".dpviz-headline"), page.get_by_role("slider").first
+    waits = main_area(page).locator(".dpviz-why")
+    slider.press("ArrowRight")
+    expect(headline).to_contain_text("500 plain steps")
+    expect(headline).to_contain_text("A guess by loss", timeout=TIMEOUT_MS)
+    wait_idle(page)
+    slider.hover()
+    page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 8")
+    box = slider.bounding_box()
+    assert box is not None
+    places = [box["x"] + 8 + place * (box["width"] - 16) / 7 for place in range(8)]
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(places[2], y)
+    page.mouse.down()
+    page.mouse.move(places[5], y)
+    expect(waits).to_contain_text("has to be measured")
+    page.mouse.move(places[1], y)
+    expect(waits).to_be_empty()
+    expect(headline).to_contain_text("100 plain steps")
+    expect(headline).to_contain_text("A guess by loss")
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("lksteps=100&"))
     wait_idle(page)
     no_traceback(page)

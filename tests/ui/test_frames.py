@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import html
 import inspect
 import json
+import re
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -31,8 +33,9 @@ from dpviz.ui.hand import frames
 from dpviz.ui.hand.frames import MOST
 from dpviz.ui.hand.served import FILES, mark, root, routes
 from dpviz.ui.registry import FIELDS
+from dpviz.ui.sources import STILL_TO_MEASURE
 from dpviz.ui.state import Keys
-from tests.ui.driver import charts, controls, enter, open_app, unpacked
+from tests.ui.driver import charts, controls, enter, open_app, said, unpacked
 
 FIELD = {field.key: field for field in FIELDS}
 
@@ -57,7 +60,7 @@ def asked(at: AppTest, field: str, *texts: str) -> dict[str, Any]:
     assert told is not None
     reply = json.loads(told)
     for frame in reply["frames"].values():
-        if frame is not None:
+        if frame is not None and "figure" in frame:
             frame["figure"] = unpacked(frame["figure"], reply["columns"])
     found: dict[str, Any] = reply["frames"]
     return found
@@ -322,3 +325,15 @@ class TestNobodyWaits:
 
         assert asyncio.run(visitors()) is None
         assert sorted(computed) == ["2", "3"]
+
+
+def test_leakage_follows_to_what_was_measured_before_and_says_what_was_not() -> None:
+    at = open_app("leakage", "lkrun=small&lksteps=100&lkmodel=logistic&lkexamples=60")
+    before = said(at, "headline")[0]
+    enter(at, "lksteps", "500")
+    after = said(at, "headline")[0]
+    shown = asked(at, "lksteps", "100", "500", "1000")
+    texts = [html.unescape(re.sub("<[^>]+>", " ", shown[steps]["headline"])).strip() for steps in ("100", "500")]
+    assert texts == [before, after]
+    assert before != after
+    assert shown["1000"] == {"why": STILL_TO_MEASURE}

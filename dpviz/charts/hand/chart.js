@@ -32,6 +32,8 @@ class MountedChart {
     this.root = made("div", "dpviz-stage", parent);
     this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "figure"); // with buttons in it
+    this.why = made("div", "dpviz-why", this.root);
+    this.why.setAttribute("role", "status");
     this.fit = made("button", "dpviz-fit", this.root, { type: "button", textContent: "Fit", hidden: true });
     this.fit.setAttribute("aria-label", "Fit the axes to the curves");
     this.fit.title = "Fit the axes to the curves";
@@ -287,7 +289,7 @@ class MountedChart {
     this.asked = requestAnimationFrame(() => {
       this.asked = null;
       const frame = this.moving && this.frames.at(this.moving.field, this.moving.text);
-      this.behind(this.moving && !frame?.figure);
+      this.behind(this.moving && !frame?.figure, frame?.why);
       if (!frame?.figure || !this.hand) return;
       const figure = this.fitting(frame.figure);
       this.hand.show({ ...frame, figure }, () => this.frames.axes(this.moving.field, (other) => this.fitting(other)));
@@ -296,8 +298,11 @@ class MountedChart {
   }
 
   // What is seen belongs to another value than the control's: it fades until it is new.
-  behind(behind) {
+  // `why` says what it waits for, where that is more than a moment.
+  behind(behind, why = "") {
     document.documentElement.toggleAttribute("data-dpviz-behind", Boolean(behind));
+    const words = behind ? why : "";
+    if (this.why.textContent !== words) this.why.textContent = words;
   }
 
   // Streamlit may take a chart away and put it back at once: it must follow then as before.

@@ -94,7 +94,7 @@ export class Frames {
       const kept = this.kept.get(token);
       for (const text of texts) {
         const told = frames[text];
-        kept.set(text, told ? { ...told, figure: unpacked(told.figure, columns) } : null);
+        kept.set(text, told?.figure ? { ...told, figure: unpacked(told.figure, columns) } : told);
       }
       this.arrived(kept.size);
     } catch {
@@ -114,7 +114,7 @@ export class Frames {
 }
 
 function axesAmong(frames, fitting) {
-  return frames.map((frame) => frame && axesOf(fitting(frame.figure).layout)).filter(Boolean);
+  return frames.map((frame) => frame?.figure && axesOf(fitting(frame.figure).layout)).filter(Boolean);
 }
 
 // The same for a page without a server: all frames are there from the start, field → text → frame.

@@ -24,6 +24,7 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
+from dpviz.questions.source import NoSample
 from dpviz.ui import answers, boundary
 from dpviz.ui.state import Keys
 
@@ -99,7 +100,8 @@ def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hash
 
 
 async def answer(token: str, field_key: str, texts: Sequence[str], gone: Callable[[], Awaitable[bool]]) -> bytes | None:
-    """Frames at these values as JSON, null where the field does not allow one.
+    """Frames at these values as JSON, null where the field does not allow one, {"why": in words} where a sample has to
+    be measured first.
 
     None if there is no such recipe, or from the moment when its session has ended or nobody waits any more (`gone`).
     """
@@ -126,6 +128,8 @@ def _packed(recipe: Recipe, text: str, packer: Packer) -> Mapping[str, Any] | No
     try:
         shown = recipe.frame(text)
         return {**shown, "figure": packer.figure(shown["figure"], hover=False)}
+    except NoSample as missing:
+        return {"why": str(missing)}
     except ValueError:
         return None
     except Exception as error:
