@@ -85,6 +85,7 @@ _COVERED: Mapping[str, frozenset[str]] = {
         "count": "count accuracy rose blocked mechanism noise_multiplier batch_size "
         "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight",
         "replanned": "total_steps text",
+        "charged": "through mechanisms",
         "note": "text",
         "progress": "text done total",
         "control": "state",

@@ -18,6 +18,7 @@ import pytest
 
 from dpviz.charts.training import NAME
 from dpviz.runs.claims import claim_of_view
+from dpviz.runs.door import KINDS
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import bundle, export_json, import_json, steps_csv
 from dpviz.runs.records import Event, RunRecord
@@ -84,6 +85,7 @@ def test_every_number_of_a_run_is_classified() -> None:
     for event in real():
         names.setdefault(event.kind, set()).update(not_covered(event.data))
     assert names == MEASURED
+    assert set(KINDS) == set(events._COVERED), "every kind of event, those of other modules too"
 
 
 def test_what_nobody_classified_counts_as_measured() -> None:
