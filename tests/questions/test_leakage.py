@@ -15,6 +15,7 @@ import pytest
 import dpviz
 from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
+from dpviz.charts.allowed import AllowedPlot
 from dpviz.charts.overlaid import OverlaidPlot
 from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.questions.answer import Answer
@@ -27,6 +28,7 @@ from dpviz.questions.leakage.words import MEASURED, headline, metrics, notes
 from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
+from dpviz.training.events import NOT_COVERED
 from dpviz.training.leakage import leakage_of_run
 from tests.questions.asking import asked
 from tests.trained import TINY, recorded, trained
@@ -96,7 +98,12 @@ def test_what_a_run_claims_is_what_is_drawn(home: Engine) -> None:
     assert [(b.key, b.epsilon, b.delta) for b in bounds] == [("claim", 50.0, 1e-5), ("bayesian", 0.1, 1e-8)]
     found = asked(MEMBERSHIP, lkexamples="40")
     assert "filter's budget" in said(found)
-    assert [bar.success for bar in found.plot.bounds] == [bound.success for bound in bounds]  # type: ignore[attr-defined]
+    plot = found.plot
+    assert isinstance(plot, AllowedPlot)
+    assert [bar.success for bar in plot.bounds] == [bound.success for bound in bounds]
+    assert [NOT_COVERED in bar.note for bar in plot.bounds] == [False, True]
+    assert [NOT_COVERED in row[0] for row in plot.rows if row[0].startswith("bound")] == [False, True]
+    assert [NOT_COVERED in name for name in plot.numbers if name.startswith("bound")] == [False, True]
 
 
 @pytest.mark.parametrize("epsilon", [float("inf"), float("nan"), "low", None])

@@ -47,7 +47,7 @@ def bar(bound: Limit) -> Allowed:
     """What it allows, rounded up."""
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
     typical = bound.key == "bayesian"
-    note = "for data like these" if typical else ""
+    note = f"for data like these, {NOT_COVERED}" if typical else ""
     promise = f"ε = {epsilon} at {'δ_μ' if typical else 'δ'} = {numbers.delta(bound.delta)}"
     return Allowed(
         name=bound.name,
