@@ -4,8 +4,8 @@ Each round starts an app of its own with a run under way and one that waits, kil
 moment drawn from a fixed seed, and looks through the eyes of another app: the events that were recorded before are
 all there, the states are true, the run that waits runs to its end, and no process is left.
 
-Programs that train in a loop of their own (`recorded`) are killed, too: what the store claims then is held against the
-steps whose weights they had seen, which each notes in a file of its own.
+`Programs`, for tests, kills many programs that train in a loop of their own (`recorded`): what the store claims then is
+held against the steps whose weights they had seen. `tests.attack.programs` does it to a few, on full disks too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from dpviz.runs.store import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 ROUNDS = 4  # of each victim
-PROGRAMS = 100  # recorded programs
 NOISE, RATE, STEPS = 1.5, 0.1, 5_000
 SECONDS = 300.0  # no round begins later than this
 PATIENCE = 60.0
@@ -142,28 +141,6 @@ class Programs:
         return Killed(seen, charged, true, claimed, imported)
 
 
-def programs() -> str:
-    """What recorded programs that were killed claim."""
-    chance = random.Random(9)
-    with tempfile.TemporaryDirectory() as name, Programs() as running:
-        kills = [running.kill(Path(name) / str(at), chance.uniform(0.0, 0.5)) for at in range(PROGRAMS)]
-    below = sum(killed.claimed < killed.true or killed.charged < killed.seen for killed in kills)
-    other = sum(killed.claimed != killed.imported for killed in kills)
-    ahead = [killed.charged / killed.seen for killed in kills]
-    return "\n".join(
-        [
-            "",
-            "Programs that record a training of their own meet SIGKILL after a random time, too (seed 9).",
-            "",
-            "| programs | steps seen | claims below the truth | other claims after export and import | "
-            "charged ÷ seen, median |",
-            "|---|---|---|---|---|",
-            f"| {len(kills)} | {min(k.seen for k in kills)} to {max(k.seen for k in kills)} | {below} | {other} | "
-            f"{sorted(ahead)[len(ahead) // 2]:.2f} |",
-        ]
-    )
-
-
 class Round(NamedTuple):
     """What one kill left: events recorded before it that are gone, whether all states are true, processes left."""
 
@@ -230,7 +207,6 @@ def table() -> str:
             "| killed | rounds | events lost | untrue states | processes left | waiting run done after, worst |",
             "|---|---|---|---|---|---|",
             *rows,
-            programs(),
         ]
     )
 
