@@ -15,7 +15,7 @@ from urllib.parse import quote
 from starlette.responses import PlainTextResponse, Response
 from streamlit import config
 
-from dpviz.ui.owner import NOT_THE_OWNER, Owner
+from dpviz.ui.owner import NOT_THE_OWNER, Access
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -99,7 +99,7 @@ class Guard:
     A request is judged before anything else sees it, a websocket once, at its handshake.
     """
 
-    def __init__(self, app: ASGIApp, owner: Owner, framed_by: str = "") -> None:
+    def __init__(self, app: ASGIApp, owner: Access, framed_by: str = "") -> None:
         self._app = app
         self._owner = owner
         self._framed = bool(framed_by.split())

@@ -71,11 +71,11 @@ def launch(port_text: str) -> None:
             if importlib.util.find_spec(package) is None:
                 raise ModuleNotFoundError(name=package)
     from dpviz.ui.guard import FRAMED_BY, framing
-    from dpviz.ui.owner import Owner
+    from dpviz.ui.owner import Access
 
     # Both say what is wrong with their setting before anything listens.
     framing(os.environ.get(FRAMED_BY, ""))
-    Owner.of(os.environ)
+    Access.of(os.environ)
     options = {
         "server.port": port,
         "server.address": "127.0.0.1",

@@ -99,7 +99,7 @@ def accounts_are_named(uid_map: Path = Path("/proc/self/uid_map")) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class Access:
     """Who may use the app.
 
     Attributes:
@@ -113,7 +113,7 @@ class Owner:
     account: int | None
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Owner:
+    def of(cls, environment: Mapping[str, str]) -> Access:
         """The account of this process, and the token in `environment` or a new one.
 
         Raises:

@@ -23,13 +23,13 @@ from dpviz.runs.private import private_file, private_folder
 from dpviz.runs.store import home
 from dpviz.ui import departed
 from dpviz.ui.guard import FRAMED_BY, Guard, framing
-from dpviz.ui.owner import TOKEN_VARIABLE, Owner, on_loopback
+from dpviz.ui.owner import TOKEN_VARIABLE, Access, on_loopback
 
 
 @cache
-def owner() -> Owner:
+def owner() -> Access:
     """Whose this process's server is; its token lasts as long as the process."""
-    return Owner.of(os.environ)
+    return Access.of(os.environ)
 
 
 def guarded() -> tuple[Middleware, ...]:
@@ -50,7 +50,7 @@ def own_address() -> str:
     return f"{scheme}://{name or 'localhost'}:{config.get_option('server.port')}/{path}"
 
 
-def announcement(owner: Owner, address: str, *, local: bool, terminal: bool) -> str:
+def announcement(owner: Access, address: str, *, local: bool, terminal: bool) -> str:
     """What the console says at the start.
 
     Args:
@@ -82,7 +82,7 @@ def no_other_localhost(port: int) -> Iterator[None]:
 
 
 @contextmanager
-def browser_opened(owner: Owner, address: str) -> Iterator[None]:
+def browser_opened(owner: Access, address: str) -> Iterator[None]:
     """Open a browser. A token travels in a file that only the owner may read: command lines are seen by everybody."""
     file = home() / "logs" / f"open-{config.get_option('server.port')}.html"
     if owner.account is None:

@@ -18,7 +18,7 @@ import pytest
 from dpviz.ui import owner as owners
 from dpviz.ui import server
 from dpviz.ui.guard import Guard
-from dpviz.ui.owner import NOT_THE_OWNER, TOKEN_VARIABLE, Owner, account_of, accounts_are_named
+from dpviz.ui.owner import NOT_THE_OWNER, TOKEN_VARIABLE, Access, account_of, accounts_are_named
 from tests.other_account import by_another, needs_root, other_account
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the account at the other end")
@@ -100,7 +100,7 @@ class Answered(dict[str, Any]):
     """Status, headers and text of an answer; `inner` if the app itself gave it."""
 
 
-def ask(owner: Owner, *, framed_by: str = "", path: str = "/compose", query: str = "", **scope: Any) -> Answered:
+def ask(owner: Access, *, framed_by: str = "", path: str = "/compose", query: str = "", **scope: Any) -> Answered:
     answered = Answered(inner=False, status=0, headers=[], text="")
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -133,8 +133,8 @@ def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return number
 
 
-MINE = Owner(TOKEN, False, ME)
-ANYWHERE = Owner(TOKEN, False, None)
+MINE = Access(TOKEN, False, ME)
+ANYWHERE = Access(TOKEN, False, None)
 COOKIE = {"cookie": f"other=1; dpviz-8501={MINE._cookie_value()}"}
 PROXIED = [
     {name: value}
@@ -159,7 +159,7 @@ PROXIED = [
         (MINE, ME, {"server": ("192.168.1.7", 8501)}, False),
         (MINE, ME, {"client": ("testclient", 50000)}, False),
         (ANYWHERE, ME, {}, False),
-        (Owner(TOKEN, True, None), ME, {}, False),
+        (Access(TOKEN, True, None), ME, {}, False),
         *((MINE, ME, {"headers": headers}, False) for headers in PROXIED),
         *((one, 2000, {"headers": COOKIE}, True) for one in (MINE, ANYWHERE)),
         *((ANYWHERE, None, {"headers": COOKIE | headers}, True) for headers in PROXIED),
@@ -171,7 +171,7 @@ PROXIED = [
     ],
     indirect=["account"],
 )
-def test_who_gets_in(owner: Owner, account: int | None, how: dict[str, Any], welcome: bool, kind: str) -> None:
+def test_who_gets_in(owner: Access, account: int | None, how: dict[str, Any], welcome: bool, kind: str) -> None:
     answered = ask(owner, type=kind, **how)
     assert answered["inner"] is welcome
     if not welcome and kind == "http":
@@ -239,12 +239,12 @@ def test_the_owners_account_gets_no_cookie(account: int) -> None:
 def test_tokens_that_can_be_guessed_are_refused() -> None:
     for wrong in ("", "short", "fifteen-letters", "sixteen letters;", "ä" * 20, f"{TOKEN}\n"):
         with pytest.raises(ValueError, match=rf"Expected {TOKEN_VARIABLE} to be 16") as problem:
-            Owner.of({TOKEN_VARIABLE: wrong})
+            Access.of({TOKEN_VARIABLE: wrong})
         assert not wrong or wrong not in str(problem.value)
-    assert Owner.of({TOKEN_VARIABLE: TOKEN}) == Owner(TOKEN, True, None)
-    new = Owner.of({})
+    assert Access.of({TOKEN_VARIABLE: TOKEN}) == Access(TOKEN, True, None)
+    new = Access.of({})
     assert len(new.token) >= 32
-    assert new.token != Owner.of({}).token
+    assert new.token != Access.of({}).token
     assert new.account == (os.geteuid() if accounts_are_named() else None)
 
 
@@ -252,7 +252,7 @@ def test_a_token_stands_in_no_log_that_does_not_need_it() -> None:
     address = "http://localhost:8501/"
     for owner, local, terminal, shown in (
         (MINE, True, True, True), (MINE, True, False, False), (MINE, False, False, True), (ANYWHERE, True, False, True),
-        (Owner(TOKEN, True, None), True, True, False), (Owner(TOKEN, True, None), False, False, False),
+        (Access(TOKEN, True, None), True, True, False), (Access(TOKEN, True, None), False, False, False),
     ):  # fmt: skip
         line = server.announcement(owner, address, local=local, terminal=terminal)
         assert (f"{address}?token={TOKEN}" in line) is shown
@@ -267,7 +267,7 @@ def test_a_browser_is_opened_without_a_token_on_its_command_line(
     opened: list[str] = []
     monkeypatch.setattr(server.webbrowser, "open", opened.append)
 
-    async def start(owner: Owner) -> None:
+    async def start(owner: Access) -> None:
         with server.browser_opened(owner, "http://localhost:8501/"):
             await asyncio.sleep(0)
             if opened[-1].startswith("file:"):
