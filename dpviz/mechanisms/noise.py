@@ -54,15 +54,19 @@ class Noise(Protocol):
         """ln δ(ε) of n(z − 1) against n(z); −∞ where δ = 0."""
 
 
-def gaussian_log_delta(noise_multiplier: float, epsilon: Array | float) -> Array:
+def gaussian_log_delta(noise_multiplier: Array | float, epsilon: Array | float) -> Array:
     """ln δ(ε) of the Gaussian mechanism (Balle, Wang 2018, Theorem 8), in logs so that tiny δ keep their digits."""
-    epsilon = np.asarray(epsilon, dtype=np.float64)
-    mean = 1.0 / noise_multiplier
-    if mean < SMALL_MEAN:
+    epsilon, mean = np.asarray(epsilon, dtype=np.float64), 1.0 / np.asarray(noise_multiplier, dtype=np.float64)
+    small = mean < SMALL_MEAN
+    if small.all():
         return _log_delta_of_small_mean(mean, epsilon / mean)
     first = log_ndtr(mean / 2 - epsilon / mean)
     second = epsilon + log_ndtr(-mean / 2 - epsilon / mean)
-    return first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
+    log_delta = first + np.log(-np.expm1(np.minimum(second - first, -1e-300)))
+    if not small.any():
+        return log_delta
+    little = np.minimum(mean, SMALL_MEAN)
+    return np.where(small, _log_delta_of_small_mean(little, epsilon / little), log_delta)
 
 
 def mills(x: Any) -> Any:
@@ -70,7 +74,7 @@ def mills(x: Any) -> Any:
     return math.sqrt(0.5 * math.pi) * erfcx(x / math.sqrt(2.0))
 
 
-def _log_delta_of_small_mean(mean: float, x: Array) -> Array:
+def _log_delta_of_small_mean(mean: Array, x: Array) -> Array:
     """The same at ε = mean · x, where the two terms cancel: with the Mills ratio R = (1 − Φ)/φ,
 
     δ/φ(x) = mean (1 + mean² (x² − 1)/24) − expm1(mean x) R(x + mean/2) exp(−mean x/2 − mean²/8), to (mean x)⁴/1920.
@@ -78,7 +82,7 @@ def _log_delta_of_small_mean(mean: float, x: Array) -> Array:
     near = np.minimum(x, FAR)
     second = np.expm1(mean * near) / mean * mills(near + 0.5 * mean) * np.exp(-0.5 * mean * near - 0.125 * mean**2)
     inside = 1.0 + mean**2 * (near**2 - 1.0) / 24.0 - second
-    log_delta = math.log(mean) - 0.5 * near**2 - 0.5 * math.log(2.0 * math.pi) + np.log(inside)
+    log_delta = np.log(mean) - 0.5 * near**2 - 0.5 * math.log(2.0 * math.pi) + np.log(inside)
     return np.where(x > FAR, log_ndtr(0.5 * mean - x), log_delta)  # there an upper bound, far below any double
 
 
