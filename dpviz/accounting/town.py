@@ -127,7 +127,7 @@ def noise_scale(*, mechanism: str, epsilon: Any, delta: Any) -> Array:
 
 def _log_delta(shift: Array, epsilon: Array) -> Array:
     """ln δ(ε) of the Gaussian mechanism whose centres lie `shift` > 0 noise deviations apart; both of one shape."""
-    return gaussian_log_delta(1.0 / shift, epsilon) + _SLACK  # type: ignore[arg-type]  # works elementwise
+    return gaussian_log_delta(1.0 / shift, epsilon) + _SLACK
 
 
 @remembered
