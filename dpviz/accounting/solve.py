@@ -85,9 +85,9 @@ def solve(
     width = _validate.scalar("tolerance", _validate.positive("tolerance", tolerance))
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
+        chosen_options = f" with {', '.join(f'{key}={value!r}' for key, value in options.items())}" if options else ""
         raise NoAnswer(
-            f"Expected an upper bound to solve for {for_} with: method {method!r} with "
-            f"{', '.join(f'{key}={value!r}' for key, value in options.items())} is "
+            f"Expected an upper bound to solve for {for_} with: method {method!r}{chosen_options} is "
             f"{'a lower bound' if chosen.kind is Kind.LOWER else 'an approximation'}. {chosen.kind_reason}",
             chosen.kind_reason,
         )

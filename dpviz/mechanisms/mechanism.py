@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,11 +26,40 @@ Array = npt.NDArray[np.float64]
 RenyiCurve = Callable[[Array], Array]
 
 
-class Adjacency(StrEnum):
-    """Which data sets are neighbours."""
+@dataclass(frozen=True)
+class Adjacency:
+    """Which data sets are neighbours, in the words that pages use.
 
-    ADD_REMOVE = "add or remove one example"
-    REPLACE_ONE = "replace one example"
+    Attributes:
+        name: what is done to one data set to make the other.
+        unit: whose data are protected.
+        neighbours: a plural subject: which data sets differ by that much.
+        secret: what an attacker who knows everything else guesses, as an indirect question.
+    """
+
+    ADD_REMOVE: ClassVar[Adjacency]
+    REPLACE_ONE: ClassVar[Adjacency]
+    name: str
+    unit: str
+    neighbours: str
+    secret: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Adjacency.ADD_REMOVE = Adjacency(
+    "add or remove one example",
+    unit="one example",
+    neighbours="Data sets that differ by adding or removing one example",
+    secret="whether you took part",
+)
+Adjacency.REPLACE_ONE = Adjacency(
+    "replace one example",
+    unit="one example",
+    neighbours="Data sets that differ in one example, replaced by any other,",
+    secret="whether the data held your example or another in its place",
+)
 
 
 class Mechanism(ABC):

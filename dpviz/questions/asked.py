@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-@dataclass(frozen=True, eq=False)
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = 60
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Asked:
     """An answer with everything that follows from it.
 
@@ -105,6 +110,11 @@ class Asked:
 
         page = Handout(self.question, self.answer, get, at, self.link)
         Path(path).write_text(page.html(), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        """Question, settings and headline: what a plain console shows."""
+        settings = ", ".join(f"{name}={_SHORT.repr(value)}" for name, value in self.answer.given.items())
+        return f"{self.question.title}\nask({self.question.key!r}, {settings})\n{self.headline}"
 
     def _titled(self) -> go.Figure:
         return self.figure().update_layout(title={"text": self.headline, "font": {"size": 13}}, margin_t=70)

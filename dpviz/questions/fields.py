@@ -55,7 +55,9 @@ class Field(Generic[V]):
 
     def accept(self, value: object) -> V:
         """`value` from Python, or as text; ValueError says what is wrong and what would do."""
-        return self.parse(value if isinstance(value, str) else self.write(value))  # type: ignore[arg-type]
+        if not isinstance(value, str):
+            raise ValueError(f"{self.label}: {value!r:.40} is no text.")
+        return self.parse(value)
 
     def nearest(self, text: str) -> V:
         """The legal value nearest to what `text` writes, for links that say too much; the default for nonsense."""
@@ -208,6 +210,12 @@ class Choice(Field[str]):
             raise ValueError(f"{self.label}: “{text[:40]}” is none of {_listed(self.options)}.")
         return text
 
+    def accept(self, value: object) -> str:
+        """Options that write a number may be named by it."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = next((option for option in self.options if _number(option) == value), value)
+        return self.parse(str(value))
+
     def write(self, value: str) -> str:
         return value
 
@@ -229,7 +237,10 @@ class Several(Field[tuple[str, ...]]):
         return tuple(key for key in self.options if key in found)
 
     def accept(self, value: object) -> tuple[str, ...]:
-        return self.parse(value if isinstance(value, str) else ".".join(value))  # type: ignore[arg-type]
+        try:
+            return self.parse(value if isinstance(value, str) else ".".join(value))  # type: ignore[arg-type]
+        except TypeError:
+            raise ValueError(f"{self.label}: {value!r:.40} is no list of {_listed(self.options)}.") from None
 
     def write(self, value: tuple[str, ...]) -> str:
         return ".".join(value)
@@ -260,6 +271,13 @@ class Flag(Field[bool]):
 
     def show(self, value: bool) -> str:
         return "on" if value else "off"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _listed(options: Mapping[str, str]) -> str:

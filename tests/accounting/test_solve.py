@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
+from dpviz.accounting.bound import Kind
+from dpviz.accounting.closed_form import ClosedForm
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.solve import NoAnswer, nudged
 
@@ -246,6 +248,11 @@ class TestOnlyBounds:
         with pytest.raises(NoAnswer, match=said) as caught:
             dpviz.solve(unknown, target_epsilon=8.0, method=method, **known(unknown), **options)
         assert caught.value.why
+
+    def test_without_options_none_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ClosedForm, "kind", Kind.APPROXIMATION)
+        with pytest.raises(NoAnswer, match=r"method 'closed_form' is an approximation\."):
+            dpviz.solve("steps", target_epsilon=8.0, method="closed_form", **known("steps"))
 
     def test_linear_amplification_was_below_the_truth(self) -> None:
         known_ = {"sample_rate": 1e-3, "steps": 10_000, "delta": 1e-5, "noise_multiplier": 0.3}

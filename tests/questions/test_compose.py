@@ -402,7 +402,12 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     """Without a pair there is no tight interval and nothing to wait for; no link shows it."""
 
     class Own(Mechanism):
-        adjacency = Adjacency.ADD_REMOVE
+        adjacency = Adjacency(
+            "add or remove one user",
+            unit="one user, with every example of theirs",
+            neighbours="Data sets that differ by all examples of one user",
+            secret="whether any of your examples took part",
+        )
         text, latex, releases = "my own", r"\theta", True
 
         def renyi(self):
@@ -413,6 +418,12 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
     assert TIGHT.key(answer.answer) is None
     assert "on its way" not in answer.headline
     assert any("tight: needs a dominating pair" in text for text in texts(answer.answer))
+    assert "guesses right whether any of your examples took part" in answer.headline
+    assumed = GROWTH.assumed(answer.answer)
+    assert "**Who is protected:** one user, with every example of theirs. Data sets that differ by all" in assumed
+    assert "**The mechanism:** my own" in assumed
+    for others in ("one example", "whether you took part", "Poisson", "N, the number of training examples"):
+        assert others not in answer.headline + assumed
     with pytest.raises(ValueError, match="found my own: no link shows it"):
         answer.link  # noqa: B018
 

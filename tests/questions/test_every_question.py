@@ -144,6 +144,11 @@ def test_asked_by_name(key: str) -> None:
     assert bundle["application/vnd.plotly.v1+json"]["data"]
     assert "plotly" in bundle["text/html"]
     assert bundle["text/plain"] == answer.headline
+    shown = repr(answer)
+    assert shown.startswith(answer.question.title)
+    assert shown.endswith(answer.headline)
+    assert all(f"{name}=" in shown for name in answer.answer.given)
+    assert len(shown) < 3000
 
 
 def test_asked_wrongly_is_said_in_words() -> None:
@@ -155,6 +160,26 @@ def test_asked_wrongly_is_said_in_words() -> None:
         ask("success", prior=1.0)
     with pytest.raises(ValueError, match=r"“two” is not a number"):
         ask("success", epsilon="two")
+    with pytest.raises(ValueError, match=r"“0\.3” is none of 0\.05, 0\.25, 0\.75, 0\.95"):
+        ask("bdp_figure1", quantile=0.3)
+
+
+@pytest.mark.parametrize("value", [None, 3, -0.5, True, [3], ["x"], {}, object(), float("nan")])
+def test_a_value_of_the_wrong_type_is_refused_in_words_or_taken(value: Any) -> None:
+    """By every field of every question."""
+    for field in {field.key: field for question in QUESTIONS.values() for field in question.fields}.values():
+        try:
+            field.accept(value)
+        except ValueError as problem:
+            assert field.label in str(problem)  # noqa: PT017
+
+
+def test_an_option_that_writes_a_number_is_named_by_it() -> None:
+    options = [field for question in QUESTIONS.values() for field in question.fields if isinstance(field, Choice)]
+    numeric = {field.key: field for field in options if all(re.fullmatch(r"[\d.]+", each) for each in field.options)}
+    assert {"pquant", "pclip"} <= set(numeric)
+    for field in numeric.values():
+        assert [field.accept(float(option)) for option in field.options] == list(field.options)
 
 
 def test_a_link_says_what_was_asked() -> None:

@@ -15,11 +15,6 @@ from dpviz.questions.kinds import KINDS, kind_of
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
 
-GUESSED = {
-    Adjacency.ADD_REMOVE: "whether you took part",
-    Adjacency.REPLACE_ONE: "whether the data held your example or another in its place",
-}
-
 
 def headline(a: Answer[ComposeFacts]) -> str:
     """The result in plain words, as HTML."""
@@ -34,7 +29,7 @@ def headline(a: Answer[ComposeFacts]) -> str:
         source = f"<b>ε ≤ {numbers.epsilon(_least(a), up=True)}</b> at δ = {delta} ({NAMES[best]})"
         said = (
             f"After <b>{steps}</b> step{'s' if a.given['steps'] > 1 else ''}, an attacker who knows everything else "
-            f"guesses right {GUESSED[a.given['mechanism'].adjacency]} at most <b>{chance.right}</b> of the time"
+            f"guesses right {a.given['mechanism'].adjacency.secret} at most <b>{chance.right}</b> of the time"
         )
         if chance.by_curve:
             said += f", where 50 % is chance; {source} alone would allow {chance.alone}."
@@ -141,10 +136,9 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     return built
 
 
-PROTECTED = {
-    Adjacency.ADD_REMOVE: "Data sets that differ by adding or removing one example",
-    Adjacency.REPLACE_ONE: "Data sets that differ in one example, replaced by any other,",
-}
+POISSON = """**Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or
+  fixed-size batches are not covered by these numbers.
+- """
 BAYESIAN = """
 - **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
   probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. *Certified* (solid) is a bound
@@ -166,16 +160,15 @@ def assumptions(a: Answer[ComposeFacts]) -> str:
     """What all curves take for granted, as Markdown."""
     mechanism: Mechanism = a.given["mechanism"]
     key = kind_of(mechanism)
-    noise = KINDS[key].assumes if key else f"**The mechanism:** {mechanism.text}."
-    public = "" if mechanism.adjacency is Adjacency.REPLACE_ONE else PUBLIC_SIZE
+    adjacency = mechanism.adjacency
+    release = POISSON + KINDS[key].assumes if key else f"**The mechanism:** {mechanism.text}."
+    public = PUBLIC_SIZE if adjacency == Adjacency.ADD_REMOVE else ""
     return f"""
-- **Who is protected:** one example. {PROTECTED[mechanism.adjacency]} give outputs that an
+- **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
   attacker can tell apart only as far as ε and δ allow.
-- **Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or fixed-size
-  batches are not covered by these numbers.
-- {noise} All intermediate results may be seen by the attacker.
+- {release} All intermediate results may be seen by the attacker.
 - **δ** is the probability with which the promise may fail. It should be far below 1/N.
-- **The best attack** knows everything but {GUESSED[mechanism.adjacency]}, an even bet before it sees the results. How
+- **The best attack** knows everything but {adjacency.secret}, an even bet before it sees the results. How
   often its guess is right follows from the whole privacy curve: (1 + δ(0))/2, with δ(0) at ε = 0 from the tight
   accountant.
 - **One (ε, δ) alone** shows a corner of that curve and allows more, (e^ε + δ)/(1 + e^ε): this is what papers state.
