@@ -78,7 +78,8 @@ class PrivateTraining(Iterator[Step]):
     optimiser may be changed, by nothing that was measured on the training data.
 
     Args:
-        network: In the mode it is trained in. What cannot be followed example by example is refused. Parameters that
+        network: In the mode it is trained in. What cannot run on one example at a time, or keeps something
+            of examples, is refused; what certified clipping stands on is in `rounding`. Parameters that
             do not require gradients stay as they are.
         data: (x, y) of tensors or arrays, a dataset with a length, or a loader of one, whose rows are trained on
             and whose order is not used. N is taken as public.
