@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -181,6 +182,17 @@ def test_what_takes_long_comes_later_and_joins() -> None:
     whole = asked_whole(PRINTED_CLAIMS, ppaper="sgmcmc")
     assert not whole.facts.waiting
     assert "MNIST, ε of DP-SGLD" in set(whole.plot.table()["printed"])
+
+
+@pytest.mark.parametrize("paper", ["all", *PAPERS])
+def test_the_headline_counts_what_was_computed_and_what_was_not(paper: str) -> None:
+    answer = asked(PRINTED_CLAIMS, ppaper=paper)
+    chosen = answer.facts.chosen
+    computed = [claim for claim in chosen if claim.recompute is not None and claim.verdict != "open"]
+    text = PRINTED_CLAIMS.headline(answer).replace("<b>", "").replace("</b>", "")
+    assert f"Of {len(chosen)} printed values and statements, {len(computed)} were computed anew and " in text
+    assert f" and {len(chosen) - len(computed)} were not: " in text
+    assert sum(map(int, re.findall(r"(\d+) (?:hold|is|are|rest|do|cannot)", text))) == len(chosen)
 
 
 # --- Bayesian DP, Table 1: variational inference ----------------------------------------------------------------------

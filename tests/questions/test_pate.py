@@ -79,7 +79,7 @@ def test_what_is_printed_stands_at_its_delta_and_its_queries() -> None:
         return [(point.x, point.y) for point in asked(PATE, **texts).plot.points]
 
     assert points() == [(100.0, 2.04), (1000.0, 8.03)]
-    assert points(delta="1e-6") == [(100.0, 5.04), (1000.0, 8.19)]
+    assert points(delta="1e-6") == [(500.0, 5.04), (1000.0, 8.19)], "500 queries: Papernot et al. 2017, Fig. 4"
     assert points(paqueries="500") == [(100.0, 2.04)]
     assert points(delta="1e-4") == []
 

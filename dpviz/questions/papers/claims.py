@@ -26,6 +26,8 @@ COLORS = {
     "holds": look.GREEN,
     "under": look.BLUE,
     "misprint": look.MAUVE,
+    "differs": look.BROWN,
+    "proof": look.MAUVE,
     "baseline": look.BROWN,
     "fails": look.ORANGE,
     "open": look.GREY,
@@ -34,6 +36,8 @@ SAID = {  # of one, of several
     "holds": ("holds", "hold"),
     "under": ("holds under a condition", "hold under a condition"),
     "misprint": ("is a misprint", "are misprints"),
+    "differs": ("is not reproduced", "are not reproduced"),
+    "proof": ("is an error in a proof", "are errors in proofs"),
     "baseline": ("rests on its baseline", "rest on their baseline"),
     "fails": ("does not hold", "do not hold"),
     "open": ("cannot be checked", "cannot be checked"),
@@ -42,7 +46,7 @@ PAPER = Choice(
     key="ppaper",
     label="Paper",
     default="all",
-    options={"all": "All five"} | {key: paper.name for key, paper in PAPERS.items()},
+    options={"all": "All"} | {key: paper.name for key, paper in PAPERS.items()},
     tall=True,
     help="Whose printed values are shown.",
 )
@@ -52,8 +56,9 @@ VERDICT = Choice(
     default="all",
     options={"all": "All"} | VERDICTS,
     tall=True,
-    help="Holds: what comes out agrees with what is printed, to its last digit or on the safe side. Rests on its "
-    "baseline: what is compared with would change the statement. Cannot be checked: something is not published.",
+    help="Holds: what comes out agrees with what is printed, to its last digit or on the safe side. Misprint: "
+    "the source itself shows what was meant. Not reproduced: another value comes out, and nothing shows why. Rests on "
+    "its baseline: what is compared with would change the statement. Cannot be checked: something is not published.",
 )
 ROWS = Choice(
     key="prows",
@@ -156,16 +161,20 @@ def headline(a: Answer[Claims]) -> str:
     count, all_of = counts(a), len(a.facts.chosen)
     if not all_of:
         return "No printed value of this paper has this verdict."
+    computed = sum(claim.computed for claim in a.facts.chosen)
     said = ", ".join(f"<b>{count[key]}</b> {words[count[key] > 1]}" for key, words in SAID.items() if count[key])
-    return f"Of <b>{all_of}</b> printed values and statements, computed anew, {said}."
+    return (
+        f"Of <b>{all_of}</b> printed values and statements, <b>{computed}</b> were computed anew and "
+        f"<b>{all_of - computed}</b> were not: {said}."
+    )
 
 
 def metrics(a: Answer[Claims]) -> list[Metric]:
     count = counts(a)
     return [
         Metric("Hold", f"{count['holds'] + count['under']}", f"{count['under']} of them under a condition"),
-        Metric("Misprints", f"{count['misprint']}", "in numbers and formulas"),
-        Metric("Do not hold", f"{count['fails']}", f"{count['baseline']} more rest on their baseline"),
+        Metric("Misprints", f"{count['misprint']}", f"{count['differs']} more are not reproduced"),
+        Metric("Do not hold", f"{count['fails'] + count['proof']}", f"{count['proof']} of them errors in proofs"),
         Metric("Cannot be checked", f"{count['open']}", "something is not published, or not here"),
     ]
 
@@ -174,8 +183,8 @@ def notes(a: Answer[Claims]) -> list[Note]:
     built = [
         Note(
             "Each dot: what comes out by the paper's own rule (of what does not hold, the least it can be), divided by "
-            "what is printed. Green holds, blue holds under a condition, mauve is a misprint, brown rests on its "
-            "baseline, orange does not hold."
+            "what is printed. Green holds, blue holds under a condition, mauve is a misprint or an "
+            "error in a proof, brown is not reproduced or rests on its baseline, orange does not hold."
         )
     ]
     if a.facts.waiting:
@@ -233,13 +242,16 @@ def layout(get: Reader) -> Groups:
 
 ASSUMPTIONS = """
 - **Only what was printed is typed in.** Every other number is computed when the page asks for it, by the functions
-  behind the other pages; each row's link opens the page that computes it.
+  behind the other pages; each row's link opens the page that computes it. The headline counts these rows apart from
+  rows whose source was only read.
 - **Printed** means in a table, a caption, an abstract, or a sentence that states a result; of formulas, those that
   a reader would use.
 - **Holds** means: equal to the last printed digit, or on the safe side. It says nothing about a program: sampling,
   clipping and noise are taken as the papers describe them.
+- **Misprint** means: the source's own text or code shows the value that was meant. Where another value comes out and
+  nothing shows why, the row says "not reproduced"; what it guesses about the reason is called an inference.
 - **Intervals** are numerically tight: the quantity lies between their ends, whichever accountant is asked.
-- **Authors' procedures** (Triastcyn & Faltings 2020, Figs. 1, 3, 4) follow their public notebooks, on one draw.
+- **Authors' procedures** (Triastcyn & Faltings 2020, Figs. 1, 3, 4) follow their public notebooks, on a few draws.
 """
 
 PRINTED_CLAIMS: Question[Claims] = Question(

@@ -22,7 +22,7 @@ from dpviz.questions.papers import pate_words as words
 from dpviz.questions.papers.pate_published import Publication, recorded_votes
 from dpviz.questions.papers.pate_words import PateFacts
 from dpviz.questions.presets import Preset
-from dpviz.questions.printed.langevin import TABLE_1
+from dpviz.questions.printed.langevin import PATE_QUERIES, TABLE_1
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.training.ensemble import Taught, student
@@ -141,7 +141,9 @@ def printed_points(delta: float, last: float) -> tuple[Point, ...]:
         Point(float(queries), float(epsilon), f"{epsilon}, {method} on {data}, Li et al. 2019, Table 1", "bayesian")
         for data, rows in TABLE_1.items()
         for method, epsilon, _ in rows
-        if method.startswith("PATE") and known[data] == delta and (queries := int(method[5:-1])) <= last
+        if method.startswith("PATE")
+        and known[data] == delta
+        and (queries := PATE_QUERIES[data, int(method[5:-1])]) <= last
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
@@ -113,11 +115,18 @@ def beside_the_baseline() -> Recomputed:
 
 
 def beside_one_sample() -> Recomputed:
-    """Percentage points by which one posterior sample is ahead of DP-SGLD at ε = 0.2, one example replaced."""
+    """Percentage points by which DP-SGLD is ahead of one posterior sample, each counted as printed."""
     sample, chain = (
-        max(one.mean for one in reached(method, "replaced") if one.epsilon < 0.2005) for method in ("sample", "sgld")
+        {one.epsilon: 100.0 * one.mean for one in reached(method, "printed")} for method in ("sample", "sgld")
     )
-    return Recomputed(100.0 * (sample - chain), said="points by which one posterior sample is ahead at ε = 0.2")
+    costs, accuracy = np.array(list(chain)), np.array(list(chain.values()))
+    ahead = {at: float(np.interp(at, costs, accuracy)) - sample[at] for at in sample if costs[0] <= at <= costs[-1]}
+    rest = accuracy[-1] - float(np.interp(costs[-1], list(sample), list(sample.values())))
+    said = ", ".join(f"{points:+.1f} at ε = {at:.2g}" for at, points in ahead.items())
+    said = f"{said}; between recorded ε on straight lines"
+    return Recomputed(
+        float(rest), said=f"points by which DP-SGLD is ahead at ε = {costs[-1]:.2g}, as counted there; {said}"
+    )
 
 
 _LINK = "papers?pview=adult"
@@ -138,9 +147,10 @@ ADULT_CLAIMS = (
     ),
     Printed(
         "sg-fig3-best", "sgmcmc", "Fig. 3, §4.2", "DP-SGLD is more accurate than the other methods", "higher accuracy",
-        _RUNS, "baseline", "It is where one posterior sample is counted by 4ρB. By the range of the likelihood itself "
-        "such a sample costs half as much: for the same neighbours it is ahead of DP-SGLD at ε = 0.1 and 0.2, level at "
-        "0.3, and behind where DP-SGLD has the standard sampler's steps.",
+        f"{_RUNS}; the sample's radius 8 was chosen by trial on this data", "under",
+        "With one posterior sample counted by 4ρB, as printed, DP-SGLD is behind it at ε = 0.1 and ahead from about "
+        "0.15. By the range of the likelihood itself such a sample costs half as much: then it is ahead of DP-SGLD "
+        "up to ε = 0.2 for the same neighbours. A trial on the data is covered by no ε.",
         _LINK, beside_one_sample, kind="accuracy",
     ),
 )  # fmt: skip

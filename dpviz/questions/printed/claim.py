@@ -15,6 +15,8 @@ VERDICTS = {
     "holds": "holds",
     "under": "holds under a condition",
     "misprint": "misprint",
+    "differs": "not reproduced",
+    "proof": "error in a proof",
     "baseline": "rests on its baseline",
     "fails": "does not hold",
     "open": "cannot be checked",
@@ -123,9 +125,14 @@ class Printed:
         return 10.0 ** (int(power or 0) - digits) / (100.0 if self.share else 1.0)
 
     @property
+    def computed(self) -> bool:
+        """Whether the verdict rests on a number computed here; otherwise the source was only read."""
+        return self.recompute is not None and self.verdict != "open"
+
+    @property
     def compared(self) -> bool:
         """Whether a number was printed that stands or falls by another one."""
-        return not math.isnan(self.number) and self.recompute is not None and self.verdict != "open"
+        return not math.isnan(self.number) and self.computed
 
 
 @dataclass(frozen=True)
