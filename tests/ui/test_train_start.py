@@ -120,13 +120,23 @@ def test_a_target_holds_both_runs(
 ) -> None:
     first = finished(engine, TINY, weights, events)
     spent = first.summary["claim"]["epsilon"]
-    for solver in ("tight", "renyi", "moments"):
+    for solver in ("renyi", "moments", "tight"):
         at = open_app("train", f"{FORM}&t_from={first.id}&t_eps=2&t_solver={solver}")
         found = asked(engine, monkeypatch, at)
         assert (1.99 if solver == "tight" else 0.5) < joint(found) <= 2.0
     at.session_state["t.group"] = "Noise"
     at.run()
-    assert any(f"may have spent {numbers.epsilon(spent, up=True)} of it" in text for text in said(at, "note"))
+    left = numbers.epsilon(numbers.down(2.0 - spent))
+    words = f"may have spent {numbers.epsilon(spent, up=True)} of it on the same data; {left} is left for this run"
+    assert any(words in text for text in said(at, "note"))
+    enter(at, "t_eps", repr(spent * (1 + 1e-9)))
+    problem = next(text for text in said(at, "problem") if "Expected target_epsilon" in text)
+    least = re.search(r"clipped gradients can have, and destroy what .* Ask for at least ([\d.]+), or start", problem)
+    assert least is not None
+    assert at.button(key="t.start").disabled
+    enter(at, "t_eps", least[1])
+    assert not at.button(key="t.start").disabled
+    assert 8 < asked(engine, monkeypatch, at).noise_multiplier <= 64  # of a batch of 64
     enter(at, "t_eps", repr(0.9 * spent))
     assert any("Expected target_epsilon" in text and "on the same data" in text for text in said(at, "problem"))
     assert at.button(key="t.start").disabled
@@ -153,7 +163,6 @@ def test_the_last_layer_alone(engine: Engine, weights: Path, monkeypatch: pytest
         (MLP, "", "start_from='Run 1' to be of the same network, found MLP"),
         (TINY.with_(method="sgd"), "", "learned from the same data, and it was trained without noise"),
         (TINY.with_(secure_noise=False), "", "and its noise can be replayed"),
-        (TINY, "&t_bdp=1", "Expected bayesian=False"),
         (TINY, "&t_bud=1&t_budget=0.2&t_by=sigma", "more than what Run 1 may have spent"),
     ],
 )
@@ -211,13 +220,19 @@ def test_a_start_that_is_gone_is_said(engine: Engine, weights: Path, events: lis
         assert not at.button(key="t.start").disabled
 
 
+@pytest.mark.parametrize("bayesian", [False, True])
 def test_a_finished_run_goes_on_from_its_weights(
-    engine: Engine, weights: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch
+    engine: Engine, weights: Path, events: list[Event], bayesian: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = finished(engine, TINY, weights, events)
+    """Without live Bayesian DP, which knows nothing of the first run's gradients; the form says so."""
+    run = finished(engine, TINY.with_(bayesian=bayesian), weights, events)
     at = open_app("train", f"run={run.id}")
     (button,) = [one for one in at.button if one.label == "Go on from its weights"]
     button.click().run()
+    assert not said(at, "problem")
+    at.session_state["t.group"] = "Noise"
+    at.run()
+    assert any(f"those of {run.title} were not kept" in text for text in said(at, "note"))
     found = asked(engine, monkeypatch, at)
     assert found == started(TINY.with_(threads=0, histogram_every=5), run, engine)
     engine.weights(run.id).unlink()

@@ -370,7 +370,7 @@ def _privacy(group: _Group) -> None:
         return
     if "noise_multiplier" in method.reads:
         if group.choice(s.NOISE_BY) == "target":
-            group.number(s.TARGET, note=_spent(group.form))
+            group.number(s.TARGET, note=_spent(group.form, state.get(s.TARGET)))
             group.choice(s.SOLVER)
         else:
             group.number(s.SIGMA)
@@ -378,7 +378,9 @@ def _privacy(group: _Group) -> None:
         page.note("The noise follows from the learning rate: smaller steps have relatively more of it.")
     group.number(s.DELTA)
     group.number(s.CLIP)
-    if group.flag(s.BAYESIAN):
+    if group.form is not None and (earlier := names(group.form.settings)):
+        page.note(f"No Bayesian ε here: it needs the gradients of every step, and those of {earlier} were not kept.")
+    elif group.flag(s.BAYESIAN):
         if group.choice(s.DISTANCES) == "pairs":
             page.note(
                 "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do.", "note"
@@ -387,12 +389,16 @@ def _privacy(group: _Group) -> None:
         group.number(s.DELTA_MU)
 
 
-def _spent(form: Form | None) -> str:
-    """How much of the target is gone before the first step."""
+def _spent(form: Form | None, target: float) -> str:
+    """How much of the target is gone before the first step, and how much is left."""
     if form is None or not names(form.settings):
         return ""
-    spent = numbers.epsilon(epsilon_before(form.settings), up=True)
-    return f"{names(form.settings)} may have spent {spent} of it on the same data."
+    spent = epsilon_before(form.settings)
+    left = numbers.epsilon(numbers.down(max(0.0, target - spent)))
+    return (
+        f"{names(form.settings)} may have spent {numbers.epsilon(spent, up=True)} of it on the same data; {left} is "
+        "left for this run."
+    )
 
 
 def _training(group: _Group) -> None:

@@ -145,6 +145,8 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         origins=start.origins if start is not None else (),
         trained=get(TRAINED) if start is not None and METHODS[get(METHOD)].partly else DEFAULT.trained,
     )
+    if names(settings):  # the gradients of the earlier run's steps were not kept; the form says so
+        settings = settings.with_(bayesian=False)
     settings.check()
     rate = settings.sample_rate(examples_of(settings.data))
     target = get(TARGET) if by_target else None
@@ -172,6 +174,7 @@ def _solved(settings: RunSettings, target: float, solver: str, rate: float) -> R
         count_noise=settings.count_noise if counts else 0.0,
         before=spent_before(settings),
         named=names(settings),
+        batch_size=settings.batch_size,
         adaptive=settings.adaptive,
     )
     settings = settings.with_(noise_multiplier=sigma)

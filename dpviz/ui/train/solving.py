@@ -12,6 +12,7 @@ from dpviz.accounting.one_order import planned_epsilon
 from dpviz.accounting.renyi import Moments, Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
 from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.charts import numbers
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
 
 _MOST_LOG = 100.0
@@ -29,6 +30,7 @@ def solved_noise(
     count_noise: float = 0.0,
     before: tuple[GaussianEvent, ...] = (),
     named: str = "",
+    batch_size: int = 1,
     adaptive: bool = False,
 ) -> float:
     """σ, the least with which `before`, `steps` steps and `counts` private counts cost at most `target`.
@@ -39,6 +41,8 @@ def solved_noise(
         rate, steps, delta: q, T and δ.
         counts, count_noise: releases beside the steps, and their noise multiplier.
         before, named: what earlier runs may have spent on the same data, and what they are called.
+        batch_size: expected; after an earlier run, noise that could hide a whole batch (σ above it) is refused: each
+            step would replace what that run learned by noise.
         adaptive: whether a filter with the budget `target` will hold the run: then its accounting decides, so that it
             lets the whole plan pass.
 
@@ -48,13 +52,21 @@ def solved_noise(
     try:
         if counts or adaptive or before:
             cost = planned_epsilon if adaptive else _COSTS["renyi" if counts else method]
-            if before and (spent := cost(before, delta)) >= target:
-                raise ValueError(
-                    f"{named} may have spent {spent:.4g} of it on the same data. Ask for more, or start from random "
-                    "weights."
-                )
+            spent = cost(before, delta) if before else 0.0
+            spent_words = f"{named} may have spent {numbers.epsilon(spent, digits=4, up=True)} of it on the same data."
+            if before and spent >= target:
+                raise ValueError(f"{spent_words} Ask for more, or start from random weights.")
             beside = (*before, *(((SampledGaussian(count_noise), counts),) if counts else ()))
             found = _proved(target, rate, steps, delta, beside, cost)
+            if before and found > batch_size:
+                least = cost([(SampledGaussian(batch_size, rate), steps), *beside], delta)
+                left = numbers.epsilon(numbers.down(target - spent))
+                raise ValueError(
+                    f"{spent_words} For what is left, {left}, the noise of each step would be σ = {found:.2g}, above "
+                    f"the longest sum that {batch_size} clipped gradients can have, and destroy what the network has "
+                    f"learned. Ask for at least {numbers.epsilon(least, digits=4, up=True)}, or start from random "
+                    "weights."
+                )
         else:
             found = solve(
                 "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
