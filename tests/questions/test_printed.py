@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import pytest
 
+from dpviz import renyi_divergence
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, Printed, Recomputed
+from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, Printed, Recomputed, published_runs
 from dpviz.questions.printed import bayesian_table as table
 from dpviz.questions.shared import IMAGE
 from dpviz.ui.registry import FIELDS, PRESET_BY_KEY
@@ -38,6 +41,13 @@ KNOWN = {
     "fo-planned": 5.762,
     "fo-epoch20": 4.740,
     "fo-epoch6": 3.109,
+    "fo-accuracy-baseline": 0.54627,
+    "fo-accuracy-batch": 0.55480,
+    "fo-accuracy-noise": 0.57201,
+    "fo-gain": 2.574,
+    "fo-3x": 2.91,
+    "fo-epoch8": 1.5029,
+    "fo-epochs-fixed": 6,
 }
 
 
@@ -81,9 +91,32 @@ def test_intervals_hold_what_is_known(found: dict[str, Recomputed]) -> None:
     """Tight ε after one epoch of Table 1's MNIST is 0.215, by inverting the loss's Laplace transform."""
     assert found["sg-table1-mnist-dp-sgld"].lower <= 0.215 <= found["sg-table1-mnist-dp-sgld"].upper
     assert found["bdp-table1-bdp-mnist"].lower == pytest.approx(0.7196, abs=1e-4)
-    assert found["fo-epoch8"].lower < BY_KEY["fo-epoch8"].number < found["fo-epoch8"].upper
     assert found["sgm-theorem11"].lower >= 1
     assert found["sgm-theorem5"].value <= 0
+
+
+@pytest.mark.parametrize(("policy", "lowest", "highest", "shortest", "longest"), [
+    ("baseline", "53.40", "55.24", 100, 100), ("batch", "54.93", "56.38", 143, 158),
+    ("noise", "56.96", "57.4", 211, 291),
+])  # fmt: skip
+def test_published_runs_are_those_of_the_paper(
+    policy: str, lowest: str, highest: str, shortest: int, longest: int
+) -> None:
+    """Least and largest accuracies are printed in §5.1, cut or rounded; ε of each run comes near the baseline's."""
+    runs = published_runs.RUNS[policy]
+    accuracies = [100.0 * run.accuracy for run in runs]
+    for printed, value in ((lowest, min(accuracies)), (highest, max(accuracies))):
+        assert abs(value - float(printed)) <= 10.0 ** -len(printed.partition(".")[2])
+    epochs = [run.epochs for run in runs]
+    assert (len(epochs), min(epochs), max(epochs)) == (5, shortest, longest)
+    orders = np.array([*np.arange(2.25, 10.1, 0.25), 16.0, 32.0])
+    for run in runs:
+        spent = np.zeros(len(orders))
+        for mechanism, count in run.events():
+            assert isinstance(mechanism, SampledGaussian)
+            sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
+            spent += count * np.asarray(renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=orders))
+        assert 8.19 < float((spent + math.log(1e6) / (orders - 1.0)).min()) < 8.29
 
 
 def test_a_verdict_says_no_more_than_is_known(found: dict[str, Recomputed]) -> None:
