@@ -88,6 +88,7 @@ _FINAL = table(
     {},
     {
         **_EVALUATED,
+        "majority": none_or(_SHARE),
         "reason": text(NAME),
         "text": text(WORDS),
         "seconds": number(0.0),

@@ -16,6 +16,7 @@ from dpviz.runs.svg import line_chart
 from dpviz.runs.tables import RunView
 from dpviz.training.claims import ASSUMPTIONS
 from dpviz.training.events import NOT_COVERED, heading, titled
+from dpviz.training.summary import accuracy_of, below_majority
 
 ACCOUNTANTS = {
     "moments": "moments accountant",
@@ -172,6 +173,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
     title = escape(record.title)
     charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
     trace = view.final.get("traceback")
+    warning = below_majority(accuracy_of(view.final), view.started.get("majority"))
     notes = "".join(f"<li>Step {step}: {escape(text)}</li>" for step, text in view.notes)
     warned = view.started.get("unprotected")
     times = {"created": _moment(record.created), "started": _moment(record.started), "ended": _moment(record.ended)}
@@ -192,6 +194,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
             _table(_claimed(claim)),
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),
+            f"<p class='bad'>{escape(warning)}</p>" if warning else "",
             charts,
             "<h2>How each accountant reads it</h2>",
             "<p class='note'>As if the end had been planned: readings, not claims.</p>",

@@ -69,7 +69,7 @@ NOT_COVERED = "not covered by ε"
 
 _LAST = (
     "state reason text steps mechanisms claim weights test_accuracy test_loss posterior_accuracy "
-    "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight"
+    "majority epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight"
 )
 # What follows from the settings, from public data (the test examples among them) or from what was released under ε.
 # Whatever else an event holds counts as measured on the training data, without noise: the Bayesian ε too, which reads

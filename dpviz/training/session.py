@@ -30,7 +30,7 @@ from dpviz.training.randomness import randomness
 from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
-from dpviz.training.summary import closing
+from dpviz.training.summary import accuracy_of, below_majority, closing
 from dpviz.training.views import views_of
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
@@ -109,6 +109,7 @@ class Session:
         self._schedule = Schedule(EVERY if by_test and settings.evaluation_every is None else settings.evaluation_every)
         self._evaluation: dict[str, Any] = {}
         self._evaluated_at = -1
+        self._majority = float(torch.bincount(self.data.test_y).max()) / len(self.data.test_y)
 
     def emit(self, kind: str, **content: Any) -> None:
         self._emit({"kind": kind, "step": self.step, "time": time.monotonic() - self._began, **content})
@@ -122,7 +123,7 @@ class Session:
             examples=self.examples,
             test_examples=len(self.data.test_y),
             classes=self.data.classes,
-            majority=float(torch.bincount(self.data.test_y).max()) / len(self.data.test_y),
+            majority=self._majority,
             sample_rate=settings.sample_rate(self.examples),
             plan={"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, self.examples))},
             claim=planned_claim(settings, self.examples).to_json(),
@@ -309,8 +310,10 @@ class Session:
         )
         for name in ("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy"):
             summary[name] = finite(self._evaluation.get(name))
+        summary["majority"] = self._majority
         summary["weights"], problem = self._save()
-        summary["text"] = f"{text} {problem}".strip()
+        warning = below_majority(accuracy_of(summary), self._majority)
+        summary["text"] = " ".join(filter(None, (text, warning, problem)))
         self.emit(state, **summary)
         return summary
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from dpviz.accounting.tight import tight_epsilon_of_events
@@ -10,6 +11,25 @@ from dpviz.training.accounting import LiveAccounts, encoded_events
 from dpviz.training.claims import MOST_DIFFERENT, claim_at
 from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
+
+
+def below_majority(accuracy: float | None, majority: float | None) -> str:
+    """That a share of right answers on test data is at most the most frequent class's; empty where it is not, or where
+    one of the two (a share, None or NaN) is not known.
+    """
+    if accuracy is None or majority is None or not accuracy <= majority:
+        return ""
+    return (
+        f"Right on {100 * accuracy:.1f} % of the test examples, which is no more than always answering with their most "
+        f"frequent class ({100 * majority:.1f} %)."
+    )
+
+
+def accuracy_of(summary: Mapping[str, Any]) -> float | None:
+    """The share of right answers on test data: of averaged predictions where there are any."""
+    posterior = summary.get("posterior_accuracy")
+    accuracy: float | None = summary.get("test_accuracy") if posterior is None else posterior
+    return accuracy
 
 
 def closing(

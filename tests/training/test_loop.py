@@ -243,6 +243,18 @@ def test_plain_training_claims_nothing():
     assert summary["test_accuracy"] > 0.65
 
 
+def test_a_network_that_is_no_better_than_the_largest_class_is_said_in_the_summary():
+    """Noise is all that is left of it, at a seed where chance does not help."""
+    useless, _ = recorded(SMALL.with_(noise_multiplier=1e4, seed=2))
+    trained, events = recorded(SMALL.with_(method="sgd"))
+    [start] = of_kind(events, "started")
+    assert useless["majority"] == trained["majority"] == start["majority"]
+    assert useless["test_accuracy"] <= useless["majority"] < trained["test_accuracy"]
+    words = "no more than always answering with their most frequent class"
+    assert words in useless["text"]
+    assert words not in trained["text"]
+
+
 def test_posterior_samples_are_averaged_after_burn_in():
     settings = SMALL.with_(method="dp_sgld", **LANGEVIN, sample_every=4, evaluation_every=1)
     _, events = recorded(settings)

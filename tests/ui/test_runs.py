@@ -13,6 +13,7 @@ from dpviz.charts.training import accuracies_shown
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange import export_json
+from dpviz.runs.report import html_report
 from dpviz.ui import state
 from dpviz.ui.runs import listing, page
 from dpviz.ui.runs.overlay import overlay, titles
@@ -83,6 +84,27 @@ def test_runs_are_drawn_together(engine: Engine, three: list[Any], view: str) ->
     if view == "frontier":
         assert lines[0].y[-1] == three[0].summary["test_accuracy"]
         np.testing.assert_allclose(lines[0].x[-1], three[0].summary["claim"]["epsilon"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("test", "posterior", "useless"), [(0.5, None, True), (0.4, None, True), (0.51, None, False), (0.4, 0.6, False),
+     (0.6, 0.4, True)],
+)  # fmt: skip
+def test_an_accuracy_that_the_largest_class_explains_is_said(
+    engine: Engine, events: list[Any], test: float, posterior: float | None, useless: bool
+) -> None:
+    """On Train, on Runs alone and compared, and in the report."""
+    measured = {"test_accuracy": test, "posterior_accuracy": posterior, "majority": 0.5}
+    changed = [
+        event._replace(data=event.data | {name: value for name, value in measured.items() if name in event.data})
+        for event in events
+    ]
+    run = record(engine, TINY, changed, summary=events[-1].data | measured)
+    words = "no more than always answering with their most frequent class (50.0 %)"
+    for where, query in (("train", f"run={run.id}"), ("runs", ""), ("runs", f"runs={run.id}")):
+        assert any(words in text for text in said(open_app(where, query), "caution")) == useless
+    view = engine.look(run.id)
+    assert (words in html_report(view, claim_of_view(view, engine.store))) == useless
 
 
 def test_equal_names_are_told_apart(engine: Engine, events: list[Any]) -> None:

@@ -17,6 +17,7 @@ from dpviz.runs.exchange import bundle, import_json
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import StoreError
 from dpviz.runs.typed import NotARun
+from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui import engine as engines
 from dpviz.ui.boundary import Boundary
@@ -76,6 +77,9 @@ def _page(engine: Engine) -> None:
         page.headline(_headline(records, chosen, engine))
         for said in filter(None, (engine.problem, engine.notice)):
             page.note(said, "problem")
+        for record in chosen or filter(None, (_best(records),)):
+            if warning := below_majority(accuracy_of(record.summary), record.summary.get("majority")):
+                page.note(f"{record.title}: {warning}", "caution")
     with right:
         _filters()
         _import(engine)

@@ -23,6 +23,7 @@ from dpviz.training.models import RECORDED
 from dpviz.training.origins import beside, conditions_of_start
 from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
+from dpviz.training.summary import below_majority
 from dpviz.ui.train.facts import data_of
 from dpviz.ui.train.plan import PlannedCost
 
@@ -119,9 +120,7 @@ def _where(look: Look) -> str:
 
 
 def _accuracy(look: Look) -> str:
-    found = look.last("posterior_accuracy")
-    which = ", posterior mean" if np.isfinite(found) else ""
-    found = found if np.isfinite(found) else look.last("test_accuracy")
+    found, which = _right(look)
     if not np.isfinite(found):
         return ""
     example = data_of(look.settings.data).example if look.settings is not None else "test examples"
@@ -129,6 +128,12 @@ def _accuracy(look: Look) -> str:
     if look.record.over and at < look.record.steps:
         which += f", at step {numbers.steps(at)}"
     return f" <b>{share(found)}</b> right on {example}{which}."
+
+
+def _right(look: Look) -> tuple[float, str]:
+    """The share of right answers on test data, and how they were given; NaN where there are none."""
+    posterior = look.last("posterior_accuracy")
+    return (posterior, ", posterior mean") if np.isfinite(posterior) else (look.last("test_accuracy"), "")
 
 
 def _attacker(look: Look) -> str:
@@ -251,6 +256,8 @@ def notes(look: Look, problem: str) -> list[Note]:
         said.append(Note(_one_step(look)))
     for step, text in view.notes[-2:]:
         said.append(Note(f"Step {numbers.steps(step)}: {text}", "caution"))
+    if look.last("step") > 0 and (warning := below_majority(_right(look)[0], view.started.get("majority"))):
+        said.append(Note(warning, "caution"))
     said += [Note(text) for text in (_claimed(look), _bayesian_beside(look)) if text]
     return said
 
