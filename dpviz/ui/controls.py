@@ -13,6 +13,7 @@ import streamlit as st
 from dpviz.questions import units
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Suggested
+from dpviz.questions.papers.check_fields import UNSETTLED
 from dpviz.ui import history, state
 from dpviz.ui.hand import number as hand
 from dpviz.ui.state import Keys
@@ -144,6 +145,7 @@ def take(field: Number) -> None:
         entered = (field.parse if sent.exact else field.typed)(sent.text, known)
         for one, value in units.sets(field, entered, state.get).items():
             state.put(one, value)
+        _settle(field)
         state.forget_error(field)
     except ValueError as problem:
         st.session_state[Keys.error(field)] = str(problem)
@@ -228,6 +230,14 @@ def _picked(field: Choice) -> None:
     picked = st.session_state[Keys.slider(field)]
     if picked is not None:
         state.put(field, picked)
+        _settle(field)
+
+
+def _settle(field: Field[Any]) -> None:
+    """An entered value settles what pasted code leaves open."""
+    unsettled = state.get(UNSETTLED)
+    if field.key in unsettled:
+        state.put(UNSETTLED, tuple(key for key in unsettled if key != field.key))
 
 
 def _picked_several(field: Several, key: str, options: Sequence[str]) -> None:

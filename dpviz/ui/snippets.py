@@ -31,16 +31,21 @@ def paste() -> None:
         st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
     if said:
         rows = "".join(f"<br>{escape(each)}" for each in said)
-        st.html(f'<div class="dpviz-note">Understood:{rows}<br>The rest of the form stays as it was.</div>')
+        st.html(f'<div class="dpviz-note">The code says:{rows}</div>')
 
 
 def _fill() -> None:
     try:
-        found = read(st.session_state.get(Keys.SNIPPET) or "")
+        code = read(st.session_state.get(Keys.SNIPPET) or "")
     except ValueError as problem:
         st.session_state[Keys.SNIPPET_SAID] = ((), str(problem))
         return
-    for one in CHECK.fields:
-        if one.key in found.values:
-            state.put(one, one.parse(found.values[one.key]))
-    st.session_state[Keys.SNIPPET_SAID] = (tuple(found.said), "")
+    before = st.session_state.get(Keys.SNIPPET_FILLED, {})
+    now = {field.key: field.write(state.get(field)) for field in CHECK.fields}
+    usual = {field.key: field.write(field.default) for field in CHECK.fields}
+    texts = code.texts({key for key, text in now.items() if text not in (usual[key], before.get(key))})
+    for field in CHECK.fields:
+        if field.key in texts:
+            state.put(field, field.parse(texts[field.key]))
+    st.session_state[Keys.SNIPPET_FILLED] = texts
+    st.session_state[Keys.SNIPPET_SAID] = (tuple(code.sentences), "")

@@ -31,6 +31,7 @@ class Keys:
     PRESET = "preset"
     SNIPPET = "snippet"
     SNIPPET_SAID = "snippet.said"
+    SNIPPET_FILLED = "snippet.filled"
     NOTES = "notes_on_link"
     GO = "go_to_page"
     PAGE = "page"

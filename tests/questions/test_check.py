@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
+from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.tight import tight_epsilon
@@ -133,24 +137,209 @@ print(engine.get_epsilon(DELTA))
 
 
 def test_opacus_is_read() -> None:
-    found = read(OPACUS.format(more=""))
-    assert found.values == {"kbatch": "512", "ksigma": "1.3", "kepochs": "20", "delta": "1e-5", "ksampler": "poisson"}
-    assert "batches: Poisson, the default of make_private" in found.said
-    assert read(OPACUS.format(more=", poisson_sampling=False")).values["ksampler"] == "shuffled"
+    code = read(OPACUS.format(more=""))
+    assert code.texts() == {
+        "kbatch": "512", "ksigma": "1.3", "kepochs": "20", "delta": "1e-5", "ksampler": "poisson", "kadj": "unsaid",
+        "kopen": "n.kclaim",
+    }  # fmt: skip
+    assert "N: not in the code. Enter it." in code.sentences
+    assert code.texts({"n", "kclaim", "kadj"})["kopen"] == "", "what a person entered stands"
+    assert read(OPACUS.format(more=", poisson_sampling=False")).texts()["ksampler"] == "shuffled"
 
 
 def test_tensorflow_privacy_is_read_without_names_too() -> None:
-    found = read("compute_dp_sgd_privacy_lib.compute_dp_sgd_privacy(60000, 250, 1.3, 15, 1e-5)")
-    assert found.values == {
+    texts = read("compute_dp_sgd_privacy_lib.compute_dp_sgd_privacy(60000, 250, 1.3, 15, 1e-5)").texts()
+    assert texts == {
         "n": "60000", "kbatch": "250", "ksigma": "1.3", "kepochs": "15", "delta": "1e-5", "ksampler": "unsaid",
+        "kadj": "unsaid", "kopen": "kclaim.clip",
     }  # fmt: skip
 
 
 def test_jax_privacys_updates_become_epochs() -> None:
-    found = read(
+    code = read(
         "DpParams(num_samples=50_000, batch_size=4096, noise_multiplier=3.0, dp_delta=1e-5); Run(num_updates=875)"
     )
-    assert float(found.values["kepochs"]) == pytest.approx(875 * 4096 / 50_000)
+    assert float(code.texts()["kepochs"]) == pytest.approx(875 * 4096 / 50_000)
+
+
+# A program whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
+GOOD = {"n": 60_000, "batch_size": 256, "noise_multiplier": 1.1, "epochs": 60, "delta": 1e-5}
+WORSE = {"n": 6_000, "batch_size": 2048, "noise_multiplier": 0.6, "epochs": 180, "delta": 1e-9}
+KEYS = {"n": "n", "batch_size": "kbatch", "noise_multiplier": "ksigma", "epochs": "kepochs", "delta": "delta"}
+USE = """
+engine = PrivacyEngine(accountant=RdpAccountant(neighbors=NeighboringRelation.ADD_OR_REMOVE_ONE))
+loader = DataLoader(train, batch_size={batch_size})
+model, optimizer, loader = engine.make_private(
+    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier={noise_multiplier}, max_grad_norm=1.0)
+for epoch in range({epochs}):
+    for x, y in loader:
+        optimizer.zero_grad(); loss(model(x), y).backward(); optimizer.step()
+report(target_epsilon={claim}, delta={delta}, num_samples={n})
+"""
+# One value, in a way that is read: lines before, the expression.
+PLAIN = {
+    "number": ("", "{v}"),
+    "variable": ("value = {v}\n{Q} = value", "{Q}"),
+    "product": ("{Q} = {v} * 2 / 2", "{Q}"),
+    "dictionary": ("config = {{'{q}': {v}}}", "config['{q}']"),
+    "item": ("config = dict()\nconfig['{q}'] = {v}", "config['{q}']"),
+    "default": ("def f({q}={v}): return {q}\nf()", "{q}"),
+    "argument": ("def f({q}): return {q}\nf({v})", "{q}"),
+    "option": ("parser.add_argument('--{q}', default={v})\nargs = parser.parse_args()", "args.{q}"),
+    "class": ("class Config:\n    {q}: float = {v}\nconfig = Config()", "config.{q}"),
+    "tuple": ("one, {q} = 1, {v}", "{q}"),
+}
+# Two values, the worse of which is or may be used: lines before, the expression, lines after.
+MISLEADING = {
+    "changed": ("{q} = {v}\n{q} = {w}", "{q}", ""),
+    "augmented": ("{q} = {v}\n{q} *= {w} / {v}", "{q}", ""),
+    "augmented in a loop": ("{q} = {v}\nfor i in (1, 2): {q} *= ({w} / {v}) ** 0.5", "{q}", ""),
+    "loop": ("for {q} in [{v}, {w}]: print({q})", "{q}", ""),
+    "range": ("{q} = {v}\nfor {q} in range(3, {w}): pass", "{q}", ""),
+    "dictionary": ("{q} = {v}\nconfig = {{'{q}': {w}}}", "config['{q}']", ""),
+    "unpacked": ("{q} = {v}\nconfig = dict({q}={w})\nsettings = dict(**config)", "settings['{q}']", ""),
+    "unread": ("{q} = {v}", "read_settings().{q}", ""),
+    "loaded": ("{q} = {v}\nconfig = json.load(file)\nconfig.{q} = {v}\nuse(**config)", "config['{q}']", ""),
+    "default": ("{q} = {v}\ndef f({q}={w}): return {q}", "f()", ""),
+    "argument": ("def f({q}={v}): return {q}", "f({w})", ""),
+    "keyword": ("def f({q}={v}): return {q}", "f({q}={w})", ""),
+    "partial": ("def f({q}={v}): return {q}\ng = partial(f, {w})", "{q}", ""),
+    "mapped": ("def f({q}={v}): return {q}\nmap(f, [{w}])", "{q}", ""),
+    "option": ("{q} = {v}\nparser.add_argument('-q', '--{q}', type=float, default={w})", "args.{q}", ""),
+    "click": ("{q} = {v}\n@click.option('--{q}', default={w})\ndef f({q}): pass", "{q}", ""),
+    "either": ("{q} = {v} if fast else {w}", "{q}", ""),
+    "tuple": ("{q} = {v}\none, {q} = 1, {w}", "{q}", ""),
+    "attribute": ("", "{v}", "optimizer.{q} = {w}"),
+    "set": ("", "{v}", "setattr(optimizer, '{q}', {w})"),
+    "run": ("{q} = {v}\nexec('{q} = {w}')", "{q}", ""),
+    "imported": ("{q} = {v}\nfrom settings import {q}", "{q}", ""),
+    "decoy": ("GaussianNoise(sigma={v})\nDataLoader(test, batch_size={v})\nepochs = delta = n = {v}", "{w}", ""),
+    "by hand": ("", "{v}", "{q} = float(input())"),
+}
+# Lines behind the program that make its ε larger.
+REPEATED = {
+    "second engine": "engine.make_private(module=other, data_loader=loader, max_grad_norm=1.0, noise_multiplier={s})",
+    "second training": "for epoch in range({e}):\n    for x, y in loader: optimizer.step()",
+    "trained on": "train_more(model, loader)\ntrain_more(model, loader)",
+    "accumulated": "accumulation_steps = 8",
+    "virtual": "with BatchMemoryManager(data_loader=loader, max_physical_batch_size=64): pass",
+    "noise by hand": "gradient += torch.randn_like(gradient) * 0.1",
+    "endless": "while not converged(model): optimizer.step()",
+    "scheduled": "ExponentialNoise(optimizer, gamma=0.9)",
+}
+WRAPPED = ("for seed in range(5):\n", "for seed in seeds:\n", "while more():\n")
+NEUTRAL = (
+    "model = ConvNet(28, 10)",
+    "print('ready')",
+    "torch.manual_seed(0)",
+    "scheduler.step()",
+    "for batch in test: score(batch)",
+    "",
+)
+
+
+def program(written: dict[str, str], before: list[str], after: list[str], claim: float) -> str:
+    return "\n".join([*before, USE.format(**written, claim=claim), *after])
+
+
+@cache
+def least(quantity: str) -> float:
+    """The lower end of ε where this quantity has its worse value."""
+    plan = GOOD | ({quantity: WORSE[quantity]} if quantity else {})
+    steps = steps_of(int(plan["n"]), int(plan["batch_size"]), plan["epochs"])
+    training = SampledGaussian(plan["noise_multiplier"], plan["batch_size"] / plan["n"])
+    return float(np.asarray(tight_epsilon(training, steps, plan["delta"]).lower))
+
+
+CLAIMED = 2.6  # holds for the good plan, and for none of the worse ones
+
+
+@pytest.mark.parametrize("quantity", WORSE)
+def test_the_claim_is_false_for_every_worse_plan(quantity: str) -> None:
+    assert least("") < CLAIMED < least(quantity)
+
+
+@given(data=st.data())
+@settings(max_examples=80, deadline=None)
+def test_an_honest_program_is_read_fully_and_judged(data: st.DataObject) -> None:
+    before, written = [data.draw(st.sampled_from(NEUTRAL))], {}
+    for quantity, value in GOOD.items():
+        lines, expression = PLAIN[data.draw(st.sampled_from(sorted(PLAIN)), label=quantity)]
+        names = {"q": quantity, "Q": quantity.upper(), "v": value}
+        before.append(
+            lines.format(**names).replace("value", f"value_of_{quantity[:2]}").replace("f(", f"f_{quantity}(")
+        )
+        written[quantity] = expression.format(**names)
+    texts = read(program(written, before, [], CLAIMED)).texts()
+    assert texts.pop("kopen") == ""
+    assert {KEYS[quantity]: float(texts[KEYS[quantity]]) for quantity in GOOD} == pytest.approx(
+        {KEYS[quantity]: value for quantity, value in GOOD.items()}, rel=1e-12
+    )
+    assert (texts["ksampler"], texts["kadj"], texts["kclaim"]) == ("poisson", "add_remove", "2.6")
+
+
+@pytest.mark.parametrize(("claimed", "judged"), [(CLAIMED, "consistent"), (2.0, "low")])
+def test_a_plain_program_is_judged(claimed: float, judged: str) -> None:
+    texts = read(program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], claimed)).texts()
+    assert verdict(asked_whole(CHECK, **texts)) == judged
+
+
+def not_consistent(code: str) -> None:
+    """The verdict on a false claim; the slow bounds are only computed where they matter."""
+    texts = read(code).texts()
+    if not texts["kopen"] and "unsaid" not in (texts["ksampler"], texts["kadj"]):
+        assert verdict(asked_whole(CHECK, **texts)) == "low", code
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_no_misleading_program_makes_a_false_claim_consistent(data: st.DataObject) -> None:
+    quantity = data.draw(st.sampled_from(sorted(WORSE)))
+    before, written, after = [], {each: str(value) for each, value in GOOD.items()}, []
+    for way in data.draw(st.lists(st.sampled_from(sorted(MISLEADING)), min_size=1, max_size=2, unique=True)):
+        names = {"q": quantity, "v": GOOD[quantity], "w": WORSE[quantity]}
+        first, expression, last = (part.format(**names) for part in MISLEADING[way])
+        before, written[quantity], after = [*before, first], expression, [*after, last]
+        before.append(data.draw(st.sampled_from(NEUTRAL)))
+    not_consistent(program(written, before, after, CLAIMED))
+
+
+@pytest.mark.parametrize("way", REPEATED)
+@pytest.mark.parametrize("indented", [False, True])
+def test_what_is_done_again_blocks_a_verdict(way: str, *, indented: bool) -> None:
+    line = REPEATED[way].format(s=1.1, e=60)
+    line = textwrap.indent(f"def again():\n{textwrap.indent(line, '    ')}\nagain()", "") if indented else line
+    not_consistent(program({quantity: str(value) for quantity, value in GOOD.items()}, [], [line], CLAIMED))
+
+
+@pytest.mark.parametrize(
+    "wrapping", [*WRAPPED, "twice", "listed", "passed on", "accumulated", "skipped", "lost loader"]
+)
+def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
+    plain = program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], CLAIMED)
+    inside = textwrap.indent(plain, "    ")
+    code = {
+        "twice": f"def run():\n{inside}\nrun()\nrun()",
+        "listed": f"def run():\n{inside}\n[run() for seed in seeds]",
+        "passed on": f"def run():\n{inside}\nrepeat(run)",
+        "skipped": plain.replace("optimizer.zero_grad();", "\n        if i % 8: continue\n       "),
+        "accumulated": plain.replace("optimizer.step()", "optimizer.step() if i % 8 == 0 else None"),
+        "lost loader": plain.replace("model, optimizer, loader = engine", "model, optimizer, _ = engine"),
+    }.get(wrapping, wrapping + inside)
+    not_consistent(code)
+
+
+def test_what_is_not_settled_has_no_verdict() -> None:
+    for claimed in ("2", "2.6"):
+        assert verdict(asked_whole(CHECK, kclaim=claimed, kopen="ksigma")) == "unsettled"
+
+
+def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
+    code = read("make_private(noise_multiplier=5.0)\nbatch_size = 64\nmake_private(noise_multiplier=0.6)")
+    assert "σ: 5 (line 1), 0.6 (line 3). Enter the value of the claim's training." in code.sentences
+    assert any(sentence.startswith("several private engines: lines 1, 3.") for sentence in code.sentences)
+    said = CHECK.headline(asked(CHECK, **code.texts()))
+    assert "cannot be checked yet</b>: the code does not settle N, σ, epochs, δ, claimed ε" in said
 
 
 @pytest.mark.parametrize(
@@ -171,8 +360,9 @@ def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
 
 
 def test_code_is_never_run_and_illegal_values_are_left_out(tmp_path: object) -> None:
-    found = read(f"open({str(tmp_path)!r} + '/x', 'w'); delta = 2; epochs = 3")
+    code = read(f"open({str(tmp_path)!r} + '/x', 'w'); delta = 2; epochs = 3")
     assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
-    assert found.values["kepochs"] == "3"
-    assert "delta" not in found.values
-    assert re.match(r"left out, delta: .*outside", found.said[1])
+    assert code.texts()["kepochs"] == "3"
+    assert "delta" not in code.texts()
+    assert "delta" in code.unsettled
+    assert re.search(r"δ: 2 \(line 1\)\. .*outside", "\n".join(code.sentences))

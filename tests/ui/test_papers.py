@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dpviz.questions.papers.check_fields import BATCH, NOISE
+from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
 from tests.ui.driver import open_app, open_part, said
 
@@ -42,7 +42,9 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     assert not at.exception
     assert at.session_state[f"value.{BATCH.key}"] == 512
     assert at.session_state[f"value.{NOISE.key}"] == 1.3
-    assert any("batch = 512, from batch_size" in block.proto.body for block in at.get("html"))
+    assert any("batch = 512 (line 1)" in block.proto.body for block in at.get("html"))
+    assert BATCH.key not in at.session_state["value.kopen"]
+    assert EPOCHS.key in at.session_state["value.kopen"]
     at.text_area(key="snippet").set_value("<b>for").run()
     next(button for button in at.button if button.label == "Fill the form").click().run()
     assert any("no Python" in text for text in said(at, "problem"))

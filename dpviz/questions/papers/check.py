@@ -17,12 +17,13 @@ from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
-from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER
+from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED
 from dpviz.questions.papers.described import Described, described, renyi_above, steps_of
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 
 LARGEST = 500.0  # ε beyond which no tight interval is computed
+SETTLE = "Enter these values, or switch off below “From code” what does not apply."
 MISSING = {"sampler": "how batches are made", "adjacency": "which data sets must look alike"}
 
 
@@ -56,8 +57,9 @@ def check(
     sampler: str,
     adjacency: str,
     claimed: float,
+    unsettled: tuple[str, ...] = (),
 ) -> Answer[CheckFacts]:
-    """Bounds of the ε of what is described, beside the claim."""
+    """Bounds of the ε of what is described, beside the claim; there is no verdict while something is `unsettled`."""
     if batch > size:
         raise ValueError(f"A batch of {batch} is more than the N = {size} examples there are: lower it, or raise N.")
     if steps_of(size, batch, epochs) > 10**12:
@@ -123,8 +125,10 @@ def with_ends(a: Answer[CheckFacts], found: tuple[float, float]) -> Answer[Check
 
 
 def verdict(a: Answer[CheckFacts]) -> str:
-    """ "consistent", "low", "open" (something is missing), "between" or "waiting"."""
+    """ "consistent", "low", "unsettled" (by the code), "open" (something is missing), "between" or "waiting"."""
     f, claimed = a.facts, a.given["claimed"]
+    if a.given["unsettled"]:
+        return "unsettled"
     if claimed < f.low and "sampler" not in f.missing:  # and replacing one never costs less than leaving it out
         return "low"
     if f.missing:
@@ -137,6 +141,10 @@ def verdict(a: Answer[CheckFacts]) -> str:
 def headline(a: Answer[CheckFacts]) -> str:
     f, g, found = a.facts, a.given, verdict(a)
     claim = f"The claimed <b>ε = {numbers.plain(g['claimed'], digits=4)}</b>"
+    if found == "unsettled":
+        return (
+            f"{claim} <b>cannot be checked yet</b>: the code does not settle {UNSETTLED.show(g['unsettled'])}. {SETTLE}"
+        )
     read = [" as Poisson sampling"] if g["sampler"] == "unsaid" else []
     read += [" for one example added or removed"] if g["adjacency"] == "unsaid" else []
     if found == "low":
@@ -195,6 +203,10 @@ def count(a: Answer[CheckFacts]) -> int:
 
 def notes(a: Answer[CheckFacts]) -> list[Note]:
     g, built = a.given, []
+    if g["unsettled"]:
+        built.append(
+            Note("The chart and the numbers use the form's values, which the code does not settle.", "caution")
+        )
     if g["sampler"] == "shuffled":
         built.append(
             Note(
@@ -246,7 +258,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
         "Described": (SAMPLER, ADJACENCY),
-        "From code": (Own("snippet", (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER)),),
+        "From code": (Own("snippet", (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)), UNSETTLED),
         "Show": experts(IMAGE),
     }
 
@@ -263,6 +275,7 @@ CHECK: Question[CheckFacts] = Question(
         "sampler": SAMPLER,
         "adjacency": ADJACENCY,
         "claimed": CLAIM,
+        "unsettled": UNSETTLED,
     },
     answer=check,
     headline=headline,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Choice, Number, log_ticks
+from dpviz.questions.fields import Choice, Number, Several, log_ticks
+from dpviz.questions.mechanism import DELTA, SIZE
 
 BATCH = Number(
     key="kbatch",
@@ -74,4 +75,23 @@ ADJACENCY = Choice(
     tall=True,
     help="Where batches have a fixed size or are shuffled, “without” is read as: an example that contributes nothing "
     "stands in its place.",
+)
+UNSETTLED = Several(
+    key="kopen",
+    label="Not settled by the code",
+    default=(),
+    options={
+        SIZE.key: "N",
+        BATCH.key: "batch",
+        NOISE.key: "σ",
+        EPOCHS.key: "epochs",
+        DELTA.key: "δ",
+        CLAIM.key: "claimed ε",
+        "clip": "clipping norm",
+        "accumulation": "gradient accumulation",
+        "engines": "several private engines",
+        "trainings": "several trainings",
+        "unread": "lines that may set any value",
+    },
+    help="While one of these is on, there is no verdict. A value that you enter switches it off.",
 )

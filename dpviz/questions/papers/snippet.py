@@ -1,175 +1,278 @@
-"""What a piece of training code says of its privacy: numbers read from its text, which is never run.
+"""What a piece of training code says of its privacy: every value with its lines, and what the code does not settle.
 
->>> found = read("compute_dp_sgd_privacy(n=60000, batch_size=256, noise_multiplier=1.1, epochs=60, delta=1e-5)")
->>> found.values["kbatch"], found.said[1]
-('256', 'batch = 256, from batch_size')
+>>> code = read("compute_dp_sgd_privacy(n=60000, batch_size=256, noise_multiplier=1.1, epochs=60, delta=1e-5)")
+>>> code.sentences[1], code.sentences[5]
+('batch = 256 (line 1)', 'claimed ε: not in the code. Enter it.')
+>>> code.unsettled
+('kclaim', 'clip')
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from dpviz.questions.fields import Field
+from dpviz.questions.fields import Field, Number
 from dpviz.questions.mechanism import DELTA, SIZE
-from dpviz.questions.papers.check_fields import BATCH, CLAIM, EPOCHS, NOISE, SAMPLER
+from dpviz.questions.papers.bindings import Bindings, Reading, name_of
+from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED
+from dpviz.questions.papers.described import steps_of
+from dpviz.questions.papers.trainings import Trainings
 
 LONGEST = 20_000  # characters
-# What Opacus, TensorFlow Privacy and jax_privacy call the quantities, as keywords and as variables.
-NAMES: dict[str, Field[float]] = {
-    **dict.fromkeys(("n", "num_examples", "number_of_examples", "num_samples", "dataset_size", "sample_size"), SIZE),
-    **dict.fromkeys(("batch_size", "expected_batch_size", "lot_size"), BATCH),
-    **dict.fromkeys(("noise_multiplier", "noise_multipliers", "sigma"), NOISE),
-    **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), EPOCHS),
-    **dict.fromkeys(("delta", "target_delta", "dp_delta"), DELTA),
-    **dict.fromkeys(("epsilon", "target_epsilon", "dp_epsilon", "claimed_epsilon"), CLAIM),
+# What Opacus, TensorFlow Privacy, jax_privacy and dp-accounting call the quantities, and words that may mean them.
+NAMES: Mapping[str, str] = {
+    SIZE.key: r"n|(num|n)_(train|(train_)?(examples|samples|data))|number_of_examples|dataset_size|sample_size",
+    BATCH.key: r"(\w+_)?batch_?size|lot_size|bs",
+    NOISE.key: r"\w*noise_mult\w*|\w*sigma\w*|noise|noise_?(scale|std|level|stddev|factor)",
+    EPOCHS.key: r"(\w+_)?(num_|n_|max_)?epochs",
+    DELTA.key: r"(\w+_)?delta",
+    CLAIM.key: r"(target_|dp_|claimed_|final_)?(epsilon|eps)",
+    "clip": r"\w*max_grad_norm|\w*clip(ping)?(_norm|_threshold|_bound|_value)?|max_norm",
+    "rate": r"(\w+_)?(sample_rate|sampling_(probability|rate)|subsampling_rate)|q",
+    "steps": r"(\w+_)?(num_|n_|max_|total_)(updates|steps|iterations|iters)|steps|iterations|iters",
 }
-STEPS = ("num_updates", "num_steps", "num_iterations", "max_steps")
-# Calls whose arguments may stand without their names.
-ORDERED = {
-    "compute_dp_sgd_privacy": ("n", "batch_size", "noise_multiplier", "epochs", "delta"),
-    "compute_dp_sgd_privacy_statement": ("n", "batch_size", "epochs", "noise_multiplier", "delta"),
-    "get_epsilon": ("delta",),
+# Calls that may change a quantity whatever else is written.
+CHANGES: Mapping[str, str] = {
+    NOISE.key: r"^(normal_?|randn|randn_like|laplace|standard_normal)$|noise(?!_mult)|compute_.*sigma",
+    SIZE.key: r"^(subset|random_split|train_test_split|take|concatdataset|concatenate)$",
+    BATCH.key: r"distributed|dpddp|^(setbatchsize|batchsizescheduler)",
+    SAMPLER.key: r"sampler$",
+}
+FIELDS: Mapping[str, Field[Any]] = {
+    one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)
+}
+LABELS = {SAMPLER.key: "batches", ADJACENCY.key: "neighbours"}
+ENTER = {
+    "clip": "Switch this off if each example's gradient is clipped to one C.",
+    "accumulation": "Enter the examples of one noisy step as batch, then switch this off.",
+    "engines": "Paste the training of the claim alone, or switch this off.",
+    "trainings": "Enter the epochs of all trainings on these data together, then switch this off.",
+    "unread": "Check that they set none of these values, then switch this off.",
 }
 
 
-@dataclass
-class Understood:
-    """What was read.
+@dataclass(frozen=True)
+class Evidence:
+    """All that the code says of one quantity.
 
     Attributes:
-        values: keys of fields → texts.
-        said: each in words, in the order of the fields; then what was not understood.
+        key: its field's key, or one of `UNSETTLED`.
+        values: value as the field writes it → the lines that give it.
+        unread: lines that may give another value.
     """
 
-    values: dict[str, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    key: str
+    values: Mapping[str, tuple[int, ...]]
+    unread: tuple[int, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the code gives one value and no other line may change it."""
+        return len(self.values) == 1 and not self.unread and not self._impossible(next(iter(self.values)))
+
+    @property
+    def sentence(self) -> str:
+        """The values with their lines, then what would settle them."""
+        field = FIELDS.get(self.key)
+        label = LABELS.get(self.key) or UNSETTLED.options[self.key]
+        if self.key in ENTER and self.unread and self.key != "clip":
+            return f"{label}: {_lines(self.unread)}. {ENTER[self.key]}"
+        parts = [f"{field.show(field.parse(text)) if self.settled and field else text} ({_lines(lines)})"
+                 for text, lines in self.values.items()]  # fmt: skip
+        if self.settled:
+            return f"{label} = {parts[0]}"
+        wrong = [problem for text in self.values if (problem := self._impossible(text))]
+        parts += [f"{_lines(self.unread)} not read"] if self.unread else []
+        enter = ENTER.get(self.key, "Enter the value of the claim's training." if parts else "Enter it.")
+        return " ".join([f"{label}: {', '.join(parts) or 'not in the code'}.", *wrong, enter])
+
+    def _impossible(self, text: str) -> str:
+        """Why the field refuses a value; empty where it does not."""
+        try:
+            if (field := FIELDS.get(self.key)) is not None:
+                field.parse(text)
+        except ValueError as problem:
+            return str(problem)
+        return ""
 
 
-def read(text: str) -> Understood:
-    """The settings that a piece of Python names.
+@dataclass(frozen=True)
+class Code:
+    """The evidence of a program, a quantity each."""
+
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        return [each.sentence for each in self.evidence]
+
+    @cached_property
+    def unsettled(self) -> tuple[str, ...]:
+        """What blocks a verdict, as keys of `UNSETTLED`."""
+        return tuple(each.key for each in self.evidence if each.key in UNSETTLED.options and not each.settled)
+
+    def texts(self, entered: Collection[str] = ()) -> dict[str, str]:
+        """Texts of the fields: of what is settled, and of what is not.
+
+        Args:
+            entered: keys of fields whose values a person gave; they stand where the code gives none.
+        """
+        texts = {e.key: next(iter(e.values)) for e in self.evidence if e.settled and e.key in FIELDS}
+        absent = {e.key for e in self.evidence if not e.values and not e.unread and e.key in entered}
+        for choice in (SAMPLER, ADJACENCY):
+            if choice.key not in absent:
+                texts.setdefault(choice.key, "unsaid")
+        return texts | {UNSETTLED.key: UNSETTLED.write(tuple(key for key in self.unsettled if key not in absent))}
+
+
+def read(text: str) -> Code:
+    """The evidence of a piece of Python.
 
     Raises:
-        ValueError: it is too long, or no Python, or says nothing of these settings.
+        ValueError: it is too long, or no Python, or says nothing of these quantities.
     """
     if len(text) > LONGEST:
         raise ValueError(f"This text has {len(text):,} characters; paste at most {LONGEST:,}, the part that matters.")
     lines = ("" if line.lstrip().startswith(("%", "!")) else line for line in text.splitlines())  # a notebook's own
     try:
-        tree = ast.parse("\n".join(lines))
-        found = _numbers(tree)
+        code = Code(tuple(_evidence(Bindings(ast.parse("\n".join(lines))))))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         where = f" in line {problem.lineno}" if isinstance(problem, SyntaxError) else ""
         raise ValueError(f"This is no Python that can be read{where}: paste whole lines of code.") from None
-    understood = Understood()
-    epochs_from_steps(found)
-    for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM):
-        for name, value in found.items():
-            if NAMES.get(name) is one:
-                _take(understood, one, name, value)
-                break
-    _sampler(understood, tree)
-    if not understood.values:
+    if not any(each.values for each in code.evidence):
         raise ValueError(
-            "No number of a private training was found here. Understood are names such as batch_size, "
-            "noise_multiplier, epochs and delta, as keywords or variables with plain numbers."
+            "No number of a private training is in this code. Names such as batch_size, noise_multiplier, epochs and "
+            "delta are read, as keywords, variables or keys with plain numbers."
         )
-    return understood
+    return code
 
 
-def epochs_from_steps(found: dict[str, float]) -> None:
-    """Epochs from a number of steps, where batch and N are there too."""
-    names = {one: name for name in found if (one := NAMES.get(name)) is not None}
-    steps = next((found[name] for name in STEPS if name in found), None)
-    if steps is not None and EPOCHS not in names and SIZE in names and BATCH in names and found[names[SIZE]] > 0:
-        found["epochs"] = steps * found[names[BATCH]] / found[names[SIZE]]
+def _evidence(bindings: Bindings) -> Iterable[Evidence]:
+    trainings = Trainings(bindings)
+    readings = {key: _readings(bindings, key) for key in NAMES}
+    readings[EPOCHS.key] += trainings.epochs
+    readings["steps"] += trainings.steps
+    _batch_from_rate(readings)
+    _epochs_from_steps(readings)
+    for key in (SIZE.key, BATCH.key, NOISE.key, EPOCHS.key, DELTA.key, CLAIM.key, "clip"):
+        yield _gathered(key, readings[key])
+    yield _sampler(bindings)
+    relations = {"add_or_remove_one": "add_remove", "replace_one": "replace", "replace_special": ""}
+    yield _choice(ADJACENCY.key, [(relations[name_of(n)], n.lineno) for n in bindings.nodes
+                                  if isinstance(n, ast.Name | ast.Attribute) and name_of(n) in relations])  # fmt: skip
+    for key, lines in {**trainings.several, "unread": tuple(sorted(bindings.opaque))}.items():
+        if lines:
+            yield Evidence(key, {}, lines)
 
 
-def _take(understood: Understood, one: Field[float], name: str, value: float) -> None:
+def _readings(bindings: Bindings, key: str) -> list[Reading]:
+    names = re.compile(NAMES[key])
+    readings = [reading for name in bindings if names.fullmatch(name) for reading in bindings.readings(name)]
+    changes = re.compile(CHANGES[key]) if key in CHANGES else None
+    return readings + [
+        Reading(None, call.lineno)
+        for name, calls in bindings.calls.items()
+        for call in calls
+        if changes is not None and changes.search(name) and not _gives(bindings, call, names)
+    ]
+
+
+def _gives(bindings: Bindings, call: ast.Call, names: re.Pattern[str]) -> bool:
+    """Whether a call names the quantity itself, with a value that is read."""
+    values = [word.value for word in call.keywords if word.arg is not None and names.fullmatch(word.arg.lower())]
+    return any(reading.value is not None for value in values for reading in bindings.evaluate(value))
+
+
+def _single(readings: list[Reading]) -> float | None:
+    values = {reading.value for reading in readings}
+    value = next(iter(values)) if len(values) == 1 else None
+    return value if value is not None and value > 0 else None
+
+
+def _batch_from_rate(readings: dict[str, list[Reading]]) -> None:
+    """A sampling rate is a batch where N is settled; one that cannot be compared leaves the batch open."""
+    size = _single(readings[SIZE.key])
+    batches = {reading.value for reading in readings[BATCH.key]}
+    for rate in readings["rate"]:
+        batch = None if size is None or rate.value is None else round(rate.value * size)
+        same = batch is not None and size is not None and abs(rate.value * size - batch) <= 1e-9 * batch  # type: ignore[operator]
+        if not same or batch not in batches:
+            readings[BATCH.key].append(Reading(batch if same else None, rate.line))
+
+
+def _epochs_from_steps(readings: dict[str, list[Reading]]) -> None:
+    """Steps are epochs where N and batch are settled; those that cannot be compared leave the epochs open."""
+    size, batch = _single(readings[SIZE.key]), _single(readings[BATCH.key])
+    epochs = [reading.value for reading in readings[EPOCHS.key] if reading.value is not None]
+    for steps in readings["steps"]:
+        if size is None or batch is None or steps.value is None:
+            readings[EPOCHS.key].append(Reading(None, steps.line))
+        elif not any(_same_steps(size, batch, each, steps.value) for each in epochs):
+            readings[EPOCHS.key].append(Reading(steps.value * batch / size, steps.line))
+
+
+def _same_steps(size: float, batch: float, epochs: float, steps: float) -> bool:
     try:
-        legal = one.accept(value)
-    except ValueError as problem:
-        understood.said.append(f"left out, {name}: {problem}")
-        return
-    understood.values[one.key] = one.write(legal)
-    understood.said.append(f"{one.symbol or one.label} = {one.show(legal)}, from {name}")
+        return steps_of(int(size), int(batch), epochs) == steps
+    except (OverflowError, ZeroDivisionError):
+        return False
 
 
-def _sampler(understood: Understood, tree: ast.AST) -> None:
+def _gathered(key: str, readings: list[Reading]) -> Evidence:
+    values: dict[str, list[int]] = {}
+    unread = []
+    field = FIELDS.get(key)
+    for reading in sorted(readings, key=lambda one: one.line):
+        if reading.value is None or isinstance(reading.value, bool):
+            unread.append(reading.line)
+            continue
+        try:
+            text = field.write(field.accept(reading.value)) if isinstance(field, Number) else f"{reading.value:.12g}"
+        except ValueError:
+            text = f"{reading.value:.12g}"
+        values.setdefault(text, []).append(reading.line)
+    return Evidence(
+        key, {text: tuple(sorted(set(lines))) for text, lines in values.items()}, tuple(sorted(set(unread)))
+    )
+
+
+def _sampler(bindings: Bindings) -> Evidence:
     """Poisson sampling where a call says so, or is Opacus's, whose default it is; shuffled where it is off."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        told = {word.arg: word.value for word in call.keywords}
-        choice = told.get("poisson_sampling")
-        if isinstance(choice, ast.Constant) and isinstance(choice.value, bool):
-            understood.values[SAMPLER.key] = "poisson" if choice.value else "shuffled"
-            understood.said.append(f"batches: {'Poisson' if choice.value else 'shuffled'}, from poisson_sampling")
-            return
-        if _called(call).startswith("make_private"):
-            understood.values[SAMPLER.key] = "poisson"
-            understood.said.append(f"batches: Poisson, the default of {_called(call)}")
-            return
-    if understood.values:
-        understood.values[SAMPLER.key] = "unsaid"
-        understood.said.append("batches: not said")
+    choices = [
+        ("" if not isinstance(reading.value, bool) else "poisson" if reading.value else "shuffled", reading.line)
+        for reading in bindings.readings("poisson_sampling")
+    ]
+    for name, calls in bindings.calls.items():
+        for call in calls:
+            if name.startswith("make_private"):
+                if not any(word.arg == "poisson_sampling" for word in call.keywords):
+                    choices.append(("poisson", call.lineno))
+                if _loses_loader(bindings.parents.get(call)):
+                    choices.append(("", call.lineno))
+            elif re.search(CHANGES[SAMPLER.key], name):
+                choices.append(("poisson" if name == "uniformwithreplacementsampler" else "", call.lineno))
+    return _choice(SAMPLER.key, choices)
 
 
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
+def _loses_loader(statement: ast.AST | None) -> bool:
+    """Whether the Poisson loader, the last of what make_private returns, is thrown away."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(t, ast.Tuple) and t.elts and name_of(t.elts[-1]).startswith("_") for t in targets)
 
 
-def _numbers(tree: ast.AST) -> dict[str, float]:
-    """Plain numbers by the names they are given; a keyword of a call counts for more than a variable."""
-    variables: dict[str, float] = {}
-    keywords: dict[str, float] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            value = _number(node.value, variables)
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(target, ast.Name) and value is not None:
-                    variables[target.id] = value
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            named = [(word.arg, word.value) for word in node.keywords if word.arg]
-            named += zip(ORDERED.get(_called(node), ()), node.args, strict=False)
-            for name, argument in named:
-                value = _number(argument, variables)
-                if value is not None:
-                    keywords.setdefault(name.lower(), value)
-    return keywords | {name.lower(): value for name, value in variables.items() if name.lower() not in keywords}
+def _choice(key: str, choices: Iterable[tuple[str, int]]) -> Evidence:
+    """Choices with their lines; an empty one is a line that was not read."""
+    lines: dict[str, tuple[int, ...]] = {}
+    for choice, line in sorted(choices):
+        lines[choice] = (*lines.get(choice, ()), line)
+    unread = lines.pop("", ())
+    return Evidence(key, lines, unread)
 
 
-def _number(node: ast.expr, known: dict[str, float]) -> float | None:
-    """A number, a known variable, or one operation on such; None for all else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return float(node.value) if abs(node.value) < 1e300 else None
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _number(node.operand, known)
-        return None if value is None else -value
-    if isinstance(node, ast.BinOp):
-        return _operation(node.op, _number(node.left, known), _number(node.right, known))
-    return None
-
-
-def _operation(op: ast.operator, left: float | None, right: float | None) -> float | None:
-    if left is None or right is None:
-        return None
-    try:
-        if isinstance(op, ast.Mult):
-            return left * right
-        if isinstance(op, ast.Div):
-            return left / right
-        if isinstance(op, ast.FloorDiv):
-            return left // right
-        if isinstance(op, ast.Add):
-            return left + right
-        if isinstance(op, ast.Sub):
-            return left - right
-        if isinstance(op, ast.Pow):
-            return float(left) ** right if left > 0.0 else None
-    except (ZeroDivisionError, OverflowError):
-        return None
-    return None
+def _lines(lines: Collection[int]) -> str:
+    return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"

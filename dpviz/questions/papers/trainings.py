@@ -1,0 +1,145 @@
+"""How often a program trains and makes things private: its calls, through functions and loops; it is never run."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dpviz.questions.papers.bindings import Bindings, Function, Reading, name_of
+
+ENGINE = re.compile(r"^make_private|^(vectorized)?dp\w*optimizer\w*$|differentially_private_aggregate")
+TRAINS = re.compile(r"^(fit|step|minimize|apply_gradients|train\w*)$")
+TRAINS_NOT = re.compile(r"split|loader|data|set|transform|test|eval")
+ACCUMULATION = re.compile(r"accum|virtual_step|batchmemorymanager|physical_batch|micro_?batch|skip_step")
+ROUND_ABOUT = 3  # loops that stand for "unknown how often"
+Loop = ast.For | ast.AsyncFor | ast.While | ast.comprehension
+MOST_CHAINS = 3
+
+
+class Trainings:
+    """The structure of a program.
+
+    Attributes:
+        epochs, steps: lengths that loops give; unread ones too.
+        several: what is done more than once, or may be → its lines.
+    """
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._bindings = bindings
+        self.epochs: list[Reading] = []
+        self.steps: list[Reading] = []
+        for node in bindings.nodes:
+            if isinstance(node, ast.While):
+                self.epochs.append(Reading(None, node.lineno))
+            elif isinstance(node, ast.For | ast.AsyncFor) and (counted := _range(node.iter)) is not None:
+                stepwise = re.search(r"step|iter|update|batch", name_of(node.target))
+                (self.steps if stepwise else self.epochs).extend(self._count(counted))
+        self.several = {"engines": self._engines(), "trainings": self._training(), "accumulation": self._accumulation()}
+
+    def _count(self, counted: ast.Call) -> list[Reading]:
+        """How often `range` goes round."""
+        if len(counted.args) == 1:
+            return self._bindings.evaluate(counted.args[0])
+        if len(counted.args) == 2:
+            return self._bindings.evaluate(
+                ast.copy_location(ast.BinOp(counted.args[1], ast.Sub(), counted.args[0]), counted)
+            )
+        return [Reading(None, counted.lineno)]
+
+    def _chains(self, node: ast.AST, visited: tuple[str, ...] = ()) -> list[list[ast.AST]]:
+        """For each way to `node` the loops around it, the innermost first; a few ways at most."""
+        loops: list[ast.AST] = []
+        below, up = node, self._bindings.parents.get(node)
+        while up is not None:
+            if isinstance(up, Loop) and below is not getattr(up, "iter", None):
+                loops.append(up)
+            elif isinstance(up, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                loops += up.generators
+            elif isinstance(up, Function):
+                return self._callers(up.name.lower(), loops, visited)
+            below, up = up, self._bindings.parents.get(up)
+        return [loops]
+
+    def _callers(self, name: str, loops: list[ast.AST], visited: tuple[str, ...]) -> list[list[ast.AST]]:
+        if name in visited or name in self._bindings.loose:
+            return [loops + [*self._bindings.functions[name]] * ROUND_ABOUT]
+        chains: list[list[ast.AST]] = []
+        for call in self._bindings.calls.get(name, ()):
+            chains += [loops + outer for outer in self._chains(call, (*visited, name))]
+            if len(chains) > MOST_CHAINS:
+                break
+        return chains or [loops]
+
+    def _engines(self) -> tuple[int, ...]:
+        calls = [c for name, calls in self._bindings.calls.items() if ENGINE.search(name) for c in calls]
+        made = self._bindings.calls.get("privacyengine", [])
+        ways = [[loops for call in kind for loops in self._chains(call)] for kind in (calls, made)]
+        many = any(len(chains) > 1 or any(chains) for chains in ways)
+        return tuple(sorted({call.lineno for call in (*calls, *made)})) if many else ()
+
+    def _training(self) -> tuple[int, ...]:
+        """Lines of training calls, where there are several or the loops around one are not just epochs and batches."""
+        calls = [
+            call
+            for name, calls in self._bindings.calls.items()
+            for call in calls
+            if TRAINS.search(name) and not TRAINS_NOT.search(name) and name not in self._bindings.functions
+            if not (isinstance(call.func, ast.Attribute) and (name == "train" or _scheduler(call.func)))
+        ]
+        chains = [(call, loops) for call in calls for loops in self._chains(call)]
+        plain = len(chains) <= 1 and all(self._plain(call, loops) for call, loops in chains)
+        return () if plain else tuple(sorted({call.lineno for call in calls}))
+
+    def _plain(self, call: ast.Call, loops: list[ast.AST]) -> bool:
+        """Whether it is one training: batches in epochs, or counted steps; a loop over batches alone is one epoch."""
+        ranges = [isinstance(loop, ast.For) and _range(loop.iter) is not None for loop in loops]
+        if name_of(call) != "step":
+            return len(loops) <= 1 and all(ranges)
+        if loops and not ranges[0]:
+            inner = loops[0]
+            if not isinstance(inner, ast.For) or not _walks(inner.iter):
+                return False
+            if len(loops) == 1:
+                self.epochs.append(Reading(1.0, inner.lineno))
+        return len(loops) <= 2 and all(ranges[1:])
+
+    def _accumulation(self) -> tuple[int, ...]:
+        """Lines that name it, and steps that only some batches take."""
+        lines = {line for name in self._bindings if ACCUMULATION.search(name) for line in self._bindings.lines(name)}
+        for node in self._bindings.nodes:
+            if isinstance(node, ast.expr) and not isinstance(node, ast.Call) and ACCUMULATION.search(name_of(node)):
+                lines.add(node.lineno)
+            elif isinstance(node, ast.Continue) or (
+                isinstance(node, ast.Call) and name_of(node) in ("step", "zero_grad")
+            ):
+                lines |= self._conditions(node)
+        return tuple(sorted(lines))
+
+    def _conditions(self, node: ast.AST) -> set[int]:
+        """Lines of conditions around a step, inside its loop."""
+        lines: set[int] = set()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _scheduler(node.func):
+            return lines
+        while (up := self._bindings.parents.get(node)) is not None and not isinstance(up, Loop):
+            if isinstance(up, ast.If | ast.IfExp | ast.BoolOp):
+                lines.add(up.lineno)
+            node = up
+        return lines if up is not None else set()
+
+
+def _range(node: ast.expr) -> ast.Call | None:
+    """The `range` or `trange` that a loop goes through."""
+    if not isinstance(node, ast.Call):
+        return None
+    if name_of(node) in ("tqdm", "enumerate", "reversed", "list") and node.args:
+        return _range(node.args[0])
+    return node if name_of(node) in ("range", "trange") else None
+
+
+def _walks(node: ast.expr) -> bool:
+    """Whether a loop goes through a loader once."""
+    return all(name_of(p) in ("enumerate", "tqdm") for p in ast.walk(node) if isinstance(p, ast.Call))
+
+
+def _scheduler(function: ast.Attribute) -> bool:
+    return "sched" in ast.unparse(function.value).lower()
