@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from dpviz.charts.plot import Plot
 
@@ -12,6 +13,24 @@ F = TypeVar("F")
 F_co = TypeVar("F_co", covariant=True)
 
 LATER = "on its way"  # what words say of a slow part that is not there yet
+
+
+class Missing(Enum):
+    """The type of a number that a slow part brings later: it has no order, truth, equality, size or text.
+
+    A verdict that is made of it raises TypeError; `value is MISSING` asks whether it is there.
+    """
+
+    MISSING = LATER
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError(f"Expected a number: this one is {LATER}, and nothing follows from it yet.")
+
+    __bool__ = __eq__ = __ne__ = __str__ = __format__ = _refuse  # type: ignore[assignment]
+    __hash__ = Enum.__hash__
+
+
+MISSING: Final = Missing.MISSING
 
 
 @dataclass(frozen=True, eq=False)

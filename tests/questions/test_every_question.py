@@ -3,19 +3,23 @@
 import json
 import math
 import os
+import pickle
 import random
 import re
 import sys
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass, replace
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import dpviz.questions.asked as asked_module
 from dpviz.charts.plot import LinePlot
-from dpviz.questions.answer import Answer, Slow, whole
+from dpviz.questions.answer import MISSING, Answer, Slow, whole
 from dpviz.questions.asked import ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
@@ -77,6 +81,46 @@ def drawn(key: str, seed: int) -> Answer[Any] | None:
         refused = str(problem)
     assert len(refused) > 25, "a sentence for the visitor"
     return None
+
+
+def numbers_of(value: object, path: str = "facts") -> Iterator[tuple[str, np.ndarray]]:
+    """Every number of an answer's facts, by where it stands."""
+    if is_dataclass(value) and not isinstance(value, type):
+        parts: Iterable[tuple[object, object]] = ((f.name, getattr(value, f.name)) for f in dataclass_fields(value))
+    elif isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, (tuple, list)):
+        parts = enumerate(value)
+    else:
+        if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+            yield path, np.asarray(value)
+        return
+    for name, part in parts:
+        yield from numbers_of(part, f"{path}.{name}")
+
+
+def test_no_verdict_is_made_of_a_value_on_its_way() -> None:
+    for verdict in (
+        lambda: MISSING < 1.0, lambda: MISSING > 1.0, lambda: MISSING == 1.0, lambda: np.float64(1.0) >= MISSING,  # type: ignore[operator]
+        lambda: bool(MISSING), lambda: float(MISSING), lambda: f"{MISSING}", lambda: math.isnan(MISSING),  # type: ignore[arg-type]
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            verdict()
+    assert pickle.loads(pickle.dumps(MISSING)) is MISSING
+
+
+@pytest.mark.parametrize("key", [key for key, question in QUESTIONS.items() if own(key, 0)])
+def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
+    """A number that a slow part brings is not NaN before, which compares as False: words would make a verdict of it."""
+    question = QUESTIONS[key]
+    answer = question.asked(question.read(lambda field: field.default))
+    question.headline(answer), question.metrics(answer), question.notes(answer), question.below(answer)
+    known = dict(numbers_of(whole(answer, own(key, 0)).facts))
+    late = [
+        path for path, value in numbers_of(answer.facts)
+        if value.size and np.isnan(value).all() and path in known and not np.isnan(known[path]).all()
+    ]  # fmt: skip
+    assert not late, "None or MISSING until it is there"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -48,6 +48,15 @@ def test_figure_1_has_four_curves_within_its_axes() -> None:
     assert answer.facts.dp_best < answer.facts.dp_fixed
 
 
+def test_figure_1_says_nothing_of_a_gain_before_it_is_known() -> None:
+    """At the 0.95-quantile Bayesian DP gains in this draw; before it is there, no note says so or denies it."""
+    first, joined = asked(FIGURE_1, pquant="0.95"), asked_whole(FIGURE_1, pquant="0.95")
+    assert joined.facts.bayes_best < joined.facts.dp_best
+    assert "does not gain" not in (text := " ".join(note.text for note in FIGURE_1.notes(first)))
+    assert "what is left between" not in text
+    assert "what is left between" in FIGURE_1.notes(joined)[0].text
+
+
 def test_dp_is_the_same_in_all_panels_and_the_panels_differ() -> None:
     facts = [asked_whole(FIGURE_1, pquant=quantile).facts for quantile in ("0.05", "0.25", "0.75", "0.95")]
     assert len({f.dp_fixed for f in facts}) == 1

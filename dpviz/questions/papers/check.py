@@ -13,7 +13,7 @@ from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
-from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
+from dpviz.questions.answer import LATER, MISSING, Answer, Metric, Missing, Note, Slow
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
@@ -24,7 +24,7 @@ from dpviz.questions.shared import IMAGE
 
 LARGEST = 500.0  # ε beyond which no tight interval is computed
 SETTLE = "Enter these values, or switch off below “From code” what does not apply."
-MISSING = {"sampler": "how batches are made", "adjacency": "which data sets must look alike"}
+UNSAID = {"sampler": "how batches are made", "adjacency": "which data sets must look alike"}
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,20 @@ class CheckFacts:
     Attributes:
         described: the mechanisms behind the bounds.
         renyi: an upper bound by Rényi divergences.
-        low, high: between which ε lies; NaN for no lower bound. `high` starts as `renyi`.
-        waiting: whether the tight interval is still to come.
+        low, high: between which ε lies; `low` is MISSING while the tight interval is to come, and NaN where none is
+            computed. `high` starts as `renyi`.
         missing: what is not said.
     """
 
     described: Described
     renyi: float
-    low: float
+    low: float | Missing
     high: float
-    waiting: bool
     missing: tuple[str, ...]
+
+    def above(self, claimed: float) -> bool:
+        """Whether the least ε is there and more than the claim."""
+        return self.low is not MISSING and claimed < self.low
 
 
 def check(
@@ -74,13 +77,13 @@ def check(
     )
     renyi = renyi_above(known, delta)
     said = tuple(key for key, value in (("sampler", sampler), ("adjacency", adjacency)) if value == "unsaid")
-    return beside(CheckFacts(known, renyi, math.nan, renyi, renyi <= LARGEST, said), claimed)
+    return beside(CheckFacts(known, renyi, MISSING if renyi <= LARGEST else math.nan, renyi, said), claimed)
 
 
 def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
     """The claim and the bounds on one axis."""
     rows = [("claimed", "claimed", claimed, look.GREY)]
-    if facts.low > 0.0:
+    if facts.low is not MISSING and facts.low > 0.0:
         rows.append(("low", "at least", facts.low, look.ORANGE))
     if facts.high < facts.renyi:
         rows.append(("high", "at most", facts.high, look.GREEN))
@@ -103,7 +106,7 @@ def written(key: str, value: float) -> str:
 def tight_key(a: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is not computed."""
     known = a.facts.described
-    return (known.above, known.below, a.given["delta"]) if a.facts.waiting else None
+    return (known.above, known.below, a.given["delta"]) if a.facts.low is MISSING else None
 
 
 def tight_ends(a: Answer[CheckFacts]) -> tuple[float, float]:
@@ -120,7 +123,7 @@ def tight_ends(a: Answer[CheckFacts]) -> tuple[float, float]:
 def with_ends(a: Answer[CheckFacts], found: tuple[float, float]) -> Answer[CheckFacts]:
     """The interval in chart and facts."""
     low, high = found
-    facts = replace(a.facts, low=low, high=high, waiting=False)
+    facts = replace(a.facts, low=low, high=high)
     return replace(beside(facts, a.given["claimed"]), given=a.given)
 
 
@@ -129,13 +132,13 @@ def verdict(a: Answer[CheckFacts]) -> str:
     f, claimed = a.facts, a.given["claimed"]
     if a.given["unsettled"]:
         return "unsettled"
-    if claimed < f.low and "sampler" not in f.missing:  # and replacing one never costs less than leaving it out
+    if f.above(claimed) and "sampler" not in f.missing:  # and replacing one never costs less than leaving it out
         return "low"
     if f.missing:
         return "open"
     if claimed >= f.high:
         return "consistent"
-    return "waiting" if f.waiting else "between"
+    return "waiting" if f.low is MISSING else "between"
 
 
 def headline(a: Answer[CheckFacts]) -> str:
@@ -147,13 +150,13 @@ def headline(a: Answer[CheckFacts]) -> str:
         )
     read = [" as Poisson sampling"] if g["sampler"] == "unsaid" else []
     read += [" for one example added or removed"] if g["adjacency"] == "unsaid" else []
-    if found == "low":
+    if found == "low" and f.low is not MISSING:
         return (
             f"{claim} is <b>too low, by at least {factor(f.low / g['claimed'])}</b>: what is described costs "
             f"<b>ε ≥ {numbers.epsilon(numbers.down(f.low, 4), digits=4)}</b> on some data."
         )
     if found == "open":
-        missing = " and ".join(MISSING[key] for key in f.missing)
+        missing = " and ".join(UNSAID[key] for key in f.missing)
         would = f"Read{' and'.join(read)}, {fits(f, g['claimed'])}."
         return f"{claim} <b>cannot be checked</b>: it is not said {missing}. {would}"
     if found == "consistent":
@@ -170,9 +173,11 @@ def fits(f: CheckFacts, claimed: float) -> str:
     """Whether the claim would hold under the reading."""
     if claimed >= f.high:
         return f"it would be consistent (ε ≤ {most(f.high)})"
+    if f.low is MISSING:
+        return f"the tight interval is {LATER}"
     if claimed < f.low:
         return f"it would be too low, by at least {factor(f.low / claimed)}"
-    return f"the tight interval is {LATER}" if f.waiting else f"it is not proven (ε ≤ {most(f.high)})"
+    return f"it is not proven (ε ≤ {most(f.high)})"
 
 
 def factor(ratio: float) -> str:
@@ -186,11 +191,17 @@ def most(value: float) -> str:
 
 def metrics(a: Answer[CheckFacts]) -> list[Metric]:
     f, g = a.facts, a.given
-    late = LATER if f.waiting else "not computed"
-    low = late if math.isnan(f.low) else numbers.epsilon(numbers.down(f.low, 4), digits=4)
+    if f.low is MISSING:
+        least = (LATER, "some data reach it")
+    elif math.isnan(f.low):
+        least = ("not computed", "some data reach it")
+    elif f.low == 0.0:
+        least = ("nothing known", "for such batches")
+    else:
+        least = (numbers.epsilon(numbers.down(f.low, 4), digits=4), "some data reach it")
     return [
         Metric("Claimed", numbers.plain(g["claimed"], digits=4), f"at δ = {numbers.delta(g['delta'])}"),
-        Metric("At least", *(("nothing known", "for such batches") if f.low == 0.0 else (low, "some data reach it"))),
+        Metric("At least", *least),
         Metric("At most", most(f.high), "Rényi" if f.high == f.renyi else "numerically tight"),
         Metric("Steps", numbers.steps(count(a)), f"q = {numbers.plain(g['batch'] / g['size'], digits=4)}"),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ import dpviz
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
+from dpviz.questions.answer import LATER, MISSING, Answer, Metric, Missing, Note, Slow
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import ORDER_1, PANEL, SEED
 from dpviz.questions.printed.synthetic import DELTA, ORDERS, RATE, STEPS, epsilon_of_costs, fresh_costs
@@ -24,12 +23,12 @@ MECHANISM: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE}
 
 @dataclass(frozen=True)
 class StepsFacts:
-    """ε after 100 steps: of DP and of Bayesian DP, at one order and at the best one; NaN until it is known."""
+    """ε after 100 steps: of DP and of Bayesian DP, at one order and at the best one."""
 
     dp_fixed: float
     dp_best: float
-    bayes_fixed: float = math.nan
-    bayes_best: float = math.nan
+    bayes_fixed: float | Missing = MISSING
+    bayes_best: float | Missing = MISSING
 
 
 def along_steps(*, quantile: str, order: int, seed: int) -> Answer[StepsFacts]:
@@ -70,7 +69,7 @@ def with_bayesian(a: Answer[StepsFacts], costs: Array) -> Answer[StepsFacts]:
 
 def headline(a: Answer[StepsFacts]) -> str:
     f = a.facts
-    if math.isnan(f.bayes_best):
+    if f.bayes_best is MISSING or f.bayes_fixed is MISSING:
         return f"After {STEPS} steps DP costs <b>{eps(f.dp_fixed)}</b> at λ = {a.given['order']}, and at its best " + (
             f"order <b>{eps(f.dp_best)}</b>; Bayesian DP: {LATER}."
         )
@@ -87,33 +86,33 @@ def eps(value: float) -> str:
 
 def metrics(a: Answer[StepsFacts]) -> list[Metric]:
     f, at = a.facts, f"λ = {a.given['order']}"
-    late = LATER if math.isnan(f.bayes_best) else "an estimate, no bound"
+    late = LATER if f.bayes_best is MISSING else "an estimate, no bound"
     return [
         Metric("DP", eps(f.dp_fixed), at),
-        Metric("Bayesian DP", eps(f.bayes_fixed), f"{at}, {late}"),
+        Metric("Bayesian DP", "–" if f.bayes_fixed is MISSING else eps(f.bayes_fixed), f"{at}, {late}"),
         Metric("DP at its best λ", eps(f.dp_best), "moments accountant"),
-        Metric("Bayesian DP at its best λ", eps(f.bayes_best), late),
+        Metric("Bayesian DP at its best λ", "–" if f.bayes_best is MISSING else eps(f.bayes_best), late),
     ]
 
 
 def notes(a: Answer[StepsFacts]) -> list[Note]:
-    built = [
-        Note(
-            "The paper draws the two curves of one λ, 16. An order is free to choose in both, so what DP gains "
-            "by choosing belongs to the comparison; with it, Bayesian DP does not gain in this draw."
-        ),
+    f = a.facts
+    if f.bayes_best is MISSING:
+        gain = "An order is free to choose in both, so what each gains by choosing belongs to the comparison."
+    elif f.bayes_best < f.dp_best:
+        gain = "At the best λ of each the gain is what is left between the lower two curves."
+    else:
+        gain = (
+            "An order is free to choose in both, so what DP gains by choosing belongs to the comparison; with it, "
+            "Bayesian DP does not gain in this draw."
+        )
+    return [
+        Note(f"The paper draws the two curves of one λ, 16. {gain}"),
         Note(
             "Dashed: the estimate as the authors' notebook makes it, from all pairs of 50 new gradients a step. These "
             "pairs are not independent and unclipped gradients have no largest distance: it is no bound."
         ),
     ]
-    f = a.facts
-    if f.bayes_best < f.dp_best:
-        built[0] = Note(
-            "The paper draws the two curves of one λ, 16. At the best λ of each the gain is what is left between the "
-            "lower two curves."
-        )
-    return built
 
 
 def formulas(a: Answer[StepsFacts]) -> list[tuple[str, str]]:
