@@ -28,7 +28,7 @@ test test-all:
 	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark $(PART) tests
 
 bench: ## Measure speed beside other libraries in the same run
-	@$(INSTALL) dev
+	@$(INSTALL) bench
 	@$(ONE_THREAD) $(PY) -m pytest -o python_files='bench_*.py' -W default --benchmark-only benchmarks
 	@for script in benchmarks/compare_*.py; do \
 		[ ! -e "$$script" ] || $(ONE_THREAD) PYTHONPATH=. $(PY) "$$script" || exit 1; \

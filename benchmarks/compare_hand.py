@@ -4,8 +4,9 @@
     PYTHONPATH=. python benchmarks/compare_hand.py --only compose.sigma
 
 A headless Chromium is driven with a real pointer: it comes to the slider, pulls it for a second in 60 movements, lets
-go; then keys are pressed. Times are taken inside the page (`benchmarks/hand/probe.js`). Dash is measured where it is
-installed (`pip install dash`). Printed is a table in Markdown; about two minutes.
+go; then keys are pressed. Times are taken inside the page (`benchmarks/hand/probe.js`). `make bench` installs Dash
+first (`python tools/install.py bench`). Printed is a table in Markdown; about two minutes. A page that draws nothing
+before the release has "0 frames" in the drag's columns, and no ratio to it is told.
 """
 
 import argparse
@@ -88,8 +89,7 @@ def measured(only: str, rounds: int, folder: Path) -> dict[str, Felt]:
 
         bare = '[data-testid="stMain"] [role="slider"], [data-testid="stMain"] input[type="range"]'
         stand("bare Streamlit", stack.enter_context(peers.streamlit(figure, folder)), bare)
-        if (address := stack.enter_context(peers.dash(figure, folder))) is not None:
-            stand("Dash", address, '[role="slider"]')
+        stand("Dash", stack.enter_context(peers.dash(figure, folder)), '[role="slider"]')
         stand("Plotly alone", peers.plotly_alone(figure, folder), "input")
         found: dict[str, Felt] = {}
         for turn in range(rounds):
@@ -124,9 +124,8 @@ def rows(found: dict[str, Felt]) -> list[list[str]]:
         first, last, size = np.median(np.array(felt.hover), axis=0) if felt.hover else (np.nan,) * 3
         return [
             name,
-            ms(felt.drag),
-            ms(felt.drag, 95),
-            ratio(felt.drag, base.drag),
+            *([ms(felt.drag), ms(felt.drag, 95)] if any(felt.drawings) else ["0 frames", "–"]),
+            ratio(felt.drag, base.drag) if any(felt.drawings) and any(base.drawings) else "–",
             f"{np.mean(felt.drawings):.0f}",
             ms(felt.late),
             ms(felt.cold, 95) if felt.cold else "–",
@@ -162,8 +161,6 @@ def main() -> None:
         f"\nTimes in ms. {os.cpu_count()} cores ({platform.machine()}), headless Chromium, "
         f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after."
     )
-    if "Dash" not in found:
-        print("Dash is not installed here, so it was not measured.")
 
 
 if __name__ == "__main__":

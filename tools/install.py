@@ -1,4 +1,4 @@
-"""Make .venv and install the pinned packages into it, once: ``python tools/install.py app|dev``.
+"""Make .venv and install the pinned packages into it, once: ``python tools/install.py app|dev|bench``.
 
 A stamp in .venv holds the hash of the requirement files it was installed from, so that a second call costs
 milliseconds and an edited requirement file installs again. Uses the standard library only.
@@ -31,6 +31,12 @@ PIP = [
     "2",
 ]
 DEV = [*APP, ROOT / "tools" / "requirements-dev.txt"]
+TARGETS = {"app": APP, "dev": DEV, "bench": [*DEV, ROOT / "tools" / "requirements-bench.txt"]}
+NAMES = {
+    "app": "the app's packages",
+    "dev": "the app's packages and the test tools",
+    "bench": "the app's packages, the test tools and the peers of the benchmarks",
+}
 
 # pip's words for "I could not reach the index", over its versions and the ways a network can be missing.
 NETWORK_SIGNS = (
@@ -138,7 +144,7 @@ def install_torch() -> None:
 
 
 def main(target: str) -> None:
-    files = {"app": APP, "dev": DEV}[target]
+    files = TARGETS[target]
     stamp, wanted = VENV / f"installed-{target}", fingerprint(files)
     current = starts(VENV_PYTHON)
     if current and stamp.exists() and stamp.read_text() == wanted:
@@ -147,10 +153,10 @@ def main(target: str) -> None:
         make_environment()
     install_torch()
     requirements = [argument for file in files for argument in ("-r", str(file))]
-    pip_install("the app's packages" if target == "app" else "the app's packages and the test tools", requirements)
-    stamp.write_text(wanted)
-    if target == "dev":  # dev holds all that app asks for
-        (VENV / "installed-app").write_text(fingerprint(APP))
+    pip_install(NAMES[target], requirements)
+    for name, contained in TARGETS.items():
+        if set(contained) <= set(files):
+            (VENV / f"installed-{name}").write_text(fingerprint(contained))
 
 
 if __name__ == "__main__":

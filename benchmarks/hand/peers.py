@@ -85,11 +85,14 @@ def streamlit(figure: dict[str, Any], folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def dash(figure: dict[str, Any], folder: Path) -> Iterator[str | None]:
-    """Address of a Dash page; None where Dash is not installed."""
+def dash(figure: dict[str, Any], folder: Path) -> Iterator[str]:
+    """Address of a Dash page.
+
+    Raises:
+        RuntimeError: Dash is not installed.
+    """
     if importlib.util.find_spec("dash") is None:
-        yield None
-        return
+        raise RuntimeError("Dash is not installed here: python tools/install.py bench installs it.")
     port = free_port()
     script = folder / "in_dash.py"
     script.write_text(DASH.format(dump=_dumped(figure, folder), port=port))

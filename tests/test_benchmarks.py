@@ -1,0 +1,48 @@
+"""What benchmarks tell of other libraries is what those libraries say, and a missing number is not told as one."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import dp_accounting
+import pytest
+from dp_accounting.rdp import RdpAccountant
+from opacus.accountants import RDPAccountant
+
+from benchmarks import bench_accountants as bench
+from benchmarks.compare_hand import HEAD, rows
+from benchmarks.hand import peers
+from benchmarks.hand.pull import Felt
+
+STEPS = [1, 200, 40_000]
+
+
+@pytest.mark.filterwarnings("ignore:Optimal order")
+def test_one_step_times_t_is_what_the_other_libraries_answer_point_by_point() -> None:
+    event = dp_accounting.PoissonSampledDpEvent(bench.RATE, dp_accounting.GaussianDpEvent(bench.SIGMA))
+    google = [RdpAccountant().compose(event, steps).get_epsilon(bench.DELTA) for steps in STEPS]
+    assert bench.by_dp_accounting(STEPS) == pytest.approx(google, rel=1e-12)
+    opacus = RDPAccountant()
+    for steps, epsilon in zip(STEPS, bench.by_opacus(STEPS), strict=True):
+        opacus.history = [(bench.SIGMA, bench.RATE, steps)]
+        assert epsilon == pytest.approx(opacus.get_epsilon(delta=bench.DELTA), rel=1e-12)
+
+
+def test_a_page_that_draws_nothing_during_a_drag_has_no_frames_and_no_ratio() -> None:
+    still = Felt(drag=[693.0], drawings=[0.0], late=[1.0], settled=[177.0], messages=[6], sizes=[71], keys=[161.0])
+    moving = Felt(drag=[15.0], drawings=[55.0], late=[1.0], settled=[143.0], messages=[9], sizes=[14], keys=[20.0])
+    by_name = {
+        row[0]: dict(zip(HEAD[1:4], row[1:4], strict=True)) for row in rows({"bare Streamlit": still, "ours": moving})
+    }
+    assert list(by_name["bare Streamlit"].values()) == ["0 frames", "–", "–"]
+    assert list(by_name["ours"].values()) == ["15", "15", "–"]
+
+
+def test_a_missing_peer_is_no_row_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with (
+        pytest.raises(RuntimeError, match="Dash is not installed here: python tools/install.py bench"),
+        peers.dash({}, tmp_path),
+    ):
+        pass
