@@ -329,6 +329,26 @@ def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
     not_consistent(code)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("noise_multiplier=1.1, ", "sigma_of_loss=1.1, "),
+        ("model, optimizer, loader = engine", "model, optimizer, private = engine"),
+        ("optimizer.step()", "step = optimizer.step; step(); step()"),
+        (".make_private(", ".make_private; more("),
+        ("DataLoader(train,", "DataLoader(train[:6000],"),
+        (".backward();", ".backward(); loss(model(x2), y).backward();"),
+        ("in loader:", "in cycle(loader):"),
+        ("in range(60):", "in product(range(60), range(3)):"),
+    ],
+)
+def test_a_program_that_differs_in_one_place_has_no_flat_verdict(old: str, new: str) -> None:
+    plain = program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], CLAIMED)
+    assert old in plain
+    texts = read(plain.replace(old, new)).texts()
+    assert texts["kopen"] or texts["ksampler"] == "unsaid"
+
+
 def test_what_is_not_settled_has_no_verdict() -> None:
     for claimed in ("2", "2.6"):
         assert verdict(asked_whole(CHECK, kclaim=claimed, kopen="ksigma")) == "unsettled"

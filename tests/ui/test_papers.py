@@ -45,6 +45,9 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     assert any("batch = 512 (line 1)" in block.proto.body for block in at.get("html"))
     assert BATCH.key not in at.session_state["value.kopen"]
     assert EPOCHS.key in at.session_state["value.kopen"]
+    at.session_state[f"entry.{EPOCHS.key}"] = {"entry": {"text": "60", "n": 1.0}}
+    at.run()
+    assert EPOCHS.key not in at.session_state["value.kopen"], "an entered value settles it, though it stays the same"
     at.text_area(key="snippet").set_value("<b>for").run()
     next(button for button in at.button if button.label == "Fill the form").click().run()
     assert any("no Python" in text for text in said(at, "problem"))

@@ -80,10 +80,12 @@ class Bindings:
         self._targets: set[str] = set()
         self._options: set[str] = set()
         self.nodes = list(ast.walk(tree))
-        self._classes = {node.name.lower() for node in self.nodes if isinstance(node, ast.ClassDef)}
+        self._classes: dict[str, list[ast.ClassDef]] = defaultdict(list)
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self.calls[name_of(node)].append(node)
+            elif isinstance(node, ast.ClassDef):
+                self._classes[node.name.lower()].append(node)
             elif isinstance(node, Function):
                 self.functions[node.name.lower()].append(node)
         self.loose = {
@@ -111,7 +113,9 @@ class Bindings:
             if node.value is not None:
                 self._bind(node.target, node.value)
         elif isinstance(node, ast.AugAssign):
-            self._bind(node.target, ast.copy_location(ast.BinOp(node.target, node.op, node.value), node))
+            changed = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+            self.parents[changed] = node
+            self._bind(node.target, changed)
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
             elements = node.iter.elts if isinstance(node.iter, ast.List | ast.Tuple | ast.Set) else [None]
             for element in elements:
@@ -211,10 +215,9 @@ class Bindings:
         for function in self.functions.get(name, ()):
             names = tuple(argument.arg for argument in (*function.args.posonlyargs, *function.args.args))
             yield names[1:] if names[:1] in (("self",), ("cls",)) else names
-        for node in self.nodes:
-            if isinstance(node, ast.ClassDef) and node.name.lower() == name:
-                yield from self._signatures("__init__")
-                yield tuple(name_of(field.target) for field in node.body if isinstance(field, ast.AnnAssign))
+        for node in self._classes.get(name, ()):
+            yield from self._signatures("__init__")
+            yield tuple(name_of(field.target) for field in node.body if isinstance(field, ast.AnnAssign))
 
     def lines(self, name: str) -> list[int]:
         """The lines that bind `name`."""
@@ -253,9 +256,7 @@ class Bindings:
 
     def _repeated(self, node: ast.AST) -> bool:
         """Whether it may happen more than once: in a loop or a function."""
-        up: ast.AST | None = self.parents.get(node) or next(
-            (n for n in self.nodes if isinstance(n, ast.AugAssign) and n.value in ast.walk(node)), None
-        )
+        up = self.parents.get(node)
         while up is not None:
             if isinstance(up, ast.For | ast.AsyncFor | ast.While | ast.comprehension | Function | ast.Lambda):
                 return True
@@ -287,6 +288,7 @@ class Bindings:
             ]
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
             left, right = (self.evaluate(side, now, visited) for side in (node.left, node.right))
+            self._work += len(left) * len(right)
             return [self._combined(node, one, two) for one in left for two in right][: MOST_VALUES + 1] or unread
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
             numbers = self.evaluate(node.args[0], now, visited) if node.func.id in ("int", "float") else unread

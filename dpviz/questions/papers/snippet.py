@@ -21,7 +21,7 @@ from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.bindings import Bindings, Reading, name_of
 from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED
 from dpviz.questions.papers.described import steps_of
-from dpviz.questions.papers.trainings import Trainings
+from dpviz.questions.papers.trainings import Trainings, walked
 
 LONGEST = 20_000  # characters
 # What Opacus, TensorFlow Privacy, jax_privacy and dp-accounting call the quantities, and words that may mean them.
@@ -178,7 +178,13 @@ def _readings(bindings: Bindings, key: str) -> list[Reading]:
         Reading(None, call.lineno)
         for name, calls in bindings.calls.items()
         for call in calls
-        if changes is not None and changes.search(name) and not _gives(bindings, call, names)
+        if (changes is not None and changes.search(name) and not _gives(bindings, call, names))
+        or (
+            key == NOISE.key
+            and name.startswith("make_private")
+            and all(w.arg not in (None, "noise_multiplier") for w in call.keywords)
+        )
+        or (key == SIZE.key and name == "dataloader" and any(isinstance(n, ast.Slice) for n in ast.walk(call)))
     ]
 
 
@@ -252,17 +258,23 @@ def _sampler(bindings: Bindings) -> Evidence:
             if name.startswith("make_private"):
                 if not any(word.arg == "poisson_sampling" for word in call.keywords):
                     choices.append(("poisson", call.lineno))
-                if _loses_loader(bindings.parents.get(call)):
-                    choices.append(("", call.lineno))
+                choices += [("", line) for line in _other_loaders(bindings, call)]
             elif re.search(CHANGES[SAMPLER.key], name):
                 choices.append(("poisson" if name == "uniformwithreplacementsampler" else "", call.lineno))
     return _choice(SAMPLER.key, choices)
 
 
-def _loses_loader(statement: ast.AST | None) -> bool:
-    """Whether the Poisson loader, the last of what make_private returns, is thrown away."""
+def _other_loaders(bindings: Bindings, call: ast.Call) -> list[int]:
+    """Lines whose steps do not go through the Poisson loader, the last of what make_private returns."""
+    statement = bindings.parents.get(call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(isinstance(t, ast.Tuple) and t.elts and name_of(t.elts[-1]).startswith("_") for t in targets)
+    private = {name_of(t.elts[-1]) for t in targets if isinstance(t, ast.Tuple) and t.elts}
+    loops = [
+        n for n in bindings.nodes if isinstance(n, ast.For) and isinstance(walked(n.iter), ast.Name | ast.Attribute)
+    ]
+    trains = [n for n in loops if any(isinstance(p, ast.Call) and name_of(p) == "backward" for p in ast.walk(n))]
+    thrown = [call.lineno] if any(name.startswith("_") for name in private) else []
+    return thrown + [n.lineno for n in trains if private and name_of(walked(n.iter)) not in private]
 
 
 def _choice(key: str, choices: Iterable[tuple[str, int]]) -> Evidence:

@@ -75,7 +75,15 @@ class Trainings:
         made = self._bindings.calls.get("privacyengine", [])
         ways = [[loops for call in kind for loops in self._chains(call)] for kind in (calls, made)]
         many = any(len(chains) > 1 or any(chains) for chains in ways)
-        return tuple(sorted({call.lineno for call in (*calls, *made)})) if many else ()
+        lines = {call.lineno for call in (*calls, *made)} if many else set()
+        return tuple(sorted(lines | self._passed_on(ENGINE)))
+
+    def _passed_on(self, names: re.Pattern[str]) -> set[int]:
+        """Lines that take such a method without calling it."""
+        parents = self._bindings.parents
+        methods = (n for n in self._bindings.nodes if isinstance(n, ast.Attribute) and names.search(name_of(n)))
+        loads = (n for n in methods if isinstance(n.ctx, ast.Load))
+        return {n.lineno for n in loads if not (isinstance(call := parents[n], ast.Call) and call.func is n)}
 
     def _training(self) -> tuple[int, ...]:
         """Lines of training calls, where there are several or the loops around one are not just epochs and batches."""
@@ -88,7 +96,8 @@ class Trainings:
         ]
         chains = [(call, loops) for call in calls for loops in self._chains(call)]
         plain = len(chains) <= 1 and all(self._plain(call, loops) for call, loops in chains)
-        return () if plain else tuple(sorted({call.lineno for call in calls}))
+        lines = set() if plain else {call.lineno for call in calls}
+        return tuple(sorted(lines | self._passed_on(re.compile("^(step|fit)$"))))
 
     def _plain(self, call: ast.Call, loops: list[ast.AST]) -> bool:
         """Whether it is one training: batches in epochs, or counted steps; a loop over batches alone is one epoch."""
@@ -106,6 +115,8 @@ class Trainings:
     def _accumulation(self) -> tuple[int, ...]:
         """Lines that name it, and steps that only some batches take."""
         lines = {line for name in self._bindings if ACCUMULATION.search(name) for line in self._bindings.lines(name)}
+        gradients = [call.lineno for call in self._bindings.calls.get("backward", ())]
+        lines |= set(gradients) if len(gradients) > 1 else set()
         for node in self._bindings.nodes:
             if isinstance(node, ast.expr) and not isinstance(node, ast.Call) and ACCUMULATION.search(name_of(node)):
                 lines.add(node.lineno)
@@ -136,9 +147,16 @@ def _range(node: ast.expr) -> ast.Call | None:
     return node if name_of(node) in ("range", "trange") else None
 
 
+def walked(node: ast.expr) -> ast.expr:
+    """What a loop goes through, without the calls that count or show its progress."""
+    while isinstance(node, ast.Call) and name_of(node) in ("enumerate", "tqdm") and node.args:
+        node = node.args[0]
+    return node
+
+
 def _walks(node: ast.expr) -> bool:
     """Whether a loop goes through a loader once."""
-    return all(name_of(p) in ("enumerate", "tqdm") for p in ast.walk(node) if isinstance(p, ast.Call))
+    return isinstance(walked(node), ast.Name | ast.Attribute)
 
 
 def _scheduler(function: ast.Attribute) -> bool:
