@@ -339,6 +339,7 @@ def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
         ("DataLoader(train,", "DataLoader(train[:6000],"),
         (".backward();", ".backward(); loss(model(x2), y).backward();"),
         ("in loader:", "in cycle(loader):"),
+        ("optimizer.step()", "optimizer.original_optimizer.step()"),
         ("in range(60):", "in product(range(60), range(3)):"),
     ],
 )
@@ -359,6 +360,7 @@ def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
     assert "σ: 5 (line 1), 0.6 (line 3). Enter the value of the claim's training." in code.sentences
     assert any(sentence.startswith("several private engines: lines 1, 3.") for sentence in code.sentences)
     said = CHECK.headline(asked(CHECK, **code.texts()))
+    assert said.startswith("The claim <b>cannot be")
     assert "cannot be checked yet</b>: the code does not settle N, σ, epochs, δ, claimed ε" in said
 
 

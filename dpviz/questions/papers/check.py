@@ -144,6 +144,8 @@ def verdict(a: Answer[CheckFacts]) -> str:
 def headline(a: Answer[CheckFacts]) -> str:
     f, g, found = a.facts, a.given, verdict(a)
     claim = f"The claimed <b>ε = {numbers.plain(g['claimed'], digits=4)}</b>"
+    if CLAIM.key in g["unsettled"]:
+        claim = "The claim"
     if found == "unsettled":
         return (
             f"{claim} <b>cannot be checked yet</b>: the code does not settle {UNSETTLED.show(g['unsettled'])}. {SETTLE}"
@@ -200,7 +202,11 @@ def metrics(a: Answer[CheckFacts]) -> list[Metric]:
     else:
         least = (numbers.epsilon(numbers.down(f.low, 4), digits=4), "some data reach it")
     return [
-        Metric("Claimed", numbers.plain(g["claimed"], digits=4), f"at δ = {numbers.delta(g['delta'])}"),
+        Metric(
+            "Claimed",
+            "not entered" if CLAIM.key in g["unsettled"] else numbers.plain(g["claimed"], digits=4),
+            f"at δ = {numbers.delta(g['delta'])}",
+        ),
         Metric("At least", *least),
         Metric("At most", most(f.high), "Rényi" if f.high == f.renyi else "numerically tight"),
         Metric("Steps", numbers.steps(count(a)), f"q = {numbers.plain(g['batch'] / g['size'], digits=4)}"),

@@ -7,7 +7,9 @@ import re
 
 from dpviz.questions.papers.bindings import Bindings, Function, Reading, name_of
 
-ENGINE = re.compile(r"^make_private|^(vectorized)?dp\w*optimizer\w*$|differentially_private_aggregate")
+ENGINE = re.compile(
+    r"^make_private|^(vectorized)?dp\w*optimizer\w*$|differentially_private_aggregate|^original_optimizer$"
+)
 TRAINS = re.compile(r"^(fit|step|minimize|apply_gradients|train\w*)$")
 TRAINS_NOT = re.compile(r"split|loader|data|set|transform|test|eval")
 ACCUMULATION = re.compile(r"accum|virtual_step|batchmemorymanager|physical_batch|micro_?batch|skip_step")
