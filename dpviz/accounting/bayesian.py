@@ -132,14 +132,13 @@ def _estimator(
 def student_margin(size: int, failure: float) -> float:
     """t_{1−γ, m−1}/√(m−1), never too small.
 
-    Far out, where no quantile can be computed, P(T > t) ≤ ½ (1 + t²/ν)^(−ν/2) bounds it: T is Z/√(χ²/ν), and a normal
-    tail is at most ½ exp(−z²/2).
+    Far out, where no quantile can be computed, P(T > t) ≤ ½ (1 + t²/ν)^(−ν/2) ≤ ½ (t/√ν)^(−ν) bounds it: T is
+    Z/√(χ²/ν), and a normal tail is at most ½ exp(−z²/2).
     """
     degrees = size - 1
     quantile = -float(stdtrit(degrees, failure))
     if failure < _LEAST_QUANTILE or not quantile >= 0.0:
-        with np.errstate(over="ignore"):
-            quantile = float(np.sqrt(degrees * np.expm1(-2.0 / degrees * math.log(2.0 * failure))))
+        quantile = math.sqrt(degrees) * math.exp(-math.log(2.0 * failure) / degrees)
     return max(quantile, 0.0) / math.sqrt(degrees)
 
 

@@ -15,13 +15,13 @@ F_co = TypeVar("F_co", covariant=True)
 LATER = "on its way"  # what words say of a slow part that is not there yet
 
 
-class Missing(Enum):
+class Pending(Enum):
     """The type of a number that a slow part brings later: it has no order, truth, equality, size or text.
 
-    A verdict that is made of it raises TypeError; `value is MISSING` asks whether it is there.
+    A verdict that is made of it raises TypeError; `value is PENDING` asks whether it is there.
     """
 
-    MISSING = LATER
+    PENDING = LATER
 
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(f"Expected a number: this one is {LATER}, and nothing follows from it yet.")
@@ -30,7 +30,7 @@ class Missing(Enum):
     __hash__ = Enum.__hash__
 
 
-MISSING: Final = Missing.MISSING
+PENDING: Final = Pending.PENDING
 
 
 @dataclass(frozen=True, eq=False)

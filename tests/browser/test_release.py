@@ -58,7 +58,7 @@ def test_an_entry_is_one_short_update_and_all_controls_agree(page: Page, told: l
     enter(page, "batch", "30")
     assert kinds(told).count("new_session") == 1
     assert (shown(page, "batch"), shown(page, "epochs")) == ("30", "10")
-    assert "q = 0.03, T = 334 steps, rounded up" in control(page, "epochs").inner_text()
+    assert "q = 0.03, T = 334 steps = 10.02 epochs, rounded up" in control(page, "epochs").inner_text()
     enter(page, "sigma", "a lot")
     assert "The last good value is used" in control(page, "sigma").inner_text()
     assert shown(page, "sigma") == "a lot"

@@ -19,7 +19,7 @@ import pytest
 
 import dpviz.questions.asked as asked_module
 from dpviz.charts.plot import LinePlot
-from dpviz.questions.answer import MISSING, Answer, Slow, whole
+from dpviz.questions.answer import PENDING, Answer, Slow, whole
 from dpviz.questions.asked import ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
@@ -101,12 +101,12 @@ def numbers_of(value: object, path: str = "facts") -> Iterator[tuple[str, np.nda
 
 def test_no_verdict_is_made_of_a_value_on_its_way() -> None:
     for verdict in (
-        lambda: MISSING < 1.0, lambda: MISSING > 1.0, lambda: MISSING == 1.0, lambda: np.float64(1.0) >= MISSING,  # type: ignore[operator]
-        lambda: bool(MISSING), lambda: float(MISSING), lambda: f"{MISSING}", lambda: math.isnan(MISSING),  # type: ignore[arg-type]
+        lambda: PENDING < 1.0, lambda: PENDING > 1.0, lambda: PENDING == 1.0, lambda: np.float64(1.0) >= PENDING,  # type: ignore[operator]
+        lambda: bool(PENDING), lambda: float(PENDING), lambda: f"{PENDING}", lambda: math.isnan(PENDING),  # type: ignore[arg-type]
     ):  # fmt: skip
         with pytest.raises(TypeError):
             verdict()
-    assert pickle.loads(pickle.dumps(MISSING)) is MISSING
+    assert pickle.loads(pickle.dumps(PENDING)) is PENDING
 
 
 @pytest.mark.parametrize("key", [key for key, question in QUESTIONS.items() if own(key, 0)])
@@ -120,7 +120,7 @@ def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
         path for path, value in numbers_of(answer.facts)
         if value.size and np.isnan(value).all() and path in known and not np.isnan(known[path]).all()
     ]  # fmt: skip
-    assert not late, "None or MISSING until it is there"
+    assert not late, "None or PENDING until it is there"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

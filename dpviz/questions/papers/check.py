@@ -13,7 +13,7 @@ from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
-from dpviz.questions.answer import LATER, MISSING, Answer, Metric, Missing, Note, Slow
+from dpviz.questions.answer import LATER, PENDING, Answer, Metric, Note, Pending, Slow
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
@@ -34,20 +34,20 @@ class CheckFacts:
     Attributes:
         described: the mechanisms behind the bounds.
         renyi: an upper bound by Rényi divergences.
-        low, high: between which ε lies; `low` is MISSING while the tight interval is to come, and NaN where none is
+        low, high: between which ε lies; `low` is PENDING while the tight interval is to come, and NaN where none is
             computed. `high` starts as `renyi`.
         missing: what is not said.
     """
 
     described: Described
     renyi: float
-    low: float | Missing
+    low: float | Pending
     high: float
     missing: tuple[str, ...]
 
     def above(self, claimed: float) -> bool:
         """Whether the least ε is there and more than the claim."""
-        return self.low is not MISSING and claimed < self.low
+        return self.low is not PENDING and claimed < self.low
 
 
 def check(
@@ -77,13 +77,13 @@ def check(
     )
     renyi = renyi_above(known, delta)
     said = tuple(key for key, value in (("sampler", sampler), ("adjacency", adjacency)) if value == "unsaid")
-    return beside(CheckFacts(known, renyi, MISSING if renyi <= LARGEST else math.nan, renyi, said), claimed)
+    return beside(CheckFacts(known, renyi, PENDING if renyi <= LARGEST else math.nan, renyi, said), claimed)
 
 
 def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
     """The claim and the bounds on one axis."""
     rows = [("claimed", "claimed", claimed, look.GREY)]
-    if facts.low is not MISSING and facts.low > 0.0:
+    if facts.low is not PENDING and facts.low > 0.0:
         rows.append(("low", "at least", facts.low, look.ORANGE))
     if facts.high < facts.renyi:
         rows.append(("high", "at most", facts.high, look.GREEN))
@@ -106,7 +106,7 @@ def written(key: str, value: float) -> str:
 def tight_key(a: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is not computed."""
     known = a.facts.described
-    return (known.above, known.below, a.given["delta"]) if a.facts.low is MISSING else None
+    return (known.above, known.below, a.given["delta"]) if a.facts.low is PENDING else None
 
 
 def tight_ends(a: Answer[CheckFacts]) -> tuple[float, float]:
@@ -138,7 +138,7 @@ def verdict(a: Answer[CheckFacts]) -> str:
         return "open"
     if claimed >= f.high:
         return "consistent"
-    return "waiting" if f.low is MISSING else "between"
+    return "waiting" if f.low is PENDING else "between"
 
 
 def headline(a: Answer[CheckFacts]) -> str:
@@ -152,7 +152,7 @@ def headline(a: Answer[CheckFacts]) -> str:
         )
     read = [" as Poisson sampling"] if g["sampler"] == "unsaid" else []
     read += [" for one example added or removed"] if g["adjacency"] == "unsaid" else []
-    if found == "low" and f.low is not MISSING:
+    if found == "low" and f.low is not PENDING:
         return (
             f"{claim} is <b>too low, by at least {factor(f.low / g['claimed'])}</b>: what is described costs "
             f"<b>ε ≥ {numbers.epsilon(numbers.down(f.low, 4), digits=4)}</b> on some data."
@@ -175,7 +175,7 @@ def fits(f: CheckFacts, claimed: float) -> str:
     """Whether the claim would hold under the reading."""
     if claimed >= f.high:
         return f"it would be consistent (ε ≤ {most(f.high)})"
-    if f.low is MISSING:
+    if f.low is PENDING:
         return f"the tight interval is {LATER}"
     if claimed < f.low:
         return f"it would be too low, by at least {factor(f.low / claimed)}"
@@ -193,7 +193,7 @@ def most(value: float) -> str:
 
 def metrics(a: Answer[CheckFacts]) -> list[Metric]:
     f, g = a.facts, a.given
-    if f.low is MISSING:
+    if f.low is PENDING:
         least = (LATER, "some data reach it")
     elif math.isnan(f.low):
         least = ("not computed", "some data reach it")

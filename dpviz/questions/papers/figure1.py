@@ -11,7 +11,7 @@ import dpviz
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.questions.answer import LATER, MISSING, Answer, Metric, Missing, Note, Slow
+from dpviz.questions.answer import LATER, PENDING, Answer, Metric, Note, Pending, Slow
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import ORDER_1, PANEL, SEED
 from dpviz.questions.printed.synthetic import DELTA, ORDERS, RATE, STEPS, epsilon_of_costs, fresh_costs
@@ -27,8 +27,8 @@ class StepsFacts:
 
     dp_fixed: float
     dp_best: float
-    bayes_fixed: float | Missing = MISSING
-    bayes_best: float | Missing = MISSING
+    bayes_fixed: float | Pending = PENDING
+    bayes_best: float | Pending = PENDING
 
 
 def along_steps(*, quantile: str, order: int, seed: int) -> Answer[StepsFacts]:
@@ -69,7 +69,7 @@ def with_bayesian(a: Answer[StepsFacts], costs: Array) -> Answer[StepsFacts]:
 
 def headline(a: Answer[StepsFacts]) -> str:
     f = a.facts
-    if f.bayes_best is MISSING or f.bayes_fixed is MISSING:
+    if f.bayes_best is PENDING or f.bayes_fixed is PENDING:
         return f"After {STEPS} steps DP costs <b>{eps(f.dp_fixed)}</b> at λ = {a.given['order']}, and at its best " + (
             f"order <b>{eps(f.dp_best)}</b>; Bayesian DP: {LATER}."
         )
@@ -86,18 +86,18 @@ def eps(value: float) -> str:
 
 def metrics(a: Answer[StepsFacts]) -> list[Metric]:
     f, at = a.facts, f"λ = {a.given['order']}"
-    late = LATER if f.bayes_best is MISSING else "an estimate, no bound"
+    late = LATER if f.bayes_best is PENDING else "an estimate, no bound"
     return [
         Metric("DP", eps(f.dp_fixed), at),
-        Metric("Bayesian DP", "–" if f.bayes_fixed is MISSING else eps(f.bayes_fixed), f"{at}, {late}"),
+        Metric("Bayesian DP", "–" if f.bayes_fixed is PENDING else eps(f.bayes_fixed), f"{at}, {late}"),
         Metric("DP at its best λ", eps(f.dp_best), "moments accountant"),
-        Metric("Bayesian DP at its best λ", "–" if f.bayes_best is MISSING else eps(f.bayes_best), late),
+        Metric("Bayesian DP at its best λ", "–" if f.bayes_best is PENDING else eps(f.bayes_best), late),
     ]
 
 
 def notes(a: Answer[StepsFacts]) -> list[Note]:
     f = a.facts
-    if f.bayes_best is MISSING:
+    if f.bayes_best is PENDING:
         gain = "An order is free to choose in both, so what each gains by choosing belongs to the comparison."
     elif f.bayes_best < f.dp_best:
         gain = "At the best λ of each the gain is what is left between the lower two curves."
