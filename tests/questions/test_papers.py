@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz import SampledGaussian, renyi_divergence
 from dpviz.accounting.bayesian import bayesian_epsilon
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.questions.answer import Answer
+from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.bob import BOB, least_epsilon
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.figure1 import FIGURE_1
@@ -22,6 +24,7 @@ from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
 from dpviz.questions.papers.tail import TAIL
 from dpviz.questions.papers.theorem1 import MAIN_THEOREM
 from dpviz.questions.printed import CLAIMS, PAPERS
+from dpviz.questions.printed.published_runs import LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step, unclipped_sample
 from tests.questions.asking import asked, asked_whole
 
@@ -231,3 +234,49 @@ def test_inference_is_drawn_as_it_was_recorded(
     (table,) = INFERENCE.more["The runs"](answer)
     assert len(table) == len(record.settings)  # type: ignore[arg-type]
     assert list(table["accuracy"])[1 + f.within(dp)] == f"{mean:.1f}\u00a0%"  # type: ignore[index,call-overload]
+
+
+# --- Filters and odometers, Figures 1 and 2 ---------------------------------------------------------------------------
+
+
+def divergences(run: PublishedRun, orders: np.ndarray) -> np.ndarray:
+    """Σ R(α) as the plotting code counts, shape (orders,)."""
+    sums = np.zeros(len(orders))
+    for mechanism, count in run.events():
+        assert isinstance(mechanism, SampledGaussian)
+        sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
+        sums += count * np.asarray(renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=orders))
+    return sums
+
+
+def test_adaptive_runs_are_drawn_from_the_records() -> None:
+    """Their ends are sums of all steps; the last epoch gives way to one more at the first σ, and counts are added."""
+    answer = asked(ADAPTIVE, ppart="1b")
+    x, y = curve(answer, "noise_3")
+    orders = np.array([*np.arange(2.25, 10.1, 0.25), 16.0, 32.0])
+    sums = divergences(RUNS["noise"][3], orders)
+    assert x[-1] == len(x) == RUNS["noise"][3].epochs == 286
+    assert y[-1] == pytest.approx((sums + math.log(1e6) / (orders - 1.0)).min(), rel=1e-9)
+    at = list(orders).index(4.5)
+    trained = divergences(RUNS["noise"][4], orders)[at] + divergences(PublishedRun(0.0, sigma=((1, 1.0),)), orders)[at]
+    trained -= divergences(PublishedRun(0.0, sigma=((1, 1.1),)), orders)[at]
+    trained += 291 * 4.5 / (2.0 * 100.0**2)
+    _, ours = curve(answer, "charged")
+    assert ours[-1] == pytest.approx(trained + math.log(3.5 / 4.5) + (math.log(1e6) - math.log(4.5)) / 3.5, rel=1e-9)
+    assert [len(curve(asked(ADAPTIVE, ppart=part), key)[0]) for part, key in (("1c", "noise"), ("1d", "batch"))] == [
+        286, 158,
+    ]  # fmt: skip
+
+
+def test_the_odometer_of_the_plotting_code_reads_what_its_rule_gives() -> None:
+    """γ = 6/(α − 1), f = max(0, ⌈log₂(R/γ)⌉), ε = min γ 2^f + ln(2|Λ|(f + 1)²/δ)/(α − 1); and a later σ falls later."""
+    orders = np.array([*np.arange(2.25, 10.1, 0.25), 16.0, 32.0])
+    _, drawn = curve(asked(ADAPTIVE, ppart="2b"), "plotted")
+    for epoch in (6, 20):
+        sums = divergences(PublishedRun(0.0, sigma=((epoch, 1.0),)), orders)
+        gamma = 6.0 / (orders - 1.0)
+        f = np.ceil(np.log2(np.maximum(sums, gamma) / gamma))
+        rule = gamma * 2.0**f + np.log(2.0 * len(orders) * (f + 1.0) ** 2 / 1e-6) / (orders - 1.0)
+        assert drawn[epoch - 1] == pytest.approx(rule.min(), rel=1e-9)
+    assert drawn[[5, 19]] == pytest.approx([3.2047, 4.6550], abs=1e-4)
+    assert LAST_LAYER.epochs == 50

@@ -54,7 +54,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
             {"pview": key}
             for key in ("claims", "check", "figure1", "figure3", "rare", "together", "theorem1", "loss", "tail", "bob")
         ),
-        *({"pview": key} for key in ("adult", "bdpvi", "sgm1", "clipping", "theorem5", "reached")),
+        *({"pview": key} for key in ("adult", "bdpvi", "sgm1", "clipping", "theorem5", "reached", "adaptive")),
         {"pview": "clipping", "con": "off"},
         {"pview": "loss", "pspan": "one"},
         {"pview": "theorem5", "pnoise": "laplace"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
+from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
@@ -45,6 +46,7 @@ PAPERS = Page(
         ADULT_FIGURE,
         PATE,
         REACHED_VIEW,
+        ADAPTIVE,
     ),
     view="pview",
     help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",

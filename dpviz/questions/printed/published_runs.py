@@ -39,6 +39,11 @@ class PublishedRun:
     def epochs(self) -> int:
         return sum(count for count, _ in self.sigma or self.batch)
 
+    def by_epoch(self) -> list[tuple[float, int]]:
+        """σ and batch size of each epoch, as recorded: the code writes them after adapting, so they are the next's."""
+        noise = [(sigma, 512) for count, sigma in self.sigma for _ in range(count)]
+        return noise or [(1.0, batch) for count, batch in self.batch for _ in range(count)]
+
     def events(self) -> list[Event]:
         """An event for each stretch of equal epochs; an epoch has ⌈50 000/batch⌉ steps, as the author counts them."""
         parts = [(count, sigma, 512) for count, sigma in self.sigma] or [(c, 1.0, batch) for c, batch in self.batch]
@@ -96,6 +101,14 @@ ADAPTED = tuple(
         "2 2 2 2 2 2 2 2 1.9 1.9 1.8 1.7 1.6 1.5 1.5",
     )
 )
+
+# Fine-tuning of the last layer, adaptive: the run that the plotting code draws (fine_tune_last_0).
+LAST_LAYER = PublishedRun(
+    0.8330696202531646,
+    sigma=(
+        (6, 2.0), (2, 1.9), (1, 1.8), (1, 1.7), (2, 1.6), (1, 1.5), (1, 1.4), (1, 1.3), (1, 1.2), (2, 1.1), (32, 1.0)
+    ),
+)  # fmt: skip
 
 
 def mean_accuracy(policy: str) -> float:
