@@ -176,22 +176,22 @@ def headline(a: Answer[Redrawn]) -> str:
         return f"The plotting code's odometer {what} reads {read}; 50 planned epochs at σ = 1 cost {eps(f.planned)}."
     return (
         f"The adaptive runs last {min(f.epochs)} to {max(f.epochs)} epochs. The plots charge them "
-        f"<b>ε = {eps(*f.plotted)}</b>, and 100 baseline epochs {eps(f.planned)}; with all charged, a filter at one order "
-        f"needs <b>{eps(*f.charged)}</b>."
+        f"<b>ε = {eps(*f.plotted)}</b>, and 100 baseline epochs {eps(f.planned)}; with all charged, a filter at "
+        f"one order needs <b>{eps(*f.charged)}</b>."
     )
 
 
 def metrics(a: Answer[Redrawn]) -> list[Metric]:
     f, part = a.facts, a.given["part"]
     if part.startswith("2"):
-        printed = {"2b": {6: "3.24", 20: "4.7"}, "2d": {8: "1.45"}}[part]
+        printed = {"2b": {6: "printed 3.24; ", 20: "printed 4.7; "}, "2d": {8: "printed 1.45; "}}[part]
         cards = [Metric("Planned, 50 epochs, σ = 1", eps(f.planned), "printed 5.76")]
         return cards + [
-            Metric(f"Odometer, epoch {epoch}", eps(e), f"printed {printed.get(epoch, '–')}; all charged {eps(ours)}")
+            Metric(f"Odometer, epoch {epoch}", eps(e), f"{printed.get(epoch, '')}all charged {eps(ours)}")
             for epoch, e, ours in zip(f.epochs, f.plotted, f.charged, strict=True)
         ]
     return [
-        Metric("Baseline, 100 epochs", eps(f.planned), "as plotted: the filter's budget"),
+        Metric("Baseline, 100 epochs", eps(f.planned), "as plotted"),
         Metric("Adaptive, as plotted", eps(*f.plotted), "by the best order of each"),
         Metric("Adaptive, all charged", eps(*f.charged), f"one order, {ORDER:g}, improved conversion"),
         Metric("Epochs", f"{min(f.epochs)} to {max(f.epochs)}", "100 for the baseline"),
