@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import threading
 import time
@@ -189,6 +190,7 @@ def refused_by(address: str) -> bool:
         pass
     else:
         return False
+    gc.collect()  # a half-made client that is collected while the next one starts waits for it, and it for the client
 
     async def ask() -> None:
         async with rpc(address, timeout=0.5, connection_args=Security().get_connection_args("client")) as there:
