@@ -16,12 +16,17 @@ F(d_(i)) is at least the i-th of m sorted uniform numbers, equal to it for conti
     Massart 1990 (Dvoretzky–Kiefer–Wolfowitz, one side):  i/m − √(ln(1/γ₁)/(2m)),  all i together;
     Clopper–Pearson 1934, exact:  the γ₂-quantile of Beta(i, m − i + 1),  one rank i at a time;
 
-the first serves the middle, the second the upper tail, at ranks m − k with k growing geometrically. γ = γ₁ + Σγ₂; half
-of it goes to rank m, which decides how much mass nobody saw: 1 − b_m = 1 − (γ/2)^{1/m}, about ln(2/γ)/m. Nothing that
-holds for every distribution can do much better there: a share of 1 − γ^{1/m} at d_max escapes m draws with probability
-γ. Left out: Hoeffding's inequality, which the first line never exceeds, and the empirical Bernstein bound of Maurer &
-Pontil 2009, which would need γ shared among all that is tried; on some 180 settings (m of 64 to 10⁵, four
-distributions, γ of 1e-15 to 0.01) it read ε between 0.4 % less and 8 % more.
+the first serves the middle, the second the upper tail, at ranks m − k with k one √k apart, k's own uncertainty.
+γ = γ₁ + Σγ₂; half of it goes to rank m, which decides how much mass nobody saw: 1 − b_m = 1 − (γ/2)^{1/m}, about
+ln(2/γ)/m. Nothing that holds for every distribution can do much better there: a share of 1 − γ^{1/m} at d_max escapes m
+draws with probability γ.
+
+Left out, because they bound one mean at a time, and γ would be shared among all orders, steps and noise levels tried:
+the empirical Bernstein bound (Maurer & Pontil 2009) and betting (Waudby-Smith & Ramdas 2024: capital Π (1 + b(μ − x_i))
+averaged over a grid of b; at the true mean it reaches 1/γ with probability γ at most). For Weibull norms of shapes ½
+and 2 clipped at quantiles .5 to .9999, σ = 4, q = 0.01, T = 10⁴, δ_μ = 1e-5, γ of 1e-15 and 1e-6, m of 10² to 10⁷ and
+γ/2 shared among 32 orders, betting read ε at most 0.8 % of the truth lower than this envelope, and up to 2 % higher
+where m is 100; empirical Bernstein was at most 0.02 % below betting, and up to 8 % above.
 
     >>> values, weights = envelope(np.zeros(100), 1.0, 0.01)
     >>> float(values[-1]), round(float(weights[-1]), 4)
@@ -40,17 +45,17 @@ from dpviz._remember import remembered
 
 Array = npt.NDArray[np.float64]
 
-_RATIO = 1.25  # between ranks, counted from the largest; finer ranks share γ among more
+_WIDEST, _NARROWEST = 1.25, 1.02  # ratios of neighbouring k; finer ranks share γ among more, and take time
 _TOP, _MASSART = 0.5, 0.25  # their parts of γ; the other ranks share the rest evenly
 
 
 @remembered
 def _ranks_below_top(size: int) -> tuple[int, ...]:
-    """k = 1, 2, 3, …, then growing by _RATIO, below m: Clopper–Pearson holds at the ranks m − k."""
+    """k = 1, 2, 3, …, then √k apart, in ratios within the two, below m: Clopper–Pearson holds at the ranks m − k."""
     found, k = [], 1
     while k < size:
         found.append(k)
-        k = max(k + 1, int(k * _RATIO))
+        k = int(max(k + 1.0, min(k * _WIDEST, max(k + math.sqrt(k), k * _NARROWEST))))
     return tuple(found)
 
 
