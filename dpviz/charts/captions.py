@@ -18,14 +18,10 @@ def small(text: str, **where: Any) -> Annotation:
     return {"text": text, "showarrow": False, "font": {"size": look.SMALL_SIZE}, "borderpad": 0} | where
 
 
-def titles(left: str, margin: dict[str, int], right: str = "") -> list[Annotation]:
-    """Axis titles flat above their axes: easier to read than turned ones, and they cost no width."""
+def title(text: str, margin: dict[str, int]) -> Annotation:
+    """The title of the y axis flat above it: easier to read than a turned one, and it costs no width."""
     above: Annotation = {"name": "title", "xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 7}
-    font = {"font": {"size": look.SMALL_SIZE + 1}}
-    built = [small(left, x=0, xanchor="left", xshift=8 - margin["l"], **above) | font]
-    if right:
-        built.append(small(right, x=1, xanchor="right", xshift=margin["r"] - 4, **above) | font)
-    return built
+    return small(text, x=0, xanchor="left", xshift=8 - margin["l"], **above) | {"font": {"size": look.SMALL_SIZE + 1}}
 
 
 def point_hovers(points: Sequence[Point], log_x: bool, log_y: bool) -> list[Annotation]:

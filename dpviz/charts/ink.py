@@ -7,9 +7,11 @@ A line may be lighter than its name: WCAG 2.1 asks for a contrast of 3 of a line
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 GROUNDS = ("#ffffff", "#171614")  # light, dark
-LEAST = 4.6  # a little more than 4.5, for rounding
+LEAST = 4.6  # of text: a little more than 4.5, for rounding
+LINE = 3.0  # of a line
 
 
 def luminance(color: str) -> float:
@@ -35,6 +37,16 @@ def ink(color: str) -> str:
     return f"light-dark({light},{dark})"
 
 
+@lru_cache(maxsize=256)
+def estimate(color: str) -> str:
+    """`color` for a curve that is no bound: the same hue at the other end of the lightness that a line can have on both
+    grounds, so that an estimate and the bound beside it differ to every eye."""
+    light = contrast(color, GROUNDS[0]) < contrast(color, GROUNDS[1])
+    ground, end = (GROUNDS[1], 0) if light else (GROUNDS[0], 255)
+    steps = [_blended(color, end, percent) for percent in range(101)]
+    return next((one for one, far in pairwise(steps) if contrast(far, ground) < LINE), color)
+
+
 def named(name: str, color: str) -> str:
     """`name` written in `color`, as Plotly's pseudo-HTML."""
     return f"<span style='color:{ink(color)}'>{name}</span>"
@@ -43,9 +55,11 @@ def named(name: str, color: str) -> str:
 def _readable(color: str, ground: str) -> str:
     """`color`, darkened on a light ground and lightened on a dark one until its contrast is LEAST."""
     end = 0 if luminance(ground) > 0.5 else 255
-    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
-    for percent in range(101):
-        found = "#" + "".join(f"{round(v + (end - v) * percent / 100):02x}" for v in parts)
-        if contrast(found, ground) >= LEAST:
-            return found
-    raise AssertionError(f"black or white is readable on {ground}")
+    steps = (_blended(color, end, percent) for percent in range(101))
+    return next(one for one in steps if contrast(one, ground) >= LEAST)
+
+
+def _blended(color: str, end: int, percent: int) -> str:
+    """`color`, so many percent of the way to black (0) or white (255)."""
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(v + (end - v) * percent / 100):02x}" for v in parts)

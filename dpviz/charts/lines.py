@@ -14,11 +14,11 @@ from dpviz.charts.ends import end_annotations
 from dpviz.charts.labels import text_width
 from dpviz.charts.marks import Array, Band, Floor, Line, Numbers, Point, Region
 from dpviz.charts.ranges import x_span, y_span
-from dpviz.charts.ticks import axis, baseline, position, success_ticks
+from dpviz.charts.ticks import axis, baseline, position
 from dpviz.charts.traces import QUIET, Trace, band_traces, line_traces, point_traces, region_trace
 
 Span = tuple[float, float]
-TOP, BOTTOM, AXIS_ROOM = 46, 52, 66
+TOP, BOTTOM = 46, 52
 
 
 class Chart(NamedTuple):
@@ -58,7 +58,7 @@ def line_figure(
         x_hover: head of the hover, a Plotly template of x ("%{x:,d} steps").
         bands, points, floors, regions: see `dpviz.charts.marks`.
         second_reading: "attack" reads y as ε and adds P(A) = 1/(1 + e^−ε), the accuracy of a guess of membership that
-            ε alone allows (Triastcyn & Faltings 2020, Eq. 1), as right axis and in the hover.
+            ε alone allows (Triastcyn & Faltings 2020, Eq. 1), at the lines' ends and in the hover.
         x_range, y_range: what the axes show, in data units, instead of what the curves suggest.
         end_values: write each line's last value behind its name.
         height: of the whole figure in pixels, ≥ 160; the width is the page's.
@@ -85,14 +85,22 @@ def line_figure(
         return inner * (1 - position(y, y_shown, log_y)) if not log_y or y > 0 else math.inf
 
     names, room, ends = end_annotations(
-        drawn, bands, x_shown=x_shown, down=down, inner=inner, log_x=log_x, log_y=log_y, end_values=end_values
+        drawn,
+        bands,
+        x_shown=x_shown,
+        down=down,
+        inner=inner,
+        log_x=log_x,
+        log_y=log_y,
+        end_values=end_values,
+        success=success,
     )
     y_axis = axis(span=y_shown, log=log_y, kind=y_kind, most=max(3, inner // 30))
     x_axis = baseline(axis(span=x_shown, log=log_x, kind=x_kind, most=9, grid=False))
     left = int(max(text_width(t, look.SMALL_SIZE + 1) for t in [*y_axis["ticktext"], "00"])) + 14
     x_axis |= {"title": {"text": x_title, "standoff": 14}, "unifiedhovertitle": {"text": f"<b>{x_hover}</b>"}}
     x_axis |= {"ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS, "showspikes": False}
-    margin = {"l": left, "r": room + (AXIS_ROOM if success else 0), "t": TOP, "b": BOTTOM}
+    margin = {"l": left, "r": room, "t": TOP, "b": BOTTOM}
     layout = look.base_layout(height, margin) | {
         "hovermode": "x unified",
         "hoversort": "value descending",
@@ -100,7 +108,7 @@ def line_figure(
         "xaxis": x_axis,
         "yaxis": y_axis,
         "annotations": names
-        + captions.titles(y_title, margin, "P(A): what ε alone allows" if success else "")
+        + [captions.title(y_title, margin)]
         + captions.floor_names(floors, down, inner)
         + captions.region_names(regions, x_shown, log_x)
         + captions.point_hovers(visible, log_x, log_y),
@@ -112,9 +120,6 @@ def line_figure(
     for line in sorted(drawn, key=lambda v: not v.faded):
         data += line_traces(line, log_y=log_y, success=success, x_shown=x_shown)
     data += point_traces(visible)
-    if success:
-        layout["yaxis2"] = _success_axis(y_shown, log_y, inner, room)
-        data.append(_unseen(x_shown, y_shown) | {"yaxis": "y2"})
     data = data or [_unseen(x_shown, y_shown)]
     notes = _missing(lines, log_y) + _outside(points, x_shown, y_shown)
     return Chart({"data": data, "layout": layout}, notes)
@@ -135,30 +140,6 @@ def _given(name: str, span: Span | None, log: bool) -> Span | None:
 def _unseen(x_shown: Span, y_shown: Span) -> Trace:
     """A trace that nobody sees: an axis shows, and Streamlit accepts a figure, only with one."""
     return {"type": "scatter", "mode": "markers", "x": [x_shown[0]], "y": [y_shown[0]], "opacity": 0} | QUIET
-
-
-def _success_axis(y_shown: Span, log_y: bool, inner: int, room: int) -> dict[str, Any]:
-    values, texts = success_ticks(y_shown, log=log_y, pixels=inner)
-    return {
-        "type": "log" if log_y else "linear",
-        "overlaying": "y",
-        "matches": "y",
-        "anchor": "free",
-        "position": 1,
-        "shift": room - 6,
-        "side": "right",
-        "tickmode": "array",
-        "tickvals": values,
-        "ticktext": texts,
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": look.AXIS,
-        "showgrid": False,
-        "zeroline": False,
-        "showline": True,
-        "linecolor": look.AXIS,
-        "automargin": False,
-    }
 
 
 def _missing(lines: Sequence[Line], log_y: bool) -> tuple[str, ...]:

@@ -22,10 +22,11 @@ BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = (
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
 AXIS = "rgba(128,128,128,0.45)"
-BAND = "rgba(128,128,128,0.30)"
+BAND, EDGE = 0.18, 0.36  # opacity of a band and of its edges
 HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0
+FINE_SIZE = 11
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.charts import look
+from dpviz.charts.ink import estimate
 
 Array = npt.NDArray[np.float64]
 Numbers = Array | Sequence[float]
@@ -50,7 +51,7 @@ class Line:
         x, y: shape (n,) each, x ascending; where y is NaN, infinite, or not positive on a log axis, there is a gap.
         family: the accountant family, which gives colour and dash (`look.FAMILIES`).
         faded: a pinned state: drawn thin and light.
-        approximate: an approximation or an "as if planned" reading: dashed, for it is no bound.
+        approximate: an approximation or an "as if planned" reading: dashed, of another lightness, for it is no bound.
         dotted_from: x from which the value is dominated by its tail: dotted from there on.
         dotted_until: x up to which it is.
         hover: more facts about each point.
@@ -91,7 +92,8 @@ class Line:
 
     @property
     def hue(self) -> str:
-        return self.color or look.style(self.family).color
+        color = self.color or look.style(self.family).color
+        return estimate(color) if self.approximate else color
 
     @property
     def dash(self) -> str:
@@ -109,9 +111,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """An interval between two curves, grey: the truth that everything else lies above. Shapes (n,).
+    """An interval between two curves: the truth that every bound lies above. Shapes (n,).
 
-    `key` names it in files; the name where empty.
+    `key` names it in files, the name where empty; `family` gives its hue: grey, or that of the bounds on this truth.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Band:
     lower: Numbers
     upper: Numbers
     key: str = ""
+    family: str = "tight"
 
     @property
     def filed(self) -> str:

@@ -27,7 +27,7 @@ def mini_line(lines: Sequence[Line], *, log_x: bool = False, log_y: bool = False
         return inner * (1 - position(y, y_shown, log_y))
 
     names, room, _ = end_annotations(
-        drawn, (), x_shown=x_shown, down=down, inner=inner, log_x=log_x, log_y=log_y, end_values=True
+        drawn, (), x_shown=x_shown, down=down, inner=inner, log_x=log_x, log_y=log_y, end_values=True, success=False
     )
     bare = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
 

@@ -59,7 +59,7 @@ class Axis:
         write: a value in the table.
         marks: x of the table's rows; None for a dozen along the axis.
         lowest: what the lowest curve is called in the sentence: "best" where lower is better, else "lowest".
-        reading: "attack" on a y axis of ε adds the accuracy of a guess that ε alone allows.
+        reading: "attack" on a y axis of ε adds the accuracy of a guess that ε alone allows, at the lines' ends.
     """
 
     title: str

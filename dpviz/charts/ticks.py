@@ -1,4 +1,4 @@
-"""Ticks: 1-2-5 on log axes, thinned to what fits, and the attack's success P(A) along an ε axis."""
+"""Ticks: 1-2-5 on log axes, thinned to what fits."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from dpviz.charts.look import AXIS, GRID, MINOR_GRID
 
 Format = Callable[[float], str]
 FORMATS: dict[str, Format] = {"plain": numbers.plain, "steps": numbers.short_steps, "delta": numbers.delta}
-SUCCESS = (
-    *(0.5, 0.501, 0.505, 0.51, 0.52, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
-    *(0.98, 0.99, 0.995, 0.999, 0.9999, 0.99999, 0.999999),
-)
 
 
 def log_ticks(low: float, high: float, *, most: int = 12) -> list[float]:
@@ -65,15 +61,6 @@ def thinned(values: list[float], span: tuple[float, float], *, log: bool, pixels
         if all(abs(here - position(other, span, log)) * pixels >= gap for other in kept):
             kept.append(value)
     return sorted(kept)
-
-
-def success_ticks(span: tuple[float, float], *, log: bool, pixels: float) -> tuple[list[float], list[str]]:
-    """Ticks of P(A) = 1/(1 + e^−ε) along an ε axis over `span`: their ε values and their texts."""
-    wanted = (0.5, 0.75, 0.9, 0.99, 0.6, 0.999, 0.55, 0.51, 0.501, 0.9999, 0.999999)
-    order = sorted(SUCCESS, key=lambda p: wanted.index(p) if p in wanted else len(wanted))
-    value_of = {math.log(p / (1 - p)): p for p in order}
-    values = thinned(list(value_of), span, log=log, pixels=pixels, gap=23)
-    return values, [numbers.plain(100 * value_of[v], digits=10) + " %" for v in values]
 
 
 def axis(

@@ -125,19 +125,20 @@ def _hover_trace(
 
 
 def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
-    """A grey area between two curves, with edges that show also where it is thinner than a pixel."""
+    """A pale area between two curves, with edges that show also where it is thinner than a pixel."""
     x, lower, upper = (np.asarray(v, dtype=np.float64) for v in (band.x, band.lower, band.upper))
     good = np.isfinite(lower) & np.isfinite(upper) & ((lower > 0) | (not log_y))
     if not good.any():
         return []
     low, high = short_floats(lower[good]), short_floats(upper[good])
+    ground, edge = (look.rgba(look.style(band.family).color, opacity) for opacity in (look.BAND, look.EDGE))
     xs = short_floats(x[good])
     form = number_format(upper[good])
     # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
-    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": look.BAND, "name": band.name}
+    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": ground, "name": band.name}
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
     unseen = {"opacity": 0, "x": xs, "y": high, "customdata": low, "hovertemplate": hover, "name": band.name}
-    base = {"type": "scatter", "mode": "lines", "line": {"color": look.BAND, "width": 3}}
+    base = {"type": "scatter", "mode": "lines", "line": {"color": edge, "width": 3}}
     return [base | area | QUIET, base | unseen]
 
 

@@ -49,7 +49,7 @@ def epsilon_chart(
     mark: str = "",
     height: int = 300,
 ) -> Chart:
-    """ε of every accountant against the step, the plan's curve faint ahead of it, P(A) on the right.
+    """ε of every accountant against the step, the plan's curve faint ahead of it, P(A) at its end.
 
     Args:
         steps: shape (n,), the steps done.
@@ -113,10 +113,9 @@ def aligned(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _with_margins(layout: dict[str, Any], wide: dict[str, int]) -> dict[str, Any]:
-    grown = {side: wide[side] - layout["margin"][side] for side in wide}
-    moved = {"left": -grown["l"], "right": grown["r"]}
+    moved = layout["margin"]["l"] - wide["l"]
     notes = [
-        note | {"xshift": note["xshift"] + moved[note["xanchor"]]} if note.get("name") == "title" else note
+        note | {"xshift": note["xshift"] + moved} if note.get("name") == "title" else note
         for note in layout["annotations"]
     ]
     return layout | {"margin": layout["margin"] | wide, "annotations": notes}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.charts import Band, Chart, Column, Floor, Line, Point, Region, line_figure
+from dpviz.charts import Band, Chart, Column, Floor, Line, Point, Region, line_figure, look
 
 T = np.unique(np.round(np.geomspace(1, 40_000, 200)))
 AXES = {"x_title": "steps T", "y_title": "ε", "x_kind": "steps"}
@@ -47,7 +47,7 @@ def drawn(chart: Chart) -> list[dict[str, Any]]:
 def ends(chart: Chart) -> dict[str, dict[str, Any]]:
     """The annotations of line ends by their text without tags."""
     found = [a for a in chart.figure["layout"]["annotations"] if a.get("borderpad") == 2]
-    return {a["text"].split(">")[1].split("<")[0]: a for a in found}
+    return {next(part for part in re.split("<[^>]*>", a["text"]) if part): a for a in found}
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -70,7 +70,7 @@ def test_a_name_says_which_traces_are_its_line() -> None:
         assert note["captureevents"]
         assert any(t.get("name") == end["line"] for t in drawn(chart))
     titles = [a["text"] for a in layout["annotations"] if a.get("name") == "title"]
-    assert titles == ["ε", "P(A): what ε alone allows"]
+    assert titles == ["ε"]
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -85,9 +85,9 @@ def test_names_beside_the_plot_never_overlap(log: bool) -> None:
         places.append(inner * (1 - share) + a.get("ay", 0))
     places.sort()
     assert len(places) == 8
-    assert all(b - a > 16.9 for a, b in zip(places, places[1:], strict=False))
-    assert places[0] >= 0
-    assert places[-1] <= inner
+    assert all(b - a > 32.9 for a, b in zip(places, places[1:], strict=False)), "two lines each"
+    assert places[0] >= 11.9
+    assert places[-1] <= inner - 11.9
 
 
 def test_the_value_at_the_end_of_a_bound_is_never_below_it() -> None:
@@ -124,13 +124,24 @@ def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None
     assert len(ends(chart)) == len({line.name for line in lines}) - len(blank)
 
 
-def test_the_second_reading_is_named_by_what_it_is() -> None:
+def test_the_second_reading_stands_at_the_ends_and_says_what_it_is() -> None:
     """1/(1 + e^−ε) is what ε alone allows: the attacker on the mechanism behind it may be right far less often."""
-    line = Line("m", "Moments", [1.0, 2.0], [1.0, 2.0], "moments")
-    named = line_figure([line], **AXES, second_reading="attack").figure["layout"]["annotations"]
-    assert "P(A): what ε alone allows" in [a["text"] for a in named]
-    plain = line_figure([line], **AXES).figure["layout"]["annotations"]
-    assert not any("P(A)" in a["text"] for a in plain)
+    x = [1.0, 2.0]
+    lines = [Line("m", "Moments", x, x, "moments"), Line("a", "About", x, [0.5, 1.0], "strong", approximate=True)]
+    bound, about = ends(line_figure(lines, **AXES, second_reading="attack")).values()
+    assert bound["text"].endswith("<br>P(A) ≤ 88.1 % from ε alone"), "1/(1 + e^−2) = .88080, rounded up"
+    assert about["text"].endswith("<br>P(A) ≈ 73.2 % from ε alone"), "an estimate bounds nothing"
+    assert not any("P(A)" in note["text"] for note in ends(line_figure(lines, **AXES)).values())
+
+
+def test_where_two_lines_have_no_room_the_second_reading_stands_beside_the_name() -> None:
+    many = [Line(f"k{i}", f"curve {i}", [1.0, 2.0], [0.1, 1.0 + i / 9], "moments") for i in range(12)]
+    chart = line_figure(many, **AXES, second_reading="attack")
+    names = list(ends(chart).values())
+    assert all(re.search(r"</b> · P\(A\) ≤ \d\d\.\d %$", note["text"]) for note in names)
+    short = Line("s", "short", [1.0, 2.0, 3.0], [1.0, 1.5, math.nan], "moments")
+    within = ends(line_figure([curve("moments", 2.0), short], **AXES, second_reading="attack"))
+    assert {name: "<br>" in note["text"] for name, note in within.items()} == {"Moments": True, "short": False}
 
 
 def test_a_tail_turns_dotted_and_the_hover_tells_each_point_once() -> None:
@@ -180,17 +191,9 @@ def test_styles_tell_what_a_line_is() -> None:
     by_name = {t["name"]: t for t in drawn(line_figure(lines, **AXES))}
     assert by_name["Moments"]["line"]["dash"] == "solid"
     assert by_name["Strong"]["line"]["dash"] == "dash"
+    assert by_name["Strong"]["line"]["color"] != look.style("strong").color, "an estimate has a lightness of its own"
     assert by_name["Basic"]["opacity"] < 1
     assert by_name["Basic"]["line"]["width"] < by_name["Moments"]["line"]["width"]
-
-
-def test_the_right_axis_is_the_left_one_relabelled() -> None:
-    layout = compose(log=True).figure["layout"]
-    right = layout["yaxis2"]
-    assert (right["matches"], right["overlaying"], right["type"]) == ("y", "y", layout["yaxis"]["type"])
-    for value, text in zip(right["tickvals"], right["ticktext"], strict=True):
-        assert float(text.removesuffix(" %")) == pytest.approx(100 / (1 + math.exp(-value)))
-    assert "yaxis2" not in line_figure([curve("moments", 2.0)], **AXES).figure["layout"]
 
 
 def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpviz.charts import look
-from dpviz.charts.ink import contrast
+from dpviz.charts.ink import GROUNDS, contrast, estimate
 
 THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
 
@@ -29,6 +29,13 @@ def test_the_theme_has_ten_chart_colours_of_our_palette(ground: str) -> None:
     assert len(colors) == 10, "with any other number Plotly falls back to its own"
     assert set(colors) == set(look.PALETTE)
     assert THEME[ground]["backgroundColor"] == {"light": "#FFFFFF", "dark": "#171614"}[ground]
+
+
+@pytest.mark.parametrize("color", look.PALETTE)
+def test_an_estimate_has_its_bound_s_hue_and_another_lightness(color: str) -> None:
+    about = estimate(color)
+    assert all(contrast(about, ground) >= 2.99 for ground in GROUNDS)
+    assert contrast(about, color) >= 1.7, "told apart without any colour"
 
 
 def test_no_two_families_look_alike() -> None:

@@ -1,12 +1,9 @@
 """Ticks are round, few, inside the range, and P(A) ticks stand at the right ε."""
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.charts.ticks import axis, linear_ticks, log_ticks, position, success_ticks
+from dpviz.charts.ticks import axis, linear_ticks, log_ticks
 
 exponents = st.floats(-12, 12)
 
@@ -37,16 +34,6 @@ def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
 def test_linear_ticks_are_round() -> None:
     assert linear_ticks(0, 28, most=8) == [0, 5, 10, 15, 20, 25]
     assert linear_ticks(3, 3) == [3]
-
-
-@pytest.mark.parametrize(("span", "log"), [((0.0, 3.0), False), ((0.0, 28.0), False), ((0.01, 1000.0), True)])
-def test_success_ticks_stand_apart_at_their_epsilon(span: tuple[float, float], log: bool) -> None:
-    values, texts = success_ticks(span, log=log, pixels=340)
-    assert len(values) >= 3
-    for value, text in zip(values, texts, strict=True):
-        assert 100 / (1 + math.exp(-value)) == pytest.approx(float(text.removesuffix(" %")), abs=1e-9)
-    places = [340 * position(v, span, log) for v in values]
-    assert all(b - a >= 23 - 1e-9 for a, b in zip(places, places[1:], strict=False))
 
 
 def test_axis_range_is_in_the_axis_own_units() -> None:

@@ -26,11 +26,11 @@ export class Scale {
   }
 }
 
-// The axes that a layout brings: {xaxis, yaxis, yaxis2, margin, titles}; null where it has no ranges.
-export function axesOf({ xaxis, yaxis, yaxis2, margin, annotations }) {
+// The axes that a layout brings: {xaxis, yaxis, margin, titles}; null where it has no ranges.
+export function axesOf({ xaxis, yaxis, margin, annotations }) {
   if (!xaxis?.range || !yaxis?.range) return null;
   const titles = (annotations ?? []).filter((note) => note.name === "title").map((note) => note.text);
-  return { xaxis, yaxis, yaxis2, margin, titles: [xaxis.title?.text, ...titles].join() };
+  return { xaxis, yaxis, margin, titles: [xaxis.title?.text, ...titles].join() };
 }
 
 export function sameQuantities(one, other) {
@@ -47,7 +47,7 @@ export function sameView(one, other) {
 }
 
 export function sameKinds(one, other) {
-  return NAMES.every((name) => one[name].type === other[name].type) && !one.yaxis2 === !other.yaxis2;
+  return NAMES.every((name) => one[name].type === other[name].type);
 }
 
 function contains(held, own) {
@@ -92,7 +92,7 @@ function exchanged(held, names, other) {
   if (!names.length) return held;
   const axes = { ...held };
   for (const name of names) axes[name] = other[name];
-  if (names.includes("yaxis")) Object.assign(axes, { yaxis2: other.yaxis2, margin: other.margin });
+  if (names.includes("yaxis")) axes.margin = other.margin;
   return names.length === NAMES.length ? other : axes;
 }
 
@@ -115,12 +115,10 @@ function unseen({ hovertemplate, ...trace }) {
   return { ...trace, opacity: 0, hoverinfo: "skip" };
 }
 
-function placedAxes(layout, { xaxis, yaxis, yaxis2, margin }, drawn) {
+function placedAxes(layout, { xaxis, yaxis, margin }, drawn) {
   const on = (own, held) => ({ ...own, range: held.range, tickvals: held.tickvals, ticktext: held.ticktext, minor: held.minor });
   const wide = drawn ?? { ...layout.margin, l: margin.l, r: Math.max(margin.r, layout.margin.r) };
-  const built = { xaxis: on(layout.xaxis, xaxis), yaxis: on(layout.yaxis, yaxis), margin: wide };
-  if (yaxis2) built.yaxis2 = { ...yaxis2, shift: layout.yaxis2.shift + wide.r - layout.margin.r };
-  return built;
+  return { xaxis: on(layout.xaxis, xaxis), yaxis: on(layout.yaxis, yaxis), margin: wide };
 }
 
 // Where a coordinate of a figure with its own axes lies on the held ones; on the paper only what stands within it moves.
@@ -131,7 +129,7 @@ function moved(reference, value, own, held) {
 function placedNote(note, { own, held }, from, to) {
   const x = moved(note.xref, note.x, own.x, held.x);
   const y = moved(note.yref, note.y, own.y, held.y);
-  const shift = note.name !== "title" ? 0 : note.x === 0 ? from.l - to.l : to.r - from.r;
+  const shift = note.name === "title" && from.l - to.l;
   return { ...note, x, y, ...(shift && { xshift: note.xshift + shift }), ...outside(note, x, y) };
 }
 

@@ -204,11 +204,8 @@ class MountedChart {
     this.turn = (this.turn ?? 0) + 1;
     // What a visitor chose is in the layout already: another revision each time, so that Plotly adds nothing of its own.
     const whole = { ...themed(this.plot, rest), uirevision: this.turn, autosize: true };
-    const shift = this.plot._fullLayout?.yaxis2?.shift;
     const told = () => ({ figure: this.whole, headline: this.data.words?.headline, caption: this.data.caption });
     await this.library.react(this.plot, data, whole, configured(this.library, this.plot, this.data.config, told));
-    // Plotly leaves the line of an axis that is shifted anew where it was.
-    if (shift !== undefined && shift !== whole.yaxis2?.shift) await this.library.redraw(this.plot);
     if (this.heard) return;
     this.heard = true;
     this.plot.on("plotly_doubleclick", () => this.again({ own: true }));

@@ -1,6 +1,6 @@
 // The names at lines' ends on other axes than the figure's own, as `charts.ends` places them on those.
 
-const GAP = 17; // pixels between two names
+const [GAP, TALL] = [17, 33]; // pixels from one name to the next: of one line, and of two
 const LEAD = 16; // pixels from a line's end to its name
 const RISE = 11; // pixels that a name within the plot stands above its line's end
 
@@ -15,7 +15,8 @@ export function ends(told, { own, held }, inner) {
   const order = [...found].sort((a, b) => Math.max(a.reach, 0) - Math.max(b.reach, 0) || b.y - a.y);
   for (const last of [true, false]) {
     const chosen = order.filter((end) => end.last === last);
-    const places = pushedApart(chosen.map((end) => end.wanted), GAP, 4, inner - 4);
+    const [gap, air] = chosen.some((end) => end.text.includes("<br>")) ? [TALL, 12] : [GAP, 4];
+    const places = pushedApart(chosen.map((end) => end.wanted), gap, air, inner - air);
     chosen.forEach((end, i) => (end.place = places[i]));
   }
   return found.map((end) => note(end, held, inner));
@@ -31,6 +32,7 @@ function note({ text, x, y, size, hair, reach, last, across, place }, held, inne
     x: edge ? 1 : held.x.log ? Math.log10(x) : x,
     xref: edge ? "paper" : "x",
     xanchor: last || across < 0.55 ? "left" : "right",
+    align: "left",
     yanchor: "middle",
     borderpad: 2,
     captureevents: true,

@@ -7,7 +7,6 @@ import { svg, write } from "./words.js";
 const LAYERS = {
   xaxis: { ticks: ".xaxislayer-above", grid: ".gridlayer > .x, .minor-gridlayer > .x" },
   yaxis: { ticks: ".yaxislayer-above", grid: ".gridlayer > .y, .minor-gridlayer > .y" },
-  yaxis2: { ticks: ".overaxes-above > .xy2-y", grid: null }, // on the right: another scale of the same quantity
 };
 
 export class Grid {
@@ -20,7 +19,7 @@ export class Grid {
     this.words = svg("g", {}, over);
     this.axes = Object.entries(LAYERS).map(([name, { ticks, grid }]) => {
       const layer = subplot.querySelector(`:scope > ${ticks}`);
-      const hides = [layer, ...(grid ? subplot.querySelectorAll(grid) : [])].filter(Boolean);
+      const hides = [layer, ...subplot.querySelectorAll(grid)].filter(Boolean);
       return { name, layer, hides, across: name === "xaxis", drawn: [], built: null };
     });
   }
@@ -34,10 +33,9 @@ export class Grid {
   // The ticks of `axes`, on `scales` that may be on their way there; Plotly's own where it drew that axis: `plotted`.
   show(axes, plotted, scales) {
     for (const axis of this.axes) {
-      const range = axis.across ? "xaxis" : "yaxis";
       const scale = axis.across ? scales.x : scales.y;
       const told = axes[axis.name];
-      const own = !told || (sameRange(axes[range], plotted[range]) && sameRange({ range: [scale.low, scale.high] }, plotted[range]));
+      const own = sameRange(told, plotted[axis.name]) && sameRange({ range: [scale.low, scale.high] }, plotted[axis.name]);
       for (const layer of axis.hides) layer.classList.toggle("dpviz-under", !own);
       const wanted = own ? null : told;
       if (axis.built !== wanted) this.build(axis, wanted);

@@ -4,9 +4,9 @@ import { runs } from "./words.js";
 
 export const NARROW = 600; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
-const [EDGE, AXIS] = [12, 46]; // pixels right of the plot: alone, and with a second axis there, or more for long labels
+const EDGE = 12; // pixels right of the plot
+const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
-const LINE = 14; // pixels from one label of an upright axis to the next, at least
 const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
 
 export const isNarrow = (plot) => plot.clientWidth > 0 && plot.clientWidth < NARROW;
@@ -25,12 +25,12 @@ export function narrowed(figure, plot) {
 
 function narrowLayout(layout, width, most) {
   if (layout.meta?.rows) return namesAbove(layout, layout.meta.rows);
-  const second = layout.yaxis2;
-  const margin = { ...layout.margin, r: second ? axisRoom(second) : layout.meta?.ends ? EDGE : layout.margin.r };
+  const margin = { ...layout.margin, r: layout.meta?.ends ? EDGE : layout.margin.r };
   const inner = width - margin.l - margin.r;
+  const says = layout.meta?.ends?.some((end) => end.text.includes(ALONE)) ? " · P(A): what ε alone allows" : "";
   const annotations = (layout.annotations ?? [])
     .filter((note) => note.name !== "end")
-    .map((note) => (note.name === "title" && note.xanchor === "right" ? { ...note, xshift: margin.r - 4 } : note));
+    .map((note) => (note.name === "title" ? { ...note, text: note.text + says } : note));
   const xaxis = layout.xaxis && { ...layout.xaxis, tickangle: 0, ...thinned(layout.xaxis, inner) };
   if (xaxis?.title?.text?.length * LETTER > inner) {
     xaxis.title = { ...xaxis.title, text: inTwoLines(xaxis.title.text) };
@@ -41,22 +41,7 @@ function narrowLayout(layout, width, most) {
   // A finger that moves over the chart scrolls the page.
   const other = { ...layout, height, margin, annotations, meta: { ...layout.meta, ends: ends && [], chips: ends ?? [] }, dragmode: false };
   if (xaxis) other.xaxis = xaxis;
-  if (second) other.yaxis2 = { ...second, shift: 0, tickfont: { ...second.tickfont, size: 12 }, ...apart(second, layout.yaxis, height - margin.t - margin.b) };
   return other;
-}
-
-function axisRoom({ ticktext }) {
-  const longest = Math.max(0, ...(ticktext ?? []).map((text) => text.length));
-  return Math.max(AXIS, Math.ceil(longest * LETTER) + 10);
-}
-
-// Without the labels, and their ticks, that would stand on the one below; `room`: the axis' pixels.
-function apart({ type, ticktext, tickvals }, { range }, room) {
-  if (!ticktext?.length || !range) return {};
-  const at = (value) => (room * ((type === "log" ? Math.log10(value) : value) - range[0])) / (range[1] - range[0]);
-  const kept = [];
-  tickvals.forEach((value, i) => (kept.length && at(value) - at(tickvals[kept.at(-1)]) < LINE ? null : kept.push(i)));
-  return { tickvals: kept.map((i) => tickvals[i]), ticktext: kept.map((i) => ticktext[i]) };
 }
 
 // Rows of dots: each name above its row, and not beside it.
@@ -109,9 +94,10 @@ export class Chips {
       chip.type = "button";
       chip.setAttribute("aria-pressed", !this.names.hidden.has(end.line));
       chip.addEventListener("click", () => this.names.toggle(end.line));
-      for (const { told: words, bold, sub, color } of runs(end.text)) {
+      for (const { told: words, bold, sub, color, breaks } of runs(end.text)) {
+        if (breaks) chip.append(document.createElement("br"));
         const run = document.createElement(sub ? "sub" : bold ? "b" : "span");
-        run.textContent = words;
+        run.textContent = words.replace(ALONE, "");
         if (color) run.style.color = chip.style.borderColor = color;
         chip.append(run);
       }

@@ -1,5 +1,6 @@
 // Words and guides over a chart while the hand moves: Plotly's own are hidden where a frame says other ones.
 
+const PITCH = 1.3; // of a line's size from it to the next, as Plotly has it
 const NS = "http://www.w3.org/2000/svg";
 
 export function svg(kind, attributes, parent) {
@@ -77,6 +78,7 @@ export class Words {
       there.words = written(wanted, this.family, there.group);
     }
     for (const key of ["x", "y", "opacity"]) there.words.setAttribute(key, wanted[key]);
+    for (const below of there.words.querySelectorAll("[dy]")) below.setAttribute("x", wanted.x);
   }
 }
 
@@ -97,10 +99,11 @@ function word(note, across, down) {
   const [right, low] = note.showarrow ? [note.ax, note.ay] : [0, 0];
   const pad = { left: 1, right: -1 }[note.xanchor] ?? 0;
   const lift = { top: 0.95, bottom: -0.25 }[note.yanchor] ?? 0.35;
+  const lines = note.text.split("<br>").length - 1;
   const told = {
     text: note.text,
     x: x + right + pad * (note.borderpad ?? 1),
-    y: y + low + lift * size,
+    y: y + low + lift * size - (lines * PITCH * size) / 2,
     opacity: note.opacity ?? 1,
     anchor: { left: "start", right: "end" }[note.xanchor] ?? "middle",
     size,
@@ -117,8 +120,10 @@ function written({ text, anchor, size }, family, parent) {
 
 // Plotly's pseudo-HTML into a text element that is empty.
 export function write(element, text) {
-  for (const { told: said, bold, color, sub } of runs(text)) {
-    const run = svg("tspan", { ...(bold && { "font-weight": "bold" }), ...(sub && { "baseline-shift": "sub", "font-size": "70%" }) }, element);
+  for (const { told: said, bold, color, sub, size, breaks } of runs(text)) {
+    const type = { ...(bold && { "font-weight": "bold" }), ...(sub && { "baseline-shift": "sub", "font-size": "70%" }) };
+    const line = breaks ? svg("tspan", { x: 0, dy: `${PITCH}em` }, element) : null; // of the text's size, not of the run's
+    const run = svg("tspan", { ...type, ...(size && { "font-size": size }) }, line ?? element);
     if (color) run.style.setProperty("fill", color, "important");
     run.textContent = said;
   }
@@ -128,16 +133,21 @@ export function write(element, text) {
 // Plotly's pseudo-HTML as runs of text.
 export function runs(words) {
   const found = [];
-  const state = { bold: 0, sub: 0, colors: [] };
+  const state = { bold: 0, sub: 0, styles: [], breaks: false };
   for (const part of words.split(/(<[^>]*>)/)) {
     if (part === "<b>") state.bold += 1;
     else if (part === "</b>") state.bold -= 1;
     else if (part === "<sub>") state.sub += 1;
     else if (part === "</sub>") state.sub -= 1;
-    else if (part.startsWith("<span")) state.colors.push(/color:\s*([^;'"]+)/.exec(part)?.[1] ?? null);
-    else if (part === "</span>") state.colors.pop();
+    else if (part === "<br>") state.breaks = true;
+    else if (part.startsWith("<span")) {
+      const says = (key) => new RegExp(`${key}:\\s*([^;'"]+)`).exec(part)?.[1];
+      const { color, size } = state.styles.at(-1) ?? {};
+      state.styles.push({ color: says("color") ?? color, size: says("font-size") ?? size });
+    } else if (part === "</span>") state.styles.pop();
     else if (part && !part.startsWith("<")) {
-      found.push({ told: plain(part), bold: state.bold > 0, sub: state.sub > 0, color: state.colors.at(-1) });
+      found.push({ told: plain(part), bold: state.bold > 0, sub: state.sub > 0, breaks: state.breaks, ...state.styles.at(-1) });
+      state.breaks = false;
     }
   }
   return found;

@@ -107,5 +107,7 @@ def with_beside(a: Answer[ComposeFacts], found: Beside) -> Answer[ComposeFacts]:
     if found.truth is None:
         return replace(a, facts=facts)
     assert isinstance(a.plot, LinePlot)
-    band = Band("distribution's true cost", found.steps, found.truth.lower, found.truth.upper, key="true")
+    band = Band(
+        "distribution's true cost", found.steps, found.truth.lower, found.truth.upper, key="true", family="bayesian"
+    )
     return replace(a, plot=replace(a.plot, bands=(*a.plot.bands, band)), facts=facts)

@@ -172,6 +172,6 @@ def assumptions(a: Answer[ComposeFacts]) -> str:
   often its guess is right follows from the whole privacy curve: (1 + δ(0))/2, with δ(0) at ε = 0 from the tight
   accountant.
 - **One (ε, δ) alone** shows a corner of that curve and allows more, (e^ε + δ)/(1 + e^ε): this is what papers state.
-  **P(A)**, on the chart's right axis, is what ε alone allows, 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
+  **P(A)**, at the curves' ends, is what ε alone allows, 1/(1 + e^−ε) (Triastcyn & Faltings 2020, Eq. 1).
 {"" if "bayesian" in a.facts.left else BAYESIAN.strip()}
 {public}"""
