@@ -113,7 +113,7 @@ def test_embedded_all_groups_of_controls_are_in_sight_and_labels_stand_apart(pag
     page.set_viewport_size({"width": 560, "height": 390})  # the lowest chart there is
     page.wait_for_function("() => document.querySelector('.dpviz-chart').clientHeight < 250")
     wait_idle(page)
-    rows = page.locator(".y2tick text").evaluate_all("labels => labels.map(e => e.getBoundingClientRect().y)")
+    rows = page.locator(".ytick text").evaluate_all("labels => labels.map(e => e.getBoundingClientRect().y)")
     rows.sort()
     assert len(rows) >= 3
     assert min(upper - lower for lower, upper in pairwise(rows)) >= 13.9

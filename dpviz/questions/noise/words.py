@@ -279,8 +279,8 @@ ASSUMPTIONS = (
 - **Clip: DP only** leaves the gradients of Bayesian DP unclipped under the same noise (Triastcyn & Faltings 2020,
   Fig. 4): a heavy tail may then have an infinite true cost.
 - **The best attack** on that mechanism, at even odds, is right as its whole privacy curve says, (1 + δ(0))/2; one
-  (ε, δ) alone allows more, (e^ε + δ)/(1 + e^ε), which is what papers state. P(A) = 1/(1 + e^−ε), at the curves' ends, is
-  what ε alone allows (Triastcyn & Faltings 2020, Eq. 1).
+  (ε, δ) alone allows more, (e^ε + δ)/(1 + e^ε), which is what papers state. P(A) = 1/(1 + e^−ε), at the curves' ends,
+  is what ε alone allows (Triastcyn & Faltings 2020, Eq. 1).
 - **tight** is the numerically exact accountant: what the mechanism itself needs. What lies between it and another
   method is the price of that method's proof.
 """
