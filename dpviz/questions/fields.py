@@ -80,6 +80,7 @@ class Number(Field[float]):
         ends: plain words at the slider's two ends.
         example: what would do, for messages.
         names: what its text may be told in beside numbers: `expression.SIZE`, `expression.EPOCHS`.
+        top: the word for a choice beyond the largest number ("best"), empty for none; here infinite, None in a call.
     """
 
     low: float = -math.inf
@@ -91,6 +92,7 @@ class Number(Field[float]):
     ends: tuple[str, str] = ("", "")
     example: str = ""
     names: tuple[str, ...] = ()
+    top: str = ""
 
     def __post_init__(self) -> None:
         if self.ticks and self.default not in self.ticks:  # a slider stands exactly where its field starts
@@ -122,6 +124,8 @@ class Number(Field[float]):
         return next(iter(values)) if values else self.parse(possible[0] if possible else text, known)
 
     def _read(self, text: str, known: Mapping[str, float | None] = _NOTHING) -> float:
+        if self.top and text.strip().lower() == self.top:
+            return math.inf
         shown = text if len(text) <= 40 else text[:40] + "…"
         try:
             return expression.value(text, {name: known.get(name) for name in self.names})
@@ -138,6 +142,8 @@ class Number(Field[float]):
         """`value` itself if it is legal; the range's ends are said in words otherwise."""
         if math.isnan(value):
             raise ValueError(f"{self.label}: NaN is not a number; try {self.example}.")
+        if self.top and value == math.inf:
+            return value
         too_low = value < self.low and not (self.or_zero and value == 0.0)
         too_high = value > self.high or (self.open_high and value == self.high)
         if too_low or too_high or math.isinf(value):
@@ -153,28 +159,35 @@ class Number(Field[float]):
         high = f"{'<' if self.open_high else '≤'} {self.high:.12g}"
         if math.isinf(self.high):
             return low
-        return f"{low} and {high}"
+        return f"{low} and {high}{f', or {self.top}' if self.top else ''}"
 
     def accept(self, value: object) -> float:
         if isinstance(value, str):
             return self.parse(value)
+        if value is None and self.top:
+            return math.inf
         try:
             return self.check(float(value))  # type: ignore[arg-type]
         except TypeError:
             raise ValueError(f"{self.label}: {value!r:.40} is not a number; try {self.example}.") from None
 
-    def write(self, value: float) -> str:
+    def write(self, value: float | None) -> str:
+        if self.top and (value is None or value == math.inf):
+            return self.top
+        assert value is not None
         if self.whole:
             return f"{value:.0f}"
         return repr(float(value)).removesuffix(".0").replace("e-0", "e-")
 
     def show(self, value: float) -> str:
         """`value` for the eye, on the slider's thumb."""
+        if self.top and value == math.inf:
+            return self.top
         if self.whole:
             return numbers.steps(value)
         if 0 < abs(value) < 0.001:
             return numbers.delta(value)
-        return numbers.plain(value)
+        return numbers.plain(value, digits=6 if 0.99 < value < 1.0 else 3)
 
     def nearest(self, text: str) -> float:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dpviz.questions.fields import Choice, Number, even_ticks, log_ticks
-from dpviz.questions.gradients import File, Gradients, Measured, Norms, Vectors
+from dpviz.questions.gradients import File, Gradients, Law, Measured, Norms, Vectors
 from dpviz.questions.layout import Expert, Item, Own, Reader, Row, experts
 from dpviz.questions.question import Compound
 from dpviz.questions.source import origin
@@ -14,18 +14,27 @@ from dpviz.training import models
 SOURCE = Choice(
     key="source",
     label="Gradients",
-    default="vectors",
+    default="law",
     tall=True,
     options={
-        "vectors": "Weibull vectors",
-        "weibull": "Weibull norms",
-        "lognormal": "Log-normal norms",
-        "halfnormal": "Half-normal norms",
+        "law": "Weibull norms, known distribution",
+        "vectors": "Weibull vectors, a sample",
+        "weibull": "Weibull norms, a sample",
+        "lognormal": "Log-normal norms, a sample",
+        "halfnormal": "Half-normal norms, a sample",
         "measured": "Measured on MNIST digits",
         "upload": "My own file (CSV, NPY)",
     },
-    help="Bayesian DP needs to know how far one example's gradient moves the sum. Vectors: pairs of gradients with "
-    "Weibull coordinates (Triastcyn & Faltings 2020, §5.1). Norms: one number an example. Measured: a small network.",
+    help="Bayesian DP needs to know how far one example's gradient moves the sum. A known distribution of norms needs "
+    "no sample. Vectors: pairs of gradients with Weibull coordinates (Triastcyn & Faltings 2020, §5.1). Norms: one "
+    "number an example. Measured: a small network.",
+)
+FAMILY = Choice(
+    key="family",
+    label="Distribution of the norms",
+    default="weibull",
+    options={"weibull": "Weibull", "lognormal": "Log-normal", "halfnormal": "Half-normal"},
+    help="The family that the norms are known to come from.",
 )
 SHAPE = Number(
     key="shape",
@@ -112,17 +121,21 @@ EXAMPLES = Number(
     help="Digits whose gradients are measured; two make one distance.",
 )
 
-FIELDS = (SOURCE, SHAPE, VECTORS, DIMENSIONS, PAIRING, COUNT, SEED, MODEL, TRAINED, EXAMPLES)
+FIELDS = (SOURCE, FAMILY, SHAPE, VECTORS, DIMENSIONS, PAIRING, COUNT, SEED, MODEL, TRAINED, EXAMPLES)
 
 
-def gradients_where(needed: Callable[[Reader], bool]) -> Compound:
-    """The setting, which is None where no sample is needed."""
-    return Compound(FIELDS, lambda get: read(get) if needed(get) else None, texts)
+def gradients_where(needed: Callable[[Reader], bool], *, laws: bool = False) -> Compound:
+    """The setting, which is None where no gradients are needed; a sample of a known distribution unless `laws`."""
+    return Compound(FIELDS, lambda get: read(get, laws) if needed(get) else None, texts)
 
 
-def read(get: Reader) -> Gradients:
-    """The sample that the fields ask for; nothing is drawn yet."""
+def read(get: Reader, laws: bool) -> Gradients:
+    """The gradients that the fields ask for; nothing is drawn yet."""
     source, seed = get(SOURCE), int(get(SEED))
+    if source == "law":
+        source = get(FAMILY)
+        if laws:
+            return Law(source, get(SHAPE))
     if source == "vectors":
         return Vectors(int(get(VECTORS)), int(get(DIMENSIONS)), get(SHAPE), get(PAIRING), seed)
     if source == "measured":
@@ -143,15 +156,20 @@ def texts(gradients: Gradients | None) -> Mapping[str, str]:
         values = [(SOURCE, "vectors"), (PAIRING, found.pairing), *drawn]
     elif isinstance(found, Norms):
         values = [(SOURCE, found.family), (COUNT, found.count), (SHAPE, found.shape), (SEED, found.seed)]
+    elif isinstance(found, Law):
+        values = [(SOURCE, "law"), (FAMILY, found.family), (SHAPE, found.shape)]
     elif isinstance(found, Measured):
         taken = [(TRAINED, found.training_step), (EXAMPLES, found.examples), (SEED, found.seed)]
         values = [(SOURCE, "measured"), (MODEL, found.model), *taken]
     return {field.key: field.write(value) for field, value in values}  # type: ignore[arg-type]
 
 
-def controls(get: Reader) -> tuple[Item, ...]:
+def controls(get: Reader, *, laws: bool = False) -> tuple[Item, ...]:
     """The source and the settings that this source has."""
     source = get(SOURCE)
+    if source == "law":
+        drawn = () if laws else (COUNT, Expert(SEED))
+        return SOURCE, Expert(FAMILY), *(() if get(FAMILY) == "halfnormal" else (SHAPE,)), *drawn
     if source == "vectors":
         return SOURCE, SHAPE, *experts(Row((VECTORS, DIMENSIONS)), Row((PAIRING, SEED), (0.6, 0.4)))
     if source == "measured":

@@ -63,6 +63,17 @@ class Norms(Gradients):
 
 
 @dataclass(frozen=True)
+class Law(Gradients):
+    """A known distribution of norms: what needs no sample of it; families as for `Norms`."""
+
+    family: str
+    shape: float
+
+    def make(self) -> GradientSample:
+        raise NoSample("a known distribution is no sample.")
+
+
+@dataclass(frozen=True)
 class Measured(Measurable[GradientSample]):
     """Gradients of a small network on the shipped digits, after some training."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -122,8 +123,10 @@ class Question(Generic[F]):
 
 
 def value_of(setting: Setting, get: Reader) -> Any:
-    """The value that the question's function takes; whole numbers as int."""
+    """The value that the question's function takes; whole numbers as int, what lies beyond the largest as None."""
     if isinstance(setting, Compound):
         return setting.read(get)
     value = get(setting)
+    if isinstance(setting, Number) and setting.top and value == math.inf:
+        return None
     return int(value) if isinstance(setting, Number) and setting.whole else value

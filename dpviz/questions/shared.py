@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from dpviz.questions.fields import LEAST_DELTA, Choice, Flag, Number, log_ticks
 
 IMAGE = Choice(
@@ -29,8 +32,8 @@ CLIP = Choice(
     help="Both: gradients are clipped to C for DP and Bayesian DP. DP only: Bayesian DP sees unclipped gradients under "
     "the same noise (Triastcyn & Faltings 2020, Figs. 1 and 4).",
 )
-DELTA_MU = Number(
-    key="dmu",
+FAILURE_MU = Number(
+    key="gdmu",
     symbol="δ_μ",
     label="δ_μ (Bayesian)",
     default=1e-5,
@@ -42,6 +45,14 @@ DELTA_MU = Number(
     example="1e-5",
     help="Failure probability of the Bayesian promise, over the noise and over data drawn like the sample. "
     "1e-10 gives an ordinary δ = 1e-5 for 99.999 % of the data.",
+)
+DELTA_MU = replace(
+    FAILURE_MU,
+    key="dmu",
+    default=math.inf,
+    top="δ",
+    ends=("stricter", "the same as δ"),
+    help=f"{FAILURE_MU.help} It is δ unless it is set here.",
 )
 FAILURE = Number(
     key="gamma",

@@ -84,7 +84,7 @@ def told(
         "label": field.label,
         "shows_label": label_visible,
         "help": field.help,
-        "value": value,
+        "value": value if math.isfinite(value) else field.write(value),
         "text": sent.text if wrong and sent else field.write(value),
         "said": field.show(value),
         "stops": [field.write(tick) for tick in (field.ticks if stops is None else stops)] if slider else [],

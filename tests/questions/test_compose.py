@@ -35,6 +35,12 @@ def of(query):
     return asked(GROWTH, **dict(parse_qsl(query, keep_blank_values=True)))
 
 
+def sampled(query):
+    """Where a sample is what Bayesian DP learns from."""
+    given = {"source": "vectors", "quantile": "0.5", **dict(parse_qsl(query, keep_blank_values=True))}
+    return asked(GROWTH, **given)
+
+
 def with_part(answer, slow):
     assert slow.key(answer) is not None
     return slow.join(answer, slow.work(answer))
@@ -60,7 +66,7 @@ def test_what_is_no_bound_is_never_the_tightest():
 
 
 def test_every_curve_is_the_librarys_and_the_file_reads_back_equal():
-    answer = of(f"curves={ALL}&steps=300")
+    answer = sampled(f"curves={ALL}&steps=300")
     again = pd.read_csv(io.StringIO(answer.plot.data().to_csv(index=False)))
     mechanism = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": again["steps"].to_numpy(), "delta": 1e-5}
     for key in ALL.split(".")[:-1]:
@@ -95,20 +101,16 @@ def test_printed_numbers_lie_on_the_curves():
 def test_the_best_attack_is_told_by_the_whole_curve():
     """σ = 4, q = 0.01, T = 10 000: 55.1 %; the pair of the moments accountant, which papers state, allows 77.9 %."""
     answer = of("curves=moments")
-    assert "at most <b>77.9 %</b> of the time, by <b>ε ≤ 1.26</b>" in headline(answer)
-    assert "on its way" in headline(answer)
+    assert "at most <b>…</b> of the time" in headline(answer)
     answer = with_part(answer, TIGHT)
-    said = headline(answer)
-    assert "at most <b>55.1 %</b> of the time, where 50 % is chance" in said
-    assert "alone would allow 77.9 %" in said
-    assert "on its way" not in said
+    assert "at most <b>55.1 %</b> of the time (chance: 50 %)." in headline(answer)
     assert metrics(answer)[2][1:] == ("≤ 55.1 %", "ε and δ alone: 77.9 %")
 
 
 def test_where_no_grid_helps_the_pair_is_told():
     answer = of("sigma=3000&q=1&steps=10000000&delta=0.3&curves=moments")
     answer = replace(answer, facts=replace(answer.facts, accuracy=dpviz.Accuracy(0.5, 1.0)))
-    assert "alone." in headline(answer)
+    assert "by ε and δ alone" in metrics(answer)[2].note
     assert chances(answer).right == chances(answer).alone
 
 
@@ -116,7 +118,7 @@ def test_without_an_accountant_the_curve_still_bounds_attackers():
     answer = of("curves=closed_form&sigma=1")
     assert answer.facts.tightest() is None
     answer = with_part(answer, TIGHT)
-    assert "right at most <b>74.1 %</b>" in headline(answer)
+    assert "at most <b>74.1 %</b>" in headline(answer)
     assert metrics(answer)[2][1:] == ("≤ 74.1 %", "no ε is proven")
 
 
@@ -127,10 +129,11 @@ EXTREME = [
     "steps=1e9&sigma=0.01&q=1",
     "sigma=1e-3",
     "delta=0.999",
-    "dmu=1e-100&gamma=1e-100",
+    "source=vectors&dmu=1e-100&gamma=1e-100",
     "quantile=0",
-    "quantile=1&clip=dp",
-    "lam=fixed&lamfix=256",
+    "quantile=1&clip=dp&source=vectors",
+    "quantile=1",
+    "lam=256",
     "curves=",
 ]
 
@@ -161,14 +164,16 @@ def test_tiny_budgets_are_right():
         ("gamma=0.001&dmu=1e-5", "raise delta_mu"),
         ("source=upload", "upload a CSV"),
         ("vectors=100000&dims=1000000", "take fewer"),
+        ("source=law&quantile=1", "its norms have no largest"),
+        ("source=law&quantile=0", "the least norm is 0"),
     ],
 )
 def test_where_bayesian_dp_has_no_number_the_rest_stands(query, reason):
-    answer = of(query)
+    answer = sampled(query)
     first = notes(answer)[0]
     assert first.kind == "problem"
     assert reason in first.text
-    assert "Rényi improved" in headline(answer)
+    assert "Rényi improved" in metrics(answer)[0].note
     assert metrics(answer)[-1].note == "not defined here"
     assert "bayesian" not in {line.key for line in answer.plot.lines}
     assert BESIDE.key(answer) is None
@@ -193,14 +198,14 @@ def drawn(answer):
 
 
 def test_clipped_the_bound_is_solid_and_claimed_the_estimate_dashed():
-    answer = of("curves=bayesian")
+    answer = sampled("curves=bayesian")
     found = answer.facts.bayesian
     assert found.main.certified
     assert not found.printed.certified
     assert (found.main.epsilon >= found.printed.epsilon).all()
     assert drawn(answer) == {"Bayesian DP": "solid", "asymptotic, as printed": "dash"}
     assert [line.kept for line in answer.plot.lines] == [True, False]
-    assert "Bayesian DP, certified" in headline(answer)
+    assert "data like the sample" in headline(answer)
     assert f"≤ {numbers.epsilon(float(found.main.epsilon[-1]), up=True)}" in headline(answer)
     shown = metrics(answer)[-1]
     assert shown.name == "Bayesian ε, certified"
@@ -216,11 +221,10 @@ def test_clipped_the_bound_is_solid_and_claimed_the_estimate_dashed():
     ],
 )
 def test_where_there_is_no_bound_the_estimate_is_called_one(query, said_too):
-    answer = of(query)
+    answer = sampled(query)
     assert not answer.facts.bayesian.main.certified
     assert answer.facts.bayesian.printed is None
     assert drawn(answer) == {"asymptotic, as printed": "dash"}
-    assert "an asymptotic estimate and no bound" in headline(answer)
     assert "ε<sub>μ</sub> ≈" in headline(answer)
     assert metrics(answer)[-1].name == "Bayesian ε, no bound"
     assert any(said_too in text for text in texts(answer))
@@ -241,7 +245,7 @@ FEW = "curves=bayesian&sigma=1&q=0.05&steps=200&source=weibull&shape=0.5&count=5
 
 @pytest.mark.parametrize("query", [FEW, FEW + "&gamma=0.01&dmu=0.1", "curves=bayesian&vectors=40&dims=20&steps=300"])
 def test_the_bound_lies_above_the_truth(query):
-    answer = with_part(of(query), BESIDE)
+    answer = with_part(sampled(query), BESIDE)
     beside = answer.facts.beside
     at = np.searchsorted(answer.facts.steps, beside.steps)
     assert (answer.facts.bayesian.main.epsilon[at] >= beside.truth.lower * (1 - 1e-9)).all()
@@ -281,15 +285,15 @@ def test_gradients_that_nobody_drew_have_no_true_cost(tmp_path):
         (
             TIGHT,
             "steps=37",
-            "quantile=0.9 logy=1 dmu=1e-7 shape=2 amp=linear lam=fixed",
+            "quantile=0.9 logy=1 dmu=1e-7 shape=2 amp=linear lam=16 source=vectors",
             "sigma=3 q=0.02 steps=41 delta=1e-6 logx=1",
         ),
         (TIGHT, "steps=44&curves=moments", "quantile=0.9 logx=1 delta=1e-6", "sigma=3 steps=41 curves=moments.tight"),
         (
             BESIDE,
-            "steps=36",
-            "logy=1 amp=linear delta=1e-6 lamfix=3",
-            "sigma=3 q=0.02 steps=41 quantile=0.9 dmu=1e-7 shape=3 lam=fixed seed=2 reading=running clip=dp",
+            "steps=36&source=vectors&dmu=1e-5",
+            "logy=1 amp=linear bdef=1 delta=1e-6",
+            "sigma=3 q=0.02 steps=41 quantile=0.9 dmu=1e-7 shape=3 lam=16 seed=2 reading=running clip=dp",
         ),
     ],
 )
@@ -301,7 +305,7 @@ def test_only_what_decides_a_slow_part_is_in_its_key(part, query, unrelated, rel
 
 def test_a_slow_part_joins_whatever_asks_for_it():
     """What was worked out for one answer does not bring that answer's other settings along."""
-    first, now = of("steps=37"), of("steps=37&amp=linear&curves=strong.tight.bayesian")
+    first, now = sampled("steps=37"), sampled("steps=37&amp=linear&curves=strong.tight.bayesian")
     joined = BESIDE.join(TIGHT.join(now, TIGHT.work(first)), BESIDE.work(first))
     assert joined.given == now.given
     assert [line.key for line in joined.plot.lines] == ["strong", "bayesian", "bayesian_printed"]
@@ -431,7 +435,7 @@ def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
 def test_one_order_for_all_curves_that_have_one():
     known = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
     query = "curves=moments.renyi_improved.renyi_classic.strong.bayesian&source=weibull"
-    best, fixed = of(query), of(f"{query}&lam=fixed&lamfix=16")
+    best, fixed = of(query), of(f"{query}&lam=16")
     found = fixed.facts.bounds
     assert found["moments"].epsilon[-1] == dpviz.epsilon("moments", min_order=16, max_order=16, **known)
     for conversion in ("improved", "classic"):
@@ -446,7 +450,7 @@ def test_one_order_for_all_curves_that_have_one():
 
 def test_the_printed_cost_is_a_switch_and_loses_what_sampling_gains():
     """Where the largest distance decides: ψ_R as printed turns 1.2586 into 7.7143."""
-    left, printed = (of(f"curves=bayesian&psi={key}") for key in ("left", "printed"))
+    left, printed = (sampled(f"curves=bayesian&psi={key}") for key in ("left", "printed"))
     seen = clipped(printed.given["gradients"], printed.given["quantile"], "both")
     known = dpviz.bayesian_epsilon(
         seen.distances,
@@ -474,8 +478,38 @@ def test_strong_and_weak_bayesian_dp_are_told_apart_where_it_is_defined():
 
 def test_what_bayesian_dp_alone_allows_pays_its_delta() -> None:
     a = asked(GROWTH, curves="bayesian", dmu="0.1", steps="100")
-    allowed = dpviz.attack_success(float(a.facts.bayesian.main.epsilon[-1]), delta=0.1)
-    assert f"alone would allow {numbers.probability(allowed, up=True)}" in headline(a)
+    allowed = dpviz.attack_success(float(a.facts.law.upper[-1]), delta=0.1)
+    assert metrics(a)[3].note.endswith(f"alone: {numbers.probability(allowed, up=True)}")
+
+
+def test_delta_mu_is_delta_unless_it_is_set() -> None:
+    linked, own = of("delta=1e-7&curves=bayesian"), of("delta=1e-7&dmu=1e-5&curves=bayesian")
+    assert (linked.given["delta_mu"], own.given["delta_mu"]) == (None, 1e-5)
+    assert of("delta=1e-7&dmu=1e-7&curves=bayesian").facts.law.upper[-1] == linked.facts.law.upper[-1]
+    assert own.facts.law.upper[-1] < linked.facts.law.upper[-1]
+
+
+def test_the_six_sliders_move_what_they_should() -> None:
+    """Bayesian DP of the distribution follows every one of them, and the shape."""
+    shown = [
+        [float(of(f"curves=bayesian&{key}={text}").facts.law.upper[-1]) for text in texts.split()]
+        for key, texts in {
+            "sigma": "8 4 2", "q": "0.005 0.01 0.02", "steps": "1000 10000 100000", "lam": "best 4 2",
+            "quantile": "0.99 0.95 0.5", "delta": "1e-3 1e-5 1e-7", "shape": "0.25 0.5 1",
+        }.items()
+    ]  # fmt: skip
+    for ends in shown:
+        assert ends[0] * 1.001 < ends[1] < ends[2] / 1.001
+
+
+def test_best_is_a_word_for_the_order() -> None:
+    best, none = ask("compose", order="best", steps=20), ask("compose", order=None, steps=20)
+    assert best.answer.given["order"] is none.answer.given["order"] is None
+    fixed = ask("compose", order=16, steps=20)
+    assert (fixed.answer.given["order"], fixed.link) == (16, "/compose?steps=20&lam=16")
+    assert "order=16" in fixed.script()
+    with pytest.raises(ValueError, match="≥ 1 and ≤ 256, or best"):
+        ask("compose", order=257)
 
 
 def test_the_band_is_the_tight_interval() -> None:

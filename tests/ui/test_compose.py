@@ -15,7 +15,7 @@ from tests.ui.driver import measured, open_app, open_part, said
 def test_the_headline_says_the_librarys_number():
     at = open_app("compose", "sigma=2&curves=moments")
     epsilon = dpviz.epsilon("moments", noise_multiplier=2, sample_rate=0.01, steps=10_000, delta=1e-5)
-    shown = float(said(at, "headline")[0].split("ε ≤ ")[1].split()[0])
+    shown = float(said(at, "strip")[0].split("ε ≤ ")[1].split()[0])
     assert epsilon <= shown <= epsilon * 1.01
 
 
@@ -38,8 +38,8 @@ def test_every_preset_can_be_chosen():
 def test_a_file_that_is_not_there_leaves_the_other_curves_and_its_chooser():
     at = open_app("compose", "source=upload")
     assert any("upload a CSV" in text for text in said(at, "problem"))
-    assert "Rényi improved" in said(at, "headline")[0]
-    open_part(at, "compose.group", ["Mechanism", "Data", "Bayes", "Show"], "Data")
+    assert "Rényi improved" in said(at, "strip")[0]
+    open_part(at, "compose.group", ["Mechanism", "Gradients", "Show"], "Gradients")
     assert len(at.get("file_uploader")) == 1
     assert not at.exception
 
@@ -62,7 +62,7 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     at = open_app("compose", "mech=laplace&b=2&curves=strong.moments.tight&expert=1")
     assert "Laplace" in at.selectbox(key="slider.mech").format_func("laplace")
     shown = fields_of(GROWTH.groups(reader("mech=laplace"))["Mechanism"])
-    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "delta", "lam"]
+    assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "lam", "delta"]
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
     pills = next(pill for pill in at.get("button_group") if pill.label == "Curves")

@@ -40,9 +40,9 @@ def test_a_normal_user_sees_what_is_usually_moved_and_how_much_is_left_out() -> 
 
 
 def test_what_is_set_stays_in_sight_even_when_it_goes_back() -> None:
-    at = open_app("compose", "gamma=1e-9&curves=moments.basic.bayesian")
-    groups = ["Mechanism", "Data", "Bayes", "Show"]
-    open_part(at, "compose.group", groups, "Bayes")
+    at = open_app("compose", "gamma=1e-9&source=vectors&dmu=1e-6&curves=moments.basic.bayesian")
+    groups = ["Mechanism", "Gradients", "Show"]
+    open_part(at, "compose.group", groups, "Gradients")
     assert {"dmu", "gamma"} <= controls(at).keys()
     enter(at, "gamma", "1e-15")
     assert "gamma" in controls(at), "no control vanishes under the hand that moves it"
@@ -51,7 +51,7 @@ def test_what_is_set_stays_in_sight_even_when_it_goes_back() -> None:
     assert "basic" in curves.options
     assert "Rényi classic" not in curves.options
     next(button for button in at.button if button.label == "Reset everything").click().run()
-    open_part(at, "compose.group", groups, "Bayes")
+    open_part(at, "compose.group", groups, "Gradients")
     assert "gamma" not in controls(at)
 
 
@@ -98,7 +98,7 @@ def test_what_is_left_out_is_at_its_default_and_still_told(question: Question) -
         assert {f.key for f in fields_of(seen)} | set(out) >= {f.key for f in acting(question, get)}
         return set(out)
 
-    plain = {"quantile", "dmu", "leta", "lsteps", "leps", "target", "beps", "aeps", *(field.key for field in FIELDS)}
+    plain = {"quantile", "lam", "leta", "lsteps", "leps", "target", "beps", "aeps", *(field.key for field in FIELDS)}
     out = left_out(usual)
     assert not plain & out
     for key in out & fields.keys():

@@ -25,7 +25,7 @@ def warnings(at):
         ("delta=1", "1 is outside"),
         ("dmu=0", "0 is outside"),
         ("gamma=2", "2 is outside"),
-        ("lam=fixed&lamfix=0", "0 is outside"),
+        ("lam=0", "0 is outside"),
         ("curves=magic", "“magic”"),
         ("source=elsewhere", "“elsewhere”"),
         ("preset=nope", "“nope”"),

@@ -125,8 +125,10 @@ class NumberControl {
     this.slider.style.setProperty("--share", `${last ? (100 * position) / last : 0}%`);
   }
 
+  // A stop without a number ("best") is the last one, beyond all numbers.
   positionOf(value) {
     const stops = this.numbers;
+    if (Number.isNaN(value)) return stops.length - 1;
     let high = stops.findIndex((stop) => stop >= value);
     if (high < 0) return stops.length - 1;
     if (high === 0 || stops[high] === value) return high;
@@ -138,6 +140,7 @@ class NumberControl {
     const low = Math.floor(position);
     if (position - low < 1e-9) return this.data.stops[low];
     const [a, b] = [this.numbers[low], this.numbers[low + 1]];
+    if (Number.isNaN(b)) return this.data.stops[Math.round(position)];
     const between = a > 0 ? a * (b / a) ** (position - low) : a + (b - a) * (position - low);
     if (this.data.whole) return String(Math.round(between));
     const digits = Math.max(3, Math.ceil(-Math.log10((b - a) / Math.abs(between || b))) + 2);
@@ -170,7 +173,7 @@ class NumberControl {
   // digit. With Shift (`far`) ten times as far.
   stepText(way, far) {
     const value = this.dirty ? numberIn(this.text.value) : Number(this.text.value);
-    if (!Number.isFinite(value)) return this.enter();
+    if (!Number.isFinite(value) && (this.dirty || !this.slider)) return this.enter();
     if (this.slider) {
       if (this.dirty) this.place(this.positionOf(value));
       return this.step(way * (far ? this.page : 1));

@@ -49,7 +49,8 @@ class Page {
   // What a person typed as a number, or what is wrong with it. The slider's range decides between two readings.
   typed(field, text) {
     const texts = readings(text);
-    const [first, last] = [Number(field.stops[0]), Number(field.stops.at(-1))];
+    const numbers = field.stops.map(Number).filter(Number.isFinite);
+    const [first, last] = [numbers[0], numbers.at(-1)];
     const inRange = texts.filter((one) => numberIn(one) >= first && numberIn(one) <= last);
     if (texts.length > 1 && inRange.length !== 1) {
       return [NaN, `“${text}” may mean two numbers; type ${texts.join(" or ")}.`];
@@ -59,8 +60,9 @@ class Page {
   }
 
   enter(field, { text, exact }) {
-    const [number, problem] = exact ? [Number(text), ""] : this.typed(field, text);
-    const away = (stop) => Math.abs(Number(stop) - number);
+    const named = field.stops.includes(text.trim().toLowerCase()) ? text.trim().toLowerCase() : "";
+    const [number, problem] = exact || named ? [Number(text), ""] : this.typed(field, text);
+    const away = (stop) => (stop === named ? 0 : Math.abs(Number(stop) - number));
     const stop = problem ? field.value : field.stops.reduce((best, next) => (away(next) < away(best) ? next : best));
     const note = problem || (away(stop) ? `${text} is not in this page; this is the nearest that is.` : "");
     this.only(field.field);

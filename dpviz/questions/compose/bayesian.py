@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +107,12 @@ def weak(
     )
 
 
-def orders_of(order: str, fixed: int) -> range:
+def orders_of(order: int | None) -> range:
     """The moment orders λ that are tried."""
-    return range(1, 33) if order == "best" else range(fixed, fixed + 1)
+    return range(1, 33) if order is None else range(order, order + 1)
+
+
+def failure_of(given: Mapping[str, Any]) -> float:
+    """δ_μ, which is δ unless it is set."""
+    found: float = given["delta"] if given["delta_mu"] is None else given["delta_mu"]
+    return found

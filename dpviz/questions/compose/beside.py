@@ -15,7 +15,7 @@ from dpviz.charts.plot import LinePlot
 from dpviz.gradients.families import tail_is_infinite
 from dpviz.gradients.truth import Truth, true_norms_epsilon, true_vectors_epsilon
 from dpviz.questions.answer import Answer
-from dpviz.questions.compose.bayesian import Promise, orders_of
+from dpviz.questions.compose.bayesian import Promise, failure_of, orders_of
 from dpviz.questions.compose.curves import Beside, ComposeFacts
 from dpviz.questions.gradients import Gradients, Norms, Vectors, clipped
 
@@ -27,9 +27,8 @@ def beside_key(a: Answer[ComposeFacts]) -> Hashable | None:
     if a.facts.bayesian is None:
         return None
     g = a.given
-    decide = ("mechanism", "steps", "log_steps", "quantile", "clip", "delta_mu", "failure")
-    orders = orders_of(g["order"], g["fixed_order"])
-    return (*(g[key] for key in decide), orders, g["reading"], g["divergence"], g["gradients"].key)
+    decide = ("mechanism", "steps", "log_steps", "quantile", "clip", "failure", "order", "reading", "divergence")
+    return (*(g[key] for key in decide), failure_of(g), g["gradients"].key)
 
 
 def beside_part(a: Answer[ComposeFacts]) -> Beside:
@@ -38,7 +37,7 @@ def beside_part(a: Answer[ComposeFacts]) -> Beside:
     assert found is not None
     places = np.unique(np.linspace(0, a.facts.steps.size - 1, MARKS).round().astype(int))
     steps = a.facts.steps[places]
-    orders = orders_of(g["order"], g["fixed_order"])
+    orders = orders_of(g["order"])
     if g["clip"] != "both":
         infinite = unbounded(g["gradients"], found, g["mechanism"].sample_rate, g["steps"], orders[0])
         return Beside(steps, None, infinite, math.nan)
@@ -47,7 +46,7 @@ def beside_part(a: Answer[ComposeFacts]) -> Beside:
         "noise_std": found.noise_std,
         "sample_rate": g["mechanism"].sample_rate,
         "steps": tuple(steps),
-        "delta_mu": g["delta_mu"],
+        "delta_mu": failure_of(g),
         "orders": orders,
         "reading": g["reading"],
     }
@@ -95,7 +94,7 @@ def enough(a: Answer[ComposeFacts], found: Promise, orders: range) -> float:
         noise_std=found.noise_std,
         sample_rate=g["mechanism"].sample_rate,
         steps=g["steps"],
-        delta_mu=g["delta_mu"],
+        delta_mu=failure_of(g),
         estimator_failure=g["failure"],
         orders=orders,
     )

@@ -19,7 +19,8 @@ from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.bayesian import Array, Promise, orders_of, weak
 from dpviz.questions.compose.fields import CURVES
-from dpviz.questions.gradients import Gradients
+from dpviz.questions.compose.law import LawCost, law_cost
+from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.methods import NAMES, left_out, marked_steps, method, step_grid
 from dpviz.questions.source import NoSample
 
@@ -50,7 +51,8 @@ class ComposeFacts:
         bounds: key → the accountant's answer.
         left: keys of curves that there are none of under this mechanism → why.
         valid: keys of those that are bounds here, no approximations: their accountants know.
-        bayesian: what Bayesian DP promises; None where it is off or has no number, and `problem` says why.
+        law: Bayesian DP of a known distribution; None where it is off, is for a sample, or has no number.
+        bayesian: what Bayesian DP promises for a sample; None likewise. `problem` says why there is no number.
         tight, accuracy: the tight interval, and the best attack's after all steps; None until they are there, and
             (½, 1) where the privacy loss is not known.
         beside: what is worked out beside the Bayesian curves; None until it is there.
@@ -60,6 +62,7 @@ class ComposeFacts:
     bounds: dict[str, Bound]
     left: Mapping[str, str] = field(default_factory=dict)
     valid: frozenset[str] = frozenset()
+    law: LawCost | None = None
     bayesian: Promise | None = None
     problem: tuple[Note, ...] = field(default=())
     tight: tight_band.TightBand | None = None
@@ -84,10 +87,10 @@ def growth(
     log_epsilon: bool,
     quantile: float,
     clip: str,
-    delta_mu: float,
+    delta_mu: float | None,
     failure: float,
-    order: str,
-    fixed_order: int,
+    order: int | None,
+    definition: str,
     reading: str,
     divergence: str,
     gradients: Gradients | None,
@@ -95,30 +98,36 @@ def growth(
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)
     left = left_out(CURVES.options, mechanism)
-    moment = fixed_order if order == "fixed" else 0
-    accountants = {key: method(key, amplification, moment) for key in curves if key not in ("bayesian", "tight", *left)}
+    delta_mu = delta if delta_mu is None else delta_mu
+    drawn = [key for key in curves if key not in ("bayesian", "tight", *left)]
+    accountants = {key: method(key, amplification, order or 0) for key in drawn}
     bounds = {key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()}
     valid = frozenset(key for key, one in accountants.items() if one.kind is Kind.UPPER)
     facts = ComposeFacts(grid, bounds, left, valid, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
     if "bayesian" in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
         try:
-            found = weak(
-                gradients,
-                grid,
-                mechanism=mechanism,
-                quantile=quantile,
-                clip=clip,
-                delta_mu=delta_mu,
-                failure=failure,
-                orders=orders_of(order, fixed_order),
-                reading=reading,
-                divergence=divergence,
-            )
-            facts = replace(facts, bayesian=found)
+            if isinstance(gradients, Law):
+                asked = (mechanism, quantile, delta_mu, definition, order, reading)
+                facts = replace(facts, law=law_cost(gradients, tuple(grid), *asked))
+            else:
+                found = weak(
+                    gradients,
+                    grid,
+                    mechanism=mechanism,
+                    quantile=quantile,
+                    clip=clip,
+                    delta_mu=delta_mu,
+                    failure=failure,
+                    orders=orders_of(order),
+                    reading=reading,
+                    divergence=divergence,
+                )
+                facts = replace(facts, bayesian=found)
         except ValueError as problem:
             late = isinstance(problem, NoSample) and problem.coming
             facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
     lines = [dp_line(facts, key, delta) for key in bounds]
+    lines += [] if facts.law is None else [law_line(facts.law, grid, delta_mu)]
     lines += [bayesian_line(found, grid, delta_mu, kept) for found, kept in drawn_of(facts.bayesian)]
     plot = LinePlot(
         x=Axis(
@@ -131,7 +140,7 @@ def growth(
         ),
         y=Axis("ε", column="epsilon", log=log_epsilon, write=epsilon_up, lowest="best", reading="attack"),
         lines=tuple(lines),
-        floors=() if moment else tuple(floors(bounds)),
+        floors=() if order else tuple(floors(bounds)),
         more=tuple(tails(facts.bayesian)),
     )
     return Answer(plot, facts)
@@ -166,6 +175,23 @@ def drawn_of(found: Promise | None) -> list[tuple[BayesianBound, bool]]:
     return [(found.main, True)] + ([(found.printed, False)] if found.printed is not None else [])
 
 
+def law_line(found: LawCost, steps: Array, delta_mu: float) -> Line:
+    """Bayesian DP of a known distribution: a bound."""
+    return Line(
+        "bayesian",
+        "Bayesian DP of this distribution",
+        steps,
+        found.upper,
+        "bayesian",
+        hover=bayesian_hover(found.upper, found.order, delta_mu),
+        end=NAMES["bayesian"],
+    )
+
+
+def bayesian_hover(epsilon: Array, order: Array, delta_mu: float) -> tuple[Column, ...]:
+    return guessing.allowed("right by ε_μ alone:", epsilon, delta_mu), Column("α", order, key="order")
+
+
 def bayesian_line(found: BayesianBound, steps: Array, delta_mu: float, kept: bool) -> Line:
     """A bound that holds is solid; the estimate, as the paper prints it, dashed, and dotted where its tail decides."""
     key = "bayesian" if found.certified else "bayesian_printed"
@@ -178,10 +204,7 @@ def bayesian_line(found: BayesianBound, steps: Array, delta_mu: float, kept: boo
         "bayesian",
         approximate=not found.certified,
         dotted_from=float(steps[int(np.argmax(dominated))]) if dominated.any() else None,
-        hover=(
-            guessing.allowed("right by ε_μ alone:", found.epsilon, delta_mu),
-            Column("α", found.order, key="order"),
-        ),
+        hover=bayesian_hover(found.epsilon, found.order, delta_mu),
         kept=kept,
         label=NAMES["bayesian"] if found.certified else None,
     )

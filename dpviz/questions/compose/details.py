@@ -31,7 +31,7 @@ def plan_of(a: Answer[ComposeFacts]) -> Plan:
     return checked(
         Plan(
             mechanism.noise_multiplier, mechanism.sample_rate, a.given["steps"], a.given["delta"], key,
-            a.given["amplification"], moment=a.given["fixed_order"] if a.given["order"] == "fixed" else 0,
+            a.given["amplification"], moment=a.given["order"] or 0,
         )
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from dpviz.accounting.bayesian_claims import bayesian_group, bayesian_percentile
 from dpviz.charts import look, numbers
 from dpviz.charts.histogram import HistogramPlot, Mark
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.bayesian import Promise
+from dpviz.questions.compose.bayesian import Promise, failure_of
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.notes import tail_warning
 from dpviz.questions.gradients import clipped
@@ -59,7 +59,7 @@ def histogram(a: Answer[ComposeFacts], found: Promise) -> HistogramPlot:
 def claims(a: Answer[ComposeFacts]) -> pd.DataFrame:
     """Ordinary (ε, δ) for shares of the data and for groups (Triastcyn & Faltings 2020, §4.4.1 and Appendix A)."""
     assert a.facts.bayesian is not None
-    epsilon, delta_mu = float(a.facts.bayesian.main.epsilon[-1]), a.given["delta_mu"]
+    epsilon, delta_mu = float(a.facts.bayesian.main.epsilon[-1]), failure_of(a.given)
     rows = [
         {
             "holds for": f"{numbers.plain(100 * share, digits=8)} % of such data",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from dpviz.questions import kinds
-from dpviz.questions.fields import Choice, Number, Several, even_ticks
+from dpviz.questions.fields import Choice, Number, Several, log_ticks
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.layout import Reader
 from dpviz.questions.methods import OFFERED, left_out
@@ -11,7 +13,7 @@ from dpviz.questions.methods import OFFERED, left_out
 CURVES = Several(
     key="curves",
     label="Curves",
-    default=("strong", "moments", "renyi_improved", "closed_form", "bayesian", "tight"),
+    default=("moments", "renyi_improved", "bayesian", "tight"),
     options=OFFERED | {"tight": "tight interval"},
     help="Which accountants are drawn. All bound the same mechanism; the lowest valid one tells the most.",
 )
@@ -21,33 +23,37 @@ QUANTILE = Number(
     key="quantile",
     symbol="quantile",
     label="Clipping quantile",
-    default=0.5,
+    default=0.95,
     low=0.0,
     high=1.0,
-    ticks=even_ticks(0.0, 1.0, 0.01),
-    ends=("clip nearly all", "clip none"),
-    example="0.5",
-    help="The clipping threshold C is this quantile of the gradient norms.",
+    ticks=tuple(sorted(round(1.0 - rest, 12) for rest in log_ticks(1e-4, 0.95, 10))),
+    ends=("clip nearly all", "clip hardly any"),
+    example="0.95",
+    help="The clipping threshold C is this quantile of the gradient norms, and the noise is σC: a higher quantile "
+    "makes most gradients small beside the noise, and the noise large beside them.",
 )
-ORDER = Choice(
+ORDER = Number(
     key="lam",
-    label="Order λ",
-    default="best",
-    options={"best": "Best", "fixed": "Fixed"},
-    help="Moments, Rényi and Bayesian bounds hold at every order λ = α − 1: take the best, or look at one.",
-)
-FIXED_ORDER = Number(
-    key="lamfix",
     symbol="λ",
-    label="λ",
-    default=16.0,
+    label="Order λ",
+    default=math.inf,
     low=1.0,
     high=256.0,
     whole=True,
-    ticks=tuple(float(i) for i in range(1, 65)),
-    ends=("many steps", "few steps"),
+    top="best",
+    ticks=tuple(float(i) for i in (*range(1, 33), *range(36, 65, 4), *range(72, 129, 8), *range(144, 257, 16))),
+    ends=("many steps", "few steps, and the best"),
     example="16",
-    help="The order of the moments, Rényi, closed form and Bayesian curves, at every step count.",
+    help="The order of the moments, Rényi, closed form and Bayesian curves at every step count: a whole number λ = "
+    "α − 1. Their bounds hold at every order, and “best” takes the smallest.",
+)
+DEFINITION = Choice(
+    key="bdef",
+    label="Bayesian DP is meant as",
+    default="2",
+    options={"2": "Guarantee", "1": "Strong form"},
+    help="Triastcyn & Faltings 2020. Guarantee: Definition 2, about the probability of every set of outputs, as (ε, δ)"
+    "-DP states it. Strong form: Definition 1, about the tail of the privacy loss, which implies it and costs more.",
 )
 READING = Choice(
     key="reading",
@@ -80,4 +86,4 @@ def drawn(get: Reader) -> tuple[str, ...]:
     return tuple(key for key in get(CURVES) if key in offered(get))
 
 
-GRADIENTS = gradients_where(lambda get: "bayesian" in drawn(get))
+GRADIENTS = gradients_where(lambda get: "bayesian" in drawn(get), laws=True)

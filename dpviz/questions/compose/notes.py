@@ -22,15 +22,14 @@ def notes(a: Answer[ComposeFacts]) -> list[Note]:
             said.append(f"{NAMES[key]}: {bound.reason}")
         elif np.isinf(bound.epsilon).all():
             said.append(f"{NAMES[key]}: proves no finite ε here.")
-        if bool(bound.at_grid_end[-1]) and a.given["order"] != "fixed":
+        if bool(bound.at_grid_end[-1]) and a.given["order"] is None:
             order = float(bound.order[-1])
             which = "largest" if order > 2.5 else "smallest"
             text = f"{NAMES[key]}: the {which} order tried (α = {numbers.plain(order)}) decides at T"
             if which == "largest":
                 text += f"; with these orders ε cannot fall below {numbers.epsilon(float(bound.floor[-1]))}"
             said.append(text + ".")
-    if a.given["order"] == "fixed" and WITH_ORDERS & set(a.given["curves"]):
-        moment = a.given["fixed_order"]
+    if (moment := a.given["order"]) is not None and WITH_ORDERS & set(a.given["curves"]):
         said.append(
             f"Every curve that has orders is drawn at λ = {moment}, α = {moment + 1}: its best λ may do better."
         )
@@ -45,7 +44,7 @@ def notes(a: Answer[ComposeFacts]) -> list[Note]:
     built += _bayesian_notes(a)
     if a.facts.tight is not None and a.facts.tight.reason:
         built.append(Note(f"Tight interval: {a.facts.tight.reason}"))
-    if bayesian is not None and a.given["order"] != "fixed" and _floor_binds(bayesian.main):
+    if bayesian is not None and a.given["order"] is None and _floor_binds(bayesian.main):
         built.append(
             Note(
                 f"Bayesian DP: the largest order tried (λ = {bayesian.main.order[-1] - 1:.0f}) decides at T; with "

@@ -10,7 +10,7 @@ from dpviz.questions.compose.details import accountants, use
 from dpviz.questions.compose.distances import distances, warned
 from dpviz.questions.compose.fields import (
     CURVES,
-    FIXED_ORDER,
+    DEFINITION,
     GRADIENTS,
     ORDER,
     PSI,
@@ -23,6 +23,7 @@ from dpviz.questions.compose.fields import (
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
+from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import RARE
@@ -31,15 +32,15 @@ from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 
 
 def layout(get: Reader) -> Groups:
-    """What moves the curves that are drawn comes first; Data and Bayes only where Bayesian DP is drawn."""
+    """What moves the curves that are drawn comes first; Gradients only where Bayesian DP is drawn."""
     shown = drawn(get)
-    first: list[Item] = [*kinds.controls(get)]
-    if WITH_ORDERS & set(shown):
-        first += [ORDER, FIXED_ORDER] if get(ORDER) == "fixed" else [ORDER]
-    groups: dict[str, tuple[Item, ...]] = {"Mechanism": tuple(first)}
+    *first, delta = kinds.controls(get)
+    first += [ORDER] if WITH_ORDERS & set(shown) else []
+    first += [QUANTILE] if "bayesian" in shown else []
+    groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
     if "bayesian" in shown:
-        groups["Data"] = (QUANTILE, *gradient_fields.controls(get), Expert(CLIP))
-        groups["Bayes"] = (DELTA_MU, *experts(FAILURE, READING, PSI))
+        own = experts(DEFINITION) if get(SOURCE) == "law" else experts(CLIP, FAILURE, PSI)
+        groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
     amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
 
@@ -60,7 +61,7 @@ GROWTH: Question[ComposeFacts] = Question(
         "delta_mu": DELTA_MU,
         "failure": FAILURE,
         "order": ORDER,
-        "fixed_order": FIXED_ORDER,
+        "definition": DEFINITION,
         "reading": READING,
         "divergence": PSI,
         "gradients": GRADIENTS,

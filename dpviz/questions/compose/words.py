@@ -10,6 +10,7 @@ from dpviz.charts import numbers
 from dpviz.mechanisms import Adjacency, Mechanism
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric
+from dpviz.questions.compose.bayesian import failure_of
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.kinds import KINDS, kind_of
 from dpviz.questions.mechanism import PUBLIC_SIZE
@@ -17,25 +18,13 @@ from dpviz.questions.methods import NAMES, method
 
 
 def headline(a: Answer[ComposeFacts]) -> str:
-    """The result in plain words, as HTML."""
-    steps, delta = numbers.steps(a.given["steps"]), numbers.delta(a.given["delta"])
-    best = a.facts.tightest()
-    if best is None:
-        said = f"No accountant switched on bounds ε after <b>{steps}</b> steps: switch one on under Show, or add noise."
-        if (chance := chances(a)).by_curve:
-            said += f" The whole privacy curve bounds attackers: right at most <b>{chance.right}</b> of the time."
-    else:
-        chance = chances(a)
-        source = f"<b>ε ≤ {numbers.epsilon(_least(a), up=True)}</b> at δ = {delta} ({NAMES[best]})"
-        said = (
-            f"After <b>{steps}</b> step{'s' if a.given['steps'] > 1 else ''}, an attacker who knows everything else "
-            f"guesses right {a.given['mechanism'].adjacency.secret} at most <b>{chance.right}</b> of the time"
-        )
-        if chance.by_curve:
-            said += f", where 50 % is chance; {source} alone would allow {chance.alone}."
-        else:
-            said += f", by {source} alone{'' if a.facts.accuracy else f'; {guessing.ON_ITS_WAY}'}."
-    return said + _bayesian_headline(a)
+    """One sentence of fixed meaning, as HTML: steps, the best attack, and what Bayesian DP keeps."""
+    steps, right = numbers.steps(a.given["steps"]), "…" if a.facts.accuracy is None else chances(a).right
+    said = (
+        f"After <b>{steps}</b> step{'s' if a.given['steps'] > 1 else ''}, the best attack guesses right "
+        f"{a.given['mechanism'].adjacency.secret} at most <b>{right}</b> of the time (chance: 50 %)"
+    )
+    return said + _bayesian_headline(a) + "."
 
 
 def _least(a: Answer[ComposeFacts]) -> float:
@@ -50,23 +39,17 @@ def chances(a: Answer[ComposeFacts]) -> guessing.Guess:
 
 
 def _bayesian_headline(a: Answer[ComposeFacts]) -> str:
-    if a.facts.bayesian is None:
+    whose, relation, epsilon = "data of this distribution", "≤", math.nan
+    if a.facts.law is not None:
+        epsilon = float(a.facts.law.upper[-1])
+    elif a.facts.bayesian is not None:
+        found = a.facts.bayesian.main
+        whose, relation, epsilon = "data like the sample", "≤" if found.certified else "≈", float(found.epsilon[-1])
+    if math.isnan(epsilon):
         return ""
-    found = a.facts.bayesian.main
-    epsilon = float(found.epsilon[-1])
-    if not math.isfinite(epsilon):
-        return " For data like the sample, Bayesian DP proves nothing here."
-    delta_mu = a.given["delta_mu"]
-    chance = numbers.probability(float(attack_success(epsilon, delta=delta_mu)), up=True)
-    relation, kind = "≤", "Bayesian DP, certified"
-    if not found.certified:
-        relation, kind = "≈", "Bayesian DP, an asymptotic estimate and no bound"
-        if bool(found.tail_dominated[-1]):
-            kind += ", which one sample decides"
-    return (
-        f" For data like the sample: <b>ε<sub>μ</sub> {relation} {numbers.epsilon(epsilon, up=True)}</b> at "
-        f"δ<sub>μ</sub> = {numbers.delta(delta_mu)} ({kind}), which alone would allow {chance}."
-    )
+    if math.isinf(epsilon):
+        return f"; for {whose}, Bayesian DP proves nothing here"
+    return f"; for {whose}, Bayesian DP keeps <b>ε<sub>μ</sub> {relation} {numbers.epsilon(epsilon, up=True)}</b>"
 
 
 def metrics(a: Answer[ComposeFacts]) -> list[Metric]:
@@ -93,6 +76,10 @@ def _tight_metric(a: Answer[ComposeFacts]) -> Metric:
 
 
 def _bayesian_metric(a: Answer[ComposeFacts]) -> Metric:
+    if a.facts.law is not None:
+        cost = float(a.facts.law.upper[-1])
+        alone = numbers.probability(float(attack_success(cost, delta=failure_of(a.given))), up=True)
+        return Metric("Bayesian ε", f"≤ {numbers.epsilon(cost, up=True)}", f"on average over examples; alone: {alone}")
     if a.facts.bayesian is None:
         absent = "not for this mechanism" if "bayesian" in a.facts.left else "switched off"
         return Metric("Bayesian ε", "–", "not defined here" if a.facts.problem else absent)
@@ -110,10 +97,9 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     """(name, LaTeX) of each curve with the numbers of the last step."""
     g = a.given
     mechanism: Mechanism = g["mechanism"]
-    moment = g["fixed_order"] if g["order"] == "fixed" else 0
     built = [(f"one step: {mechanism.text}", mechanism.latex)]
     built += [
-        (NAMES[key], method(key, g["amplification"], moment).latex(mechanism, g["steps"], g["delta"]))
+        (NAMES[key], method(key, g["amplification"], g["order"] or 0).latex(mechanism, g["steps"], g["delta"]))
         for key, bound in a.facts.bounds.items()
         if math.isfinite(float(bound.epsilon[-1]))
     ]
@@ -124,7 +110,7 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
         found = a.facts.bayesian.main
         value, order = float(found.epsilon[-1]), float(found.order[-1]) - 1
         if math.isfinite(value):
-            slack = -math.log(a.given["delta_mu"] - a.given["failure"])
+            slack = -math.log(failure_of(g) - g["failure"])
             built.append(
                 (
                     NAMES["bayesian" if found.certified else "bayesian_printed"],

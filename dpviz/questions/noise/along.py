@@ -49,7 +49,7 @@ def along_noise(
     amplification: str,
     quantiles: tuple[str, ...],
     clip: str,
-    delta_mu: float,
+    delta_mu: float | None,
     failure: float,
     gradients: Gradients | None,
     lowest_noise: float,
@@ -71,7 +71,7 @@ def along_noise(
             facts = with_sample(facts, gradients, clip)
             for quantile in quantiles:
                 curves += bayesian_curves(
-                    gradients, BayesianAsk(quantile, clip, failure, delta_mu), plan, target_epsilon
+                    gradients, BayesianAsk(quantile, clip, failure, delta_mu or delta), plan, target_epsilon
                 )
         except ValueError as problem:
             facts = refused(facts, problem)
@@ -97,7 +97,7 @@ def along_noise(
             lowest="best",
             reading="attack",
         ),
-        lines=tuple(line(curve, facts, plan, delta_mu if curve.bayesian else delta) for curve in curves),
+        lines=tuple(line(curve, facts, plan, (delta_mu or delta) if curve.bayesian else delta) for curve in curves),
         rings=rings,
         guides=(
             Guide("y", target_epsilon, f"target ε = {numbers.plain(target_epsilon)}"),

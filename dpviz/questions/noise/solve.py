@@ -43,7 +43,7 @@ def solved(
     amplification: str,
     quantiles: tuple[str, ...],
     clip: str,
-    delta_mu: float,
+    delta_mu: float | None,
     failure: float,
     gradients: Gradients | None,
     unknown: str,
@@ -64,7 +64,7 @@ def solved(
             facts = with_sample(facts, gradients, clip)
             for quantile in quantiles:
                 weak = BayesianAsk(quantile, clip, failure, 0.5)
-                given = left(known | {"delta": delta_mu}, unknown)
+                given = left(known | {"delta": delta_mu or delta}, unknown)
                 found[f"bayesian.{quantile}"] = bayesian_need(gradients, weak, unknown, target_epsilon, given)
         except ValueError as problem:
             facts = refused(facts, problem)

@@ -16,7 +16,7 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.bayesian_fields import EACH, MANY
 from dpviz.questions.question import Question
-from dpviz.questions.shared import DELTA_MU, IMAGE
+from dpviz.questions.shared import FAILURE_MU, IMAGE
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def formulas(a: Answer[TogetherFacts]) -> list[tuple[str, str]]:
 
 
 def layout(get: Reader) -> Groups:
-    return {"Promise": (EACH, DELTA_MU, MANY), "Show": experts(IMAGE)}
+    return {"Promise": (EACH, FAILURE_MU, MANY), "Show": experts(IMAGE)}
 
 
 TOGETHER: Question[TogetherFacts] = Question(
     key="together",
     title="Bayesian DP, Propositions 3 and 4: several at once",
-    settings={"epsilon_mu": EACH, "delta_mu": DELTA_MU, "count": MANY},
+    settings={"epsilon_mu": EACH, "delta_mu": FAILURE_MU, "count": MANY},
     answer=together,
     headline=headline,
     metrics=metrics,

@@ -273,7 +273,7 @@ PAIRS = Number(
     help="Disjoint pairs of examples of the batch; norms are taken of both of each pair.",
 )
 DELTA_MU = replace(
-    shared.DELTA_MU,
+    shared.FAILURE_MU,
     key="t_dmu",
     symbol="",
     label="δ_μ",

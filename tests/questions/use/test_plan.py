@@ -64,12 +64,12 @@ def test_compose_takes_what_is_set_and_its_tightest_bound():
 
 
 def test_one_order_alone_is_said():
-    answer = asked(GROWTH, curves="strong.renyi_improved", lam="fixed", lamfix="7")
+    answer = asked(GROWTH, curves="strong.renyi_improved", lam="7")
     plan = present(answer)
     assert plan.epsilon == answer.facts.bounds["renyi_improved"].epsilon[-1]
     assert "(Rényi improved, λ = 7)" in used(plan)
     assert "order α = 8 alone" in paragraph(plan)
-    assert "alone" not in paragraph(present(asked(GROWTH, curves="strong", lam="fixed", lamfix="7")))
+    assert "alone" not in paragraph(present(asked(GROWTH, curves="strong", lam="7")))
 
 
 @pytest.mark.parametrize(
