@@ -146,7 +146,7 @@ def test_a_frame_holds_the_librarys_numbers() -> None:
     at = open_app("compose", "curves=moments")
     for text, frame in asked(at, "sigma", "2", "3.7").items():
         expected = dpviz.epsilon("moments", noise_multiplier=float(text), sample_rate=0.01, steps=10_000, delta=1e-5)
-        assert f"ε ≤ {numbers.epsilon(expected, up=True)}" in frame["headline"]
+        assert f"ε ≤ {numbers.epsilon(expected, up=True)}" in frame["strip"]
         assert frame["figure"]["data"][0]["y"][-1] == pytest.approx(expected, rel=1e-5)
 
 

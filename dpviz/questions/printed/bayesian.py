@@ -155,7 +155,7 @@ CLAIMS = (
         verdict="under",
         why="It is a bound, and here ψ_R decides. Appendix A.3 says that this direction never decided. It is not "
         "needed: A_α ≥ B_α (Mironov, Talwar, Zhang 2019, Theorem 5) covers it, and the authors' code takes ψ_L alone.",
-        link="compose?curves=moments.bayesian&psi=printed", recompute=printed_psi, kind="erratum",
+        link="compose?curves=moments.bayesian&source=vectors&psi=printed", recompute=printed_psi, kind="erratum",
     ),
     _statement(
         "eq14", "Eq. 14", "the estimator, samples e^(λD)", "no exponent T",
