@@ -181,6 +181,17 @@ def rough_log_delta(mechanisms: Sequence[Mechanism], counts: Array, epsilon: flo
     return float(bound[best]), float(ORDERS[best])
 
 
+def rough_log_deltas(mechanisms: Sequence[Mechanism], steps: Array, epsilon: Array) -> Array:
+    """Chernoff's estimate of ln δ at ε (rows,) after removal of `steps` (rows,) of each mechanism alone.
+
+    Returns:
+        Estimates (rows, mechanisms), at most 0.
+    """
+    moments = np.stack([_log_moments(mechanism, 20.0)[0] for mechanism in mechanisms])
+    bound = steps[:, None, None] * moments - (ORDERS * epsilon[:, None] - log_weight(ORDERS))[:, None]
+    return np.asarray(np.minimum(bound.min(axis=2), 0.0))
+
+
 def aim_at_epsilon(
     mechanisms: Sequence[Mechanism],
     counts: Array,
