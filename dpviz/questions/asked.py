@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from dpviz._extras import extra
+from dpviz.questions import links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.fields import Field
@@ -76,7 +76,8 @@ class Asked:
         """The page and query string of the app that show it."""
         page = next(page for page in PAGES if self.question in page.questions)
         texts = {page.choice.key: self.question.asked_as} if page.choice else {}
-        return f"/{page.key}?{urlencode(texts | self._texts)}"
+        query = links.written((texts | self._texts).items())
+        return f"/{page.key}?{query}" if query else f"/{page.key}"
 
     @cached_property
     def _texts(self) -> dict[str, str]:

@@ -26,6 +26,15 @@ def of_values(values: Mapping[str, Any]) -> Reader:
     return get
 
 
+def of_texts(texts: Mapping[str, str]) -> Reader:
+    """A reader of texts by their fields' keys; what they do not name, or name wrongly, is at its default."""
+
+    def read(field: Field[V], /) -> V:
+        return field.nearest(texts[field.key]) if field.key in texts else field.default
+
+    return read
+
+
 def moved(get: Reader, field: Field[V], value: V) -> Reader:
     """What `get` reads, but for one field's value."""
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
+from dpviz.questions import links
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader, fields_of
@@ -78,7 +79,9 @@ def listed(listing: Listing) -> str:
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
         return _SPANS[1][0].sub(_SPANS[1][1], escape(cell))
-    return f'<a href="{escape(cell.to)}" target="_self">{escape(cell.text)}</a>' if cell.to else escape(cell.text)
+    if not cell.to:
+        return escape(cell.text)
+    return f'<a href="{escape(links.address(cell.to))}" target="_self">{escape(cell.text)}</a>'
 
 
 def rows(told: Mapping[str, str]) -> str:

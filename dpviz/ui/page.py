@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.charts.hand import LOOK
+from dpviz.questions import links
 from dpviz.questions.answer import Note
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
@@ -20,7 +20,7 @@ from dpviz.ui import controls, departed, history, modes, state
 from dpviz.ui.hand import history as hand
 from dpviz.ui.mechanism import RATE, SIGMA, STEPS, UNITS
 from dpviz.ui.plain import plain
-from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESET_BY_KEY, PRESETS, SET
+from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESETS, SET
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
 
 
@@ -29,18 +29,16 @@ def _css() -> str:
     return f"<style>{LOOK.read_text()}{(Path(__file__).parent / 'look.css').read_text()}</style>"
 
 
-def begin(key: str, more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> None:
+def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
     """First thing on every page: the look, and the values that the link asks for (`notes` says which it could not).
 
-    `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone; `beneath` is
-    what the link leaves unsaid, as in `link`.
+    `key` names the page; `more` are fields of this page alone, which presets, pins and reset leave alone.
     """
     st.session_state[Keys.PAGE] = key
     modes.read_link()
     st.html(_css() + modes.style())
     departed.met()
-    named = PRESET_BY_KEY.get(st.query_params.get(PRESET.key, ""))
-    state.load_from_url((*FIELDS, PRESET, *more), _beneath(named, beneath))
+    state.load_from_url((*FIELDS, PRESET, *more), key, more)
     settle(more)
     leave()
 
@@ -67,9 +65,7 @@ def leave() -> None:
 def _restore(query: str) -> None:
     """The state of a link: its preset and its pins too."""
     told = parse_qsl(query, keep_blank_values=True)
-    texts = dict(told)
-    named = PRESET_BY_KEY.get(texts.get(PRESET.key, ""))
-    state.assign((*FIELDS, PRESET), {**(named.values if named else {}), **texts})
+    state.assign((*FIELDS, PRESET), links.read(dict(told)))
     st.session_state[Keys.PINS] = [text for key, text in told if key == "pin"]
 
 
@@ -113,14 +109,10 @@ def settings(told: str) -> str:
     return f'<p class="dpviz-settings">{escape(told)}</p>'
 
 
-def link(more: tuple[AnyField, ...] = (), beneath: Mapping[str, str] | None = None) -> str:
-    """The query string of this state, pins included; `more` and `beneath` as in `begin`."""
-    return state.query((*FIELDS, PRESET, *more), pins(), _beneath(preset(), beneath))
-
-
-def _beneath(named: Preset | None, more: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Texts that a link need not say: those of the preset that it names, and `more`."""
-    return {**(named.values if named else {}), **(more or {})}
+def link(more: tuple[AnyField, ...] = ()) -> str:
+    """The query string of this state, pins included; `more` as in `begin`. What its preset says it need not say."""
+    named = preset()
+    return state.query((*FIELDS, PRESET, *more), pins(), named.values if named else None)
 
 
 def follow_link(query: str | None = None) -> None:
@@ -162,7 +154,7 @@ def sidebar(key: str) -> None:
 
 def preset() -> Preset | None:
     """The preset chosen last, until reset; its published points stay on the chart while sliders move."""
-    return PRESET_BY_KEY.get(state.get(PRESET))
+    return links.PRESETS.get(state.get(PRESET))
 
 
 def _presets(offered: tuple[Preset, ...]) -> None:
@@ -187,7 +179,7 @@ def _presets(offered: tuple[Preset, ...]) -> None:
 
 
 def _choose_preset() -> None:
-    chosen = PRESET_BY_KEY.get(st.session_state[Keys.PRESET])
+    chosen = links.PRESETS.get(st.session_state[Keys.PRESET])
     if chosen is None:
         state.put(PRESET, "")
         return
@@ -262,7 +254,7 @@ def pin_name(pin: str) -> str:
 
 def _pin() -> None:
     settle()
-    pin = state.query(SET)
+    pin = urlencode(state.texts(SET))
     if pin not in pins():
         st.session_state[Keys.PINS] = [*pins(), pin]
 

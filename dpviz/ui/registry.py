@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.fields import Choice, Field
 from dpviz.questions.page import Page
@@ -13,13 +14,12 @@ from dpviz.ui import mechanism
 
 # Page key → the presets its sidebar offers.
 PRESETS: dict[str, tuple[Preset, ...]] = {page.key: page.presets for page in PAGES}
-PRESET_BY_KEY = {preset.key: preset for presets in PRESETS.values() for preset in presets}
 
 PRESET = Choice(
     key="preset",
     label="Preset",
     default="",
-    options={"": "none"} | {key: preset.name for key, preset in PRESET_BY_KEY.items()},
+    options={"": "none"} | {key: preset.name for key, preset in links.PRESETS.items()},
 )
 
 FIELDS: tuple[Field[Any], ...] = (

@@ -14,8 +14,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from dpviz.questions import links
 from dpviz.questions.fields import Field
-from dpviz.questions.layout import Reader
+from dpviz.questions.layout import Reader, of_texts
 
 V = TypeVar("V")
 AnyField = Field[Any]
@@ -128,12 +129,7 @@ def put(field: Field[V], value: V) -> None:
 
 def reader(pin: str) -> Reader:
     """The state that a pin (a query string) holds; what it does not name, or names wrongly, is at its default."""
-    texts = dict(parse_qsl(pin, keep_blank_values=True))
-
-    def read(field: Field[V], /) -> V:
-        return field.nearest(texts[field.key]) if field.key in texts else field.default
-
-    return read
+    return of_texts(dict(parse_qsl(pin, keep_blank_values=True)))
 
 
 def error(field: AnyField) -> str:
@@ -169,36 +165,32 @@ def texts(fields: Iterable[AnyField], beneath: Mapping[str, str] | None = None) 
 
 def query(fields: Iterable[AnyField], pins: Iterable[str] = (), beneath: Mapping[str, str] | None = None) -> str:
     """The query string of a link to this state; `beneath` as in `texts`."""
-    return urlencode([*texts(fields, beneath).items(), *(("pin", pin) for pin in pins)])
+    return links.written([*texts(fields, beneath).items(), *(("pin", pin) for pin in pins)])
 
 
 MOST_PINS = 6
 
 
-def load_from_url(fields: Iterable[AnyField], beneath: Mapping[str, str] | None = None) -> None:
-    """Once a session and field: take every value the URL names, made legal, and note what had to be changed.
+def load_from_url(fields: Iterable[AnyField], page: str, more: Iterable[AnyField] = ()) -> None:
+    """Once a session and field: take every value of the page's link, made legal, and note what had to be changed.
 
-    Pages bring fields of their own, so each field is looked for when it is first met. What the URL does not name is
-    taken from `beneath`, the values of the preset that it names.
+    Pages bring fields of their own, so each field is looked for when it is first met; `page` and `more` as in
+    `links.read`.
     """
     met: frozenset[str] = st.session_state.get(Keys.LOADED, frozenset())
     known = {field.key: field for field in fields if field.key not in met}
     if not known:
         return
     st.session_state[Keys.LOADED] = met | known.keys()
-    found, notes = _legal(known, {**(beneath or {}), **{key: st.query_params[key] for key in st.query_params}})
+    link = {key: st.query_params[key] for key in st.query_params}
+    found, notes = _legal(known, links.read(link, page, more))
     for key, value in found.items():
         put(known[key], value)
-    more: list[str] = []
     if not met:
-        st.session_state[Keys.PINS], more = _pins(known, st.query_params.get_all("pin"))
+        st.session_state[Keys.PINS], wrong = _pins(known, st.query_params.get_all("pin"), links.version(link), page)
+        notes = [*links.odd(link), *notes, *wrong]
     if not met or notes:
-        st.session_state[Keys.NOTES] = notes + more
-
-
-def loaded(field: AnyField) -> bool:
-    """Whether what the URL says of `field` was looked at in this session."""
-    return field.key in st.session_state.get(Keys.LOADED, frozenset())
+        st.session_state[Keys.NOTES] = notes
 
 
 def _legal(
@@ -217,13 +209,14 @@ def _legal(
     return found, notes
 
 
-def _pins(known: Mapping[str, AnyField], texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Pinned states of a link, each written as the app itself would write it, and notes."""
+def _pins(known: Mapping[str, AnyField], texts: Iterable[str], version: str, page: str) -> tuple[list[str], list[str]]:
+    """Pinned states of a link of that version, each written as the app itself would write it, and notes."""
     pins: list[str] = []
     notes: list[str] = []
     for text in dict.fromkeys(texts):
-        values, wrong = _legal(known, dict(parse_qsl(text, keep_blank_values=True)))
-        if text and not values:
+        pin = {links.VERSION: version, **dict(parse_qsl(text, keep_blank_values=True))}
+        values, wrong = _legal(known, links.read(pin, page))
+        if text and not known.keys() & links.read(pin).keys():
             notes.append(f"Pinned state: “{text[:40]}” holds no settings and was left out.")
             continue
         notes += [f"Pinned state: {note}" for note in wrong]

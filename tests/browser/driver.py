@@ -30,6 +30,8 @@ from urllib.parse import urlencode
 import numpy as np
 from playwright.sync_api import Locator, Page
 
+from dpviz.questions.links import TODAY, VERSION
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # A 2-core machine with all tests running is slow; a page that is not done by then is broken.
@@ -162,7 +164,7 @@ def end_group(server: subprocess.Popen[bytes]) -> None:
 
 def open_page(page: Page, path: str = "", **query: object) -> None:
     """Go to a page of the app ("" is the first one) with the given query parameters, and wait until it is idle."""
-    page.goto(f"/{path}" + (f"?{urlencode(query, doseq=True)}" if query else ""))
+    page.goto(f"/{path}" + (f"?{urlencode({VERSION: TODAY} | query, doseq=True)}" if query else ""))
     wait_idle(page)
 
 

@@ -47,7 +47,7 @@ def test_a_held_key_never_throws_the_slider_back_and_the_address_follows(page: P
     wait_idle(page)
     no_traceback(page)
     assert handle.input_value() == "0"
-    expect(page).to_have_url("/compose?sigma=0.2&curves=moments")
+    expect(page).to_have_url("/compose?sigma=0.2&curves=moments&v=2")
 
 
 def test_a_link_with_pins_opens_the_same_chart_elsewhere(page: Page) -> None:

@@ -13,11 +13,11 @@ def test_open_in_compose_takes_the_settings_along(page: Page) -> None:
     page.wait_for_url("**/compose*")
     wait_idle(page)
     no_traceback(page)
-    expect(page).to_have_url("/compose?sigma=4.3&curves=moments.renyi_improved")
+    expect(page).to_have_url("/compose?sigma=4.3&curves=moments.renyi_improved&v=2")
     handle = main_area(page).get_by_role("slider", name="Noise multiplier").first
     handle.press("ArrowRight")
     wait_idle(page)
-    expect(page).to_have_url("/compose?sigma=4.7&curves=moments.renyi_improved")
+    expect(page).to_have_url("/compose?sigma=4.7&curves=moments.renyi_improved&v=2")
 
 
 def test_the_best_attacks_accuracy_arrives_and_follows_the_slider(page: Page) -> None:
@@ -45,10 +45,10 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     page.mouse.move(1100, 500)
     page.mouse.wheel(0, 10)
     wait_idle(page, settle_ms=400)
-    expect(page).to_have_url("/?stop=3")
+    expect(page).to_have_url("/?stop=3&v=2")
     for _ in range(10):
         page.mouse.wheel(0, 100)
-    expect(page).to_have_url("/?stop=5")
+    expect(page).to_have_url("/?stop=5&v=2")
     wait_idle(page)
     expect(headline).to_contain_text("no attack is right more than")
     expect(headline).to_be_in_viewport()
@@ -61,9 +61,9 @@ def test_the_wheel_leads_through_the_story(page: Page) -> None:
     assert moved
     assert abs(place["y"] - moved["y"] - 1010) <= 1, "the page jumped"
     main_area(page).get_by_role("button", name="Stop before").press("Enter")
-    expect(page).to_have_url("/?stop=4")
+    expect(page).to_have_url("/?stop=4&v=2")
     main_area(page).locator("[data-here]").get_by_role("button", name="Open in Compose").click()
     page.wait_for_url("**/compose*")
     wait_idle(page)
     no_traceback(page)
-    expect(page).to_have_url("/compose?curves=moments.renyi_improved.tight")
+    expect(page).to_have_url("/compose?curves=moments.renyi_improved.tight&v=2")

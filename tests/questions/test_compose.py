@@ -322,7 +322,7 @@ def test_the_table_tells_an_interval_only_at_its_own_steps():
 def test_a_sample_is_written_as_what_made_it():
     answer = ask("compose", steps=20, source="lognormal", count=80, shape=0.7)
     assert "gradients=Norms(family='lognormal', count=80, shape=0.7, seed=0)" in answer.script()
-    assert answer.link == "/compose?steps=20&source=lognormal&count=80&shape=0.7"
+    assert answer.link == "/compose?steps=20&source=lognormal&count=80&shape=0.7&v=2"
     again = ask("compose", steps=20, gradients=Norms("lognormal", 80, 0.7, 0))
     pd.testing.assert_frame_equal(again.data(), answer.data())
     assert again.link == answer.link
@@ -391,13 +391,13 @@ def test_words_follow_the_mechanism():
 def test_a_mechanism_is_asked_for_by_its_fields_or_whole():
     named = ask("compose", mechanism="laplace", scale=3, sample_rate=0.1, steps=20, curves=("moments",))
     assert named.answer.given["mechanism"] == Laplace(3.0, 0.1)
-    assert named.link == "/compose?mech=laplace&b=3&q=0.1&steps=20&curves=moments"
+    assert named.link == "/compose?mech=laplace&b=3&q=0.1&steps=20&curves=moments&v=2"
     whole = ask("compose", mechanism=Laplace(3.0, 0.1), steps=20, curves=("moments",))
     pd.testing.assert_frame_equal(whole.data(), named.data())
     assert whole.link == named.link
     as_ever = ask("compose", noise_multiplier=2, sample_rate=0.1, steps=20, curves=("moments",))
     assert as_ever.answer.given["mechanism"] == SampledGaussian(2.0, 0.1)
-    assert as_ever.link == "/compose?sigma=2&q=0.1&steps=20&curves=moments"
+    assert as_ever.link == "/compose?sigma=2&q=0.1&steps=20&curves=moments&v=2"
     with pytest.raises(ValueError, match="“cauchy” is none of gaussian, replace, laplace"):
         ask("compose", mechanism="cauchy")
 

@@ -227,8 +227,8 @@ def test_an_option_that_writes_a_number_is_named_by_it() -> None:
 
 
 def test_a_link_says_what_was_asked() -> None:
-    assert ask("success", epsilon=3, prior=0.25).link == "/attack?aview=success&aeps=3&aprior=0.25"
-    assert asked_module.ask("success", epsilon="3", prior="1/4").link == "/attack?aview=success&aeps=3&aprior=0.25"
+    assert ask("success", epsilon=3, prior=0.25).link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
+    assert asked_module.ask("success", epsilon="3", prior="1/4").link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
 
 
 def test_keys_of_questions_and_fields_are_told_apart() -> None:

@@ -187,9 +187,9 @@ def test_a_link_names_the_run_and_the_sample(home: Engine) -> None:
     recorded(home, "sgd")
     made = ask("leakage", lkrun=run_id, lkexamples=40)
     assert isinstance(made, Asked)
-    assert made.link == f"/leakage?lkview=distances&lkrun={run_id}&lkexamples=40"
+    assert made.link == f"/leakage?lkview=distances&lkrun={run_id}&lkexamples=40&v=2"
     assert ask("membership", **QUICK | {"lkseed": 3}).link == (
-        "/leakage?lkview=attack&lkrun=small&lkexamples=60&lkseed=3&lkmodel=logistic&lksteps=20"
+        "/leakage?lkview=attack&lkrun=small&lkexamples=60&lkseed=3&lkmodel=logistic&lksteps=20&v=2"
     )
 
 

@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from dpviz.questions.links import TODAY, VERSION
 from dpviz.runs.measurement import measurements
 from dpviz.ui import background, measuring
 from dpviz.ui.hand import late
@@ -45,10 +46,15 @@ _ENTRIES = itertools.count(1)
 
 
 def open_app(page: str = "compose", query: str = "") -> AppTest:
-    """The page called `page` as a link with the given query string opens it; fails where it shows a traceback."""
+    """The page called `page` as a link with the given query string opens it; fails where it shows a traceback.
+
+    A link of today, where it does not say otherwise.
+    """
     at = AppTest.from_file(str(APP), default_timeout=150)
     for key, value in parse_qsl(query, keep_blank_values=True):
         at.query_params[key] = [*at.query_params.get(key, []), value] if key == "pin" else value
+    if query and VERSION not in at.query_params:
+        at.query_params[VERSION] = TODAY
     if page != "home":
         go_to(at, page)
     at.run()

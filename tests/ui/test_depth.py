@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.layout import fields_of, in_sight, moved_of
+from dpviz.questions.links import PRESETS
 from dpviz.questions.mechanism import FIELDS
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
-from dpviz.ui.registry import PRESET_BY_KEY
 from tests.ui.driver import controls, enter, html_of, open_app, open_part, said
 
 
@@ -57,7 +57,7 @@ def test_what_is_set_stays_in_sight_even_when_it_goes_back() -> None:
 
 def test_what_a_link_or_a_preset_names_is_shown_though_it_is_at_its_default() -> None:
     assert "Mechanism" in labels(open_app("compose", "mech=gaussian"))
-    key, preset = next((k, p) for k, p in PRESET_BY_KEY.items() if p.values.get("amp") == "linear")
+    key, preset = next((k, p) for k, p in PRESETS.items() if p.values.get("amp") == "linear")
     at = open_app("compose", f"preset={key}")
     assert preset in QUESTIONS["compose"].presets
     open_part(at, "compose.group", ["Mechanism", "Show"], "Show")

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from dpviz.questions import links
 from dpviz.ui import registry
 from dpviz.ui.plain import plain
 from tests.ui.driver import enter, open_app, said
@@ -84,7 +85,33 @@ def link(at):
     return re.search(r"const q = '(.*?)'", scripts[-1])[1]
 
 
-@pytest.mark.parametrize("preset", registry.PRESET_BY_KEY.values(), ids=lambda preset: preset.key)
+def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_today(monkeypatch):
+    monkeypatch.setattr(links, "BEFORE", {"dmu": "1e-7", "bview": "spend"})
+    at = open_app("compose", "sigma=3&v=1&expert=1&pin=&pin=q%3D0.5")
+    assert link(at) == "sigma=3&dmu=1e-7&pin=dmu%3D1e-7&pin=dmu%3D1e-7%26q%3D0.5&v=2&expert=1"
+    enter(at, "sigma", "5")
+    at.session_state["history.steps"] = {"entry": {"steps": [[1e12, -1]]}}
+    at.run()
+    assert at.session_state["value.sigma"] == 3.0, "undo"
+    assert at.session_state["value.dmu"] == 1e-7
+    assert "value.bview" not in at.session_state, "no field of this question"
+    again = open_app("compose", link(at))
+    assert again.session_state["pins"] == at.session_state["pins"]
+    assert link(again) == link(at)
+    for page, query in (("compose", "sigma=3"), ("compose", "expert=1")):
+        assert "dmu" not in link(open_app(page, query)), "links of today"
+
+
+@pytest.mark.parametrize("odd", ["", "7", "x"])
+def test_a_version_that_there_is_not_is_noted_and_read_as_the_newest(odd, monkeypatch):
+    monkeypatch.setattr(links, "BEFORE", {"dmu": "1e-7"})
+    at = open_app("compose", f"sigma=3&v={odd}")
+    assert f"“{odd}”" in warnings(at)[0]
+    assert len(warnings(at)) == 1
+    assert link(at) == "sigma=3&v=2"
+
+
+@pytest.mark.parametrize("preset", links.PRESETS.values(), ids=lambda preset: preset.key)
 def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
     monkeypatch.setattr("dpviz.ui.hand.late.offer", lambda _: "")  # what is slow is of no interest here
     monkeypatch.setattr("dpviz.ui.measuring.missing", list)

@@ -35,7 +35,7 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import fields as s
 from dpviz.ui.train import start
 from dpviz.ui.train.facts import data_of, graphics_card, missing, not_usable, trained_parameters, unsuited
-from dpviz.ui.train.form_state import Form, link, read, usual
+from dpviz.ui.train.form_state import Form, read, usual
 from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import OWN, RUN
@@ -84,7 +84,7 @@ def _form(engine: Engine) -> None:
             page.note(problem + _where(problem), "problem")
         else:
             _plan(form, found)
-    page.follow_link(link())
+    page.follow_link(state.query(s.FIELDS))
 
 
 def _read(engine: Engine) -> tuple[Form | None, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from dpviz._remember import remembered
 from dpviz.accounting.policies import POLICIES
@@ -17,7 +15,6 @@ from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
 from dpviz.training.origins import names, spent_before
 from dpviz.training.settings import RunSettings
-from dpviz.ui import state
 from dpviz.ui.train.fields import (
     BATCH,
     BAYESIAN,
@@ -37,7 +34,6 @@ from dpviz.ui.train.fields import (
     DISTANCES,
     EVALUATE,
     EXPONENT,
-    FIELDS,
     FRICTION,
     GOAL,
     GOAL_ON,
@@ -238,20 +234,6 @@ def _between_tests(settings: RunSettings) -> float:
     """`EVALUATE` for these settings: at the end only is more steps than any run has."""
     every = settings.evaluation_every
     return 0.0 if every is None else float(every or EVALUATE.high)
-
-
-def link() -> str:
-    """The form as a link. One that names a seed says where the noise comes from, which earlier links need not have
-    said: those are seeded (`seeded_by_link`)."""
-    found = state.texts(FIELDS)
-    if SEED.key in found:
-        found[SECURE.key] = SECURE.write(state.get(SECURE))
-    return urlencode(found)
-
-
-def seeded_by_link(named: Container[str]) -> bool:
-    """Whether a link that names these fields chose a seed before noise was secret unless said otherwise."""
-    return SEED.key in named and SECURE.key not in named
 
 
 @remembered

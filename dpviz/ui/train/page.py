@@ -14,8 +14,7 @@ from dpviz.ui import page, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
 from dpviz.ui.train import form, watch
-from dpviz.ui.train.fields import FIELDS, SECURE
-from dpviz.ui.train.form_state import seeded_by_link
+from dpviz.ui.train.fields import FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import OWN, RUN
 from dpviz.ui.train.words import STATE_WORDS
@@ -31,10 +30,7 @@ def show() -> None:
 
 
 def _page() -> None:
-    first = not state.loaded(SECURE)
     page.begin("train", (*FIELDS, *WATCH_FIELDS))
-    if first and seeded_by_link(st.query_params):
-        state.put(SECURE, False)
     page.heading("Train: what does a private run learn, and cost?")
     engine, problem = engines.found()
     if engine is None:

@@ -1,0 +1,82 @@
+"""Links: how they are written, and what one of an earlier version means.
+
+A link leaves out what is at its default, so it needs the defaults of its time: `v` says whose. One without it is of
+version 1. What names no setting (a bare address) is no link of any time: it opens with today's defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from dpviz.questions.catalogue import PAGES
+from dpviz.questions.fields import Field
+from dpviz.questions.layout import of_texts
+
+VERSION = "v"
+TODAY = "2"
+PRESETS = {preset.key: preset for page in PAGES for preset in page.presets}
+
+# Words of a link that are no settings: how the page is shown, and who may open it.
+_MODES = frozenset({VERSION, "present", "embed", "expert", "token"})
+
+# Field's key → what a link of version 1 meant where it did not name the field.
+BEFORE = {
+    "curves": "strong.moments.renyi_improved.closed_form.bayesian.tight",
+    "dmu": "1e-5",
+    "quantile": "0.5",
+    "source": "vectors",
+}
+
+# Key of a preset that there is no more → what it set.
+GONE: Mapping[str, Mapping[str, str]] = {}
+
+
+def written(texts: Iterable[tuple[str, str]]) -> str:
+    """The query string of a link of today that says these pairs of key and text."""
+    pairs = list(texts)
+    return urlencode([*pairs, (VERSION, TODAY)] if pairs else [])
+
+
+def address(place: str) -> str:
+    """A page, or a page and what a link of today says there, as a link of today."""
+    return f"{place}&{VERSION}={TODAY}" if "?" in place else place
+
+
+def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = ()) -> dict[str, str]:
+    """What a link says, by the keys of today's fields, with what it left to its preset and to the defaults of its time.
+
+    `page` is the key of the page that it opens; only fields of its question have defaults of another time, and `more`.
+    """
+    texts = {key: text for key, text in link.items() if key != VERSION}
+    before: Mapping[str, str] = {}
+    if version(link) == "1":
+        texts = _renewed(texts)
+        asked = [shown.question(of_texts(texts)).fields for shown in PAGES if shown.key == page]
+        keys = {field.key for fields in (more, *asked) for field in fields}
+        before = {key: text for key, text in BEFORE.items() if key in keys}
+    preset = texts.get("preset", "")
+    if preset in GONE:
+        return {**before, **GONE[preset], **{key: text for key, text in texts.items() if key != "preset"}}
+    return {**before, **(PRESETS[preset].values if preset in PRESETS else {}), **texts}
+
+
+def version(link: Mapping[str, str]) -> str:
+    """Whose defaults it leaves out."""
+    return link.get(VERSION, TODAY if link.keys() <= _MODES else "1")
+
+
+def odd(link: Mapping[str, str]) -> list[str]:
+    """What must be said of a version that there is not."""
+    if (named := version(link)) in ("1", TODAY):
+        return []
+    return [f"Version of the link: “{named[:40]}” is none of 1, {TODAY}. It was read as {TODAY}, the newest."]
+
+
+def _renewed(texts: Mapping[str, str]) -> dict[str, str]:
+    """What a link of version 1 says, in today's words."""
+    found = dict(texts)
+    if "t_seed" in found:  # a run that named its seed drew its noise from it, unless the link said otherwise
+        found.setdefault("t_secure", "0")
+    return found
