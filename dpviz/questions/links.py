@@ -23,6 +23,7 @@ _MODES = frozenset({VERSION, "present", "embed", "expert", "token"})
 
 # Field's key → what a link of version 1 meant where it did not name the field.
 BEFORE = {
+    "bdef": "1",
     "curves": "strong.moments.renyi_improved.closed_form.bayesian.tight",
     "dmu": "1e-5",
     "quantile": "0.5",
@@ -52,7 +53,7 @@ def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = (
     texts = {key: text for key, text in link.items() if key != VERSION}
     before: Mapping[str, str] = {}
     if version(link) == "1":
-        texts = _renewed(texts)
+        texts = _renewed(texts, page)
         asked = [shown.question(of_texts(texts)).fields for shown in PAGES if shown.key == page]
         keys = {field.key for fields in (more, *asked) for field in fields}
         before = {key: text for key, text in BEFORE.items() if key in keys}
@@ -74,9 +75,14 @@ def odd(link: Mapping[str, str]) -> list[str]:
     return [f"Version of the link: “{named[:40]}” is none of 1, {TODAY}. It was read as {TODAY}, the newest."]
 
 
-def _renewed(texts: Mapping[str, str]) -> dict[str, str]:
-    """What a link of version 1 says, in today's words."""
+def _renewed(texts: Mapping[str, str], page: str) -> dict[str, str]:
+    """What a link of version 1 to a page says, in today's words."""
     found = dict(texts)
+    fixed = found.pop("lamfix", "16")  # it counted where λ was fixed
+    if found.get("lam") == "fixed":
+        found["lam"] = fixed
+    if page == "papers" and "dmu" in found:
+        found["gdmu"] = found.pop("dmu")
     if "t_seed" in found:  # a run that named its seed drew its noise from it, unless the link said otherwise
         found.setdefault("t_secure", "0")
     return found

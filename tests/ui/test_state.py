@@ -94,7 +94,7 @@ def test_an_old_link_opens_with_the_defaults_of_its_time_and_becomes_one_of_toda
     at.run()
     assert at.session_state["value.sigma"] == 3.0, "undo"
     assert at.session_state["value.dmu"] == 1e-7
-    assert "value.bview" not in at.session_state, "no field of this question"
+    assert at.session_state["value.bview"] == "stop", "no field of this question"
     again = open_app("compose", link(at))
     assert again.session_state["pins"] == at.session_state["pins"]
     assert link(again) == link(at)
