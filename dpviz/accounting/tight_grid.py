@@ -54,7 +54,7 @@ ATTEMPTS = 6  # finer grids tried where the first one is not good enough
 # What can be said without a grid -----------------------------------------------------------------------------------
 
 
-def _active(mechanisms: Mechanisms, counts: Array) -> tuple[list[Mechanism], Array]:
+def releasing(mechanisms: Mechanisms, counts: Array) -> tuple[list[Mechanism], Array]:
     """The mechanisms that release something, and how often."""
     kept = [j for j, m in enumerate(mechanisms) if counts[j] > 0 and m.releases]
     return [mechanisms[j] for j in kept], counts[kept]
@@ -69,7 +69,7 @@ def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float | None:
     return 1.0 / math.hypot(*(math.sqrt(t) / sigma for sigma, t in zip(sigmas, counts.tolist(), strict=True)))
 
 
-def _epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:
+def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:
     if not mechanisms:
         return 0.0, 0.0
     if (sigma := _one_gaussian(mechanisms, counts)) is not None:
@@ -105,7 +105,7 @@ def too_large(mechanism: Mechanism) -> bool:
 REMOVE, ADD = 0, 1
 
 
-def _removed(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[tuple[ComposedLoss, ComposedLoss]]:
+def removed_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[tuple[ComposedLoss, ComposedLoss]]:
     """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
     plds = [discretise(m, aim.interval, tail) for m in mechanisms]
     above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap)
@@ -113,7 +113,7 @@ def _removed(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> li
     return list(zip(above, below, strict=True))
 
 
-def _added(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[ComposedLoss]:
+def added_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[ComposedLoss]:
     """Adding one example, from above, for each row of counts."""
     plds = [discretise(m, aim.interval, tail).add_above for m in mechanisms]
     return compose(plds, counts, aim.tilt, aim.log_wrap)
@@ -124,8 +124,8 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
     answers: dict[int, tuple[float, float]] = {}
     groups: list[list[int]] = []
     for i, row in enumerate(rows):
-        active, counts = _active(mechanisms, row)
-        known = _epsilon_without_grid(active, counts, delta)
+        active, counts = releasing(mechanisms, row)
+        known = epsilon_without_grid(active, counts, delta)
         if known is not None:
             answers[i] = known
             continue
@@ -138,8 +138,8 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
         else:
             groups.append([i])
     for members in groups:
-        active, _ = _active(mechanisms, rows[members[0]])
-        counts = np.array([_active(mechanisms, rows[i])[1] for i in members])
+        active, _ = releasing(mechanisms, rows[members[0]])
+        counts = np.array([releasing(mechanisms, rows[i])[1] for i in members])
         for i, (lower, upper) in zip(members, _epsilon_of_group(active, counts, delta), strict=True):
             low, high = answers.get(i, (0.0, math.inf))
             answers[i] = max(low, lower), min(high, upper)
@@ -153,20 +153,20 @@ def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> li
     aim = aim_for_rows(mechanisms, counts, REMOVE, delta)
     removed = [
         _remove_refined(mechanisms, row, delta, aim, plds, shared)
-        for row, plds in zip(counts, _removed(mechanisms, counts, aim, tail), strict=True)
+        for row, plds in zip(counts, removed_rows(mechanisms, counts, aim, tail), strict=True)
     ]
     # Where the largest losses of addition lie below removal's ε, −ln(1 − q) a step, there is nothing to compute.
-    pure = [_most_added(mechanisms, row) for row in counts]
+    pure = [most_added(mechanisms, row) for row in counts]
     open_ = [i for i, (_, upper) in enumerate(removed) if pure[i] > upper]
     added = list(pure)
     if open_:
         aim = aim_for_rows(mechanisms, counts[open_], ADD, delta)
-        for i, pld in zip(open_, _added(mechanisms, counts[open_], aim, tail), strict=True):
+        for i, pld in zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True):
             added[i] = _add_refined(mechanisms, counts[i], delta, aim, pld, pure[i], removed[i], shared)
     return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
 
 
-def _most_added(mechanisms: Mechanisms, counts: Array) -> float:
+def most_added(mechanisms: Mechanisms, counts: Array) -> float:
     """No ε of addition exceeds it; 0 where addition is removal's mirror image, whose ε it then has."""
     pairs = [pair_of(m) for m in mechanisms]
     if all(pair.symmetric for pair in pairs):
@@ -179,7 +179,7 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
     """The bounds, no higher than Rényi's and no lower than one step's, where these may help: small ε, T above 10⁹."""
     if upper - lower <= RELATIVE_WIDTH * lower or upper == 0.0:
         return lower, upper
-    active, counts = _active(mechanisms, row)
+    active, counts = releasing(mechanisms, row)
     if upper - lower > promised(lower):
         lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
@@ -207,7 +207,7 @@ def _remove_refined(
                 break  # as fine as it gets
         else:
             break
-        (plds,) = _removed(mechanisms, counts[None], aim, tail)
+        (plds,) = removed_rows(mechanisms, counts[None], aim, tail)
         lower, upper = max(lower, epsilon_below(plds[1], delta)), min(upper, epsilon_above(plds[0], delta))
     return lower, upper
 
@@ -264,12 +264,12 @@ def _add_refined(
         else:
             interval = aim.interval if blurred(pld, upper, delta) else finer(aim.interval, lower, upper)
             aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, interval)
-        (pld,) = _added(mechanisms, counts[None], aim, tail)
+        (pld,) = added_rows(mechanisms, counts[None], aim, tail)
     return upper
 
 
 def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple[float, float]:
-    active, counts = _active(mechanisms, counts)
+    active, counts = releasing(mechanisms, counts)
     if not active:
         return 0.0, 0.0
     if (sigma := _one_gaussian(active, counts)) is not None:
@@ -289,6 +289,6 @@ def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Ar
     delta = math.exp(min(max(rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
     tail = tail_for(float(counts.sum()), delta)
     aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
-    ((above, below),) = _removed(mechanisms, counts[None], aim, tail)
-    (added,) = _added(mechanisms, counts[None], aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
+    ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail)
+    (added,) = added_rows(mechanisms, counts[None], aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
     return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))

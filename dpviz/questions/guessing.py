@@ -10,17 +10,26 @@ from dpviz._remember import remembered
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.tight_quick import quick_tight
 from dpviz.charts import numbers
 from dpviz.charts.marks import Array, Column
-from dpviz.questions.answer import LATER, Metric
+from dpviz.mechanisms import Mechanism
+from dpviz.questions.answer import Metric
+from dpviz.questions.mechanism import DELTA
 
-ON_ITS_WAY = f"the mechanism’s whole privacy curve is {LATER}"
+RIGHT = "Best attack is right"
 
 
 @remembered
-def accuracy(sigma: float, rate: float, steps: int) -> Accuracy:
-    """Of the best attack at even odds; some 0.1 s."""
-    return best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps)
+def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
+    """Of the best attack at even odds, never above `accuracy_soon`; some 0.1 s."""
+    found = best_accuracy(mechanism=mechanism, steps=steps)
+    return found._replace(upper=min(found.upper, accuracy_soon(mechanism, steps).upper))
+
+
+def accuracy_soon(mechanism: Mechanism, steps: int) -> Accuracy:
+    """Its upper end, at most 1 % above, in some milliseconds; one number whatever δ is."""
+    return Accuracy(0.5, quick_tight(mechanism, steps, DELTA.default).accuracy)
 
 
 @dataclass(frozen=True)
@@ -42,8 +51,8 @@ class Guess:
 
     @property
     def right(self) -> str:
-        """The smaller of both, rounded up: "55.1 %"."""
-        return _up(self.curve if self.curve is not None and self.by_curve else self.pair)
+        """The smaller of both, rounded up: "55.1 %"; "…" while the curve is not there."""
+        return "…" if self.curve is None else _up(min(self.curve, self.pair))
 
     @property
     def alone(self) -> str:
@@ -52,10 +61,12 @@ class Guess:
     @property
     def figure(self) -> Metric:
         """Its place among the four numbers."""
+        if self.curve is None:
+            return Metric(RIGHT, self.right)
         if not self.by_curve:
-            return Metric("Best attack is right", f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
+            return Metric(RIGHT, f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
         said = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "no ε is proven"
-        return Metric("Best attack is right", f"≤ {self.right}", said)
+        return Metric(RIGHT, f"≤ {self.right}", said)
 
 
 def guess(epsilon: float, delta: float, found: Accuracy | None) -> Guess:

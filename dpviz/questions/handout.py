@@ -24,7 +24,7 @@ from dpviz.charts import hand
 from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer
 from dpviz.charts.plot import Plot
-from dpviz.questions.answer import LATER, Answer
+from dpviz.questions.answer import LATER, Answer, soon
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question
@@ -102,7 +102,7 @@ class Handout:
         """What is shown where one field has another value; None where there is no answer."""
         try:
             get = moved(self.get, field, value)
-            shown = self._frame(self.at(get), get)
+            shown = self._frame(soon(self.at(get), self.question.slow), get)
         except ValueError:
             return None
         return _without_waiting(shown)

@@ -77,7 +77,7 @@ def attacker(sigma: float, steps: int, epsilon: float, found: guessing.Guess) ->
     bound = f"<b>ε ≤ {_up(epsilon)}</b>"
     if found.by_curve:
         return f"{said}, where 50 % is chance; {bound} and δ alone would allow {found.alone}."
-    return f"{said}, by {bound} and δ alone{f'; {guessing.ON_ITS_WAY}' if found.curve is None else ''}."
+    return f"{said}{'' if found.curve is None else f', by {bound} and δ alone'}."
 
 
 def meaning(a: Answer[ComposeFacts]) -> str:
@@ -138,7 +138,7 @@ def truth(a: Answer[ComposeFacts]) -> str:
         "All curves are upper bounds, so which is right? The grey band is computed from the whole distribution of the "
         "privacy loss, from above and from below: the truth lies between, "
     )
-    if a.facts.tight is None:
+    if a.facts.tight is None or a.facts.tight.soon:
         return f"{said}and is {LATER}."
     low, high = float(a.facts.tight.lower[-1]), float(a.facts.tight.upper[-1])
     if not (math.isfinite(high) and low > 0.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,15 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.tight_quick import quick_tight
 from dpviz.charts import numbers
 from dpviz.charts.marks import Band
 from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.questions.answer import Metric
 
 Array = npt.NDArray[np.float64]
 
+NAME = "Numerical (PLD) ε"  # of the upper end among a page's four numbers
 MARKS = 16
 NOISE_POINTS = 33
 LARGEST_EPSILON = 500.0  # beyond, the grids grow and nothing is gained
@@ -23,12 +27,25 @@ LARGEST_EPSILON = 500.0  # beyond, the grids grow and nothing is gained
 
 @dataclass(frozen=True, eq=False)
 class TightBand:
-    """Lower and upper ε at marked x; all of shape (n,). `reason` says where the promised width is not kept."""
+    """Lower and upper ε at marked x; all of shape (n,). `reason` says where the promised width is not kept.
+
+    `soon`: the last upper end alone, in the place of what is to come; its lower one is 0.
+    """
 
     x: Array
     lower: Array
     upper: Array
     reason: str = ""
+    soon: bool = False
+
+    @property
+    def figure(self) -> Metric:
+        """Its place among the four numbers: the last upper end, rounded up, and how little below it the truth may lie."""
+        most, least = float(self.upper[-1]), float(self.lower[-1])
+        if math.isnan(most):
+            return Metric(NAME, "–", "not computed")
+        at_least = "…" if self.soon else numbers.epsilon(numbers.down(least, 4), digits=4)
+        return Metric(NAME, f"≤ {numbers.epsilon(most, up=True)}", f"≥ {at_least}")
 
     @property
     def last(self) -> str:
@@ -44,17 +61,28 @@ def marked_steps(steps: int, *, log: bool) -> Array:
     return np.unique(np.round(spread))
 
 
+def end(mechanism: Mechanism, steps: int, delta: float) -> TightBand:
+    """The upper end after all steps, some milliseconds; NaN where the interval has none."""
+    most = quick_tight(mechanism, steps, delta).epsilon
+    known = most <= LARGEST_EPSILON
+    return TightBand(
+        np.array([float(steps)]), np.array([0.0 if known else np.nan]), np.array([most if known else np.nan]), soon=True
+    )
+
+
 @remembered
 def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) -> TightBand:
     """The interval at marked steps of one mechanism; some 0.2 s."""
     marks = marked_steps(steps, log=log)
     rough = accountant("renyi").epsilon_of(mechanism, steps=marks, delta=delta).epsilon
-    useful = rough <= LARGEST_EPSILON
+    soon = end(mechanism, steps, delta).upper[-1]
+    useful = np.append(rough[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons = []
     if useful.any():
         found = tight_epsilon(mechanism, marks[useful], delta)
         lower[useful], upper[useful] = found.lower, found.upper
+        upper[-1] = min(upper[-1], soon)
         reasons.append(found.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpviz.questions.answer import Answer
+from dpviz.questions.answer import Answer, soon
 from dpviz.questions.question import Question
 from dpviz.ui import background, boundary
 
@@ -19,8 +19,8 @@ class ToCome(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """An answer with the slow parts that are there; the first that is missing; and the names of parts that failed,
-    without which the answer stands.
+    """An answer with the slow parts that are there, and the quick ones of others; the first that is missing; and the
+    names of parts that failed, without which the answer stands.
     """
 
     answer: Answer[Any]
@@ -42,12 +42,11 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Parts:
             if part is not None:
                 answer = slow.join(answer, part)
                 continue
+            missing = missing or ToCome(name, partial(slow.work, answer))
+            answer = soon(answer, (slow,))
         except Exception as error:
             boundary.log(place, error)
             failed.append(name)
-            continue
-        if missing is None:
-            missing = ToCome(name, partial(slow.work, answer))
     return Parts(answer, missing, tuple(failed))
 
 

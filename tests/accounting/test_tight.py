@@ -62,7 +62,7 @@ def test_two_steps_bracket_brute_force_quadrature(sigma: float, q: float, epsilo
 def test_grid_brackets_the_gaussian_closed_form(monkeypatch: pytest.MonkeyPatch, sigma: float, steps: int) -> None:
     exact = tight_epsilon(step(sigma), [steps], 1e-6)
     assert exact.upper[0] - exact.lower[0] <= 1e-8 * exact.upper[0]
-    monkeypatch.setattr(tight, "_epsilon_without_grid", lambda *_: None)
+    monkeypatch.setattr(tight, "epsilon_without_grid", lambda *_: None)
     found = tight_epsilon(step(sigma), [steps], 1e-6)
     assert 0 < found.lower[0] <= exact.upper[0]
     assert exact.lower[0] <= found.upper[0]
@@ -72,7 +72,7 @@ def test_grid_brackets_the_gaussian_closed_form(monkeypatch: pytest.MonkeyPatch,
 def test_a_grid_brackets_the_closed_form_of_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     settings_ = [(1.0, 0.2, 1e-5), (0.5, 1e-3, 1e-9), (20.0, 0.01, 1e-6)]
     exact = [tight_epsilon(step(s, q), [1], d) for s, q, d in settings_]
-    monkeypatch.setattr(tight, "_epsilon_without_grid", lambda *_: None)
+    monkeypatch.setattr(tight, "epsilon_without_grid", lambda *_: None)
     for (sigma, q, delta), truth in zip(settings_, exact, strict=True):
         found = tight_epsilon(step(sigma, q), [1], delta)
         assert found.lower[0] <= truth.upper[0]

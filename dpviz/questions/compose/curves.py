@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dpviz.accounting.bayesian import BayesianBound
-from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
+from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Floor, Line
@@ -248,13 +248,20 @@ def tight_part(a: Answer[ComposeFacts]) -> Tight:
     g = a.given
     shown = "tight" in g["curves"]
     band = tight_band.along_steps(g["mechanism"], g["steps"], g["delta"], log=g["log_steps"]) if shown else None
-    return band, best_accuracy(mechanism=g["mechanism"], steps=g["steps"])
+    return band, guessing.accuracy(g["mechanism"], g["steps"])
+
+
+def tight_soon(a: Answer[ComposeFacts]) -> Tight:
+    """The upper ends of both."""
+    g = a.given
+    end = tight_band.end(g["mechanism"], g["steps"], g["delta"]) if "tight" in g["curves"] else None
+    return end, guessing.accuracy_soon(g["mechanism"], g["steps"])
 
 
 def with_tight(a: Answer[ComposeFacts], found: Tight) -> Answer[ComposeFacts]:
     """The same answer with both."""
     assert isinstance(a.plot, LinePlot)
     band, accuracy = found
-    bands = a.plot.bands if band is None else (tight_band.band(band), *a.plot.bands)
+    bands = a.plot.bands if band is None or band.soon else (tight_band.band(band), *a.plot.bands)
     facts = replace(a.facts, tight=band, accuracy=accuracy)
     return replace(a, plot=replace(a.plot, bands=bands), facts=facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpviz.questions import gradient_fields, kinds
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
-from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, with_tight
+from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, tight_soon, with_tight
 from dpviz.questions.compose.details import accountants, use
 from dpviz.questions.compose.distances import distances, warned
 from dpviz.questions.compose.fields import (
@@ -73,7 +73,7 @@ GROWTH: Question[ComposeFacts] = Question(
     formulas=formulas,
     assumptions=assumptions,
     presets=PRESETS,
-    slow=(Slow(tight_key, tight_part, with_tight), Slow(beside_key, beside_part, with_beside)),
+    slow=(Slow(tight_key, tight_part, with_tight, tight_soon), Slow(beside_key, beside_part, with_beside)),
     layout=layout,
     more={"Distances": distances, "Use it": use, "Accountants": accountants},
     below=warned,

@@ -8,7 +8,7 @@ from dpviz.accounting.attack import attack_success
 from dpviz.accounting.formula import tex
 from dpviz.charts import numbers
 from dpviz.mechanisms import Adjacency, Mechanism
-from dpviz.questions import guessing
+from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Metric
 from dpviz.questions.compose.bayesian import failure_of
 from dpviz.questions.compose.curves import ComposeFacts
@@ -19,7 +19,7 @@ from dpviz.questions.methods import NAMES, method
 
 def headline(a: Answer[ComposeFacts]) -> str:
     """One sentence of fixed meaning, as HTML: steps, the best attack, and what Bayesian DP keeps."""
-    steps, right = numbers.steps(a.given["steps"]), "…" if a.facts.accuracy is None else chances(a).right
+    steps, right = numbers.steps(a.given["steps"]), chances(a).right
     said = (
         f"After <b>{steps}</b> step{'s' if a.given['steps'] > 1 else ''}, the best attack guesses right "
         f"{a.given['mechanism'].adjacency.secret} at most <b>{right}</b> of the time (chance: 50 %)"
@@ -67,12 +67,10 @@ def metrics(a: Answer[ComposeFacts]) -> list[Metric]:
 
 def _tight_metric(a: Answer[ComposeFacts]) -> Metric:
     if "tight" not in a.given["curves"]:
-        return Metric("Tight interval of ε", "–", "off")
+        return Metric(tight_band.NAME, "–", "off")
     if "tight" in a.facts.left:
-        return Metric("Tight interval of ε", "–", "not for this mechanism")
-    if a.facts.tight is None:
-        return Metric("Tight interval of ε", "…")
-    return Metric("Tight interval of ε", a.facts.tight.last, "the truth lies between")
+        return Metric(tight_band.NAME, "–", "not for this mechanism")
+    return Metric(tight_band.NAME, "…") if a.facts.tight is None else a.facts.tight.figure
 
 
 def _bayesian_metric(a: Answer[ComposeFacts]) -> Metric:

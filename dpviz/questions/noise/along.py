@@ -26,6 +26,7 @@ from dpviz.questions.noise.needs import (
     Needs,
     accuracy_key,
     accuracy_part,
+    accuracy_soon,
     answers,
     asked_of,
     hue,
@@ -211,7 +212,7 @@ ALONG_NOISE: Question[Needs] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     presets=FIGURES,
-    slow=(Slow(accuracy_key, accuracy_part, with_accuracy), Slow(band_key, band_part, with_band)),
+    slow=(Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon), Slow(band_key, band_part, with_band)),
     layout=layout,
     more={"Needed": needed, "Use it": use, "Accountants": accountants},
 )

@@ -13,6 +13,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing
 from dpviz.questions.answer import LATER, Answer, Note
 from dpviz.questions.gradients import Gradients
@@ -238,9 +239,18 @@ def accuracy_key(a: Answer[Needs]) -> Hashable | None:
 
 def accuracy_part(a: Answer[Needs]) -> Accuracy:
     """How often the best attack on that mechanism is right."""
+    return guessing.accuracy(*_attacked(a))
+
+
+def accuracy_soon(a: Answer[Needs]) -> Accuracy:
+    """Its upper end."""
+    return guessing.accuracy_soon(*_attacked(a))
+
+
+def _attacked(a: Answer[Needs]) -> tuple[SampledGaussian, int]:
     found = mechanism(a)
     assert found is not None
-    return guessing.accuracy(*found)
+    return SampledGaussian(*found[:2]), found[2]
 
 
 def with_accuracy(a: Answer[Needs], found: Accuracy) -> Answer[Needs]:

@@ -21,6 +21,7 @@ from dpviz.questions.noise.needs import (
     Needs,
     accuracy_key,
     accuracy_part,
+    accuracy_soon,
     answers,
     asked_of,
     refused,
@@ -122,7 +123,7 @@ SOLVE: Question[Needs] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     presets=(SGD,),
-    slow=(Slow(accuracy_key, accuracy_part, with_accuracy), Slow(tight_key, tight_part, with_tight)),
+    slow=(Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon), Slow(tight_key, tight_part, with_tight)),
     layout=layout,
     more={"Use it": use, "Accountants": accountants},
 )

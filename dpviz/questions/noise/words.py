@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.charts import numbers
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note
@@ -66,11 +67,12 @@ def _attacker(a: Answer[Needs], best: str | None) -> str:
     if f.unknown == "delta":
         where = "There"
     chance = chances(a)
+    if chance.curve is None:
+        return ""
     said = f" {where} an attacker is right at most <b>{chance.right}</b> of the time"
     if chance.by_curve:
         return f"{said} (chance: 50 %; ε and δ alone would allow {chance.alone})."
-    missing = f.accuracy is None and mechanism(a) is not None
-    return f"{said}, by ε and δ alone{f'; {guessing.ON_ITS_WAY}' if missing else ''}."
+    return f"{said}, by ε and δ alone."
 
 
 def chances(a: Answer[Needs]) -> guessing.Guess:
@@ -80,7 +82,8 @@ def chances(a: Answer[Needs]) -> guessing.Guess:
         best = a.facts.best(bayesian=False)
         value = a.facts.needs[best].value if best else None
         delta = 1.0 if value is None else min(value, 1.0)
-    return guessing.guess(a.facts.target, delta, a.facts.accuracy)
+    known = Accuracy(0.5, 1.0) if mechanism(a) is None else a.facts.accuracy
+    return guessing.guess(a.facts.target, delta, known)
 
 
 def _setting(a: Answer[Needs]) -> str:
