@@ -105,7 +105,9 @@ def too_large(mechanism: Mechanism) -> bool:
 REMOVE, ADD = 0, 1
 
 
-def removed_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[tuple[ComposedLoss, ComposedLoss]]:
+def removed_rows(
+    mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float
+) -> list[tuple[ComposedLoss, ComposedLoss]]:
     """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
     plds = [discretise(m, aim.interval, tail) for m in mechanisms]
     above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap)

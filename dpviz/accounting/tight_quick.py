@@ -7,9 +7,9 @@
 
 `tight_epsilon` and `best_accuracy` look again, on grids of their own, until they pinch the truth: some 0.1 s. Here the
 loss of a step is put on one grid, and ε at δ and δ(0) are read off the same composed distribution: bounds whatever the
-grid (`tight`), in a few milliseconds. What is composed from below tells whether they are near enough; where they are not
-(rarely sampled steps with little noise, mostly), the slow ones are asked, up to ε = 50. (1 + δ(0))/2 needs one direction: at ε = 0
-both are the total variation.
+grid (`tight`), in a few milliseconds. What is composed from below tells whether they are near enough; where they are
+not (rarely sampled steps with little noise, mostly), the slow ones are asked, up to ε = 50. (1 + δ(0))/2 needs one
+direction: at ε = 0 both are the total variation.
 """
 
 from __future__ import annotations

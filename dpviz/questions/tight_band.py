@@ -40,7 +40,7 @@ class TightBand:
 
     @property
     def figure(self) -> Metric:
-        """Its place among the four numbers: the last upper end, rounded up, and how little below it the truth may lie."""
+        """Its place among the four numbers: the last upper end, rounded up, and beside it the lower one."""
         most, least = float(self.upper[-1]), float(self.lower[-1])
         if math.isnan(most):
             return Metric(NAME, "–", "not computed")
