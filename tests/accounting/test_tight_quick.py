@@ -1,4 +1,4 @@
-"""Quick upper ends of ε(δ) and of the best attack's accuracy: never below the truth, 1 % above the slow ones at most."""
+"""Quick upper ends of ε(δ) and of the best attack: never below the truth, at most 1 % above the slow ones."""
 
 from __future__ import annotations
 
