@@ -837,14 +837,14 @@ FAULTS = (
         "dpviz/questions/guessing.py",
         "None if found is None else found.upper",
         "None if found is None else found.lower",
-        "tests/questions/test_guessing.py::test_the_pair_where_the_curve_is_not_there_or_not_resolved",
+        "tests/questions/test_guessing.py::test_the_pair_where_the_curve_is_not_resolved",
     ),
     Fault(
         "what ε and δ allow forgets δ",
         "dpviz/questions/guessing.py",
         "Guess(float(attack_success(epsilon, delta=delta))",
         "Guess(float(attack_success(epsilon))",
-        "tests/questions/test_guessing.py::test_the_pair_where_the_curve_is_not_there_or_not_resolved",
+        "tests/questions/test_guessing.py::test_the_pair_where_the_curve_is_not_resolved",
     ),
     Fault(
         "Leakage's bound is rounded to nearest",
