@@ -46,6 +46,7 @@ from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.smooth_release import SmoothRelease
 from dpviz.accounting.solve import solve
+from dpviz.gradients.law_bound import bayesian_law_epsilon
 from dpviz.gradients.law_tight import law_tight as bayesian_law_tight
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 
@@ -92,6 +93,7 @@ __all__ = [
     "bayesian_cost",
     "bayesian_epsilon",
     "bayesian_group",
+    "bayesian_law_epsilon",
     "bayesian_law_tight",
     "bayesian_percentile",
     "bayesian_samples",

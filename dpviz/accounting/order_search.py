@@ -136,11 +136,11 @@ def lowest(
     found = values(every[:, None], np.broadcast_to(coarse, (rows, coarse.size)))
     best = coarse[found.argmin(axis=1)]
     for stride in _STRIDES[1:-1] if guess is None else _FROM_AFAR:
-        best, _ = _downhill(values, best, stride, last)
-    return _downhill(values, _bottom(values, best, _STRIDES[-2], last), _STRIDES[-1], last)
+        best, _ = downhill(values, best, stride, last)
+    return downhill(values, bottom_near(values, best, _STRIDES[-2], last), _STRIDES[-1], last)
 
 
-def _downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> tuple[Index, Array]:
+def downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> tuple[Index, Array]:
     """Walk in strides until no row's neighbours are lower; a tie stays where it is."""
     best, value = best.copy(), np.empty(best.size)
     rows = np.arange(best.size)
@@ -155,7 +155,7 @@ def _downhill(values: Callable[[Index, Index], Array], best: Index, stride: int,
     return best, value
 
 
-def _bottom(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> Index:
+def bottom_near(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> Index:
     """The bottom of the parabola through each row's best place and its neighbours a stride away: a good start."""
     left, right = np.maximum(best - stride, 0), np.minimum(best + stride, last)
     inside = np.flatnonzero((best - left == stride) & (right - best == stride))

@@ -1,9 +1,9 @@
 """The true Bayesian cost of a synthetic distribution: what estimates and bounds from a sample of it are measured by.
 
-The distribution is known, so E exp(Tψ(λ, d)) needs no sample. For scalar families it lies between two sums over cells:
-x = exp(Tψ) increases in d, so all mass of a cell counts at its lower end, or at its upper. Vectors have no such law for
-the distance of two; there a simulation of fresh pairs gives an interval that holds with probability 0.99, from above by
-the envelope of `dpviz.accounting.bayesian_envelope` and from below by its mirror image.
+The distribution is known, so E exp(Tψ(λ, d)) needs no sample. For scalar families it lies between two sums
+(`law_bound`). Vectors have no such law for the distance of two; there a simulation of fresh pairs gives an interval
+that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian_envelope` and from below by
+its mirror image.
 
     >>> known = dict(noise_std=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5)
     >>> true_norms_epsilon("weibull", shape=2.0, threshold=1.0, **known).lower.round(3)
@@ -25,14 +25,14 @@ from dpviz.accounting.bayesian import ORDERS, TOO_LARGE
 from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_table import Estimator
 from dpviz.gradients.families import law
+from dpviz.gradients.law_bound import clipped_bound
+from dpviz.gradients.law_cells import Clipped
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.weibull import weibull_shape, weibull_vectors
 
 Array = npt.NDArray[np.float64]
 
 DOUBT = 0.01  # of a simulated interval
-_CELLS = 6_000
-_LEAST = 1e-6  # of the threshold: smaller distances count as 0, or as this
 _COORDINATES = 20_000_000  # drawn for a simulation: about a second
 _SEED = 1_795_221_334  # its own: the sample under test is another draw
 
@@ -62,7 +62,7 @@ def true_norms_epsilon(
     orders: Any = ORDERS,
     reading: str = "planned",
 ) -> Truth:
-    """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances; within 0.1 %.
+    """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances: `law_bound`, Definition 1.
 
     Args:
         family, shape, scale: as for `draw_norms`.
@@ -71,18 +71,18 @@ def true_norms_epsilon(
     """
     known = law(family, shape, scale)
     limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
-    # Even in ratios: ψ is a power of d where it is small, and its cells' relative width is the sum's error.
-    edges = np.concatenate([[0.0], limit * np.geomspace(_LEAST, 1.0, _CELLS)])
-    inside = np.diff(known.cdf(edges))
-    masses = np.append(inside, max(known.sf(limit), 0.0))
-    masses = masses / masses.sum()
-    ends = (edges, np.append(edges[1:], limit))
-    given = (noise_std, sample_rate, steps, delta_mu, orders, reading)
-    return Truth(
-        _epsilon(ends[0], masses, "lower", *given),
-        _epsilon(ends[1], masses, "upper", *given),
-        "from the distribution itself, between sums from below and from above",
+    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
+    found = clipped_bound(
+        Clipped(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)),
+        noise_multiplier=max(std / limit, _validate.LEAST),
+        sample_rate=sample_rate,
+        steps=np.atleast_1d(steps),
+        delta_mu=delta_mu,
+        definition=1,
+        orders=_validate.whole_orders(orders) + 1.0,
+        reading=reading,
     )
+    return Truth(found.lower, found.upper, "from the distribution itself, between sums from below and from above")
 
 
 def true_vectors_epsilon(

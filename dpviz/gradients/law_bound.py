@@ -1,0 +1,287 @@
+"""The Bayesian cost of a known law of gradient norms: no sample, no γ.
+
+An example's distance d is its norm, clipped at C, the law's quantile p; the noise has standard deviation σC. With
+A(α, u) the α-th moment of one step's likelihood ratio at u = (d/(σC))², the joint moment of T steps is E_d[A(α, u)^T]
+(Triastcyn & Faltings 2020, Theorem 1, in which Hölder's inequality covers examples that change their d).
+
+**It lies between two sums.** M_u = exp(B_u − u/2), B a Brownian motion, is a martingale and A(α, u) = E φ(M_u),
+φ(m) = w^α, w = 1 − q + qm. Itô's formula gives dA/du = ½E[g(M)], g = m²φ'', and d²A/du² = ¼E[M²g''(M)], where with
+β = α − 2 and r = qm/w in [0, 1]
+
+    g'' = α(α − 1)q² w^{α−2} (2 + 4βr + β(β − 1)r²) ≥ 0:
+
+the bracket has positive terms for β ≥ 1; for 0 ≤ β < 1 it is at least 2 + 4βr − r²/4; for −1 ≤ β < 0 it falls in r to
+(1 + β)(2 + β) ≥ 0 at r = 1. So A, and A^T for T ≥ 1, increases and is convex in u, for every real α ≥ 1: over a cell
+of d² Jensen's inequality bounds the mean from below, the chord from above (`law_cells`). The sum from above is at
+most A(α, 1/σ²)^T, what d = C throughout costs: at the same orders Bayesian DP never lies above DP.
+
+**Definition 1** (strong; a tail): Pr[L ≥ ε] ≤ δ_μ over outcomes and examples, L being the privacy loss. Markov's
+inequality, ε = (ln E e^{λL} + ln(1/δ_μ))/λ, as in the moments accountant.
+
+**Definition 2** (the guarantee that the paper states): Pr[S] ≤ e^ε Pr′[S] + δ_μ for every set S of outcomes, the
+example being random. Let S depend on the example, too: the least δ_μ is then E[(1 − e^{ε−L})₊], outcomes drawn with
+the example present, and it implies the stated one, whose sets are some of these. As (1 − e^{ε−L})₊ ≤ c e^{λL} with the
+least such c, E e^{λL} bounds it: that is all that the improved conversion of Rényi differential privacy uses (Canonne,
+Kamath, Steinke 2020, Prop. 12), with α = λ + 1. The other direction, the example absent, has smaller moments (Mironov,
+Talwar, Zhang 2019, Theorem 5). So Definition 1 compares with the moments accountant, Definition 2 with the Rényi
+accountant.
+
+    >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
+    >>> [round(bayesian_law_epsilon("weibull", shape=0.5, quantile=p, **known), 3) for p in (0.25, 0.95, 0.9999)]
+    [1.018, 0.845, 0.526]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz.accounting.bayesian import TOO_LARGE
+from dpviz.accounting.conversion import epsilon_per_order
+from dpviz.accounting.order_search import bottom_near, downhill
+from dpviz.accounting.orders import FINE_ORDERS
+from dpviz.accounting.renyi import Renyi
+from dpviz.gradients.families import law
+from dpviz.gradients.law_cells import Clipped, law_cells, quantile_of
+from dpviz.mechanisms.log_moments import log_moment
+from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+DEFINITIONS = (1, 2)
+MARKOV_ORDERS = np.arange(2.0, 34.0)  # λ = 1 … 32
+_CONVERSIONS = {1: "classic", 2: "improved"}
+_STRIDES = (256, 64, 16)
+_LEADERS = 9
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LawBound:
+    """ε_μ at the best of the orders looked at lies in [lower, upper]; arrays of one shared shape.
+
+    Attributes:
+        lower, upper: sums over cells from below and from above; the upper one may be promised.
+        order: α = λ + 1 of the order that decided the upper one; NaN where none did.
+        at_grid_end: True where it is the first or last order tried: other orders might do better.
+        floor: what the largest order charges for doing nothing, below which no ε can be with these orders.
+    """
+
+    lower: Array
+    upper: Array
+    order: Array
+    at_grid_end: npt.NDArray[np.bool_]
+    floor: Array
+
+
+def bayesian_law_epsilon(
+    family: str,
+    *,
+    shape: Any = 1.0,
+    quantile: Any,
+    noise_multiplier: Any,
+    sample_rate: Any,
+    steps: Any,
+    delta_mu: Any,
+    definition: int = 2,
+    orders: Any = None,
+    bound: str = "upper",
+) -> Any:
+    """ε_μ of norms drawn from a known family and clipped at one of its quantiles: within 0.1 % (or 1e-4), no sample.
+
+    Args:
+        family: "weibull", "lognormal" or "halfnormal", of whatever scale.
+        shape: the family's, > 0.
+        quantile: p in (0, 1); C is the law's quantile p, distances are norms clipped at C.
+        noise_multiplier: σ, noise standard deviation ÷ C.
+        sample_rate: q in [0, 1].
+        steps: numbers of steps ≥ 1, each a plan of its own; a number or an array.
+        delta_mu: δ_μ in (0, 1); a number or an array that broadcasts with steps.
+        definition: 1 for the strong definition, a tail, 2 for the guarantee that the paper states (`law_bound`).
+        orders: Rényi orders α = λ + 1 > 1; None for those of the accountant to compare with: λ = 1 … 32 for
+            Definition 1, the Rényi accountant's for Definition 2.
+        bound: "upper", never too low, or "lower".
+
+    Returns:
+        A float if steps and delta_mu are numbers, else an array of their broadcast shape.
+
+    Raises:
+        ValueError: for an argument out of its range, with the value.
+    """
+    _validate.choice("bound", bound, ("upper", "lower"))
+    found = law_bound(
+        family,
+        shape=shape,
+        quantile=quantile,
+        noise_multiplier=noise_multiplier,
+        sample_rate=sample_rate,
+        steps=steps,
+        delta_mu=delta_mu,
+        definition=definition,
+        orders=orders,
+    )
+    epsilon: Array = found.upper if bound == "upper" else found.lower
+    return float(epsilon) if epsilon.ndim == 0 else epsilon
+
+
+def law_bound(
+    family: str,
+    *,
+    shape: Any = 1.0,
+    quantile: Any,
+    noise_multiplier: Any,
+    sample_rate: Any,
+    steps: Any,
+    delta_mu: Any,
+    definition: int = 2,
+    orders: Any = None,
+    reading: str = "planned",
+) -> LawBound:
+    """ε_μ with what decided it; arguments and errors as in `bayesian_law_epsilon`, arrays of the steps' shape.
+
+    Args:
+        reading: "planned": each element of steps is a plan of its own. "running": the largest is the plan, and the
+            others are moments of that run.
+    """
+    beyond = 1.0 - quantile_of(quantile)
+    threshold = float(law(family, shape, 1.0).isf(beyond))
+    return clipped_bound(
+        Clipped(family, float(shape), threshold, beyond),
+        noise_multiplier=noise_multiplier,
+        sample_rate=sample_rate,
+        steps=steps,
+        delta_mu=delta_mu,
+        definition=definition,
+        orders=orders,
+        reading=reading,
+    )
+
+
+def clipped_bound(
+    clipped: Clipped,
+    *,
+    noise_multiplier: Any,
+    sample_rate: Any,
+    steps: Any,
+    delta_mu: Any,
+    definition: int,
+    orders: Any,
+    reading: str,
+) -> LawBound:
+    """`law_bound` of a law that is clipped already."""
+    sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
+    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+    given, delta = np.broadcast_arrays(_validate.steps(steps, minimum=1), _validate.delta(delta_mu, "delta_mu"))
+    if definition not in DEFINITIONS or isinstance(definition, bool):
+        raise ValueError(f"Expected definition={definition!r} to be 1 or 2.")
+    _validate.choice("reading", reading, ("planned", "running"))
+    if given.size == 0:
+        raise ValueError("Expected steps as at least one number, found none.")
+    grid = MARKOV_ORDERS if definition == 1 else FINE_ORDERS
+    if orders is not None:
+        grid = np.unique(_validate.orders(orders))
+    taken, slack = given.ravel(), delta.ravel()
+    plan = np.full(taken.size, taken.max()) if reading == "running" else taken
+    cells = law_cells(clipped)
+    conversion = _CONVERSIONS[definition]
+    values = np.concatenate([cells.upper, cells.lower])
+    with np.errstate(over="ignore"):
+        scaled = values / sigma / sigma
+    blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
+    moments = _Moments(np.minimum(scaled, TOO_LARGE), rate, grid, taken.max())
+
+    def of(side: slice, mass: Array) -> Callable[[Index, Index], Array]:
+        def epsilons(rows: Index, places: Index) -> Array:
+            """ε of rows (k, 1) at places (k, m): (k, m)."""
+            row = rows[:, 0]
+            joint = _log_mean(plan[row], moments.at(places)[..., side], mass)
+            total = (taken / plan)[rows] * joint / (grid[places] - 1.0)
+            return epsilon_per_order(total, grid[places], slack[row], conversion)
+
+        return epsilons
+
+    sides = [
+        of(slice(0, cells.upper.size), cells.upper_mass),
+        of(slice(cells.upper.size, None), cells.lower_mass),
+    ]
+    every, rows = np.arange(grid.size), np.arange(taken.size)
+    ceiling: Array = np.full(taken.size, np.inf)
+    if orders is None and definition == 2:
+        dp = Renyi(conversion).evaluate(noise_multiplier=sigma, sample_rate=rate, steps=taken, delta=slack)
+        ceiling = dp.epsilon
+        tried = _near(sides[0], np.searchsorted(grid, np.nan_to_num(dp.order, nan=2.0)))
+    else:
+        tried = np.broadcast_to(every, (taken.size, grid.size))
+    upper, lower = (side(rows[:, None], tried) for side in sides)
+    best = upper.argmin(axis=1)
+    place = tried[rows, best]
+    epsilon = np.minimum(np.inf if blind else np.maximum(upper[rows, best], 0.0), ceiling)
+    none = np.full(taken.size, rate == 0.0) | (ceiling == 0.0)
+    epsilon = np.where(none, 0.0, epsilon)
+    floor = np.maximum(epsilon_per_order(np.zeros((taken.size, 1)), grid[-1:], slack, conversion)[:, 0], 0.0)
+    return LawBound(
+        lower=np.minimum(np.maximum(lower.min(axis=1), 0.0), epsilon).reshape(given.shape),
+        upper=epsilon.reshape(given.shape),
+        order=np.where(none, np.nan, grid[place]).reshape(given.shape),
+        at_grid_end=(~none & (epsilon > 0.0) & ((place == 0) | (place == grid.size - 1))).reshape(given.shape),
+        floor=floor.reshape(given.shape),
+    )
+
+
+class _Moments:
+    """ln A at places of a grid of orders, each computed once."""
+
+    def __init__(self, inverse_variance: Array, rate: float, grid: Array, most: float) -> None:
+        self._u, self._rate, self._grid, self._exact = inverse_variance, rate, grid, most > MOST_STEPS
+        self._known: Index = np.empty(0, dtype=np.intp)
+        self._values = np.empty((0, inverse_variance.size))
+
+    def at(self, places: Index) -> Array:
+        """(…, values) at places (…)."""
+        wanted = np.unique(places)
+        new = wanted[~np.isin(wanted, self._known, assume_unique=True)]
+        if new.size:
+            orders = self._grid[new]
+            if self._exact:
+                found = log_moment(1.0 / np.sqrt(self._u), self._rate, orders[:, None])
+            else:
+                found = log_moment_table(self._u, self._rate, orders)
+            before = np.searchsorted(self._known, new)
+            self._known = np.insert(self._known, before, new)
+            self._values = np.insert(self._values, before, found, axis=0)
+        return self._values[np.searchsorted(self._known, places)]
+
+
+def _log_mean(steps: Array, logs: Array, mass: Array) -> Array:
+    """ln Σ mass·e^{T·log} of steps (k,) and logs (k, m, values): (k, m)."""
+    grown = steps[:, None, None] * logs
+    top = grown[..., -1:].copy()  # ascending
+    grown -= top
+    return np.asarray(np.log(np.exp(grown, out=grown) @ mass) + top[..., 0])
+
+
+def _near(values: Callable[[Index, Index], Array], start: Index) -> Index:
+    """The place of each row's best order, (rows, 1), found from where the least ε of d = C throughout is.
+
+    Some rows search, the others begin between their neighbours' ends: s·ε is a logarithm of a mean of exponentials of
+    functions convex in s = α − 1, hence convex as the Rényi accountant's is, and ε has one valley (`order_search`).
+    """
+    rising = np.argsort(start, kind="stable")
+    spread = np.linspace(start.min(), start.max(), _LEADERS)
+    lead = rising[np.unique(np.searchsorted(start[rising], spread.round()))]
+
+    def of_leaders(rows: Index, places: Index) -> Array:
+        return values(lead[rows], places)
+
+    best, last = start[lead], FINE_ORDERS.size - 1
+    for stride in _STRIDES:
+        best, _ = downhill(of_leaders, best, stride, last)
+    between = np.interp(start, start[lead], best).round().astype(np.intp)
+    best, _ = downhill(values, between, _STRIDES[-1], last)
+    best, _ = downhill(values, bottom_near(values, best, _STRIDES[-1], last), 1, last)
+    return best[:, None]
