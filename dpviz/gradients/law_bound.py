@@ -47,7 +47,7 @@ from dpviz.accounting.order_search import bottom_near, downhill
 from dpviz.accounting.orders import FINE_ORDERS
 from dpviz.accounting.renyi import Renyi
 from dpviz.gradients.families import law
-from dpviz.gradients.law_cells import Clipped, law_cells, quantile_of
+from dpviz.gradients.law_cells import ClippedLaw, law_cells, quantile_of
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
 
@@ -151,7 +151,7 @@ def law_bound(
     beyond = 1.0 - quantile_of(quantile)
     threshold = float(law(family, shape, 1.0).isf(beyond))
     return clipped_bound(
-        Clipped(family, float(shape), threshold, beyond),
+        ClippedLaw(family, float(shape), threshold, beyond),
         noise_multiplier=noise_multiplier,
         sample_rate=sample_rate,
         steps=steps,
@@ -163,7 +163,7 @@ def law_bound(
 
 
 def clipped_bound(
-    clipped: Clipped,
+    clipped: ClippedLaw,
     *,
     noise_multiplier: Any,
     sample_rate: Any,
@@ -193,7 +193,7 @@ def clipped_bound(
     with np.errstate(over="ignore"):
         scaled = values / sigma / sigma
     blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
-    moments = _Moments(np.minimum(scaled, TOO_LARGE), rate, grid, taken.max())
+    moments = _LawMoments(np.minimum(scaled, TOO_LARGE), rate, grid, taken.max())
 
     def of(side: slice, mass: Array) -> Callable[[Index, Index], Array]:
         def epsilons(rows: Index, places: Index) -> Array:
@@ -233,7 +233,7 @@ def clipped_bound(
     )
 
 
-class _Moments:
+class _LawMoments:
     """ln A at places of a grid of orders, each computed once."""
 
     def __init__(self, inverse_variance: Array, rate: float, grid: Array, most: float) -> None:

@@ -28,7 +28,7 @@ _ROUNDING = 1e-13  # of the part of E d² below a cell's upper end
 
 
 @dataclass(frozen=True, slots=True)
-class Clipped:
+class ClippedLaw:
     """A law of scale 1, clipped.
 
     Attributes:
@@ -75,7 +75,7 @@ def threshold_over_median(family: str, shape: Any, quantile: Any) -> float:
 
 
 @remembered
-def law_cells(clipped: Clipped) -> LawCells:
+def law_cells(clipped: ClippedLaw) -> LawCells:
     """The two discrete laws of a clipped one."""
     ends = clipped.threshold * np.sqrt(_EDGES)
     known = law(clipped.family, clipped.shape, 1.0)

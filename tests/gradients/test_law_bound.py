@@ -13,7 +13,7 @@ import dpviz
 from dpviz.accounting.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law, population_cost
 from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_cells import Clipped, law_cells, threshold_over_median
+from dpviz.gradients.law_cells import ClippedLaw, law_cells, threshold_over_median
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import log_moment_table
 
@@ -206,7 +206,7 @@ def test_what_decided() -> None:
 def test_both_discrete_laws_have_the_mean_of_the_clipped_one(family: str, shape: float) -> None:
     known = law(family, shape, 1.0)
     threshold = float(known.ppf(0.98))
-    cells = law_cells(Clipped(family, shape, threshold, 0.02))
+    cells = law_cells(ClippedLaw(family, shape, threshold, 0.02))
     u = (np.arange(400_000) + 0.5) / 400_000
     mean = (np.minimum(known.ppf(u), threshold) ** 2).mean() / threshold**2
     for values, mass in ((cells.lower, cells.lower_mass), (cells.upper, cells.upper_mass)):
