@@ -48,6 +48,7 @@ from dpviz.accounting.orders import FINE_ORDERS
 from dpviz.accounting.renyi import Renyi
 from dpviz.gradients.families import law
 from dpviz.gradients.law_cells import ClippedLaw, law_cells, quantile_of
+from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
 
@@ -193,7 +194,7 @@ def clipped_bound(
     with np.errstate(over="ignore"):
         scaled = values / sigma / sigma
     blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
-    moments = _LawMoments(np.minimum(scaled, TOO_LARGE), rate, grid, taken.max())
+    moments = _LawMoments(np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, grid, taken.max())
 
     def of(side: slice, mass: Array) -> Callable[[Index, Index], Array]:
         def epsilons(rows: Index, places: Index) -> Array:
@@ -259,10 +260,8 @@ class _LawMoments:
 
 def _log_mean(steps: Array, logs: Array, mass: Array) -> Array:
     """ln Σ mass·e^{T·log} of steps (k,) and logs (k, m, values): (k, m)."""
-    grown = steps[:, None, None] * logs
-    top = grown[..., -1:].copy()  # ascending
-    grown -= top
-    return np.asarray(np.log(np.exp(grown, out=grown) @ mass) + top[..., 0])
+    some = mass > 0.0
+    return log_sums(steps[:, None, None] * logs[..., some] + np.log(mass[some]))
 
 
 def _near(values: Callable[[Index, Index], Array], start: Index) -> Index:

@@ -39,7 +39,7 @@ def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Arr
         return log_moment(1.0 / slope, rate, orders[:, None])
     x = np.arange(-_REACH, high + spacing, spacing)
     y = slope[:, None] * x - 0.5 * inverse_variance[:, None]
-    log_ratio = np.log1p(rate * np.expm1(np.minimum(y, 30.0)))
+    log_ratio = np.log1p(rate * np.expm1(np.minimum(y, 30.0))) if rate < 1.0 else y
     if y.max() > 30.0:
         beyond = y + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(y, 30.0)))
         log_ratio = np.where(y > 30.0, beyond, log_ratio)

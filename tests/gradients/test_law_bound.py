@@ -14,6 +14,7 @@ from dpviz.accounting.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law, population_cost
 from dpviz.gradients.law_bound import law_bound
 from dpviz.gradients.law_cells import ClippedLaw, law_cells, threshold_over_median
+from dpviz.gradients.truth import true_norms_epsilon
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import log_moment_table
 
@@ -176,6 +177,13 @@ def test_monotone(definition: int) -> None:
     assert (np.diff(curve) > 0.0).all()
     alone = along("steps", steps[::20])
     assert curve[::20] == pytest.approx(alone, rel=1e-12)
+
+
+def test_a_threshold_that_hardly_any_norm_reaches() -> None:
+    """The atom at C has no mass that a float keeps; what lies below still counts, however much C would cost."""
+    given: dict[str, Any] = {"sample_rate": 0.1, "steps": [5], "delta_mu": 1e-5, "orders": [1]}
+    far, near = (true_norms_epsilon("halfnormal", threshold=c, noise_std=6.0, **given) for c in (200.0, 20.0))
+    assert far.upper[0] == pytest.approx(near.upper[0], rel=1e-4)
 
 
 def test_running_reads_one_plan() -> None:
