@@ -183,7 +183,7 @@ def test_a_threshold_that_hardly_any_norm_reaches() -> None:
     """The atom at C has no mass that a float keeps; what lies below still counts, however much C would cost."""
     given: dict[str, Any] = {"sample_rate": 0.1, "steps": [5], "delta_mu": 1e-5, "orders": [1]}
     far, near = (true_norms_epsilon("halfnormal", threshold=c, noise_std=6.0, **given) for c in (200.0, 20.0))
-    assert far.upper[0] == pytest.approx(near.upper[0], rel=1e-4)
+    assert far.upper[0] == pytest.approx(near.upper[0], rel=1e-3)
 
 
 def test_running_reads_one_plan() -> None:
