@@ -28,6 +28,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.accounting.bayesian import student_margin
 from dpviz.accounting.bayesian_psi import FIRST_ORDERS, psi
 
 Array = npt.NDArray[np.float64]
@@ -48,17 +49,20 @@ class Pool:
         failure: γ of this pool.
 
     Attributes:
+        cells: Distances in each cell; whole numbers. The last cell is all within 0.6 % of d_max.
+        printed: Σ of the costs that the paper's Eq. 14 estimates from each step's own distances, (32,): no bound.
         steps, counted: n, and how many of them had distances; the others cost what d_max costs.
     """
 
     def __init__(self, *, rate: float, total_steps: int, failure: float) -> None:
-        self.rate, self.total_steps = rate, total_steps
+        self.rate, self.total_steps, self._failure = rate, total_steps, failure
         share = failure / (_ENDS.size - 1)
         self._doubt_none = -math.log(_NONE * share)
         self._doubt = -math.log((1.0 - _NONE) * share / _TILTS.size)
         self.steps = self.counted = 0
-        self._cells = np.zeros(_ENDS.size)  # distances in each cell; whole numbers
+        self.cells = np.zeros(_ENDS.size)
         self._log_sizes = 0.0
+        self.printed = np.zeros(FIRST_ORDERS.size)
         self._scale = 0.0  # the largest (d_max/σ)² so far
         self._table: tuple[float, Array] | None = None
 
@@ -73,31 +77,35 @@ class Pool:
         cells = np.searchsorted(_ENDS, np.concatenate(distances), side="left").clip(max=_ENDS.size - 1)
         place = np.repeat(np.arange(sizes.size), sizes) * _ENDS.size + cells
         each = np.bincount(place, minlength=sizes.size * _ENDS.size).reshape(sizes.size, _ENDS.size)
-        held = self._cells + np.cumsum(each, axis=0)
+        held = self.cells + np.cumsum(each, axis=0)
         logs = np.cumsum(np.append(self._log_sizes, np.log(np.maximum(sizes, 1))))[1:]
         counted = self.counted + np.cumsum(sizes > 0, dtype=np.float64)
         without = self.steps - self.counted + np.cumsum(sizes == 0, dtype=np.float64)
-        self._cells, self._log_sizes = held[-1], float(logs[-1])
+        self.cells, self._log_sizes = held[-1], float(logs[-1])
         self.steps, self.counted = self.steps + sizes.size, int(counted[-1])
+        self.printed = self.printed + self._estimates(each, sizes)
         return self._costs(held, counted, logs, without)
 
-    def cost(self, times: float = 1.0) -> Array:
-        """Σ of the costs of all steps, (32,); as if every distance had been measured `times` times."""
-        logs = self._log_sizes + self.counted * math.log(times)
-        found: Array = self._costs(
-            times * self._cells[None],
-            np.array([float(self.counted)]),
-            np.array([logs]),
-            np.array([float(self.steps - self.counted)]),
-        )[0]
-        return found
+    def _estimates(self, each: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]) -> Array:
+        """Σ of (1/T) ln[M + τ S], M and S of exp(Tψ) over a step's own distances; what d_max costs without two."""
+        grown = self._grown()
+        top, some = grown[-1], sizes > 1
+        if not some.any() or not np.isfinite(top).all():
+            return np.asarray(top / self.total_steps * sizes.size)
+        number, values = sizes[some, None], self._values()
+        different, which = np.unique(sizes[some], return_inverse=True)
+        margin = np.array([student_margin(int(size), self._failure) for size in different])[which, None]
+        mean = each[some] @ values / number
+        spread = np.sqrt(np.maximum(each[some] @ values**2 / number - mean**2, 0.0))
+        found = self._logs(mean + margin * spread).sum(axis=0) + top * (~some).sum()
+        return np.asarray(found / self.total_steps)
 
     def unseen(self) -> Array:
         """Of the mean that bounds the cost, the part beyond what the distances themselves come to: (32,), in [0, 1]."""
         if not self.counted:
             return np.zeros(FIRST_ORDERS.size)
-        seen = self._log_means(self._cells[None] / self._cells.sum())[0]
-        bound = self._log_means(self._masses(self._cells[None]))[0]
+        seen = self._log_means(self.cells[None] / self.cells.sum())[0]
+        bound = self._log_means(self._masses(self.cells[None]))[0]
         return np.asarray(-np.expm1(np.minimum(seen - bound, 0.0)))
 
     def _costs(self, held: Array, counted: Array, log_sizes: Array, without: Array) -> Array:
@@ -125,16 +133,21 @@ class Pool:
 
     def _log_means(self, masses: Array) -> Array:
         """ln Σ masses · exp(Tψ) at the cells' upper ends: (n, 32)."""
-        grown = self._grown()
-        top = grown[-1]
+        top = self._grown()[-1]
         if not np.isfinite(top).all():
             return np.full((len(masses), top.size), np.inf)
-        # x near 1 loses its digits in exp, large x overflows there: as x − 1, and as x/x_max.
-        small = top <= 1.0
-        y = np.where(small, np.expm1(np.minimum(grown, 1.0)), np.exp(grown - top))
         # A sum row by row, whatever their number: a matrix product's last digits depend on it.
-        mean = (masses[:, :, None] * y).sum(axis=1)
-        return np.asarray(np.where(small, np.log1p(mean), top + np.log(np.maximum(mean, 1e-300))))
+        return self._logs((masses[:, :, None] * self._values()).sum(axis=1))
+
+    def _values(self) -> Array:
+        """x near 1 loses its digits in exp, large x overflows there: as x − 1, and as x/x_max."""
+        grown = self._grown()
+        return np.where(grown[-1] <= 1.0, np.expm1(np.minimum(grown, 1.0)), np.exp(grown - grown[-1]))
+
+    def _logs(self, means: Array) -> Array:
+        """ln of means of x, from means of `_values`."""
+        top = self._grown()[-1]
+        return np.where(top <= 1.0, np.log1p(means), top + np.log(np.maximum(means, 1e-300)))
 
     def _grown(self) -> Array:
         """T·ψ at the cells' upper ends and λ = 1 … 32."""

@@ -130,6 +130,7 @@ KINDS: dict[str, Check] = {
             "distances": none_or(listed(listed(number(0.0), MOST_DISTANCES), MOST_STEPS)),
             "norms": none_or(_NORMS),
             "noise": none_or(table({"signal": number(0.0), "noise": number(0.0)})),
+            "bayesian_text": text(WORDS),
         },
     ),
     "evaluation": table({}, {**_EVALUATED, "samples": whole(0, MOST_STEPS)}),

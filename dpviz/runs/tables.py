@@ -150,6 +150,7 @@ class RunView:
         disputes: What a run from a file recorded that does not follow from its mechanisms.
         checksums: What the checksums of that file say; "" for a run that is from none.
         charged: The last event "charged", {} before the first.
+        bayesian_text: What the Bayesian ε of the last step is and why it lies where it does; "" without.
     """
 
     record: RunRecord
@@ -165,6 +166,7 @@ class RunView:
     disputes: tuple[Dispute, ...] = ()
     checksums: str = ""
     charged: dict[str, Any] = field(default_factory=dict)
+    bayesian_text: str = ""
 
     def series(self, labels: Mapping[tuple[str, str], str]) -> tuple[dict[str, tuple[Array, Array]], str]:
         """What was recorded of these numbers, and how `events.titled` marks them behind a title.
@@ -196,6 +198,7 @@ class RunView:
             norms=(),
             noise={},
             final=covered_part(self.final),
+            bayesian_text="",
         )
 
 
@@ -211,13 +214,15 @@ class Tables:
         self.notes: list[tuple[int, str]] = []
         self.coming = ""
         self.disputes: tuple[Dispute, ...] = ()
-        self.checksums = ""
+        self.checksums = self.bayesian_text = ""
         self.charged: dict[str, Any] = {}
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
         for event in events:
             data = event.data
+            if event.kind == "step" or event.kind in FINAL_KINDS:
+                self.bayesian_text = str(data.get("bayesian_text") or "")
             if event.kind == "step":
                 add_stretch(self.steps, event)
                 if data.get("norms"):
@@ -255,6 +260,7 @@ class Tables:
             disputes=self.disputes,
             checksums=self.checksums,
             charged=self.charged,
+            bayesian_text=self.bayesian_text,
         )
 
 

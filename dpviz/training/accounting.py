@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -34,6 +35,8 @@ from dpviz.training.trajectory import Trajectory
 
 # Orders where every step has another σ: those of the Langevin page, so that both say the same.
 CHANGING_ORDERS = VARYING_ORDERS
+# Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
+CEILING = "renyi at delta_mu"
 
 
 def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
@@ -126,7 +129,7 @@ class LiveAccounts:
     """
 
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
-        self.delta = settings.delta
+        self.settings, self.delta = settings, settings.delta
         self._trajectories = {
             "moments": Trajectory(for_steps(Moments(), settings, examples), settings.delta),
             "renyi": Trajectory(renyi_accountant(settings, examples), settings.delta),
@@ -138,11 +141,15 @@ class LiveAccounts:
         if settings.bayesian:
             self.bayesian = BayesianAccount(
                 total_steps=settings.steps,
-                delta_mu=settings.delta_mu,
+                delta_mu=settings.bayesian_delta,
                 failure=settings.estimator_failure,
                 max_grad_norm=settings.max_grad_norm,
                 farthest=1.0 if settings.bayesian_distances == "norms" else 2.0,
+                definition=settings.definition,
             )
+            if settings.bayesian_distances == "norms" and settings.definition == 2:
+                ceiling = renyi_accountant(settings, examples)
+                self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
         self.examples = examples
         self._history: History[SampledGaussian] = History()
         self._noted: list[SampledGaussian] = []  # charged, not yet added up
@@ -198,15 +205,22 @@ class LiveAccounts:
         self._add_up()
         found = dict(self._now)
         if self.bayesian is not None:
-            found["bayesian"] = self.bayesian.epsilon()
+            found["bayesian"] = min(self.bayesian.epsilon(), found.pop(CEILING, math.inf))
         return found
+
+    def bayesian_ceiling(self) -> float:
+        """ε at δ_μ by DP's own account, which bounds Bayesian DP too: Rényi, or moments for Definition 1."""
+        self._add_up()
+        worst = math.inf if self.bayesian is None else self.bayesian.worst_epsilon()
+        return min(worst, self._now.get(CEILING, math.inf))
 
     def readings(self) -> dict[str, list[float]]:
         """ε after each training step since the last time this was asked, by each accountant."""
         self._add_up()
         found, self._read = self._read, {name: [] for name in self._trajectories}
         if self.bayesian is not None:
-            found["bayesian"] = self.bayesian.readings()
+            ceiling = found.pop(CEILING, itertools.repeat(math.inf))
+            found["bayesian"] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
         return found
 
     def _add_up(self) -> None:

@@ -5,6 +5,10 @@ Eq. 10), and ε_μ = min over λ of (Σ c_t(λ, T) − ln(δ_μ − γ))/λ. The
 distances (Eq. 14), which holds only as their number grows. Here the sum is bounded at once by all distances of all
 steps of one mechanism (`bayesian_pool`): with probability 1 − γ no ε_μ of the run is too low, at whichever step it is
 read or ended, however the distributions change. γ counts once for the run: its j-th mechanism takes γ/(j(j + 1)).
+Definition 1, a tail, converts by Markov: ε_μ as above. Definition 2, which the paper states as its guarantee, speaks of
+outcome and example together: Σ c_t/λ bounds the Rényi divergence of order λ + 1 between the two joint laws, so that it
+converts as Rényi's does (`conversion`, "improved"), at δ_μ − γ.
+
 As the evidence grows ε_μ may fall from one step to the next. It never exceeds what d_max throughout would cost.
 
 Which distances: one example more or less changes the sum of clipped gradients by its own clipped gradient, so d is the
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +35,7 @@ from dpviz import _validate
 from dpviz.accounting.bayesian_pool import Pool
 from dpviz.accounting.bayesian_psi import FIRST_ORDERS as ORDERS
 from dpviz.accounting.bayesian_psi import psi
+from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian
 
 Array = npt.NDArray[np.float64]
@@ -37,8 +43,28 @@ Array = npt.NDArray[np.float64]
 # A release, with the distances of a step; None where its sensitivity is known for certain.
 Charge = tuple[SampledGaussian, Array | None]
 _TOGETHER = 64
+_ALPHAS: Array = ORDERS.astype(np.float64) + 1.0
 _NEAR = 0.02  # relative: noise levels this near are one mechanism, at the lowest of them
-_MOST_TIMES = 1e9
+
+
+class Facts(NamedTuple):
+    """Why ε_μ is what it is.
+
+    Attributes:
+        estimate: ε_μ by the paper's estimate from each step's own distances (Eq. 14), no bound.
+        worst: What d_max throughout would cost.
+        order: λ that decides.
+        unseen: Share of the mean that stands for distances which nobody saw and which so few cannot exclude.
+        longest: Share of the distances that are within 0.6 % of d_max; NaN without distances.
+        distances: How many were measured.
+    """
+
+    estimate: float
+    worst: float
+    order: int
+    unseen: float
+    longest: float
+    distances: int
 
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
@@ -54,12 +80,21 @@ class BayesianAccount:
         total_steps: T, which the costs were computed for.
         delta_mu, failure: δ_μ and γ.
         farthest: No distance exceeds so many C: 2 between two clipped gradients, 1 for their norms.
+        definition: 1 or 2.
         taken: steps charged so far.
     """
 
     def __init__(
-        self, *, total_steps: int, delta_mu: float, failure: float, max_grad_norm: float, farthest: float = 2.0
+        self,
+        *,
+        total_steps: int,
+        delta_mu: float,
+        failure: float,
+        max_grad_norm: float,
+        farthest: float = 2.0,
+        definition: int = 2,
     ) -> None:
+        self.definition = definition
         self.total_steps, self.farthest = total_steps, farthest
         self.delta_mu, self.failure, self.max_grad_norm = delta_mu, failure, max_grad_norm
         _validate.delta_beyond_failure(delta_mu, failure, 1)
@@ -120,25 +155,25 @@ class BayesianAccount:
         At the order that decides, a mean over the steps; those without distances, charged the worst case, count as 0.
         """
         self._add_up()
-        best = int(self._per_order(self._total()).argmin())
+        best = int(self._per_order(self._total(), self.delta_mu - self.failure).argmin())
         shares = (pool.counted * float(pool.unseen()[best]) for pool in self._pools.values())
         return sum(shares) / max(self.taken, 1)
 
-    def times_needed(self, target_epsilon: float) -> float:
-        """How many times as many distances, alike, would bring ε_μ to the target; inf where no number would."""
+    def facts(self) -> Facts:
+        """What explains ε_μ now; something must have been charged."""
         self._add_up()
-
-        def fits(times: float) -> bool:
-            costs = sum((pool.cost(times) for pool in self._pools.values()), self._costs[None])
-            return self._epsilon(costs, self._worst) <= target_epsilon
-
-        if not fits(_MOST_TIMES):
-            return math.inf
-        low, high = 0.0, math.log(_MOST_TIMES)
-        while high - low > 1e-3:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if fits(math.exp(middle)) else (middle, high)
-        return math.exp(high)
+        printed = sum((pool.printed for pool in self._pools.values()), self._costs[None])
+        net = self.delta_mu - self.failure
+        cells = sum((pool.cells for pool in self._pools.values()), np.zeros(1))
+        number = int(cells.sum())
+        return Facts(
+            estimate=max(float(self._per_order(printed, net).min()), 0.0),
+            worst=self.worst_epsilon(),
+            order=int(ORDERS[self._per_order(self._total(), net).argmin()]),
+            unseen=self.tail_share(),
+            longest=float(cells[-1]) / number if number else math.nan,
+            distances=number,
+        )
 
     def readings(self) -> list[float]:
         """ε_μ after each step since the last time this was asked, with the plan of then."""
@@ -188,8 +223,9 @@ class BayesianAccount:
 
     def _epsilon(self, costs: Array, worst: Array) -> float:
         """The least of what the distances prove and of what needs none, which does not pay γ."""
-        certain = (worst - math.log(self.delta_mu)) / ORDERS
-        return max(min(float(self._per_order(costs).min()), float(certain.min())), 0.0)
+        proven, certain = self._per_order(costs, self.delta_mu - self.failure), self._per_order(worst, self.delta_mu)
+        return max(min(float(proven.min()), float(certain.min())), 0.0)
 
-    def _per_order(self, costs: Array) -> Array:
-        return np.asarray((costs - math.log(self.delta_mu - self.failure)) / ORDERS)
+    def _per_order(self, costs: Array, delta: float) -> Array:
+        conversion = "classic" if self.definition == 1 else "improved"
+        return epsilon_per_order(costs / ORDERS, _ALPHAS, np.array(delta), conversion)

@@ -16,7 +16,8 @@
               {"step", "edges", "counts", "max_grad_norm"} of one step, or None: `counts[i]` gradients are between
               `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise": {"signal": ‖sum of clipped
               gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or slow motion were asked
-              for, else None. Every ε, here and below, begins with what earlier runs spent on the same data (`origins`).
+              for, else None. "bayesian_text": what the Bayesian ε of its last step is and why (`bayesian_words`).
+              Every ε, here and below, begins with what earlier runs spent on the same data (`origins`).
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).
 "count"       A private count of correct training predictions: "count", "accuracy" (count ÷ N), "rose", "blocked" (the
@@ -38,7 +39,7 @@ The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", 
 "not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
 (how each accountant reads what was charged, as if its end had been planned; with "tight" where there are few different
 mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of the Bayesian
-bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what must be said of that bound, "test_accuracy",
+bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what that ε is and why, "test_accuracy",
 "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounting.recompute` finds every recorded ε again.

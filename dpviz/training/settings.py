@@ -26,6 +26,7 @@ OPTIMISERS = ("sgd", "adam")
 TARGET_MEASURES = ("test", "private")
 PAST_PLAN = ("stop", "replan")
 BAYESIAN_DISTANCES = ("pairs", "norms")
+DEFINITIONS = (1, 2)
 DEVICES = ("auto", "cpu", "cuda")
 TRAINED = ("all", "last")
 
@@ -62,11 +63,13 @@ class RunSettings:
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
         most_steps: Where a re-planned run ends; 0 for `steps`.
         delta: δ of moments, Rényi and odometer.
-        delta_mu: δ_μ of the Bayesian accountant.
+        delta_mu: δ_μ of the Bayesian accountant; None for δ.
         bayesian: Whether to measure gradient distances and account for Bayesian DP.
         bayesian_distances: "norms": of clipped gradients, what one example more or less changes; "pairs": between two
             examples, as the paper's authors measure them, no bound under sampling (see `bayesian_account`).
         pairs: Disjoint pairs a step for it; of twice as many examples the norms.
+        definition: Of Bayesian DP (Triastcyn & Faltings 2020): 2, the guarantee that the paper states, converted as
+            Rényi is; 1, a tail, converted as moments are.
         estimator_failure: γ, the probability that any Bayesian ε of the run is too low.
         filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter). None for no budget, or
             under an adaptive policy for the ε of its baseline (`dpviz.training.accounting.promised`).
@@ -112,10 +115,11 @@ class RunSettings:
     past_plan: str = "stop"
     most_steps: int = 0
     delta: float = 1e-5
-    delta_mu: float = 1e-10
+    delta_mu: float | None = None
     bayesian: bool = False
     bayesian_distances: str = "norms"
     pairs: int = 32
+    definition: int = 2
     estimator_failure: float = 1e-15
     filter_epsilon: float | None = None
     target_accuracy: float | None = None
@@ -155,6 +159,11 @@ class RunSettings:
         return name in METHODS[self.method].reads | RECORDED[self.model].reads
 
     @property
+    def bayesian_delta(self) -> float:
+        """δ_μ."""
+        return self.delta if self.delta_mu is None else self.delta_mu
+
+    @property
     def last_step(self) -> int:
         """The step after which the run ends whatever happens."""
         return max(self.steps, self.most_steps) if self.past_plan == "replan" else self.steps
@@ -170,8 +179,9 @@ class RunSettings:
     @classmethod
     def from_json(cls, stored: dict[str, Any] | str) -> Self:
         """From `to_json`, or its text. Missing keys take their default, but a Bayesian run that does not say which
-        distances it measured is from before there was a choice: pairs; and so is an adaptive one that names no margin:
-        50 epochs. One that does not say where its noise came from is from before it was secret: seeded.
+        distances it measured is from before there was a choice: pairs; one that names no definition: 1; and so is an
+        adaptive one that names no margin: 50 epochs. One that does not say where its noise came from is from before it
+        was secret: seeded.
 
         Raises:
             ValueError: for a key that does not exist, named.
@@ -182,7 +192,8 @@ class RunSettings:
         if unknown:
             raise ValueError(f"Expected settings of a run, found unknown {', '.join(unknown)}.")
         if values.get("bayesian"):
-            values.setdefault("bayesian_distances", "pairs")
+            for name, then in (("bayesian_distances", "pairs"), ("definition", 1), ("delta_mu", 1e-10)):
+                values.setdefault(name, then)
         if POLICIES.get(values.get("policy", ""), Fixed).adaptive:
             values.setdefault("margin_epochs", 50)
         values.setdefault("secure_noise", False)
@@ -261,8 +272,10 @@ def _check_numbers(settings: RunSettings) -> None:
     if settings.evaluation_every is not None:
         every = _validate.steps(settings.evaluation_every, "evaluation_every", minimum=0)
         _validate.scalar("evaluation_every", every)
-    for name in ("delta", "delta_mu"):
-        _validate.scalar(name, _validate.delta(getattr(settings, name), name))
+    for name, value in (("delta", settings.delta), ("delta_mu", settings.bayesian_delta)):
+        _validate.scalar(name, _validate.delta(value, name))
+    if settings.definition not in DEFINITIONS or isinstance(settings.definition, bool):
+        raise ValueError(f"Expected definition={settings.definition!r} to be 1 or 2.")
     _validate.estimator_failure(settings.estimator_failure)
     _validate.scalar("learning_rate_end", _validate.probability("learning_rate_end", settings.learning_rate_end))
     if not 0.0 <= _validate.scalar("momentum", _validate.non_negative("momentum", settings.momentum)) < 1.0:
@@ -325,7 +338,7 @@ def _check_together(settings: RunSettings) -> None:
             f"Expected target_measure='private' with policy={settings.policy!r}: it stops by its own private count."
         )
     if settings.bayesian:
-        _validate.delta_beyond_failure(settings.delta_mu, settings.estimator_failure, 1)
+        _validate.delta_beyond_failure(settings.bayesian_delta, settings.estimator_failure, 1)
 
 
 def _check_views(settings: RunSettings) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from dpviz.training.accounting import LiveAccounts, encoded
+from dpviz.training.bayesian_words import bayesian_words
 from dpviz.training.methods import Info
 from dpviz.training.rounding import certified_bound
 
@@ -133,6 +134,7 @@ class StepBuffer:
             "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
             "norms": None if self._shown is None else self._histogram(*self._shown),
             "noise": noise,
+            "bayesian_text": bayesian_words(self._accounts),
         }
         self._rows, self._infos, self._shown = [], [], None
         return found

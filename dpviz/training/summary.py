@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.training.accounting import LiveAccounts, encoded_events
+from dpviz.training.bayesian_words import bayesian_words
 from dpviz.training.claims import MOST_DIFFERENT, claim_at
 from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
@@ -63,25 +63,5 @@ def closing(
         "epsilon": epsilon,
         "claim": claim.to_json(),
         "tail_share": tail,
-        "bayesian_text": _unseen(accounts, tail),
+        "bayesian_text": bayesian_words(accounts),
     }
-
-
-def _unseen(accounts: LiveAccounts | None, share: float | None) -> str:
-    """What must be said where the Bayesian bound stands mostly for distances nobody saw (`tail_share`)."""
-    if accounts is None or accounts.bayesian is None or share is None or share <= 0.5:
-        return ""
-    half = accounts.bayesian.worst_epsilon() / 2.0
-    times = accounts.bayesian.times_needed(half)
-    if times <= 1.0:
-        return ""
-    more = (
-        f"some {times:.2g} times as many distances would halve it"
-        if math.isfinite(times)
-        else "no number of distances like these would halve it"
-    )
-    return (
-        f"The Bayesian ε is a bound that holds at γ, and {share:.0%} of its mean stands for large distances that "
-        f"those measured cannot exclude: it stays near what the largest distance throughout costs, ε = {2 * half:.3g}; "
-        f"{more}."
-    )

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.bayesian_pool import Pool
+from dpviz.accounting.bayesian import student_margin
+from dpviz.accounting.bayesian_pool import _ENDS, Pool
 from dpviz.accounting.bayesian_psi import FIRST_ORDERS, psi, step_costs
 from tests.accounting.slow_pool import slow_pool_cost
 
@@ -50,7 +51,6 @@ def test_the_formula_written_out(
     for at in range(steps):
         slow = slow_pool_cost(drawn[: at + 1], scale, 0.05, total_steps, failure)
         np.testing.assert_allclose(course[at], slow, rtol=1e-9, atol=1e-15)
-    np.testing.assert_array_equal(pool.cost(), course[-1])
 
 
 def test_one_by_one_or_together_to_the_last_digit() -> None:
@@ -75,14 +75,14 @@ def test_more_noise_in_the_same_pool_costs_no_more_and_less_noise_costs_all_step
 
 def test_distances_tell_and_more_of_them_tell_more() -> None:
     near = Pool(rate=0.05, total_steps=100, failure=1e-15)
-    near.add(1.0, [np.full(64, 0.1)] * 100)
+    cost = near.add(1.0, [np.full(64, 0.1)] * 100)[-1]
     worst = 100 * psi(np.array([1.0]), 0.05)[0]
-    assert (near.cost() < worst).all()
-    assert (near.cost(100.0) < near.cost()).all()
+    assert (cost < worst).all()
+    more = Pool(rate=0.05, total_steps=100, failure=1e-15)
+    assert (more.add(1.0, [np.full(6400, 0.1)] * 100)[-1] < cost).all()
     assert ((near.unseen() > 0.0) & (near.unseen() <= 1.0)).all()
     far = Pool(rate=0.05, total_steps=100, failure=1e-15)
-    far.add(1.0, [np.ones(64)] * 100)
-    np.testing.assert_allclose(far.cost(), worst, rtol=1e-12)
+    np.testing.assert_allclose(far.add(1.0, [np.ones(64)] * 100)[-1], worst, rtol=1e-12)
     np.testing.assert_allclose(far.unseen(), 0.0, atol=1e-12)
     none = Pool(rate=0.05, total_steps=100, failure=1e-15)
     np.testing.assert_allclose(none.add(1.0, [np.empty(0)] * 2)[-1], worst / 50, rtol=1e-12)
@@ -129,5 +129,18 @@ def test_the_share_above_a_threshold_is_within_gamma_of_giving_nothing_away(fail
     rng: Any = np.random.default_rng(0)
     pool = Pool(rate=0.1, total_steps=100, failure=failure)
     pool.add(1.0, [(rng.random(100) < 0.05).astype(float) for _ in range(100)])
-    masses = pool._masses(pool._cells[None])[0]
+    masses = pool._masses(pool.cells[None])[0]
     assert 0.05 < masses[-1] < 0.07
+
+
+def test_what_the_paper_estimates_from_each_step_alone() -> None:
+    """Eq. 14 written out: ln[M + τ S]/T, at the cells' upper ends; a step with one distance costs what d_max costs."""
+    drawn = [np.random.default_rng(step).uniform(0.0, 1.0, 40) for step in range(3)]
+    pool = Pool(rate=0.05, total_steps=20, failure=1e-6)
+    pool.add(0.01, [*drawn, np.array([0.2])])
+    wanted = psi(np.array([0.01]), 0.05)[0]
+    for part in drawn:
+        ends = _ENDS[np.searchsorted(_ENDS, part)]
+        x = np.exp(20 * psi(0.01 * ends**2, 0.05))
+        wanted = wanted + np.log(x.mean(axis=0) + student_margin(40, 1e-6) * x.std(axis=0)) / 20
+    np.testing.assert_allclose(pool.printed, wanted, rtol=1e-9)

@@ -44,7 +44,18 @@ SETTINGS = TINY.with_(
 MEASURED = {
     "started": {"time"},
     "step": {
-        *("time", "seconds", "batch_size", "loss", "clipped", "non_finite", "distances", "norms", "noise"),
+        *(
+            "time",
+            "seconds",
+            "batch_size",
+            "loss",
+            "clipped",
+            "non_finite",
+            "distances",
+            "norms",
+            "noise",
+            "bayesian_text",
+        ),
         "epsilon.bayesian",
     },
     "evaluation": {"time", "train_loss", "train_accuracy"},
@@ -98,7 +109,7 @@ def test_headings_of_tables_say_it(made: Engine) -> None:
     _, view = run_of(made, with_a_new_one())
     headings = next(csv.reader(io.StringIO(steps_csv(view))))
     marked = {name.removesuffix(f" [{NOT_COVERED}]") for name in headings if name.endswith(f" [{NOT_COVERED}]")}
-    assert marked == (MEASURED["step"] - {"distances", "norms", "noise"}) | {NEW}
+    assert marked == (MEASURED["step"] - {"distances", "norms", "noise", "bayesian_text"}) | {NEW}
     assert [name.split(" [")[0] for name in headings] == list(view.steps)
     columns = listing.table([view.record], {}, {}).columns
     assert {name for name in columns if NOT_COVERED in name} == {

@@ -35,7 +35,7 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import fields as s
 from dpviz.ui.train import start
 from dpviz.ui.train.facts import data_of, graphics_card, missing, not_usable, trained_parameters, unsuited
-from dpviz.ui.train.form_state import Form, read, usual
+from dpviz.ui.train.form_state import Form, no_bayesian, read, usual
 from dpviz.ui.train.live import ONE
 from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import OWN, RUN
@@ -378,15 +378,17 @@ def _privacy(group: _Group) -> None:
         page.note("The noise follows from the learning rate: smaller steps have relatively more of it.")
     group.number(s.DELTA)
     group.number(s.CLIP)
-    if group.form is not None and (earlier := names(group.form.settings)):
-        page.note(f"No Bayesian ε here: it needs the gradients of every step, and those of {earlier} were not kept.")
+    if group.form is not None and (why := no_bayesian(group.form.settings)):
+        page.note(f"No Bayesian ε here: {why}.")
     elif group.flag(s.BAYESIAN):
         if group.choice(s.DISTANCES) == "pairs":
             page.note(
                 "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do.", "note"
             )
         group.number(s.PAIRS)
-        group.number(s.DELTA_MU)
+        group.choice(s.DEFINITION)
+        if group.flag(s.DELTA_MU_OWN):
+            group.number(s.DELTA_MU)
 
 
 def _spent(form: Form | None, target: float) -> str:

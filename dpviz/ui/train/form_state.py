@@ -28,8 +28,10 @@ from dpviz.ui.train.fields import (
     DATA,
     DECAY,
     DEFAULT,
+    DEFINITION,
     DELTA,
     DELTA_MU,
+    DELTA_MU_OWN,
     DEVICE,
     DISTANCES,
     EVALUATE,
@@ -122,10 +124,11 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         past_plan=get(PAST),
         most_steps=int(get(MOST)) if get(PAST) == "replan" else 0,
         delta=get(DELTA),
-        delta_mu=get(DELTA_MU),
+        delta_mu=get(DELTA_MU) if get(DELTA_MU_OWN) else None,
         bayesian=get(BAYESIAN) and private,
         bayesian_distances=get(DISTANCES),
         pairs=int(get(PAIRS)),
+        definition=int(get(DEFINITION)),
         filter_epsilon=get(BUDGET) if private and get(BUDGET_ON) else None,
         target_accuracy=get(GOAL) if get(GOAL_ON) or policy.ends else None,
         target_measure=measure,
@@ -141,7 +144,7 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         origins=start.origins if start is not None else (),
         trained=get(TRAINED) if start is not None and METHODS[get(METHOD)].partly else DEFAULT.trained,
     )
-    if names(settings):  # the gradients of the earlier run's steps were not kept; the form says so
+    if no_bayesian(settings):  # the form says so
         settings = settings.with_(bayesian=False)
     settings.check()
     rate = settings.sample_rate(examples_of(settings.data))
@@ -150,6 +153,15 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         settings = _solved(settings, target, get(SOLVER), rate)
     settings.check(examples_of(settings.data))
     return Form(settings, float(get(SLOW)), target)
+
+
+def no_bayesian(settings: RunSettings) -> str:
+    """Why there can be no Bayesian ε beside these settings, in words; empty where there can."""
+    if earlier := names(settings):
+        return f"it needs the gradients of every step, and those of {earlier} were not kept"
+    if settings.delta_mu is None and settings.delta <= settings.estimator_failure:
+        return f"its bound fails with probability γ = {settings.estimator_failure:g}, and δ_μ = δ is not above that"
+    return ""
 
 
 def _solved(settings: RunSettings, target: float, solver: str, rate: float) -> RunSettings:
@@ -202,7 +214,9 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (BAYESIAN, settings.bayesian),
         (DISTANCES, settings.bayesian_distances),
         (PAIRS, float(settings.pairs)),
-        (DELTA_MU, settings.delta_mu),
+        (DEFINITION, str(settings.definition)),
+        (DELTA_MU_OWN, settings.delta_mu is not None),
+        (DELTA_MU, settings.bayesian_delta),
         (POLICY, settings.policy),
         (COUNT_NOISE, settings.count_noise),
         (COUNT_EVERY, float(settings.count_every)),

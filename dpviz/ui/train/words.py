@@ -16,7 +16,6 @@ from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.disputes import IMPORTED, told
 from dpviz.runs.records import RunRecord
 from dpviz.runs.tables import Array, RunView
-from dpviz.training.claims import planned_claim
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
@@ -286,25 +285,14 @@ def _claimed(look: Look) -> str:
 
 
 def _bayesian_beside(look: Look) -> str:
-    """Why Bayesian DP, the weaker promise, may read more than what is claimed; what it stands on."""
-    settings, found, said = look.settings, last_reading(look.view, "bayesian"), []
-    if settings is None or not settings.bayesian or not np.isfinite(found) or not look.claim.holds:
-        return ""
-    if found > look.claim.epsilon:
-        examples = int(look.view.started.get("examples") or 0)
-        ahead = planned_claim(settings.with_(delta=settings.delta_mu), examples) if examples else None
-        alike = (
-            f": at that δ this run's ε is {numbers.epsilon(ahead.epsilon, up=True)}" if ahead and ahead.holds else ""
-        )
-        said.append(
-            f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)} ({NOT_COVERED}), more than the ε claimed, "
-            "because it is asked "
-            f"for δ_μ = {numbers.delta(settings.delta_mu)} and not for {numbers.delta(settings.delta)}{alike}; beyond "
-            "that, its bound allows for large distances that the measured ones cannot exclude, and it has moments up "
-            "to λ = 32 only."
-        )
-    said.append(str(look.view.final.get("bayesian_text") or ""))
-    return " ".join(filter(None, said))
+    """What the Bayesian ε is and why it lies where it does; of runs recorded without such a line at which δ_μ."""
+    settings, found = look.settings, last_reading(look.view, "bayesian")
+    if look.view.bayesian_text or settings is None or not settings.bayesian or not np.isfinite(found):
+        return look.view.bayesian_text
+    return (
+        f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)} at δ_μ = {numbers.delta(settings.bayesian_delta)}, "
+        f"{NOT_COVERED}."
+    )
 
 
 def in_words(claim: Claim) -> str:
