@@ -89,7 +89,7 @@ def test_the_default_form_asks_for_a_tight_epsilon_of_three() -> None:
     rate = found.settings.sample_rate(10_000)
     cost = tight_epsilon(SampledGaussian(found.settings.noise_multiplier, rate), found.settings.steps, 1e-5)
     assert 2.98 < float(cost.upper) <= 3.0
-    assert found.settings.with_(noise_multiplier=2.0) == RunSettings()
+    assert found.settings.with_(noise_multiplier=2.0) == RunSettings(bayesian=True)  # it costs little: on the page
 
 
 @pytest.mark.parametrize("counts", [0, 1])
@@ -260,7 +260,7 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
     monkeypatch.setattr(engine, "submit", submit)
     at = open_app("train", "t_model=logistic&t_by=sigma&t_sigma=1.5&t_slow=1")
     at.button(key="t.start").click().run()
-    assert asked == [(RunSettings(model="logistic", noise_multiplier=1.5), {"slow": 1.0})]
+    assert asked == [(RunSettings(model="logistic", noise_multiplier=1.5, bayesian=True), {"slow": 1.0})]
     assert "Expected nothing in particular." in said(at, "problem")[0]  # refused: the form is as it was
     assert at.session_state["value.t_sigma"] == 1.5
 

@@ -280,21 +280,7 @@ PAIRS = Number(
     example="32",
     help="Disjoint pairs of examples of the batch; norms are taken of both of each pair.",
 )
-DELTA_MU_OWN = Flag(
-    key="t_dmu_own",
-    label="δ_μ of its own",
-    default=False,
-    help="Off, δ_μ is δ.",
-)
-DELTA_MU = replace(
-    shared.FAILURE_MU,
-    key="t_dmu",
-    symbol="",
-    label="δ_μ",
-    default=DEFAULT.bayesian_delta,
-    example="1e-10",
-    help="Failure probability of the Bayesian promise, over the noise and over data drawn like the sample.",
-)
+DELTA_MU = replace(shared.DELTA_MU, key="t_dmu", symbol="", label="δ_μ")
 POLICY = Choice(
     key="t_policy",
     label="Policy",
@@ -459,7 +445,6 @@ FIELDS: tuple[Field[Any], ...] = (
     BURN_IN,
     BAYESIAN,
     DEFINITION,
-    DELTA_MU_OWN,
     DISTANCES,
     PAIRS,
     DELTA_MU,

@@ -387,8 +387,7 @@ def _privacy(group: _Group) -> None:
             )
         group.number(s.PAIRS)
         group.choice(s.DEFINITION)
-        if group.flag(s.DELTA_MU_OWN):
-            group.number(s.DELTA_MU)
+        group.number(s.DELTA_MU)
 
 
 def _spent(form: Form | None, target: float) -> str:
