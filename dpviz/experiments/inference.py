@@ -20,7 +20,7 @@ _SAME: dict[str, Any] = {
     "model": "logistic", "method": "dpvi", "prior_std": 1.0, "learning_rate": 5.0, "momentum": 0.0,
     "evaluation_every": 0,
 }  # fmt: skip
-_PRIVATE = {"bayesian": True, "pairs": 32}
+_PRIVATE = {"bayesian": True, "pairs": 32, "definition": 1, "delta_mu": 1e-10}
 
 
 def _inference(data: str, title: str, *, batch_size: int, steps: int, max_grad_norm: float) -> Experiment:

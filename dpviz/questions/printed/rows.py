@@ -12,7 +12,7 @@ from dpviz.questions.presets import Preset
 
 _BDP, _SG, _FO = "Triastcyn & Faltings 2020", "Li et al. 2019", "Lécuyer 2021"
 _BY_HAND = {"t_by": "sigma", "t_delta": "1e-5"}
-_BAYESIAN = {"t_bdp": "1", "t_dmu": "1e-10"}
+_BAYESIAN = {"t_bdp": "1", "t_dmu": "1e-10", "t_bdef": "1"}
 _MNIST = {"t_data": "mnist", "t_model": "cnn"}
 _CIFAR = {"t_data": "cifar10", "t_model": "resnet"}
 _DPVI = _BY_HAND | _BAYESIAN | {"t_model": "logistic", "t_method": "dpvi", "t_prior": "1", "t_lr": "5", "t_mom": "0"}
