@@ -19,7 +19,7 @@ TODAY = "2"
 PRESETS = {preset.key: preset for page in PAGES for preset in page.presets}
 
 # Words of a link that are no settings: how the page is shown, and who may open it.
-_MODES = frozenset({VERSION, "present", "embed", "expert", "token"})
+_MODES = frozenset({VERSION, "run", "present", "embed", "expert", "token"})
 
 # Field's key → what a link of version 1 meant where it did not name the field.
 BEFORE = {
@@ -28,6 +28,9 @@ BEFORE = {
     "dmu": "1e-5",
     "quantile": "0.5",
     "source": "vectors",
+    "t_bdef": "1",
+    "t_bdp": "0",
+    "t_dmu": "1e-10",
 }
 
 # Key of a preset that there is no more → what it set.

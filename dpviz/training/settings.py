@@ -194,6 +194,8 @@ class RunSettings:
         if values.get("bayesian"):
             for name, then in (("bayesian_distances", "pairs"), ("definition", 1), ("delta_mu", 1e-10)):
                 values.setdefault(name, then)
+        elif "definition" not in values:
+            values.pop("delta_mu", None)  # of its time, and read by nothing
         if POLICIES.get(values.get("policy", ""), Fixed).adaptive:
             values.setdefault("margin_epochs", 50)
         values.setdefault("secure_noise", False)

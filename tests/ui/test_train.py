@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -42,7 +43,7 @@ from dpviz.ui import state
 from dpviz.ui.train import form_state as form
 from dpviz.ui.train import live, script, watch
 from dpviz.ui.train.facts import missing, unsuited
-from dpviz.ui.train.fields import CONTROL_OF, FIELDS, reads
+from dpviz.ui.train.fields import BAYESIAN, CONTROL_OF, DELTA_MU, FIELDS, reads
 from dpviz.ui.train.live import draw, take
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
@@ -258,11 +259,22 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
         raise ValueError("Expected nothing in particular.")
 
     monkeypatch.setattr(engine, "submit", submit)
-    at = open_app("train", "t_model=logistic&t_by=sigma&t_sigma=1.5&t_slow=1")
+    at = open_app("train", "t_model=logistic&t_by=sigma&t_sigma=1.5&t_slow=1&v=2")
     at.button(key="t.start").click().run()
     assert asked == [(RunSettings(model="logistic", noise_multiplier=1.5, bayesian=True), {"slow": 1.0})]
     assert "Expected nothing in particular." in said(at, "problem")[0]  # refused: the form is as it was
     assert at.session_state["value.t_sigma"] == 1.5
+
+
+@pytest.mark.parametrize(("query", "on", "delta_mu"), [
+    ("v=2", True, math.inf), ("run=none", True, math.inf), ("t_model=logistic", False, 1e-10),
+    ("t_model=logistic&t_bdp=1", True, 1e-10), ("t_model=logistic&v=2", True, math.inf),
+])  # fmt: skip
+def test_bayesian_dp_is_on_but_in_links_of_before(engine: Engine, query: str, on: bool, delta_mu: float) -> None:
+    at = open_app("train", query)
+    for field, wanted in ((BAYESIAN, on), (DELTA_MU, delta_mu)):
+        key = f"value.{field.key}"
+        assert (at.session_state[key] if key in at.session_state else field.default) == wanted
 
 
 def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
