@@ -267,14 +267,14 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
 
 
 @pytest.mark.parametrize(("query", "on", "delta_mu"), [
-    ("v=2", True, math.inf), ("run=none", True, math.inf), ("t_model=logistic", False, 1e-10),
-    ("t_model=logistic&t_bdp=1", True, 1e-10), ("t_model=logistic&v=2", True, math.inf),
+    ("v=2", True, math.inf), ("run=none", True, math.inf), ("t_model=logistic&v=1", False, 1e-10),
+    ("t_model=logistic&t_bdp=1&v=1", True, 1e-10), ("t_model=logistic&v=2", True, math.inf),
 ])  # fmt: skip
 def test_bayesian_dp_is_on_but_in_links_of_before(engine: Engine, query: str, on: bool, delta_mu: float) -> None:
     at = open_app("train", query)
     for field, wanted in ((BAYESIAN, on), (DELTA_MU, delta_mu)):
-        key = f"value.{field.key}"
-        assert (at.session_state[key] if key in at.session_state else field.default) == wanted
+        known = f"value.{field.key}" in at.session_state
+        assert (at.session_state[f"value.{field.key}"] if known else field.default) == wanted
 
 
 def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
