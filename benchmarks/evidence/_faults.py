@@ -583,8 +583,8 @@ FAULTS = (
     Fault(
         "the Bayesian bound does not pay γ",
         "dpviz/training/bayesian_account.py",
-        "(costs - math.log(self.delta_mu - self.failure)) / ORDERS",
-        "(costs - math.log(self.delta_mu)) / ORDERS",
+        "self._per_order(costs, self.delta_mu - self.failure)",
+        "self._per_order(costs, self.delta_mu)",
         "tests/training/test_bayesian_account.py::test_all_steps_together_at_a_gamma_for_the_run",
     ),
     Fault(
