@@ -28,7 +28,7 @@ accountant.
 
     >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
     >>> [round(bayesian_law_epsilon("weibull", shape=0.5, quantile=p, **known), 3) for p in (0.25, 0.95, 0.9999)]
-    [1.018, 0.845, 0.526]
+    [1.018, 0.845, 0.525]
 """
 
 from __future__ import annotations

@@ -1,0 +1,172 @@
+"""The missing one of (σ, q, T, δ_μ) for a target ε_μ of a known law of norms, never on the unsafe side.
+
+>>> known = dict(family="weibull", shape=0.5, quantile=0.95, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
+>>> round(solve_law("noise_multiplier", target_epsilon=1.0, **known), 3)
+3.461
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz._remember import remembered
+from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.no_noise import chance_of_being_drawn
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
+from dpviz.gradients.law_bound import law_bound
+
+Gap = Callable[[float], float]
+
+UNKNOWNS = ("noise_multiplier", "sample_rate", "steps", "delta_mu")
+_CHECKS: dict[str, Callable[[Any], npt.NDArray[Any]]] = {
+    "noise_multiplier": _validate.noise_multiplier,
+    "sample_rate": _validate.sample_rate,
+    "steps": lambda value: _validate.steps(value, minimum=1),
+    "delta_mu": lambda value: _validate.delta(value, "delta_mu"),
+}
+_STARTS = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000.0, "delta_mu": 1e-5}
+_METHODS = {1: "moments", 2: "renyi"}
+_MOST_LOG = 230.0
+_HARDLY_ANY_NOISE = 0.01
+
+
+def solve_law(
+    unknown: str,
+    *,
+    family: str,
+    shape: Any = 1.0,
+    quantile: Any,
+    target_epsilon: Any,
+    noise_multiplier: Any = None,
+    sample_rate: Any = None,
+    steps: Any = None,
+    delta_mu: Any = None,
+    definition: int = 2,
+) -> float:
+    """The missing one of (noise_multiplier, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
+
+    Args:
+        unknown: "noise_multiplier" (the smallest), "sample_rate" (the largest), "steps" (the longest plan) or
+            "delta_mu" (the smallest): leave that argument out and give the three others.
+        target_epsilon: ε_μ ≥ 0.
+        family, shape, quantile, noise_multiplier, sample_rate, steps, delta_mu, definition: as in
+            `bayesian_law_epsilon`, whose upper bound is solved for.
+
+    Returns:
+        noise_multiplier and delta_mu rounded up, sample_rate down, within 2e-7; steps whole (at most 2^53; 0.0 where
+        one step costs more). Where any value will do: 0.0 for noise_multiplier and delta_mu, 1.0 for sample_rate, inf
+        for steps. bayesian_law_epsilon(…, answer) ≤ target_epsilon holds for the very float.
+
+    Raises:
+        ValueError: for a bad argument, and where no value will do, with the reason and the way out.
+    """
+    _validate.choice("unknown", unknown, UNKNOWNS)
+    given = dict(zip(UNKNOWNS, (noise_multiplier, sample_rate, steps, delta_mu), strict=True))
+    if given.pop(unknown) is not None:
+        raise ValueError(f"Expected {unknown} to be left out: it is what is solved for.")
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} is solved for.")
+    known = {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items()}
+    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+
+    def bound(value: float) -> Any:
+        options = {**known, unknown: value}
+        return law_bound(family, shape=shape, quantile=quantile, definition=definition, **options)
+
+    floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
+    if unknown != "delta_mu" and target < floor and known.get("sample_rate", 1.0) > 0.0:
+        raise NoAnswer(
+            f"Expected target_epsilon={target:.12g} > {floor:.6g}, what the largest order charges for doing nothing: "
+            "raise target_epsilon or delta_mu, or take Definition 2.",
+            f"the largest order charges {floor:.3g} at this δ_μ for doing nothing",
+        )
+
+    def gap(value: float) -> float:
+        return size_of_gap(float(bound(value).upper), target)
+
+    def fits(value: float) -> bool:
+        return gap(value) <= 0.0
+
+    start = _dp_answer(unknown, target, _METHODS[definition], tuple(known.items()))
+    return _SEARCHES[unknown](gap, fits, start if 0.0 < start < math.inf else _STARTS[unknown], known)
+
+
+@remembered
+def _dp_answer(unknown: str, target: float, method: str, known: tuple[tuple[str, float], ...]) -> float:
+    """What the accountant to compare with answers, which is near; NaN where it has none."""
+    names = {"delta_mu": "delta"}
+    try:
+        return solve(
+            names.get(unknown, unknown),
+            method=method,
+            target_epsilon=target,
+            tolerance=1e-3,
+            **{names.get(name, name): value for name, value in known},
+        )
+    except ValueError:
+        return math.nan
+
+
+def _no_answer(name: str) -> ValueError:
+    return NoAnswer(f"Expected a target_epsilon within reach: no {name} will do here. Raise target_epsilon.")
+
+
+def _noise_multiplier(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+    drawn = chance_of_being_drawn(known["sample_rate"], known["steps"])
+    if drawn == 0.0 or (known["delta_mu"] >= drawn and fits(_HARDLY_ANY_NOISE)):
+        return 0.0
+    found = bracket(lambda x: gap(math.exp(x)), math.log(start), towards=1.0, limit=_MOST_LOG)
+    if found is None:
+        raise _no_answer("noise_multiplier")
+    if math.isinf(found[1]):
+        return math.exp(found[0])
+    return nudged(math.exp(boundary(lambda x: gap(math.exp(x)), *found, TOLERANCE)), 1.0, fits)
+
+
+def _sample_rate(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+    at_one = gap(1.0)
+    if at_one <= 0.0:
+        return 1.0
+
+    def below(x: float) -> float:
+        return gap(math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
+
+    found = bracket(below, math.log(start), towards=-1.0, limit=_MOST_LOG)
+    if found is None:
+        raise _no_answer("sample_rate")
+    return nudged(math.exp(boundary(below, *found, TOLERANCE)), -1.0, fits)
+
+
+def _steps(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+    return math.inf if known["sample_rate"] == 0.0 else last_whole(gap, start, LARGEST_STEPS)
+
+
+def _delta_mu(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+    if known["sample_rate"] == 0.0:
+        return 0.0
+
+    def below(x: float) -> float:
+        return gap(math.exp(x)) if x < 0.0 else -x - 1.0  # δ_μ = 1 promises nothing
+
+    found = bracket(below, math.log(start), towards=1.0, limit=700.0)
+    assert found is not None  # δ_μ = 1 is within reach
+    if math.isinf(found[1]):
+        return math.exp(found[0])
+    answer = math.exp(boundary(below, *found, TOLERANCE))
+    if answer >= 1.0:
+        raise _no_answer("delta_mu below 1")
+    return nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
+
+
+_SEARCHES: dict[str, Callable[[Gap, Callable[[float], bool], float, dict[str, float]], float]] = {
+    "noise_multiplier": _noise_multiplier,
+    "sample_rate": _sample_rate,
+    "steps": _steps,
+    "delta_mu": _delta_mu,
+}
