@@ -76,7 +76,7 @@ def solve_law(
     target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
 
     def bound(value: float) -> Any:
-        options = {**known, unknown: value}
+        options: dict[str, Any] = {**known, unknown: value}
         return law_bound(family, shape=shape, quantile=quantile, definition=definition, **options)
 
     floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
