@@ -26,6 +26,7 @@ BEFORE = {
     "bdef": "1",
     "curves": "strong.moments.renyi_improved.closed_form.bayesian.tight",
     "dmu": "1e-5",
+    "noiseq": "q01.q50.q99",
     "quantile": "0.5",
     "source": "vectors",
     "t_bdef": "1",

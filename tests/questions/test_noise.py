@@ -8,6 +8,8 @@ import pytest
 
 import dpviz
 from dpviz.charts import numbers
+from dpviz.charts.ink import estimate
+from dpviz.questions import links
 from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped
 from dpviz.questions.needed import TOLERANCE, Need
@@ -18,10 +20,12 @@ from dpviz.questions.noise.needs import accuracy_key, mechanism, written
 from dpviz.questions.noise.presets import FIGURES
 from dpviz.questions.noise.solve import SOLVE, bayesian_need, tight_key
 from dpviz.questions.noise.words import chances, headline, metrics, notes
+from dpviz.questions.tight_band import noise_grid
 from tests.questions.asking import asked
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 UNKNOWNS = tuple(UNKNOWN.options)
+SAMPLE = "source=vectors&dmu=1e-5"
 BOTH = (ALONG_NOISE, SOLVE)
 ATTACK, BAND, TIGHT = *ALONG_NOISE.slow, SOLVE.slow[1]
 KNOWN = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
@@ -94,7 +98,7 @@ class TestNumbers:
     @pytest.mark.parametrize("unknown", UNKNOWNS)
     @pytest.mark.parametrize("query", ["", "target=12&q=0.05&sigma=1.3&steps=300", "q=0.5&steps=7&clip=dp&delta=1e-9"])
     def test_answers_are_the_librarys_and_hold(self, unknown, query):
-        found = with_part(of(SOLVE, f"solvefor={unknown}&noisecurves={ALL}&noiseq=q50&{query}"), TIGHT)
+        found = with_part(of(SOLVE, f"solvefor={unknown}&noisecurves={ALL}&noiseq=q50&{SAMPLE}&{query}"), TIGHT)
         known = {name: found.given[name] for name in KNOWN if name != unknown}
         for key, value in values(found).items():
             name = "renyi" if key.startswith("renyi") else key
@@ -201,7 +205,7 @@ class TestWords:
         assert facts.saving("moments", "moments") == ""
 
     def test_why_there_is_no_answer(self):
-        said = " ".join(texts(of(SOLVE, f"target=0.3&noisecurves={ALL}")))
+        said = " ".join(texts(of(SOLVE, f"target=0.3&noisecurves={ALL}&noiseq=q01.q50.q99&{SAMPLE}")))
         assert "moments: no σ gives ε ≤ 0.3: orders up to α = 33 charge 0.36 at this δ for doing nothing." in said
         assert "Bayesian 0.01, 0.50, 0.99: no σ gives" in said
         said = " ".join(texts(of(ALONG_NOISE, f"target=0.3&noisecurves={ALL}&noiseq=q50")))
@@ -229,7 +233,7 @@ class TestWords:
         ("query", "problem"), [("dmu=1e-20", "Expected delta_mu=1e-20"), ("source=upload", "No file yet")]
     )
     def test_without_a_sample_that_can_be_used_the_others_stand(self, question, query, problem):
-        found = of(question, query)
+        found = of(question, f"source=vectors&{query}")
         assert values(found)["moments"] is not None
         assert problem in texts(found)[0]
         assert notes(found)[0].kind == "problem"
@@ -250,6 +254,8 @@ class TestWords:
             assert ("dmu" in groups["Show"]) == (key != "delta")
         assert "Data" not in shown(ALONG_NOISE, noisecurves=("moments",))
         assert shown(ALONG_NOISE, noiseq=())["Data"] == ["noiseq"]
+        known, drawn = shown(ALONG_NOISE), shown(ALONG_NOISE, source="vectors")
+        assert len(known["Show"]) == len(drawn["Show"]) - 1, "γ is a sample's"
 
 
 class TestTight:
@@ -293,7 +299,7 @@ class TestTight:
         ],
     )
     def test_only_what_decides_a_slow_part_is_in_its_key(self, key, question, unrelated, related):
-        base = "steps=39&noisecurves=renyi_improved.bayesian&noiseq=q99&vectors=20&dims=50"
+        base = f"steps=39&noisecurves=renyi_improved.bayesian&noiseq=q99&vectors=20&dims=50&{SAMPLE}"
         found = key(of(question, base))
         assert found is not None
         assert [change for change in unrelated.split() if key(of(question, f"{base}&{change}")) != found] == []
@@ -305,7 +311,7 @@ class TestPlots:
         now, pinned = of(ALONG_NOISE), of(ALONG_NOISE, "steps=20000")
         both = now.plot.beside([("T 20 000", pinned.plot)])
         kept = [line.name for line in both.lines if line.faded]
-        assert kept == ["T 20 000: Rényi improved", "T 20 000: Bayesian 0.99"]
+        assert kept == ["T 20 000: Rényi improved", "T 20 000: Bayesian 0.95"]
 
     def test_pinned_answers_are_faded_and_only_of_the_same_question(self):
         now, before, other = of(SOLVE), of(SOLVE, "steps=20000"), of(SOLVE, "solvefor=steps")
@@ -328,7 +334,7 @@ class TestPlots:
 
 class TestWhichIsABound:
     def test_clipped_the_certified_curve_is_solid_and_claimed(self):
-        found = of(ALONG_NOISE, "noisecurves=moments.bayesian&noiseq=q50")
+        found = of(ALONG_NOISE, f"noisecurves=moments.bayesian&noiseq=q50&{SAMPLE}")
         assert found.facts.certified
         bound, printed = found.facts.curves["bayesian.q50"], found.facts.curves["printed.q50"]
         assert bound.bayesian.certified
@@ -338,7 +344,7 @@ class TestWhichIsABound:
         assert lines["bayesian.q50"].dash == "solid"
         assert lines["bayesian.q50"].dotted_until is None
         assert (lines["printed.q50"].dash, lines["printed.q50"].end) == ("dash", "")
-        assert lines["printed.q50"].hue == lines["bayesian.q50"].hue
+        assert lines["printed.q50"].hue == estimate(lines["bayesian.q50"].hue)
         assert "printed.q50" not in found.facts.needs
         assert ", certified" in headline(found)
         assert metrics(found)[1].note == "C at 0.50, certified"
@@ -349,7 +355,7 @@ class TestWhichIsABound:
     @pytest.mark.parametrize(("query", "why"), [("clip=dp", "unclipped"), ("vectors=20&dims=50&pairs=all", "share")])
     def test_else_the_estimate_is_called_one(self, question, query, why):
         axis = "&noiseto=500" if question is ALONG_NOISE else ""
-        found = of(question, f"noisecurves=moments.bayesian&noiseq=q99&{query}{axis}")
+        found = of(question, f"noisecurves=moments.bayesian&noiseq=q99&{SAMPLE}&{query}{axis}")
         assert not found.facts.certified
         if question is ALONG_NOISE:
             drawn = {line.key: line.dash for line in found.plot.lines}
@@ -363,6 +369,68 @@ class TestWhichIsABound:
         if found.facts.best(bayesian=True):
             assert "an asymptotic estimate that is no bound" in headline(found)
             assert "estimate, no bound" in metrics(found)[1].note
+
+
+class TestKnownDistribution:
+    """The default: no sample and no γ, one solid curve a quantile, compared with what converts moments alike."""
+
+    def test_the_curve_is_the_librarys_and_below_dp(self):
+        found = of(ALONG_NOISE, "noisecurves=moments.renyi_improved.bayesian&noiseq=q50.q95")
+        assert [line.dash for line in found.plot.lines] == ["solid"] * 4
+        curves, grid = found.facts.curves, noise_grid(0.5, 50.0)
+        for key, share in (("bayesian.q50", 0.5), ("bayesian.q95", 0.95)):
+            assert (curves[key].epsilon <= curves["renyi_improved"].epsilon * (1 + 1e-9)).all()
+            exact = [
+                dpviz.bayesian_law_epsilon(
+                    "weibull", shape=0.5, quantile=share, noise_multiplier=grid[i], sample_rate=0.01, steps=10_000,
+                    delta_mu=1e-5,
+                )
+                for i in (3, 20)
+            ]  # fmt: skip
+            assert curves[key].epsilon[[3, 20]].tolist() == exact
+
+    @pytest.mark.parametrize("unknown", UNKNOWNS)
+    @pytest.mark.parametrize("query", ["", "target=12&q=0.05&sigma=1.3&steps=300&dmu=1e-4", "family=halfnormal"])
+    def test_answers_hold_and_are_as_good_as_they_can_be(self, unknown, query):
+        found = of(SOLVE, f"solvefor={unknown}&noisecurves=bayesian.renyi_improved&{query}")
+        value, dp = (values(found)[key] for key in ("bayesian.q95", "renyi_improved"))
+        known = {name: found.given[name] for name in KNOWN} | {"delta": found.given["delta_mu"] or 1e-5}
+
+        def epsilon(answer):
+            asked = known | {unknown: answer}
+            asked["delta_mu"] = asked.pop("delta")
+            law = found.facts.known
+            return dpviz.bayesian_law_epsilon(law.family, shape=law.shape, quantile=0.95, **asked)
+
+        assert epsilon(value) <= found.facts.target
+        more = unknown in ("steps", "sample_rate")
+        assert value > dp if more else value < dp
+        step = {"steps": 1.0, "delta": -2e-2 * value}.get(unknown, (1 if more else -1) * 1e-3 * value)
+        assert epsilon(value + step) > found.facts.target
+
+    def test_the_drawn_crossing_is_the_solvers(self):
+        drawn, solved = values(of(ALONG_NOISE))["bayesian.q95"], values(of(SOLVE))["bayesian.q95"]
+        assert solved * (1 - 4e-4) <= drawn <= solved * 1.002
+
+    def test_words(self):
+        found = of(ALONG_NOISE)
+        assert "Bayesian DP of this distribution, C at the 0.95-quantile, needs noise <b>σ = 1.97" in headline(found)
+        assert "(−14 % noise)" in headline(found)
+        assert "sample" not in headline(found)
+        assert "certified" not in headline(found)
+        assert metrics(found)[1].note == "C at 0.95, this distribution"
+        assert metrics(found)[2].note == "against Rényi improved"
+        [said] = texts(found)
+        assert "18.7 × the median norm, the noise σC is 36.8 × the median norm" in said
+
+    def test_only_rényi_improved_is_like_it(self):
+        found = of(SOLVE, "noisecurves=moments.bayesian")
+        assert "%" not in headline(found).partition("With σ")[0]
+        assert metrics(found)[2].value == "–"
+
+    def test_an_old_link_means_its_sample(self):
+        before = links.read({"noiseview": "solve"}, "noise")
+        assert (before["source"], before["noiseq"], before["dmu"]) == ("vectors", "q01.q50.q99", "1e-5")
 
 
 @pytest.mark.parametrize(
@@ -380,6 +448,8 @@ class TestWhichIsABound:
         "noiseq=&noisecurves=bayesian",
         f"noisefrom=0.001&noiseto=0.01&clip=dp&noisecurves={ALL}",
         "noisefrom=1000&noiseto=1e5&noiselogy=0",
+        "shape=0.05&noiseq=q99",
+        "family=lognormal&shape=20",
         "source=halfnormal&count=2",
         "source=weibull&shape=0.05&count=2",
     ],

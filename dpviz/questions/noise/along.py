@@ -16,10 +16,10 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.gradients import Gradients
+from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.layout import Expert, Groups, Reader, Row
 from dpviz.questions.needed import Need
-from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve
+from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve, law_curve
 from dpviz.questions.noise.details import accountants, use
 from dpviz.questions.noise.fields import ASKED, HIGH, LOG_Y, LOW, SHARED, TARGET, grouped
 from dpviz.questions.noise.needs import (
@@ -71,8 +71,12 @@ def along_noise(
         try:
             facts = with_sample(facts, gradients, clip)
             for quantile in quantiles:
-                curves += bayesian_curves(
-                    gradients, BayesianAsk(quantile, clip, failure, delta_mu or delta), plan, target_epsilon
+                curves += (
+                    [law_curve(gradients, quantile, plan, delta_mu or delta, target_epsilon)]
+                    if isinstance(gradients, Law)
+                    else bayesian_curves(
+                        gradients, BayesianAsk(quantile, clip, failure, delta_mu or delta), plan, target_epsilon
+                    )
                 )
         except ValueError as problem:
             facts = refused(facts, problem)
@@ -98,7 +102,7 @@ def along_noise(
             lowest="best",
             reading="attack",
         ),
-        lines=tuple(line(curve, facts, plan, (delta_mu or delta) if curve.bayesian else delta) for curve in curves),
+        lines=tuple(line(curve, facts, plan, delta if curve.key in dp else delta_mu or delta) for curve in curves),
         rings=rings,
         guides=(
             Guide("y", target_epsilon, f"target ε = {numbers.plain(target_epsilon)}"),
@@ -130,7 +134,7 @@ def crossings(facts: Needs, low: float, high: float) -> tuple[Ring, ...]:
 
 def line(curve: Curve, facts: Needs, plan: SigmaAxis, delta: float) -> Line:
     """A curve; of a pinned state the best of DP and the best of Bayesian DP stay."""
-    printed, symbol = curve.key.startswith("printed."), "ε_μ" if curve.bayesian else "ε"
+    printed, symbol = curve.key.startswith("printed."), "ε_μ" if curve.quantile else "ε"
     approximate = curve.estimate or curve.key not in facts.valid
     orders = () if np.isnan(curve.order).all() else (Column("α", curve.order, key="order"),)
     return Line(

@@ -12,7 +12,8 @@ from dpviz._remember import remembered
 from dpviz.accounting.bayesian import ORDERS, BayesianBound
 from dpviz.accounting.bayesian_sweep import BayesianSweep
 from dpviz.accounting.renyi_search import OrderSearch
-from dpviz.questions.gradients import Gradients, clipped
+from dpviz.gradients.law_bound import law_bound
+from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.noise.fields import QUANTILES
 from dpviz.questions.tight_band import noise_grid
@@ -65,7 +66,7 @@ class Curve:
         order: α that decided, NaN for methods without orders.
         needs: the smallest σ found with ε ≤ target, rounded up; inf where the axis holds none.
         reason: why the method has no bound at some or all σ.
-        bayesian: the tail's facts, for Bayesian curves.
+        bayesian: the tail's facts, for Bayesian curves of a sample.
     """
 
     key: str
@@ -78,6 +79,11 @@ class Curve:
     @property
     def name(self) -> str:
         return name_of(self.key)
+
+    @property
+    def quantile(self) -> str:
+        """The clipping quantile of a Bayesian curve, a key of QUANTILES."""
+        return self.key.partition(".")[2]
 
     @property
     def estimate(self) -> bool:
@@ -195,6 +201,42 @@ def sweep(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: b
         estimator_failure=weak.failure,
         largest_distance=seen.largest if certified else None,
     )
+
+
+@remembered
+def law_curve(known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, target: float) -> Curve:
+    """Bayesian DP of a known distribution, clipped at one of its quantiles: by Definition 2, as Rényi improved."""
+    epsilon, order = law_values(known, quantile, plan, delta_mu)
+    needs = crossing(
+        plan.sigma, epsilon, target, lambda at: law_at(known, quantile, plan, delta_mu, tuple(at.tolist()))[0]
+    )
+    return Curve(f"bayesian.{quantile}", epsilon, order, needs)
+
+
+@remembered
+def law_values(known: Law, quantile: str, plan: SigmaAxis, delta_mu: float) -> tuple[Array, Array]:
+    """ε_μ and the deciding order along σ."""
+    return law_at(known, quantile, plan, delta_mu, tuple(plan.sigma.tolist()))
+
+
+def law_at(
+    known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, sigma: tuple[float, ...]
+) -> tuple[Array, Array]:
+    """The same at any σ."""
+    share = float(QUANTILES.options[quantile])
+    found = [
+        law_bound(
+            known.family,
+            shape=known.shape,
+            quantile=share,
+            noise_multiplier=each,
+            sample_rate=plan.rate,
+            steps=plan.steps,
+            delta_mu=delta_mu,
+        )
+        for each in sigma
+    ]
+    return np.array([float(one.upper) for one in found]), np.array([float(one.order) for one in found])
 
 
 def crossing(sigma: Array, epsilon: Array, target: float, evaluate: Evaluate) -> float:

@@ -47,7 +47,7 @@ TIGHT = Flag(
 QUANTILES = Several(
     key="noiseq",
     label="Clipping quantiles (Bayesian)",
-    default=("q01", "q50", "q99"),
+    default=("q95",),
     options={
         "q01": "0.01",
         "q05": "0.05",
@@ -91,15 +91,17 @@ SHARED: dict[str, Setting] = {
     "clip": CLIP,
     "delta_mu": DELTA_MU,
     "failure": FAILURE,
-    "gradients": gradients_where(weak),
+    "gradients": gradients_where(weak, laws=True),
 }
 
 
 def grouped(get: Reader, *, ask: tuple[Item, ...], mechanism: tuple[Item, ...], show: tuple[Item, ...]) -> Groups:
     """The controls of either question, with what the methods that are asked need beside its own."""
     groups: dict[str, tuple[Item, ...]] = {"Ask": ask, "Mechanism": mechanism}
+    sample = get(gradient_fields.SOURCE) != "law"
     if "bayesian" in get(METHODS):
-        groups["Data"] = (QUANTILES, *((*gradient_fields.controls(get), Expert(CLIP)) if weak(get) else ()))
+        drawn = (*gradient_fields.controls(get, laws=True), *(experts(CLIP) if sample else ()))
+        groups["Data"] = (QUANTILES, *(drawn if weak(get) else ()))
     amplified = experts(AMPLIFICATION) if "basic" in get(METHODS) or "strong" in get(METHODS) else ()
-    failures = (DELTA_MU,) if DELTA in fields_of(mechanism) else ()
-    return groups | {"Show": (*show, *((*failures, Expert(FAILURE)) if weak(get) else ()), *amplified, Expert(IMAGE))}
+    failures = (*((DELTA_MU,) if DELTA in fields_of(mechanism) else ()), *(experts(FAILURE) if sample else ()))
+    return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, Expert(IMAGE))}

@@ -16,7 +16,7 @@ from dpviz.charts.plot import Axis
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing
 from dpviz.questions.answer import LATER, Answer, Note
-from dpviz.questions.gradients import Gradients
+from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.methods import method
 from dpviz.questions.needed import SYMBOLS, Need
 from dpviz.questions.noise.curves import Curve, name_of
@@ -56,6 +56,7 @@ class Needs:
         certified: whether Bayesian DP's answers are bounds: gradients are clipped, distances independent.
         size: how many distances it has; 0 for no sample, or none that can be used.
         independent: whether no two of them share a gradient.
+        known: the distribution, where Bayesian DP rests on a known one and on no sample.
         problem: why Bayesian DP has no answer.
         tight: the tight interval along σ.
         accuracy: of the best attack on `mechanism`, once it is there.
@@ -69,6 +70,7 @@ class Needs:
     certified: bool = False
     size: int = 0
     independent: bool = True
+    known: Law | None = None
     problem: tuple[Note, ...] = ()
     tight: TightBand | None = None
     accuracy: Accuracy | None = None
@@ -93,6 +95,13 @@ class Needs:
         """What the others are compared with: the moments accountant, as papers do, else another one with an answer."""
         answered = [key for key, need in self.needs.items() if self.bounds(key) and 0 < (need.value or 0.0) < math.inf]
         return next((key for key in ("moments", "renyi_classic", "renyi_improved", *answered) if key in answered), None)
+
+    @property
+    def compared(self) -> str | None:
+        """What Bayesian DP is compared with: of a known distribution it converts moments as Rényi improved does."""
+        if self.known:
+            return "renyi_improved" if "renyi_improved" in self.needs else None
+        return self.best(bayesian=False)
 
     def bounds(self, key: str) -> bool:
         """Whether a method's answer may be relied on; that of the tight accountant may."""
@@ -132,6 +141,8 @@ def with_sample(facts: Needs, gradients: Gradients, clip: str) -> Needs:
     Raises:
         ValueError: there is no sample.
     """
+    if isinstance(gradients, Law):
+        return replace(facts, certified=True, known=gradients)
     sample = gradients.sample()
     certified = clip == "both" and sample.independent
     return replace(facts, certified=certified, size=sample.size, independent=sample.independent)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
 import dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.solve import NoAnswer
+from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.solve import LARGEST_STEPS, NoAnswer, size_of_gap
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.gradients import Gradients, clipped
+from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
-from dpviz.questions.noise.curves import BayesianAsk
+from dpviz.questions.noise.curves import BayesianAsk, SigmaAxis, law_at
 from dpviz.questions.noise.details import accountants, use
 from dpviz.questions.noise.fields import ASKED, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import (
@@ -31,6 +33,8 @@ from dpviz.questions.noise.needs import (
 from dpviz.questions.noise.presets import SGD
 from dpviz.questions.noise.words import ASSUMPTIONS, formulas, headline, metrics, notes
 from dpviz.questions.question import Question
+
+_MOST_LOG = {"noise_multiplier": 40.0, "sample_rate": 40.0, "delta": 690.0}  # looked at, away from 1
 
 
 def solved(
@@ -66,7 +70,11 @@ def solved(
             for quantile in quantiles:
                 weak = BayesianAsk(quantile, clip, failure, 0.5)
                 given = left(known | {"delta": delta_mu or delta}, unknown)
-                found[f"bayesian.{quantile}"] = bayesian_need(gradients, weak, unknown, target_epsilon, given)
+                found[f"bayesian.{quantile}"] = (
+                    law_need(gradients, quantile, unknown, target_epsilon, given)
+                    if isinstance(gradients, Law)
+                    else bayesian_need(gradients, weak, unknown, target_epsilon, given)
+                )
         except ValueError as problem:
             facts = refused(facts, problem)
     facts = replace(facts, needs=found)
@@ -88,6 +96,32 @@ def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target:
     except NoAnswer as none:
         return Need(None, none.why)
     return Need(found / seen.sensitivity * (1.0 + 2.0**-50) if unknown == "noise_multiplier" else found)
+
+
+@remembered
+def law_need(gradients: Law, quantile: str, unknown: str, target: float, known: Known) -> Need:
+    """The answer of Bayesian DP of a known distribution; it costs no more than Rényi's, where the search starts."""
+    dp = dp_need("renyi_improved", "", unknown, target, known)
+    if dp.value in (0.0, math.inf) and unknown != "steps":
+        return dp
+
+    def gap(value: float) -> float:
+        given = dict(known) | {unknown: value}
+        plan = SigmaAxis(1.0, 2.0, given["sample_rate"], int(given["steps"]))
+        [epsilon], _ = law_at(gradients, quantile, plan, given["delta"], (given["noise_multiplier"],))
+        return size_of_gap(float(epsilon), target)
+
+    if unknown == "steps":
+        return dp if dp.value == math.inf else Need(last_whole(gap, dp.value or 1.0, LARGEST_STEPS))
+    top = {"sample_rate": 1.0, "delta": 1.0 - 2.0**-53}.get(unknown, math.inf)
+    if unknown == "sample_rate" and gap(top) <= 0.0:
+        return Need(top)
+    start, towards = math.log(dp.value or 0.01), -1.0 if unknown == "sample_rate" else 1.0
+    found = bracket(lambda x: gap(min(math.exp(x), top)), start, towards, limit=_MOST_LOG[unknown])
+    if found is None:
+        return Need(None)
+    good = found[0] if math.isinf(found[1]) else boundary(lambda x: gap(min(math.exp(x), top)), *found, TOLERANCE)
+    return Need(min(math.exp(good), top))
 
 
 def tight_key(a: Answer[Needs]) -> Hashable | None:

@@ -8,8 +8,10 @@ import numpy as np
 
 from dpviz.accounting.best_accuracy import Accuracy
 from dpviz.charts import numbers
+from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.gradients import Law
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import SYMBOLS
@@ -37,9 +39,10 @@ def headline(a: Answer[Needs]) -> str:
     if best is None and bayesian is None:
         where = " on this σ axis" if drawn(a) else ""
         return f"{said}no method that is switched on gives an answer{where}: the notes below say why."
-    parts = [f"{_long_name(key)} {_claim(f, key)}{_kind(f, key)}" for key in (best, bayesian) if key]
-    said += "; for data like the sample, ".join(parts) if best else f"for data like the sample, {parts[0]}"
-    if bayesian is not None and (saved := f.saving(bayesian, best)):
+    parts = [f"{_long_name(f, key)} {_claim(f, key)}{_kind(f, key)}" for key in (best, bayesian) if key]
+    data = "" if f.known else "for data like the sample, "
+    said += f"; {data}".join(parts) if best else f"{data}{parts[0]}"
+    if bayesian is not None and (saved := f.saving(bayesian, f.compared)):
         said += f" ({saved})"
     return f"{said}.{_attacker(a, best)}"
 
@@ -49,9 +52,12 @@ def drawn(a: Answer[Needs]) -> bool:
     return "lowest_noise" in a.given
 
 
-def _long_name(key: str) -> str:
+def _long_name(f: Needs, key: str) -> str:
     """A method in a sentence: "Bayesian DP with C at the 0.50-quantile"."""
-    return f"Bayesian DP with C at the {_quantile(key)}-quantile" if key.startswith("bayesian") else NAMES[key]
+    if not key.startswith("bayesian"):
+        return NAMES[key]
+    at = f"C at the {_quantile(key)}-quantile"
+    return f"Bayesian DP of this distribution, {at}," if f.known else f"Bayesian DP with {at}"
 
 
 def _quantile(key: str) -> str:
@@ -112,7 +118,7 @@ def _claim(f: Needs, key: str) -> str:
 
 def _kind(f: Needs, key: str) -> str:
     """Which of Bayesian DP's two numbers an answer is."""
-    if not key.startswith("bayesian"):
+    if not key.startswith("bayesian") or f.known:
         return ""
     return ", certified" if f.certified else ", by an asymptotic estimate that is no bound"
 
@@ -121,13 +127,16 @@ def metrics(a: Answer[Needs]) -> list[Metric]:
     """The four figures below the chart."""
     f, symbol = a.facts, SYMBOLS[a.facts.unknown]
     best, bayesian = f.best(bayesian=False), f.best(bayesian=True)
-    weak = f"C at {_quantile(bayesian)}, {'certified' if f.certified else 'estimate, no bound'}" if bayesian else ""
+    kind = "this distribution" if f.known else "certified" if f.certified else "estimate, no bound"
+    weak = f"C at {_quantile(bayesian)}, {kind}" if bayesian else ""
     built = [
         _need(f, f"DP: {symbol}", best, name_of(best) if best else ""),
         _need(f, f"Bayesian DP: {symbol}", bayesian, weak),
     ]
-    saved = f.saving(bayesian, best) if bayesian else ""
-    built.append(Metric("Bayesian DP against DP", saved or "–", f"against {name_of(best)}" if saved and best else ""))
+    saved, against = f.saving(bayesian, f.compared) if bayesian else "", f.compared
+    built.append(
+        Metric("Bayesian DP against DP", saved or "–", f"against {name_of(against)}" if saved and against else "")
+    )
     if "tight" in f.needs:
         built.append(_need(f, f"The mechanism itself: {symbol}", "tight", "tight accountant"))
     elif best is not None and drawn(a):
@@ -159,6 +168,8 @@ def notes(a: Answer[Needs]) -> list[Note]:
 def _bayesian_kind(a: Answer[Needs]) -> list[Note]:
     """Whether Bayesian DP's answers are bounds, and what they stand for."""
     f = a.facts
+    if f.known and not f.problem:
+        return _known_distribution(a, f.known)
     if not f.size or f.problem:
         return []
     if not f.independent:
@@ -176,6 +187,27 @@ def _bayesian_kind(a: Answer[Needs]) -> list[Note]:
             f"{numbers.steps(f.size)} samples cannot exclude at γ; more of them lower it."
         )
     return [Note(text)]
+
+
+def _known_distribution(a: Answer[Needs], known: Law) -> list[Note]:
+    """Which promise of Bayesian DP this is, and what a high quantile costs."""
+    f = a.facts
+    of = {"weibull": "Weibull", "lognormal": "log-normal", "halfnormal": "half-normal"}[known.family]
+    shape = "" if known.family == "halfnormal" else f" of shape {numbers.plain(known.shape)}"
+    said = (
+        f"Bayesian DP of this distribution: norms are {of}{shape}, so there is no sample and no γ. The promise is "
+        "Definition 2, converted as Rényi improved is: compare these two."
+    )
+    key = f.best(bayesian=True)
+    value = f.needs[key].value if key else None
+    sigma = value if f.unknown == "noise_multiplier" else float(a.given["noise_multiplier"])
+    if key and sigma:
+        over = threshold_over_median(known.family, known.shape, float(_quantile(key)))
+        said += (
+            f" With C at the {_quantile(key)}-quantile, {numbers.plain(over)} × the median norm, the noise σC is "
+            f"{numbers.plain(sigma * over)} × the median norm: what a higher quantile saves in σ it costs in C."
+        )
+    return [Note(said)]
 
 
 def _unseen_decides(a: Answer[Needs], key: str) -> bool:
@@ -256,6 +288,14 @@ def formulas(a: Answer[Needs]) -> list[tuple[str, str]]:
             proof = rf"\varepsilon = {method(key, a.given['amplification']).formula}"
             text = rf"\text{{{f.text(key).replace('−', '-')}}}"
             built.append((name_of(key), rf"{proof} \le {target}\ \Rightarrow\ {symbol} = {text}"))
+    if f.known:
+        built.append(
+            (
+                "Bayesian DP",
+                r"\varepsilon_\mu = \min_\alpha \frac{\ln \mathbb E_d A(\alpha, d)^T - \ln(\alpha\delta_\mu)}"
+                rf"{{\alpha - 1}} + \ln\frac{{\alpha - 1}}{{\alpha}} \le {target},\quad \text{{noise}} = \sigma C",
+            )
+        )
     if f.size:
         built.append(
             (
@@ -279,6 +319,8 @@ ASSUMPTIONS = (
   *Certified* answers (solid) fail with probability γ at most, at every sample size and whatever the search looked at:
   independent draws, distances that clipping keeps below d_max, C as if fixed ahead. *As printed* (dashed) is the
   authors' estimate, which keeps γ only as the sample grows.
+- **A known distribution** of norms needs no sample and no γ: its ε_μ is a sum from above, at all of Rényi's orders, so
+  it never lies above Rényi improved at the same σ. A higher quantile gives a larger C, and the noise is σC.
 - **Clip: DP only** leaves the gradients of Bayesian DP unclipped under the same noise (Triastcyn & Faltings 2020,
   Fig. 4): a heavy tail may then have an infinite true cost.
 - **The best attack** on that mechanism, at even odds, is right as its whole privacy curve says, (1 + δ(0))/2; one
