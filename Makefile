@@ -25,6 +25,7 @@ test test-all:
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }
 	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	@$(PY) tools/lines.py
 	@$(ONE_THREAD) $(PY) -m pytest -n 2 --dist loadfile -p no:benchmark $(PART) tests
 
 bench: ## Measure speed beside other libraries in the same run
