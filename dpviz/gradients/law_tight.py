@@ -39,6 +39,7 @@ from dpviz.accounting.tight import tight_epsilon
 from dpviz.accounting.tight_grid import ADD, LARGEST_LOSS, REMOVE, too_large
 from dpviz.accounting.tight_plan import aim_for_rows, rough_log_deltas, tail_for
 from dpviz.gradients.families import law
+from dpviz.gradients.law_cells import quantile_of
 from dpviz.mechanisms.noise import gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
@@ -85,7 +86,7 @@ def law_tight(
         ValueError: for arguments out of range.
     """
     known = law(family, shape, 1.0)
-    share = _validate.scalar("quantile", _validate.open_probability("quantile", quantile))
+    share = quantile_of(quantile)
     sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
     rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
     target = _validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu"))

@@ -42,6 +42,13 @@ def test_between_0_and_the_tight_dp_value_and_rising_with_steps(family: str, qua
     assert found.upper.flat[0] == 0.0
 
 
+@pytest.mark.parametrize("shape", [0.5, 2.0])
+@pytest.mark.parametrize("quantile", [0.25, 0.95])
+def test_below_the_bound_for_ranks_that_depend_on_each_other_in_any_way(shape: float, quantile: float) -> None:
+    asked: dict[str, Any] = {"shape": shape, "quantile": quantile, "steps": [100, 1000], **GIVEN}
+    assert (law_tight("weibull", **asked).upper < dpviz.bayesian_law_epsilon("weibull", **asked)).all()
+
+
 def test_falls_with_the_quantile() -> None:
     found = [law_tight("weibull", shape=0.5, quantile=p, steps=2000, **GIVEN) for p in (1e-6, 0.3, 0.6, 0.9, 0.99)]
     assert all(b.upper < a.lower for a, b in zip(found, found[1:], strict=False))

@@ -53,7 +53,7 @@ class BayesianAsk:
 
     @property
     def share(self) -> float:
-        return float(QUANTILES.options[self.quantile])
+        return share_of(self.quantile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +96,11 @@ class Curve:
         if self.bayesian is None or self.bayesian.certified:
             return 0
         return int(np.flatnonzero(self.bayesian.tail_dominated).max(initial=-1)) + 1
+
+
+def share_of(quantile: str) -> float:
+    """The clipping quantile that a key of QUANTILES names."""
+    return float(QUANTILES.options[quantile])
 
 
 def name_of(key: str) -> str:
@@ -223,12 +228,11 @@ def law_at(
     known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, sigma: tuple[float, ...]
 ) -> tuple[Array, Array]:
     """The same at any σ."""
-    share = float(QUANTILES.options[quantile])
     found = [
         law_bound(
             known.family,
             shape=known.shape,
-            quantile=share,
+            quantile=share_of(quantile),
             noise_multiplier=each,
             sample_rate=plan.rate,
             steps=plan.steps,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
 import dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.boundary import boundary, bracket, last_whole
-from dpviz.accounting.solve import LARGEST_STEPS, NoAnswer, size_of_gap
+from dpviz.accounting.solve import NoAnswer
+from dpviz.gradients.law_solve import solve_law
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
-from dpviz.questions.noise.curves import BayesianAsk, SigmaAxis, law_at
+from dpviz.questions.noise.curves import BayesianAsk, share_of
 from dpviz.questions.noise.details import accountants, use
 from dpviz.questions.noise.fields import ASKED, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import (
@@ -33,8 +32,6 @@ from dpviz.questions.noise.needs import (
 from dpviz.questions.noise.presets import SGD
 from dpviz.questions.noise.words import ASSUMPTIONS, formulas, headline, metrics, notes
 from dpviz.questions.question import Question
-
-_MOST_LOG = {"noise_multiplier": 40.0, "sample_rate": 40.0, "delta": 690.0}  # looked at, away from 1
 
 
 def solved(
@@ -100,28 +97,14 @@ def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target:
 
 @remembered
 def law_need(gradients: Law, quantile: str, unknown: str, target: float, known: Known) -> Need:
-    """The answer of Bayesian DP of a known distribution; it costs no more than Rényi's, where the search starts."""
-    dp = dp_need("renyi_improved", "", unknown, target, known)
-    if dp.value in (0.0, math.inf) and unknown != "steps":
-        return dp
-
-    def gap(value: float) -> float:
-        given = dict(known) | {unknown: value}
-        plan = SigmaAxis(1.0, 2.0, given["sample_rate"], int(given["steps"]))
-        [epsilon], _ = law_at(gradients, quantile, plan, given["delta"], (given["noise_multiplier"],))
-        return size_of_gap(float(epsilon), target)
-
-    if unknown == "steps":
-        return dp if dp.value == math.inf else Need(last_whole(gap, dp.value or 1.0, LARGEST_STEPS))
-    top = {"sample_rate": 1.0, "delta": 1.0 - 2.0**-53}.get(unknown, math.inf)
-    if unknown == "sample_rate" and gap(top) <= 0.0:
-        return Need(top)
-    start, towards = math.log(dp.value or 0.01), -1.0 if unknown == "sample_rate" else 1.0
-    found = bracket(lambda x: gap(min(math.exp(x), top)), start, towards, limit=_MOST_LOG[unknown])
-    if found is None:
-        return Need(None)
-    good = found[0] if math.isinf(found[1]) else boundary(lambda x: gap(min(math.exp(x), top)), *found, TOLERANCE)
-    return Need(min(math.exp(good), top))
+    """The answer of Bayesian DP of a known distribution."""
+    names = {"delta": "delta_mu"}
+    asked: dict[str, Any] = {names.get(name, name): value for name, value in known}
+    asked |= {"family": gradients.family, "shape": gradients.shape, "quantile": share_of(quantile)}
+    try:
+        return Need(solve_law(names.get(unknown, unknown), target_epsilon=target, **asked))
+    except NoAnswer as none:
+        return Need(None, none.why)
 
 
 def tight_key(a: Answer[Needs]) -> Hashable | None:
