@@ -33,7 +33,6 @@ accountant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._remember import remembered
 from dpviz.accounting.bayesian import TOO_LARGE
 from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.order_search import bottom_near, downhill
@@ -190,38 +190,22 @@ def clipped_bound(
     plan = np.full(taken.size, taken.max()) if reading == "running" else taken
     cells = law_cells(clipped)
     conversion = _CONVERSIONS[definition]
-    values = np.concatenate([cells.upper, cells.lower])
-    with np.errstate(over="ignore"):
-        scaled = values / sigma / sigma
-    blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
-    moments = _LawMoments(np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, grid, taken.max())
-
-    def of(side: slice, mass: Array) -> Callable[[Index, Index], Array]:
-        def epsilons(rows: Index, places: Index) -> Array:
-            """ε of rows (k, 1) at places (k, m): (k, m)."""
-            row = rows[:, 0]
-            joint = _log_mean(plan[row], moments.at(places)[..., side], mass)
-            total = (taken / plan)[rows] * joint / (grid[places] - 1.0)
-            return epsilon_per_order(total, grid[places], slack[row], conversion)
-
-        return epsilons
-
-    sides = [
-        of(slice(0, cells.upper.size), cells.upper_mass),
-        of(slice(cells.upper.size, None), cells.lower_mass),
-    ]
     every, rows = np.arange(grid.size), np.arange(taken.size)
+    share = taken / plan
+
+    def side(values: Array, mass: Array) -> _LawRows:
+        return _LawRows(_LawMoments(values, sigma, rate, grid, plan.max()), mass, plan, share, slack, conversion)
+
+    above, below = side(cells.upper, cells.upper_mass), side(cells.lower, cells.lower_mass)
     ceiling: Array = np.full(taken.size, np.inf)
+    tried: Index = np.broadcast_to(every, (taken.size, grid.size))
     if orders is None and definition == 2:
-        dp = Renyi(conversion).evaluate(noise_multiplier=sigma, sample_rate=rate, steps=taken, delta=slack)
-        ceiling = dp.epsilon
-        tried = _near(sides[0], np.searchsorted(grid, np.nan_to_num(dp.order, nan=2.0)))
-    else:
-        tried = np.broadcast_to(every, (taken.size, grid.size))
-    upper, lower = (side(rows[:, None], tried) for side in sides)
+        ceiling, start = _renyi(sigma, rate, taken.tobytes(), slack.tobytes())
+        tried = above.best(start)[:, None]
+    upper, lower = (one.epsilon(rows[:, None], tried) for one in (above, below))
     best = upper.argmin(axis=1)
     place = tried[rows, best]
-    epsilon = np.minimum(np.inf if blind else np.maximum(upper[rows, best], 0.0), ceiling)
+    epsilon = np.minimum(np.inf if above.moments.blind else np.maximum(upper[rows, best], 0.0), ceiling)
     none = np.full(taken.size, rate == 0.0) | (ceiling == 0.0)
     epsilon = np.where(none, 0.0, epsilon)
     floor = np.maximum(epsilon_per_order(np.zeros((taken.size, 1)), grid[-1:], slack, conversion)[:, 0], 0.0)
@@ -234,53 +218,84 @@ def clipped_bound(
     )
 
 
-class _LawMoments:
-    """ln A at places of a grid of orders, each computed once."""
+@remembered
+def _renyi(sigma: float, rate: float, steps: bytes, delta: bytes) -> tuple[Array, Index]:
+    """What d = C throughout costs by the Rényi accountant, and the place of the order that decides."""
+    given = (np.frombuffer(part) for part in (steps, delta))
+    dp = Renyi().evaluate(noise_multiplier=sigma, sample_rate=rate, **dict(zip(("steps", "delta"), given, strict=True)))
+    return dp.epsilon, np.searchsorted(FINE_ORDERS, np.nan_to_num(dp.order, nan=2.0))
 
-    def __init__(self, inverse_variance: Array, rate: float, grid: Array, most: float) -> None:
-        self._u, self._rate, self._grid, self._exact = inverse_variance, rate, grid, most > MOST_STEPS
+
+class _LawMoments:
+    """ln A at r·C²/(σC)² for the values r of a discrete law and places of a grid of orders, each computed once."""
+
+    def __init__(self, values: Array, sigma: float, rate: float, grid: Array, most: float) -> None:
+        with np.errstate(over="ignore"):
+            scaled = values / sigma / sigma
+        self.blind = scaled.max() > TOO_LARGE  # only what needs no number below may be said
+        self._u, self._rate, self._exact = np.clip(scaled, _validate.LEAST, TOO_LARGE), rate, most > MOST_STEPS
+        self.grid = grid
         self._known: Index = np.empty(0, dtype=np.intp)
-        self._values = np.empty((0, inverse_variance.size))
+        self._values = np.empty((0, values.size))
 
     def at(self, places: Index) -> Array:
         """(…, values) at places (…)."""
         wanted = np.unique(places)
         new = wanted[~np.isin(wanted, self._known, assume_unique=True)]
         if new.size:
-            orders = self._grid[new]
             if self._exact:
-                found = log_moment(1.0 / np.sqrt(self._u), self._rate, orders[:, None])
+                found = log_moment(1.0 / np.sqrt(self._u), self._rate, self.grid[new, None])
             else:
-                found = log_moment_table(self._u, self._rate, orders)
+                found = log_moment_table(self._u, self._rate, self.grid[new])
             before = np.searchsorted(self._known, new)
-            self._known = np.insert(self._known, before, new)
             self._values = np.insert(self._values, before, found, axis=0)
+            self._known = np.insert(self._known, before, new)
         return self._values[np.searchsorted(self._known, places)]
 
 
-def _log_mean(steps: Array, logs: Array, mass: Array) -> Array:
-    """ln Σ mass·e^{T·log} of steps (k,) and logs (k, m, values): (k, m)."""
-    some = mass > 0.0
-    return log_sums(steps[:, None, None] * logs[..., some] + np.log(mass[some]))
+@dataclass(frozen=True, eq=False, slots=True)
+class _LawRows:
+    """ε of rows at orders under one of the two discrete laws.
 
-
-def _near(values: Callable[[Index, Index], Array], start: Index) -> Index:
-    """The place of each row's best order, (rows, 1), found from where the least ε of d = C throughout is.
-
-    Some rows search, the others begin between their neighbours' ends: s·ε is a logarithm of a mean of exponentials of
-    functions convex in s = α − 1, hence convex as the Rényi accountant's is, and ε has one valley (`order_search`).
+    Attributes:
+        moments, mass: of the law's values.
+        plan, share, delta: T, t/T and δ_μ of each row.
+        conversion: of moments to ε.
     """
-    rising = np.argsort(start, kind="stable")
-    spread = np.linspace(start.min(), start.max(), _LEADERS)
-    lead = rising[np.unique(np.searchsorted(start[rising], spread.round()))]
 
-    def of_leaders(rows: Index, places: Index) -> Array:
-        return values(lead[rows], places)
+    moments: _LawMoments
+    mass: Array
+    plan: Array
+    share: Array
+    delta: Array
+    conversion: str
 
-    best, last = start[lead], FINE_ORDERS.size - 1
-    for stride in _STRIDES:
-        best, _ = downhill(of_leaders, best, stride, last)
-    between = np.interp(start, start[lead], best).round().astype(np.intp)
-    best, _ = downhill(values, between, _STRIDES[-1], last)
-    best, _ = downhill(values, bottom_near(values, best, _STRIDES[-1], last), 1, last)
-    return best[:, None]
+    def epsilon(self, rows: Index, places: Index) -> Array:
+        """ε of rows (k, 1) at places (k, m): (k, m)."""
+        row, some, orders = rows[:, 0], self.mass > 0.0, self.moments.grid[places]
+        logs = self.moments.at(places)[..., some]
+        joint = log_sums(self.plan[row, None, None] * logs + np.log(self.mass[some]))
+        return epsilon_per_order(self.share[rows] * joint / (orders - 1.0), orders, self.delta[row], self.conversion)
+
+    def best(self, start: Index) -> Index:
+        """The place of each row's best order, looked for from where the least ε of d = C throughout is; (rows,).
+
+        Some rows search, the others begin between their neighbours' ends: s·ε is the logarithm of a mean of
+        exponentials of functions convex in s = α − 1, hence convex as the Rényi accountant's is, and ε has one valley
+        (`order_search`).
+        """
+        spread = np.linspace(start.min(), start.max(), _LEADERS)
+        rising = np.argsort(start, kind="stable")
+        lead = rising[np.unique(np.searchsorted(start[rising], spread.round()))]
+        last = self.moments.grid.size - 1
+
+        def of_leaders(rows: Index, places: Index) -> Array:
+            return self.epsilon(lead[rows], places)
+
+        best = start[lead]
+        for stride in _STRIDES:
+            best, _ = downhill(of_leaders, best, stride, last)
+        between = np.interp(start, start[lead], best).round().astype(np.intp)
+        best, _ = downhill(self.epsilon, between, _STRIDES[-1], last)
+        best, _ = downhill(self.epsilon, bottom_near(self.epsilon, best, _STRIDES[-1], last), 1, last)
+        return best

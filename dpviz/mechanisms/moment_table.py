@@ -23,7 +23,7 @@ MOST_STEPS = 1e8  # of a composition up to which absolute digits are enough
 
 
 def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Array:
-    """ln A_α at 1/σ² (n,), > 0, and α (m,), > 1, for one q: (m, n)."""
+    """ln A_α at 1/σ² (n,), > 0, and α (m,), > 1 and best ascending, for one q: (m, n)."""
     if rate == 0.0:
         return np.zeros((orders.size, inverse_variance.size))
     slope = np.sqrt(inverse_variance)
@@ -31,11 +31,12 @@ def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Arr
     # Both errors of the trapezoidal rule, of the Gaussian and of the strip around the knee, are below e^-34.
     spacing = min(0.7, 0.5 / steepest)
     high = _REACH + float(orders.max()) * steepest
-    if not (_REACH + high) / spacing < _MOST_NODES:
-        if orders.size > 1:  # only those that need it
-            middle = orders.size // 2
-            parts = [log_moment_table(inverse_variance, rate, part) for part in (orders[:middle], orders[middle:])]
-            return np.concatenate(parts)
+    too_far = not (_REACH + high) / spacing < _MOST_NODES
+    if orders.size > 1 and (too_far or high > 1.3 * (_REACH + float(orders.min()) * steepest)):
+        middle = orders.size // 2  # small orders need not reach as far
+        parts = [log_moment_table(inverse_variance, rate, part) for part in (orders[:middle], orders[middle:])]
+        return np.concatenate(parts)
+    if too_far:
         return log_moment(1.0 / slope, rate, orders[:, None])
     x = np.arange(-_REACH, high + spacing, spacing)
     y = slope[:, None] * x - 0.5 * inverse_variance[:, None]
