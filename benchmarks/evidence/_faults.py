@@ -609,6 +609,20 @@ FAULTS = (
         "tests/accounting/test_bayesian_pool.py::test_the_formula_written_out",
     ),
     Fault(
+        "the certified bound's γ is not shared out over its ranks",
+        "dpviz/accounting/bayesian_envelope.py",
+        "* failure / k.size",
+        "* failure",
+        "tests/accounting/test_bayesian_envelope.py::test_the_band_is_left_with_probability_gamma",
+    ),
+    Fault(
+        "a law's sample is counted one cell too low",
+        "dpviz/gradients/law_sample.py",
+        "np.minimum(ranks[:-1], size)",
+        "np.minimum(ranks[1:], size)",
+        "tests/gradients/test_law_sample.py::test_both_numbers_are_those_of_the_sample_itself",
+    ),
+    Fault(
         "a filter with a union over orders gives each the whole δ",
         "dpviz/accounting/filter.py",
         "self._share = self.delta / self.accountant.orders.size if self.union else self.delta",

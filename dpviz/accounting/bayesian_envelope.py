@@ -81,13 +81,13 @@ def lower_band(ranks: npt.ArrayLike, size: int, failure: float) -> Array:
     """
     asked = np.asarray(ranks, dtype=np.float64)
     band = np.maximum(asked / size - math.sqrt(-math.log(_MASSART * failure) / (2.0 * size)), 0.0)
-    k = np.array(_ranks_below_top(size), dtype=np.float64)
-    if k.size:
+    k = np.array(_ranks_below_top(size), dtype=np.float64)[::-1]
+    # what holds at a rank holds at all above it
+    place, back = np.unique(np.searchsorted(size - k, asked, side="right") - 1, return_inverse=True)
+    if place.size and place[-1] >= 0:
         each = (1.0 - _TOP - _MASSART) * failure / k.size
-        exact = np.maximum.accumulate(_clopper_pearson(k, size, each)[::-1])
-        # what holds at a rank holds at all above it
-        place = np.searchsorted(size - k[::-1], asked, side="right") - 1
-        band = np.maximum(band, np.where(place >= 0, exact[np.maximum(place, 0)], 0.0))
+        exact = np.maximum.accumulate(np.where(place >= 0, _clopper_pearson(k[place], size, each), 0.0))
+        band = np.maximum(band, exact[back].reshape(asked.shape))
     top = math.exp(math.log(_TOP * failure) / size)
     band = np.where(asked >= size, np.maximum(band, top), band)
     return np.asarray(np.where(asked <= 0, 0.0, band * (1.0 - 2.0**-48)))
