@@ -47,7 +47,7 @@ from dpviz.accounting.order_search import bottom_near, downhill
 from dpviz.accounting.orders import FINE_ORDERS
 from dpviz.accounting.renyi import Renyi
 from dpviz.gradients.families import law
-from dpviz.gradients.law_cells import ClippedLaw, law_cells, quantile_of
+from dpviz.gradients.law_cells import ClippedLaw, LawCells, law_cells, quantile_of
 from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
@@ -152,7 +152,7 @@ def law_bound(
     beyond = 1.0 - quantile_of(quantile)
     threshold = float(law(family, shape, 1.0).isf(beyond))
     return clipped_bound(
-        ClippedLaw(family, float(shape), threshold, beyond),
+        law_cells(ClippedLaw(family, float(shape), threshold, beyond)),
         noise_multiplier=noise_multiplier,
         sample_rate=sample_rate,
         steps=steps,
@@ -164,7 +164,7 @@ def law_bound(
 
 
 def clipped_bound(
-    clipped: ClippedLaw,
+    cells: LawCells,
     *,
     noise_multiplier: Any,
     sample_rate: Any,
@@ -188,7 +188,6 @@ def clipped_bound(
         grid = np.unique(_validate.orders(orders))
     taken, slack = given.ravel(), delta.ravel()
     plan = np.full(taken.size, taken.max()) if reading == "running" else taken
-    cells = law_cells(clipped)
     conversion = _CONVERSIONS[definition]
     every, rows = np.arange(grid.size), np.arange(taken.size)
     share = taken / plan

@@ -1,4 +1,4 @@
-"""What a sample of a known law of gradient norms says of its Bayesian cost: the estimate as printed, the certified bound.
+"""What a sample of a known law of gradient norms says of its Bayesian cost: the printed estimate, the certified bound.
 
 Norms are clipped at the law's quantile C as in `law_bound`, and counted in its cells: whoever measures one between two
 ends of a cell writes down either, by a coin that keeps the mean of d². What is written down is again an independent
@@ -7,12 +7,12 @@ numbers err on that side and by no more. Only the counts are drawn, so that time
 
 The estimate is Triastcyn & Faltings 2020, Eq. 14, with Student's margin; it is for Definition 1, Markov's inequality.
 The certified bound puts the distribution of `dpviz.accounting.bayesian_envelope` in the law's place and is otherwise
-`law_bound`, of either definition: with probability 1 − γ over the sample it is not too low, for all orders, steps, noise
-levels and both definitions together. Both pay γ out of δ_μ.
+`law_bound`, of either definition: with probability 1 − γ over the sample it is not too low, for all orders, steps,
+noise levels and both definitions together. Both pay γ out of δ_μ.
 
-    >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5, samples=10**4, failure=1e-15)
-    >>> law_sample("weibull", shape=0.5, quantile=0.95, **known).certified.round(3)
-    array([0.866])
+    >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5, failure=1e-15)
+    >>> law_sample("weibull", shape=0.5, quantile=0.95, samples=10_000, **known).certified.round(2)
+    array([0.87])
 """
 
 from __future__ import annotations
@@ -151,17 +151,17 @@ def samples_needed(
     definition: int = 2,
     orders: Any = None,
 ) -> float:
-    """The least m = 10^(k/8) whose certified bound is within 5 % of the law's own cost, for a sample that lies as its law.
+    """The least m = 10^(k/8) whose certified bound is within 5 % of the law's cost, for a sample that lies as the law.
 
     Args:
         within: the part of the law's cost by which the bound may exceed it.
         others: as in `law_sample`; one number of steps.
 
     Returns:
-        m, rounded down; 1 where d = C throughout, which needs no sample, is within; inf where no 10^12 samples would do.
+        m, rounded down; 1 where d = C throughout, which needs no sample, is within; inf where 10^12 would not do.
 
-    >>> samples_needed("weibull", shape=0.5, quantile=0.9, noise_multiplier=4.0, sample_rate=0.01, steps=10_000,
-    ...     delta_mu=1e-5, failure=1e-15)
+    >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5, failure=1e-15)
+    >>> samples_needed("weibull", shape=0.5, quantile=0.9, **known)
     1333.0
     """
     gamma = _validate.estimator_failure(failure)

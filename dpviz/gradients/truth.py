@@ -26,7 +26,7 @@ from dpviz.accounting.bayesian_envelope import envelope
 from dpviz.accounting.bayesian_table import Estimator
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import clipped_bound
-from dpviz.gradients.law_cells import ClippedLaw
+from dpviz.gradients.law_cells import ClippedLaw, law_cells
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.weibull import weibull_shape, weibull_vectors
 
@@ -73,7 +73,7 @@ def true_norms_epsilon(
     limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
     std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
     found = clipped_bound(
-        ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)),
+        law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0))),
         noise_multiplier=max(std / limit, _validate.LEAST),
         sample_rate=sample_rate,
         steps=np.atleast_1d(steps),
