@@ -54,10 +54,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Noted:
-    """A number with an amber line below it, empty for none: why its value leaves a theorem's range, say."""
+    """A number with a line below it, empty for none: amber, why its value leaves a theorem's range, say; else grey."""
 
     field: Number
     note: str
+    why: str = ""
 
 
 @dataclass(frozen=True)

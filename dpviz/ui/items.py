@@ -97,7 +97,7 @@ def _numbers(item: Control) -> list[NumberControl]:
     if isinstance(item, Row):
         return [one for field in item.fields for one in _numbers(field)]
     if isinstance(item, Noted):
-        return [controls.told(item.field, note=item.note)]
+        return [controls.told(item.field, note=item.note, why=item.why)]
     if isinstance(item, InUnits):
         return mechanism.in_units(item.fields)
     if isinstance(item, Suggested):

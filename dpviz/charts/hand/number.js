@@ -60,14 +60,13 @@ class NumberControl {
       help.setAttribute("aria-label", `${data.label}: ${data.help}`);
       made("span", "tip", head, { textContent: data.help }).setAttribute("aria-hidden", "true");
     }
-    const row = made("div", data.stops.length ? "row" : "row alone", this.root);
+    this.text = made("input", "", head, { type: "text", inputMode: "text", autocomplete: "off", spellcheck: false });
     this.slider = null;
     if (data.stops.length) {
-      this.slider = made("input", "", row, { type: "range", id, min: 0, max: data.stops.length - 1, step: "any" });
+      this.slider = made("input", "", this.root, { type: "range", id, min: 0, max: data.stops.length - 1, step: "any" });
       this.slider.setAttribute("aria-label", data.label);
       this.listenToSlider();
     }
-    this.text = made("input", "", row, { type: "text", inputMode: "text", autocomplete: "off", spellcheck: false });
     if (this.slider) this.text.setAttribute("aria-label", `${data.label}, exactly`);
     else this.text.id = id;
     this.listenToText();

@@ -35,6 +35,11 @@ class LawCost:
     over_median: float
 
 
+def over_median(family: str, shape: float, quantile: float) -> float:
+    norms = law(family, shape, 1.0)
+    return float(norms.ppf(quantile) / norms.median())
+
+
 @remembered
 def law_cost(
     known: Law, steps: tuple[float, ...], mechanism: SampledGaussian, quantile: float, delta: float, definition: str,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dpviz.questions import gradient_fields, kinds
+from dataclasses import replace
+
+from dpviz.charts import numbers
+from dpviz.questions import gradient_fields, kinds, units
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
 from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, tight_soon, with_tight
@@ -20,12 +23,14 @@ from dpviz.questions.compose.fields import (
     drawn,
     offered,
 )
+from dpviz.questions.compose.law import over_median
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
 from dpviz.questions.gradient_fields import SOURCE
-from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, experts
-from dpviz.questions.mechanism import DELTA, STEPS
+from dpviz.questions.gradients import Law
+from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
+from dpviz.questions.mechanism import DELTA, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import RARE
 from dpviz.questions.question import Question
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
@@ -36,13 +41,25 @@ def layout(get: Reader) -> Groups:
     shown = drawn(get)
     *first, delta = kinds.controls(get)
     first += [ORDER] if WITH_ORDERS & set(shown) else []
-    first += [QUANTILE] if "bayesian" in shown else []
+    if "bayesian" in shown:
+        first.append(Noted(QUANTILE, "", noise_of(get)))
+        linked = "The same for Bayesian DP: δ_μ = δ." if get(DELTA_MU) == DELTA_MU.default else ""
+        delta = replace(units.suggested(SIZE, get), why=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
     if "bayesian" in shown:
         own = experts(DEFINITION) if get(SOURCE) == "law" else experts(CLIP, FAILURE, PSI)
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
     amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
+
+
+def noise_of(get: Reader) -> str:
+    """What the quantile costs, beside its slider."""
+    known, quantile = GRADIENTS.read(get), get(QUANTILE)
+    if not isinstance(known, Law) or not 0.0 < quantile < 1.0:
+        return ""
+    times = get(SIGMA) * over_median(known.family, known.shape, quantile)
+    return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
 GROWTH: Question[ComposeFacts] = Question(
