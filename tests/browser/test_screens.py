@@ -163,7 +163,7 @@ def test_the_image_says_headline_and_settings(page: Page) -> None:
     assert download.value.suggested_filename == "dpviz-compose.svg"
     assert "Noise multiplier σ: 3 ·" in drawn
     assert written(3) in drawn
-    assert "an attacker who knows everything else" in drawn
+    assert "the best attack guesses right" in drawn
     assert "light-dark" not in drawn, "other programs do not know it"
     names = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
     assert not any("hare" in name for name in names), "nothing sends the chart elsewhere"

@@ -55,7 +55,8 @@ class ComposeFacts:
         bayesian: what Bayesian DP promises for a sample; None likewise. `problem` says why there is no number.
         tight, accuracy: the tight interval, and the best attack's after all steps; None until they are there, and
             (½, 1) where the privacy loss is not known.
-        beside: what is worked out beside the Bayesian curves; None until it is there.
+        rank: the tight interval of the known distribution where ranks are kept; None until it is there.
+        beside: what is worked out beside the Bayesian curves of a sample; None until it is there.
     """
 
     steps: Array
@@ -67,6 +68,7 @@ class ComposeFacts:
     problem: tuple[Note, ...] = field(default=())
     tight: tight_band.TightBand | None = None
     accuracy: Accuracy | None = None
+    rank: tight_band.TightBand | None = None
     beside: Beside | None = None
 
     def tightest(self) -> str | None:
@@ -127,7 +129,7 @@ def growth(
             late = isinstance(problem, NoSample) and problem.coming
             facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
     lines = [dp_line(facts, key, delta) for key in bounds]
-    lines += [] if facts.law is None else [law_line(facts.law, grid, delta_mu)]
+    lines += [] if facts.law is None else [law_line(facts.law, delta_mu)]
     lines += [bayesian_line(found, grid, delta_mu, kept) for found, kept in drawn_of(facts.bayesian)]
     plot = LinePlot(
         x=Axis(
@@ -175,15 +177,15 @@ def drawn_of(found: Promise | None) -> list[tuple[BayesianBound, bool]]:
     return [(found.main, True)] + ([(found.printed, False)] if found.printed is not None else [])
 
 
-def law_line(found: LawCost, steps: Array, delta_mu: float) -> Line:
+def law_line(found: LawCost, delta_mu: float) -> Line:
     """Bayesian DP of a known distribution: a bound."""
     return Line(
         "bayesian",
         "Bayesian DP of this distribution",
-        steps,
-        found.upper,
+        found.steps,
+        found.bound.upper,
         "bayesian",
-        hover=bayesian_hover(found.upper, found.order, delta_mu),
+        hover=bayesian_hover(found.bound.upper, found.bound.order, delta_mu),
         end=NAMES["bayesian"],
     )
 

@@ -23,7 +23,16 @@ def warned(a: Answer[ComposeFacts]) -> list[Block]:
 
 def distances(a: Answer[ComposeFacts]) -> list[Block]:
     """All of it."""
-    found = a.facts.bayesian
+    found, law = a.facts.bayesian, a.facts.law
+    if law is not None:
+        noise = numbers.plain(law.over_median * a.given["mechanism"].noise_multiplier, digits=3)
+        times = numbers.plain(law.over_median, digits=3)
+        return [
+            Note(
+                f"Norms of a known distribution: C is {times} × the median norm, the noise's standard deviation "
+                f"σC {noise} ×. No sample is drawn; distances are the clipped norms."
+            )
+        ]
     if found is None:
         return [Note("Bayesian DP is switched off or has no gradients: there are no distances to show.")]
     blocks: list[Block] = [Note(sources_note(found))]

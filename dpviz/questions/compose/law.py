@@ -5,60 +5,70 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian import ORDERS
-from dpviz.gradients.families import law
-from dpviz.gradients.truth import true_norms_epsilon
+from dpviz.gradients.law_bound import LawBound, law_bound
+from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.compose.bayesian import Array
 from dpviz.questions.gradients import Law
+from dpviz.questions.methods import marked_steps
+
+ONE_IN = 4  # of the other curves' points has a value: this curve costs more
 
 
 @dataclass(frozen=True, eq=False)
 class LawCost:
-    """ε_μ along the steps, shape (n,): of the distribution itself, between sums from below and from above.
+    """ε_μ at `steps`, shape (n,).
 
     Attributes:
-        upper: what is shown.
-        lower: at most so much less would be true at these orders.
-        order: α that decides; at_grid_end: whether there is none beyond; floor: what ε cannot fall below for that.
-        over_median: C ÷ the median norm; times σ, the noise that every step gets.
+        bound: of the distribution itself; `order` is α.
+        over_median: C ÷ the median norm: times σ, the noise that every step gets.
     """
 
-    upper: Array
-    lower: Array
-    order: Array
-    at_grid_end: npt.NDArray[np.bool_]
-    floor: Array
+    steps: Array
+    bound: LawBound
     over_median: float
 
-
-def over_median(family: str, shape: float, quantile: float) -> float:
-    norms = law(family, shape, 1.0)
-    return float(norms.ppf(quantile) / norms.median())
+    @property
+    def last(self) -> float:
+        """The bound after all steps."""
+        return float(self.bound.upper[-1])
 
 
 @remembered
 def law_cost(
-    known: Law, steps: tuple[float, ...], mechanism: SampledGaussian, quantile: float, delta: float, definition: str,
-    order: int | None, reading: str,
-) -> LawCost:  # fmt: skip
-    """The cost at a clipping quantile in (0, 1).
+    known: Law,
+    grid: tuple[float, ...],
+    mechanism: SampledGaussian,
+    quantile: float,
+    delta_mu: float,
+    definition: str,
+    order: int | None,
+    reading: str,
+) -> LawCost:
+    """The cost along some of the steps, those of the table among them.
 
     Raises:
-        ValueError: there is no such quantile.
+        ValueError: there is no such quantile to clip at.
     """
     if quantile in (0.0, 1.0):
         end = "the least norm is 0" if quantile == 0.0 else "its norms have no largest"
         raise ValueError(f"{end}: a known distribution has no quantile {quantile:.0f} to clip at. Choose one between.")
-    norms = law(known.family, known.shape, 1.0)
-    threshold = float(norms.ppf(quantile))
-    found = true_norms_epsilon(
-        known.family, shape=known.shape, threshold=threshold, noise_std=mechanism.noise_multiplier * threshold,
-        sample_rate=mechanism.sample_rate, steps=steps, delta_mu=delta, reading=reading,
-        orders=ORDERS if order is None else (order,),
-    )  # fmt: skip
-    none = np.full(len(steps), np.nan)
-    return LawCost(found.upper, found.lower, none, none > 0, none, threshold / float(norms.median()))
+    every = np.array(grid)
+    spread = (every.size - 1) * np.linspace(0.0, 1.0, max(every.size // ONE_IN, 16)) ** 1.5
+    listed = np.abs(every[:, None] - np.array(marked_steps(int(every[-1])))).argmin(axis=0)
+    steps = every[np.union1d(spread.round().astype(int), listed)]
+    bound = law_bound(
+        known.family,
+        shape=known.shape,
+        quantile=quantile,
+        noise_multiplier=mechanism.noise_multiplier,
+        sample_rate=mechanism.sample_rate,
+        steps=steps,
+        delta_mu=delta_mu,
+        definition=int(definition),
+        orders=None if order is None else (order + 1.0,),
+        reading=reading,
+    )
+    return LawCost(steps, bound, threshold_over_median(known.family, known.shape, quantile))

@@ -41,7 +41,7 @@ def notes(a: Answer[ComposeFacts]) -> list[Note]:
         built.append(
             Note("Bayesian DP: the largest distance alone makes the cost overflow: ε is infinite here. Clip both.")
         )
-    built += _bayesian_notes(a)
+    built += law_notes(a) + _bayesian_notes(a)
     if a.facts.tight is not None and a.facts.tight.reason:
         built.append(Note(f"Tight interval: {a.facts.tight.reason}"))
     if bayesian is not None and a.given["order"] is None and _floor_binds(bayesian.main):
@@ -61,6 +61,28 @@ def left_notes(a: Answer[ComposeFacts]) -> list[Note]:
     for key, reason in a.facts.left.items():
         alike.setdefault(reason, []).append(NAMES[key])
     return [Note(f"Not offered for this mechanism: {', '.join(names)}: {why}") for why, names in alike.items()]
+
+
+def law_notes(a: Answer[ComposeFacts]) -> list[Note]:
+    """Why Bayesian DP of the known distribution gains little here, in a sentence; else nothing."""
+    found, g = a.facts.law, a.given
+    alike = a.facts.bounds.get("renyi_improved" if g["definition"] == "2" else "moments")
+    if found is None or not math.isfinite(found.last):
+        return []
+    floor = float(found.bound.floor[-1])
+    if g["order"] is None and bool(found.bound.at_grid_end[-1]) and floor > 0.5 * found.last:
+        return [
+            Note(f"Bayesian DP: the orders end before its best one: ε_μ cannot fall below {numbers.epsilon(floor)}.")
+        ]
+    if alike is None or not found.last > 0.95 * float(alike.epsilon[-1]):
+        return []
+    clipped = 100.0 * (1.0 - g["quantile"])
+    return [
+        Note(
+            f"Bayesian DP hardly gains here: {numbers.plain(clipped)} % of the gradients are clipped to C and cost what "
+            "the worst case does, and the largest costs weigh most in its mean. A higher quantile leaves fewer there."
+        )
+    ]
 
 
 def _bayesian_notes(a: Answer[ComposeFacts]) -> list[Note]:

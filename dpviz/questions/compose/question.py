@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpviz.charts import numbers
+from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.questions import gradient_fields, kinds, units
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
@@ -23,9 +24,9 @@ from dpviz.questions.compose.fields import (
     drawn,
     offered,
 )
-from dpviz.questions.compose.law import over_median
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
+from dpviz.questions.compose.rank import rank_key, rank_part, with_rank
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
@@ -58,7 +59,7 @@ def noise_of(get: Reader) -> str:
     known, quantile = GRADIENTS.read(get), get(QUANTILE)
     if not isinstance(known, Law) or not 0.0 < quantile < 1.0:
         return ""
-    times = get(SIGMA) * over_median(known.family, known.shape, quantile)
+    times = get(SIGMA) * threshold_over_median(known.family, known.shape, quantile)
     return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
@@ -90,7 +91,11 @@ GROWTH: Question[ComposeFacts] = Question(
     formulas=formulas,
     assumptions=assumptions,
     presets=PRESETS,
-    slow=(Slow(tight_key, tight_part, with_tight, tight_soon), Slow(beside_key, beside_part, with_beside)),
+    slow=(
+        Slow(tight_key, tight_part, with_tight, tight_soon),
+        Slow(rank_key, rank_part, with_rank),
+        Slow(beside_key, beside_part, with_beside),
+    ),
     layout=layout,
     more={"Distances": distances, "Use it": use, "Accountants": accountants},
     below=warned,

@@ -12,6 +12,7 @@ from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Metric
 from dpviz.questions.compose.bayesian import failure_of
 from dpviz.questions.compose.curves import ComposeFacts
+from dpviz.questions.compose.law import LawCost
 from dpviz.questions.kinds import KINDS, kind_of
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.methods import NAMES, method
@@ -41,7 +42,7 @@ def chances(a: Answer[ComposeFacts]) -> guessing.Guess:
 def _bayesian_headline(a: Answer[ComposeFacts]) -> str:
     whose, relation, epsilon = "data of this distribution", "≤", math.nan
     if a.facts.law is not None:
-        epsilon = float(a.facts.law.upper[-1])
+        epsilon = a.facts.law.last
     elif a.facts.bayesian is not None:
         found = a.facts.bayesian.main
         whose, relation, epsilon = "data like the sample", "≤" if found.certified else "≈", float(found.epsilon[-1])
@@ -75,7 +76,7 @@ def _tight_metric(a: Answer[ComposeFacts]) -> Metric:
 
 def _bayesian_metric(a: Answer[ComposeFacts]) -> Metric:
     if a.facts.law is not None:
-        cost = float(a.facts.law.upper[-1])
+        cost = a.facts.law.last
         alone = numbers.probability(float(attack_success(cost, delta=failure_of(a.given))), up=True)
         return Metric("Bayesian ε", f"≤ {numbers.epsilon(cost, up=True)}", f"on average over examples; alone: {alone}")
     if a.facts.bayesian is None:
@@ -104,6 +105,8 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     if a.facts.accuracy is not None:
         right = rf"\text{{right guesses}} \le \tfrac12(1+\delta(0)) = {tex(a.facts.accuracy.upper)}"
         built.append(("best attack, from the whole privacy curve", right))
+    if a.facts.law is not None and math.isfinite(a.facts.law.last):
+        built.append((NAMES["bayesian"], law_latex(a.facts.law, g["definition"], failure_of(g))))
     if a.facts.bayesian is not None:
         found = a.facts.bayesian.main
         value, order = float(found.epsilon[-1]), float(found.order[-1]) - 1
@@ -120,20 +123,34 @@ def formulas(a: Answer[ComposeFacts]) -> list[tuple[str, str]]:
     return built
 
 
+def law_latex(found: LawCost, definition: str, delta_mu: float) -> str:
+    """Both conversions of E_d[A(α, d)^T], A the moment of order α of one step's likelihood ratio at distance d."""
+    order = float(found.bound.order[-1])
+    if math.isnan(order):
+        return rf"\varepsilon_\mu = {tex(found.last)}"
+    mean = r"\frac{1}{\alpha-1}\ln\mathrm E_d\!\left[A(\alpha, d)^T\right]"
+    less = r" + \ln\tfrac{\alpha-1}{\alpha} - \tfrac{\ln\alpha}{\alpha-1}" if definition == "2" else ""
+    given = rf"\alpha = {tex(order)},\ \delta_\mu = {tex(delta_mu)}"
+    return rf"\varepsilon_\mu = {mean} - \frac{{\ln\delta_\mu}}{{\alpha-1}}{less} = {tex(found.last)},\quad {given}"
+
+
 POISSON = """**Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or
   fixed-size batches are not covered by these numbers.
 - """
 BAYESIAN = """
-- **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution as the sample, with
-  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. *Certified* (solid) is a bound
+- **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution, with
+  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. Of a sample, *certified* (solid) is a bound
   that fails with probability γ at most, for every distribution whose distances clipping keeps below d_max and at every
   sample size: independent draws, C as if fixed ahead. *Asymptotic, as printed* (dashed) is the authors' estimate, Eq.
   14, which keeps γ only as the sample grows. For pairs of gradients the
   distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
-- **Strong and weak:** what is accounted is the strong form, P(loss ≥ ε_μ) ≤ δ_μ (Triastcyn & Faltings 2020, Definition
-  1). It implies the weak one, which bounds the probability of every set of outputs as (ε, δ)-DP does (Definition 2,
-  Proposition 1), and that is the promise: it survives whatever is done to an output without the data (Proposition 2).
-  The strong form need not, for merging outputs may raise the loss of what they become.
+- **A known distribution** of norms needs no sample and no γ: its cost is an integral, bounded by a sum from above. An
+  example may have another norm at every step; the band beside it is the tight value where each keeps its rank.
+- **Strong form and guarantee:** the strong form bounds a tail, P(loss ≥ ε_μ) ≤ δ_μ (Triastcyn & Faltings 2020, Definition
+  1), converted as by the moments accountant; samples are accounted so. It implies the guarantee, which bounds the
+  probability of every set of outputs as (ε, δ)-DP does (Definition 2, Proposition 1), converted as by Rényi improved.
+  That is the promise: it survives whatever is done to an output without the data (Proposition 2). The strong form need
+  not, for merging outputs may raise the loss of what they become.
 - **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples bounds
   neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms bound adding
   and removing.
