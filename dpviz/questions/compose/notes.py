@@ -79,8 +79,8 @@ def law_notes(a: Answer[ComposeFacts]) -> list[Note]:
     clipped = 100.0 * (1.0 - g["quantile"])
     return [
         Note(
-            f"Bayesian DP hardly gains here: {numbers.plain(clipped)} % of the gradients are clipped to C and cost what "
-            "the worst case does, and the largest costs weigh most in its mean. A higher quantile leaves fewer there."
+            f"Bayesian DP hardly gains here: {numbers.plain(clipped)} % of the gradients are clipped to C and cost "
+            "what the worst case does, and the largest costs weigh most in its mean. A higher quantile leaves fewer there."
         )
     ]
 
