@@ -80,7 +80,7 @@ def law_notes(a: Answer[ComposeFacts]) -> list[Note]:
     return [
         Note(
             f"Bayesian DP hardly gains here: {numbers.plain(clipped)} % of the gradients are clipped to C and cost "
-            "what the worst case does, and the largest costs weigh most in its mean. A higher quantile leaves fewer there."
+            "what the worst case does, and the largest costs weigh most. A higher quantile leaves fewer there."
         )
     ]
 

@@ -45,6 +45,6 @@ def rank_part(a: Answer[ComposeFacts]) -> TightBand:
 def with_rank(a: Answer[ComposeFacts], found: TightBand) -> Answer[ComposeFacts]:
     """The same answer with it."""
     assert isinstance(a.plot, LinePlot)
-    name = "Bayesian DP, tight where ranks are kept"
+    name = "Bayesian, tight"
     band = Band(name, found.x, found.lower, found.upper, key="bayesian_tight", family="bayesian")
     return replace(a, plot=replace(a.plot, bands=(*a.plot.bands, band)), facts=replace(a.facts, rank=found))

@@ -138,22 +138,22 @@ POISSON = """**Sampling:** every example joins each batch independently with pro
   fixed-size batches are not covered by these numbers.
 - """
 BAYESIAN = """
-- **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution, with
-  probability 1 − δ_μ over noise *and* data. Outliers are covered by the DP curves alone. Of a sample, *certified*
-  (solid) is a bound that fails with probability γ at most, for every distribution whose distances clipping keeps below d_max and at every
-  sample size: independent draws, C as if fixed ahead. *Asymptotic, as printed* (dashed) is the authors' estimate, Eq.
-  14, which keeps γ only as the sample grows. For pairs of gradients the
-  distance is ‖g − g′‖ and the sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
+- **Bayesian DP** is a weaker promise: it holds for examples drawn from the same distribution, with probability 1 −
+  δ_μ over noise *and* data. Outliers are covered by the DP curves alone. Of a sample, *certified* (solid) is a bound
+  that fails with probability γ at most, for every distribution whose distances clipping keeps below d_max and at
+  every sample size: independent draws, C as if fixed ahead. *Asymptotic, as printed* (dashed) is the authors'
+  estimate, Eq. 14, which keeps γ only as the sample grows. For pairs of gradients the distance is ‖g − g′‖ and the
+  sensitivity 2C; for plain norms it is the norm and C. Both get the same noise.
 - **A known distribution** of norms needs no sample and no γ: its cost is an integral, bounded by a sum from above. An
   example may have another norm at every step; the band beside it is the tight value where each keeps its rank.
 - **Strong form and guarantee:** the strong form bounds a tail, P(loss ≥ ε_μ) ≤ δ_μ (Triastcyn & Faltings 2020,
-  Definition 1), converted as by the moments accountant; samples are accounted so. It implies the guarantee, which bounds the
-  probability of every set of outputs as (ε, δ)-DP does (Definition 2, Proposition 1), converted as by Rényi improved.
-  That is the promise: it survives whatever is done to an output without the data (Proposition 2). The strong form need
-  not, for merging outputs may raise the loss of what they become.
-- **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples bounds
-  neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms bound adding
-  and removing.
+  Definition 1), converted as by the moments accountant; samples are accounted so. It implies the guarantee, which
+  bounds the probability of every set of outputs as (ε, δ)-DP does (Definition 2, Proposition 1), converted as by
+  Rényi improved. That is the promise: it survives whatever is done to an output without the data (Proposition 2). The
+  strong form need not, for merging outputs may raise the loss of what they become.
+- **Pairs** are what the authors of Bayesian DP measure. Where batches are sampled, the distance of two examples
+  bounds neither what adding one costs (equal gradients have distance 0) nor always what replacing one does. Norms
+  bound adding and removing.
 """
 
 
