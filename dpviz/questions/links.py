@@ -34,8 +34,16 @@ BEFORE = {
     "t_dmu": "1e-10",
 }
 
+_VARIED = PRESETS["abadi2"].values | {"amp": "exact", "curves": "moments.renyi_improved.tight"}
 # Key of a preset that there is no more → what it set.
-GONE: Mapping[str, Mapping[str, str]] = {}
+GONE: Mapping[str, Mapping[str, str]] = {
+    **{
+        f"bdp1{panel}": PRESETS["bdpfig1"].values | {"quantile": quantile}
+        for panel, quantile in zip("abcd", ("0.05", "0.25", "0.75", "0.95"), strict=True)
+    },
+    "abadi2laplace": _VARIED | {"mech": "laplace", "b": "2.8284271247461903"},
+    "abadi2replace": _VARIED | {"mech": "replace"},
+}
 
 
 def written(texts: Iterable[tuple[str, str]]) -> str:

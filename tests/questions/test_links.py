@@ -35,6 +35,9 @@ OLD = {
     "compose?preset=abadi2&steps=10000": (1.258575, 1.035384),
     "compose?preset=bdp1a": (116.782522, 246.737813),
     "compose?preset=bdp1c&quantile=0.5": (116.782522, 0.720061),
+    "compose?preset=bdp1d": (116.782522, 0.719895),
+    "compose?preset=abadi2replace": (5.302614, 4.728404, 4.374872),
+    "compose?preset=abadi2laplace": (3.469275, 3.02824, 2.788395),
     "compose?vectors=50&pairs=all&sigma=2": (2.735445, 1.64258),
     "noise?steps=1000&q=0.02": (0.36242, 0.039925, 0.360852),
     "noise?noisecurves=moments.bayesian": (0.366381, 0.362462),
@@ -94,7 +97,7 @@ def test_a_version_decides_alone_whose_defaults_are_meant(monkeypatch: pytest.Mo
     assert links.read({"sigma": "2", "v": "1"}, "compose") == {**old, "sigma": "2"}
     assert links.read({"v": "1"}, "compose") == old
     assert links.read({"sigma": "2", "quantile": "0.75"}, "compose") == {**old, "sigma": "2", "quantile": "0.75"}
-    assert links.read({"preset": "bdp1d"}, "compose")["quantile"] == "0.95", "a preset's own values come before"
+    assert links.read({"preset": "bdpfig1"}, "compose")["quantile"] == "0.05", "a preset's own values come before"
     for odd in ("2", "", "7", "x"):
         assert links.read({"sigma": "2", "v": odd}, "compose") == {"sigma": "2"}
         assert bool(links.odd({"sigma": "2", "v": odd})) is (odd != "2")
