@@ -139,14 +139,22 @@ def metrics(a: Answer[Needs]) -> list[Metric]:
     )
     if "tight" in f.needs:
         built.append(_need(f, f"The mechanism itself: {symbol}", "tight", "tight accountant"))
-    elif best is not None and drawn(a):
-        sigma, plan = a.given["noise_multiplier"], SigmaAxis(1.0, 2.0, a.given["sample_rate"], a.given["steps"])
-        [epsilon] = dp_at(best, a.given["amplification"], plan, a.given["delta"], np.array([sigma]))[0]
-        value = numbers.epsilon(float(epsilon), up=True)
-        built.append(Metric(f"ε at my σ = {numbers.plain(sigma)}", value, name_of(best)))
+    elif drawn(a) and (here := _here(a)):
+        least = min(here, key=lambda key: here[key])
+        value = numbers.epsilon(here[least], up=True)
+        built.append(Metric(f"ε at my σ = {numbers.plain(a.given['noise_multiplier'])}", value, name_of(least)))
     else:
         built.append(chances(a).figure)
     return built
+
+
+def _here(a: Answer[Needs]) -> dict[str, float]:
+    """ε at the chosen σ by each of DP's bounds."""
+    g, sigma = a.given, np.array([a.given["noise_multiplier"]])
+    plan = SigmaAxis(1.0, 2.0, g["sample_rate"], g["steps"])
+    keys = [key for key in a.facts.needs if key in a.facts.valid and not key.startswith("bayesian")]
+    found = {key: float(dp_at(key, g["amplification"], plan, g["delta"], sigma)[0][0]) for key in keys}
+    return {key: math.inf if math.isnan(epsilon) else epsilon for key, epsilon in found.items()}
 
 
 def _need(f: Needs, title: str, key: str | None, name: str) -> Metric:

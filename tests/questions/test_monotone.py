@@ -1,0 +1,239 @@
+"""What is shown goes where theory says it goes: at every stop of every slider, in frames and files as on settled pages.
+
+A quantity is rounded to its safe side and may stand still from one stop to the next; it never turns back, and it keeps
+its name.
+"""
+
+import html
+import math
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpviz.questions.answer import Answer, soon, whole
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.fields import Number
+from dpviz.questions.handout import stops
+from dpviz.questions.layout import Reader, moved, of_values
+from dpviz.questions.question import Question
+from dpviz.questions.shown import acting
+from dpviz.questions.story import STOPS
+
+Rules = dict[str, int]
+Finished = Callable[[Answer[Any], Any], Answer[Any]]
+
+LOSS: Rules = {"sigma": -1, "q": 1, "steps": 1, "delta": -1}
+ATTACK: Rules = {"sigma": -1, "q": 1, "steps": 1}
+ROOM: Rules = {"sigma": 1, "q": -1, "delta": 1, "beps": 1}
+NEED: Rules = {"target": -1, "q": 1, "steps": 1, "delta": -1}
+LANGEVIN: Rules = {"leta": 1, "lsteps": 1, "delta": -1}
+
+# Question → quantity (a pattern of its name, or after "says:" of the headline's words) → slider → where it goes.
+# Left out, because theory leaves it open:
+# - a fixed λ, and a distribution's shape, which may help or hurt;
+# - the odometer in δ: its filters double, so a lower δ may need one filter fewer (Lécuyer 2021, §4);
+# - what one pair (ε, δ) allows, in δ: it is no function of the mechanism alone.
+TABLE: dict[str, dict[str, Rules]] = {
+    "compose": {
+        "Tightest valid bound": LOSS,
+        "(Numerical|Tight).*ε": LOSS,
+        "Best attack is right": ATTACK,
+        "Bayesian ε": LOSS | {"dmu": -1, "quantile": -1},
+        "says: at most # %": ATTACK,
+    },
+    "noise": {"DP: σ": NEED, "Bayesian DP: σ": NEED | {"dmu": -1}, "ε at my σ": LOSS},
+    "solve": {"DP: σ": NEED, "Bayesian DP: σ": NEED | {"dmu": -1}, "The mechanism itself: σ": NEED},
+    "orders": {
+        "ε, improved conversion": LOSS,
+        "(Numerical|Tight).*ε": LOSS,
+        "ε, moments accountant": LOSS | {"omax": -1},
+        "Best attack is right": ATTACK,
+    },
+    "divergence": {r"R\(2\) of one step": {"sigma": -1, "q": 1}},
+    "concentrated": {"ρ of zCDP": {"sigma": -1, "q": 1}, r"R\(2\) of one step": {"sigma": -1, "q": 1}},
+    "roc": {
+        "Accuracy at even odds": ATTACK,
+        r"From one \(ε, δ\)": ATTACK,
+        "Found at FPR": ATTACK,
+        "says: more than # %": ATTACK,
+    },
+    "success": {
+        "Guesses right": {"aeps": 1, "delta": 1},
+        "Belief that you are in": {"aeps": 1},
+        "Odds grow": {"aeps": 1},
+    },
+    "town": {"Best attack is right": {"aeps": 1}},
+    "residents": {"ε for everybody": {"aeps": 1}},
+    "stop": {
+        "Stop when you like": ATTACK,
+        "As if planned": LOSS,
+        "(Numerical|Tight).*ε": LOSS,
+        "Steps within ε": ROOM,
+    },
+    "spend": {"Left": ROOM},
+    "individual": {"Steps of someone at C": ROOM, "Steps at the median norm": ROOM},
+    "langevin_epsilon": {"Rényi ε, composed": LANGEVIN, "(Numerical|Tight).*ε": LANGEVIN},
+    "check": {"At (least|most)": {"ksigma": -1, "kepochs": 1, "delta": -1}},
+    "together": {"ε of both": {"geps": 1}, "δ of 5 mechanisms": {"gdmu": 1}},
+    "loss": {r"P\(L > ε\)": {"ploss": -1}},
+    "pate": {"Whatever the votes": {"pasigma": -1, "paqueries": 1, "delta": -1}},
+}  # fmt: skip
+STORY: dict[str, Rules] = {"says: at most # %": ATTACK, "says: more than # %": ATTACK, "says: ε ≤ #": LOSS}
+
+NUMBER = r"(?:[>≤≈×] ?)*(−?[\d.\u202f]*\d(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[−-]?\d+)?|∞)"
+_PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-", "\u202f")
+
+
+def number(text: str) -> float | None:
+    """The last number that a figure says: of an interval its upper end; None where there is none."""
+    written = re.findall(NUMBER, text)
+    if not written:
+        return None
+    return math.inf if written[-1] == "∞" else float(written[-1].replace("×10", "e").translate(_PLAIN))
+
+
+def plain_name(name: str) -> str:
+    """A quantity's name without today's setting: "ε at my σ" of "ε at my σ = 4"."""
+    return re.sub(rf" = {NUMBER}", "", name)
+
+
+def shown(metrics: Sequence[Any], headline: str) -> dict[str, str]:
+    """What figures and headline say, by the quantities' names."""
+    said = {metric.name: metric.value for metric in metrics}
+    words = html.unescape(re.sub("<[^>]+>", "", headline))
+    for pattern in ("at most # %", "more than # %", "ε ≤ #"):
+        if found := re.search(pattern.replace("#", NUMBER), words):
+            said[f"says: {pattern}"] = found[0].removesuffix(" %")
+    return said
+
+
+def default(field: Any) -> Any:
+    return field.default
+
+
+def sliders(question: Question[Any], get: Reader, rules: dict[str, Rules]) -> list[Number]:
+    """Those that something is known of, and that act."""
+    known = {key for rule in rules.values() for key in rule}
+    return [f for f in acting(question, get) if isinstance(f, Number) and f.ticks and f.key in known]
+
+
+def thinned(field: Number, most: int | None) -> list[float]:
+    """Stops, a few even ones where they are too many, and the default; no top that means another setting (δ_μ = δ)."""
+    ticks = [tick for tick in field.ticks if math.isfinite(tick)]
+    if most is None or len(ticks) <= most:
+        return ticks
+    return sorted({ticks[round(i * (len(ticks) - 1) / (most - 1))] for i in range(most)} | {field.default} - {math.inf})
+
+
+def faults(
+    question: Question[Any],
+    get: Reader,
+    field: Number,
+    values: Sequence[float],
+    rules: dict[str, Rules],
+    finished: Finished = soon,
+    headline: Callable[[Answer[Any]], str] | None = None,
+) -> list[str]:
+    """What turns back, or changes its name, from one of these values to the next."""
+    wrong: list[str] = []
+    names: dict[tuple[str, ...], float] = {}
+    last: dict[str, tuple[float, float]] = {}
+    for value in values:
+        try:
+            answer = finished(question.asked(question.read(moved(get, field, value))), question.slow)
+        except ValueError:  # these settings allow no answer
+            continue
+        metrics = [] if headline else question.metrics(answer)
+        names.setdefault(tuple(plain_name(metric.name) for metric in metrics), value)
+        for name, text in shown(metrics, (headline or question.headline)(answer)).items():
+            sign = next((rule.get(field.key, 0) for pattern, rule in rules.items() if re.match(pattern, name)), 0)
+            if not sign or (now := number(text)) is None:
+                continue
+            quantity = plain_name(name)
+            before, at = last.get(quantity, (now, value))
+            if sign * now < sign * before:
+                wrong.append(f"{field.key} {at:g} → {value:g}: {quantity} {before:g} → {now:g}")
+            last[quantity] = now, value
+    if len(names) > 1:
+        wrong.append(f"{field.key}: {names}")
+    return wrong
+
+
+CASES = [(key, field.key) for key, rules in TABLE.items() for field in sliders(QUESTIONS[key], default, rules)]
+SHORT = 8
+
+
+def of_key(question: Question[Any], key: str) -> Number:
+    return next(f for f in question.fields if f.key == key and isinstance(f, Number))
+
+
+@pytest.mark.parametrize(("key", "slider"), CASES)
+def test_frames_go_where_theory_says(key: str, slider: str) -> None:
+    field = of_key(QUESTIONS[key], slider)
+    assert not faults(QUESTIONS[key], default, field, thinned(field, SHORT), TABLE[key])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("key", "slider"), CASES)
+def test_every_stop_goes_where_theory_says(key: str, slider: str) -> None:
+    """In frames, in files that are handed out, and where all slow parts are there."""
+    question, field = QUESTIONS[key], of_key(QUESTIONS[key], slider)
+    assert not faults(question, default, field, thinned(field, None), TABLE[key])
+    handed = stops(field, field.default, 25)
+    assert not faults(question, default, field, [v for v in handed if math.isfinite(v)], TABLE[key])
+    assert not faults(question, default, field, thinned(field, SHORT), TABLE[key], whole)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("key", TABLE)
+def test_other_settings_go_where_theory_says(key: str, seed: int) -> None:
+    question = QUESTIONS[key]
+    draw = random.Random(f"{key} {seed}")
+    numbers = [f for f in acting(question, default) if isinstance(f, Number) and f.ticks]
+    here = {f.key: f.default for f in (*question.fields, *numbers)}
+    here |= {f.key: draw.choice(f.ticks[len(f.ticks) // 8 : -len(f.ticks) // 8 or None]) for f in numbers}
+    for field in sliders(question, of_values(here), TABLE[key]):
+        assert not faults(question, of_values(here), field, thinned(field, 2 * SHORT), TABLE[key]), here
+
+
+@pytest.mark.parametrize("slider", ["sigma", "steps"])
+@pytest.mark.parametrize("number", range(len(STOPS)))
+def test_the_story_goes_where_theory_says(number: int, slider: str) -> None:
+    stop = STOPS[number]
+
+    def get(field: Any) -> Any:
+        return field.parse(stop.values[field.key]) if field.key in stop.values else field.default
+
+    field = of_key(stop.question, slider)
+    assert not faults(stop.question, get, field, thinned(field, SHORT), STORY, headline=stop.headline)
+
+
+def test_the_table_names_what_there_is() -> None:
+    for key, rules in TABLE.items():
+        question = QUESTIONS[key]
+        answer = whole(question.asked(question.read(default)), question.slow)
+        said = shown(question.metrics(answer), question.headline(answer))
+        for pattern, rule in rules.items():
+            assert any(re.match(pattern, name) and number(text) is not None for name, text in said.items()), pattern
+            assert set(rule) & {field.key for field in acting(question, default)}, pattern
+
+
+def test_numbers_are_read_as_they_are_written() -> None:
+    texts = ["ε ≤ 1.04", "0.9462 – 0.9480", "≤ > 99.99", "1.20×10⁻⁵", "24\u202f644", "–", "∞", "× 7.47", "−3"]
+    assert [number(text) for text in texts] == [1.04, 0.948, 99.99, 1.2e-5, 24644.0, None, math.inf, 7.47, -3.0]
+    assert plain_name("Steps within ε = 0.05") == "Steps within ε"
+    assert plain_name("ε at my σ = 200") == "ε at my σ"
+
+
+def test_a_fault_would_be_seen() -> None:
+    """A rule turned round, and a quantity whose name follows the slider."""
+    question = QUESTIONS["orders"]
+    field = of_key(question, "sigma")
+    assert faults(question, default, field, [2.0, 4.0], {"ε, moments accountant": {"sigma": 1}})
+    swapping = replace(question, metrics=lambda a: question.metrics(a)[: round(a.given["noise_multiplier"])])
+    assert faults(swapping, default, field, [2.0, 4.0], {})
