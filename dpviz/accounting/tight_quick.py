@@ -25,16 +25,19 @@ from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.accounting.best_accuracy import ROUNDING, best_accuracy
 from dpviz.accounting.composed_bounds import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.tight import TightProfile, tight_delta, tight_profile
 from dpviz.accounting.tight_grid import (
     LARGEST_EPSILON,
     REMOVE,
     added_rows,
+    delta_bounds,
     delta_of_row,
     epsilon_of_rows,
     epsilon_without_grid,
     most_added,
     releasing,
     removed_rows,
+    too_large,
 )
 from dpviz.accounting.tight_plan import Aim, aim_at_epsilon, aim_for_rows, tail_for
 from dpviz.mechanisms.events import Event, merge_events
@@ -44,6 +47,11 @@ Array = npt.NDArray[np.float64]
 
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked
 ZERO: Array = np.zeros(1)
+
+
+def settled(exact: Array | float, quick: Array | float) -> Array:
+    """The upper end that takes the place of a quick one: no larger, and at most 1 % smaller, for both are bounds."""
+    return np.asarray(np.minimum(quick, np.maximum(exact, np.asarray(quick) / 1.01)))
 
 
 class QuickTight(NamedTuple):
@@ -118,3 +126,32 @@ def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tu
     if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < LARGEST_EPSILON:
         zero = min(zero, 2.0 * best_accuracy(mechanism=mechanisms[0], steps=int(counts[0])).upper - 1.0)
     return epsilon, zero
+
+
+@remembered
+def quick_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
+    """The upper end of δ(ε)."""
+    counts = np.array([float(steps)])
+    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism):
+        return delta_of_row([mechanism], counts, epsilon)[1]
+    [least], [most] = delta_bounds([mechanism], counts, epsilon, np.array([epsilon]))
+    if most > 1.1 * least:
+        most = min(most, float(tight_delta(mechanism, steps, epsilon).upper))
+    return float(most)
+
+
+@remembered
+def quick_profile(mechanism: Mechanism, steps: int, points: int) -> TightProfile:
+    """The privacy curve from above, `lower` 0, at the places of `tight_profile`, nearly.
+
+    Raises:
+        ValueError: there is no finite ε.
+    """
+    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism):
+        return tight_profile(mechanism, steps, points)
+    last = quick_tight(mechanism, steps, 1e-10).epsilon
+    if not math.isfinite(last):
+        raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")
+    epsilon, counts = np.linspace(0.0, max(last, 1e-6), points), np.array([float(steps)])
+    ends = [delta_bounds([mechanism], counts, near, epsilon)[1] for near in (0.25 * last, 0.9 * last)]
+    return TightProfile(epsilon, np.zeros(points), np.minimum(*ends))

@@ -10,7 +10,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.attack import attack_success
 from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.tight_quick import quick_tight
+from dpviz.accounting.tight_quick import quick_tight, settled
 from dpviz.charts import numbers
 from dpviz.charts.marks import Array, Column
 from dpviz.mechanisms import Mechanism
@@ -24,7 +24,7 @@ RIGHT = "Best attack is right"
 def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
     """Of the best attack at even odds, never above `accuracy_soon`; some 0.1 s."""
     found = best_accuracy(mechanism=mechanism, steps=steps)
-    return found._replace(upper=min(found.upper, accuracy_soon(mechanism, steps).upper))
+    return found._replace(upper=float(settled(found.upper, accuracy_soon(mechanism, steps).upper)))
 
 
 def accuracy_soon(mechanism: Mechanism, steps: int) -> Accuracy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.accounting.methods import accountant
-from dpviz.accounting.tight import tight_epsilon
-from dpviz.accounting.tight_quick import quick_tight
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.tight_quick import quick_tight_of_events, settled
 from dpviz.charts import numbers
 from dpviz.charts.marks import Band
-from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions.answer import Metric
 
 Array = npt.NDArray[np.float64]
@@ -61,13 +62,19 @@ def marked_steps(steps: int, *, log: bool) -> Array:
     return np.unique(np.round(spread))
 
 
-def end(mechanism: Mechanism, steps: int, delta: float) -> TightBand:
-    """The upper end after all steps, some milliseconds; NaN where the interval has none."""
-    most = quick_tight(mechanism, steps, delta).epsilon
+def end(events: Sequence[Event], delta: float) -> TightBand:
+    """The upper end after all of [(mechanism, steps), …], some milliseconds; NaN where the interval has none."""
+    most = quick_tight_of_events(events, delta).epsilon
     known = most <= LARGEST_EPSILON
-    return TightBand(
-        np.array([float(steps)]), np.array([0.0 if known else np.nan]), np.array([most if known else np.nan]), soon=True
-    )
+    low, high = np.array([0.0 if known else np.nan]), np.array([most if known else np.nan])
+    return TightBand(np.array([float(sum(t for _, t in events))]), low, high, soon=True)
+
+
+def interval(events: Sequence[Event], delta: float) -> TightBand:
+    """Both ends after all of them."""
+    found, soon = tight_epsilon_of_events(events, delta), end(events, delta)
+    low = np.where(np.isnan(soon.upper), np.nan, found.lower)
+    return TightBand(soon.x, low, settled(found.upper, soon.upper), found.reason)
 
 
 @remembered
@@ -75,14 +82,14 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
     """The interval at marked steps of one mechanism; some 0.2 s."""
     marks = marked_steps(steps, log=log)
     rough = accountant("renyi").epsilon_of(mechanism, steps=marks, delta=delta).epsilon
-    soon = end(mechanism, steps, delta).upper[-1]
+    soon = end([(mechanism, steps)], delta).upper[-1]
     useful = np.append(rough[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons = []
     if useful.any():
         found = tight_epsilon(mechanism, marks[useful], delta)
         lower[useful], upper[useful] = found.lower, found.upper
-        upper[-1] = min(upper[-1], soon)
+        upper[-1] = settled(upper[-1], soon)
         reasons.append(found.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))

@@ -156,7 +156,7 @@ class TestSpend:
 
     def test_the_tight_interval_is_that_of_the_blocks(self) -> None:
         a = asked_whole(SPEND, bblocks="4x0.01x42~5x0.02x10", sigma="7")
-        assert float(a.facts.tight.lower) <= float(a.facts.tight.upper) <= a.facts.filled
+        assert a.facts.tight.lower <= a.facts.tight.upper <= a.facts.filled
         assert "…" not in [metric.value for metric in spend.metrics(a)]
 
     def test_blocks_travel_in_the_link(self) -> None:

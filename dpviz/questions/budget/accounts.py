@@ -36,9 +36,8 @@ def accounts(a: Answer[SpendFacts]) -> list[Block]:
             ledger.spend(block.mechanism, block.steps)
         value = float(ledger.bound(a.given["delta"]).epsilon)
         rows.append({"accountant": NAMES[key], "adds up": ADDED[key], "ε": numbers.epsilon(value, digits=4, up=True)})
-    if a.facts.tight is not None:
-        interval = numbers.interval(float(a.facts.tight.lower), float(a.facts.tight.upper))
-        rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": interval})
+    if (tight := a.facts.tight) is not None and not tight.soon:
+        rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": tight.last})
     return [
         Note(
             "Each holds for these blocks had they been planned before the first step. Basic and strong composition "

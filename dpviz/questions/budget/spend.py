@@ -14,11 +14,11 @@ import dpviz
 from dpviz.accounting.additive import RunningSum
 from dpviz.accounting.formula import tex
 from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import TightResult, tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis
-from dpviz.questions import units
+from dpviz.mechanisms import Event
+from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.accounts import KEYS, accounts
 from dpviz.questions.budget.blocks import Block
@@ -53,7 +53,7 @@ class SpendFacts:
     odometer: float
     order: float
     left: float
-    tight: TightResult | None = None
+    tight: TightBand | None = None
 
     @property
     def taken(self) -> tuple[Block, ...]:
@@ -138,11 +138,19 @@ def tight_key(a: Answer[SpendFacts]) -> Hashable | None:
     return (a.facts.taken, a.given["delta"]) if a.facts.taken else None
 
 
-def tight(a: Answer[SpendFacts]) -> TightResult:
-    return tight_epsilon_of_events([(block.mechanism, block.steps) for block in a.facts.taken], a.given["delta"])
+def events(a: Answer[SpendFacts]) -> list[Event]:
+    return [(block.mechanism, block.steps) for block in a.facts.taken]
 
 
-def with_tight(a: Answer[SpendFacts], found: TightResult) -> Answer[SpendFacts]:
+def tight(a: Answer[SpendFacts]) -> TightBand:
+    return tight_band.interval(events(a), a.given["delta"])
+
+
+def tight_soon(a: Answer[SpendFacts]) -> TightBand:
+    return tight_band.end(events(a), a.given["delta"])
+
+
+def with_tight(a: Answer[SpendFacts], found: TightBand) -> Answer[SpendFacts]:
     return replace(a, facts=replace(a.facts, tight=found))
 
 
@@ -178,11 +186,10 @@ def metrics(a: Answer[SpendFacts]) -> list[Metric]:
     target, f = a.given["target_epsilon"], a.facts
     share = min(f.filled / target, 1.0)
     if f.tight is not None:
-        one = np.atleast_1d
-        interval = TightBand(one(0.0), one(f.tight.lower), one(f.tight.upper)).last
-        last = Metric("Tight interval of ε", interval, "had it been planned")
+        last = f.tight.figure
+        last = last._replace(note=f"{last.note}; had it been planned")
     else:
-        last = Metric("Tight interval of ε", "…" if f.taken else "–", "" if f.taken else "nothing spent")
+        last = Metric(tight_band.NAME, "…" if f.taken else "–", "" if f.taken else "nothing spent")
     return [
         Metric(
             "Budget filled",
@@ -260,7 +267,7 @@ SPEND: Question[SpendFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    slow=(Slow(tight_key, tight, with_tight),),
+    slow=(Slow(tight_key, tight, with_tight, tight_soon),),
     layout=layout,
     more={"Accountants": lambda a: [*accounts(a), *accountants(a.given["variant"], others=(*KEYS, "tight"))]},
     below=below,

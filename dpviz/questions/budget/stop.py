@@ -147,15 +147,22 @@ def band_key(a: Answer[StopFacts]) -> Hashable | None:
     return tuple(g[name] for name in decides) if "tight" in g["curves"] else None
 
 
+def mechanism(a: Answer[StopFacts]) -> dpviz.SampledGaussian:
+    return dpviz.SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
+
+
 def band(a: Answer[StopFacts]) -> TightBand:
     g = a.given
-    mechanism = dpviz.SampledGaussian(g["noise_multiplier"], g["sample_rate"])
-    return tight_band.along_steps(mechanism, g["steps"], g["delta"], log=g["log_x"])
+    return tight_band.along_steps(mechanism(a), g["steps"], g["delta"], log=g["log_x"])
+
+
+def band_soon(a: Answer[StopFacts]) -> TightBand:
+    return tight_band.end([(mechanism(a), a.given["steps"])], a.given["delta"])
 
 
 def with_band(a: Answer[StopFacts], found: TightBand) -> Answer[StopFacts]:
     assert isinstance(a.plot, LinePlot)
-    plot = replace(a.plot, bands=(tight_band.band(found),))
+    plot = a.plot if found.soon else replace(a.plot, bands=(tight_band.band(found),))
     return replace(a, plot=plot, facts=replace(a.facts, tight=found))
 
 
@@ -184,9 +191,10 @@ def metrics(a: Answer[StopFacts]) -> list[Metric]:
     dear = f"; {price:.2f} × the plan" if math.isfinite(price) and price < 1e6 else ""
     wanted = "tight" in g["curves"]
     if f.tight is not None:
-        tight = Metric("Tight interval of ε", f.tight.last, "for steps planned")
+        tight = f.tight.figure
+        tight = tight._replace(note=f"{tight.note}; for steps planned")
     else:
-        tight = Metric("Tight interval of ε", "…" if wanted else "–", "" if wanted else "off")
+        tight = Metric(tight_band.NAME, "…" if wanted else "–", "" if wanted else "off")
     return [
         Metric("Stop when you like", epsilon(odometer), f"odometer, {VARIANT.options[g['variant']].lower()}{dear}"),
         Metric("As if planned", epsilon(planned), f"Rényi {g['conversion']}; no early stop"),
@@ -290,7 +298,7 @@ STOP: Question[StopFacts] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     presets=(ODOMETERS,),
-    slow=(Slow(band_key, band, with_band),),
+    slow=(Slow(band_key, band, with_band, band_soon),),
     layout=layout,
     more={"Accountants": shown_cards},
 )

@@ -256,7 +256,7 @@ def tight_part(a: Answer[ComposeFacts]) -> Tight:
 def tight_soon(a: Answer[ComposeFacts]) -> Tight:
     """The upper ends of both."""
     g = a.given
-    end = tight_band.end(g["mechanism"], g["steps"], g["delta"]) if "tight" in g["curves"] else None
+    end = tight_band.end([(g["mechanism"], g["steps"])], g["delta"]) if "tight" in g["curves"] else None
     return end, guessing.accuracy_soon(g["mechanism"], g["steps"])
 
 

@@ -13,10 +13,11 @@ from dpviz.accounting.langevin import langevin_bound
 from dpviz.accounting.langevin_bounds import step_size_limits
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
-from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.langevin.chain import Chain, ChainFacts, step_sizes
 from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.tight_band import NAME
 
 ASSUMPTIONS = (
     """
@@ -76,7 +77,8 @@ def headline(a: Answer[ChainFacts]) -> str:
     schedule = f"η = {size} · t<sup>−1/3</sup>" if chain.exponent else f"η = {size}"
     return (
         f"<b>{numbers.steps(chain.steps)}</b> step{'s' if chain.steps > 1 else ''} of {schedule} cost at most "
-        f"<b>ε ≤ {numbers.epsilon(a.facts.best, up=True)}</b> at δ = {numbers.delta(chain.delta)}: {verdict(a.facts)}"
+        f"<b>ε ≤ {numbers.epsilon(a.facts.epsilon(), up=True)}</b> at δ = {numbers.delta(chain.delta)} by Rényi "
+        f"divergences: {verdict(a.facts)}"
     )
 
 
@@ -85,7 +87,7 @@ def verdict(f: ChainFacts) -> str:
     if f.best <= f.chain.claim:
         return f"{claim} holds."
     if f.tight is None:
-        return f"Rényi bounds do not prove {claim}; the tight interval is {LATER}."
+        return f"{claim} …"
     low = float(f.tight.lower[-1])
     if low > f.chain.claim:
         times = math.floor(10.0 * low / f.chain.claim) / 10.0
@@ -95,7 +97,6 @@ def verdict(f: ChainFacts) -> str:
 
 def metrics(a: Answer[ChainFacts]) -> list[Metric]:
     f, chain = a.facts, a.facts.chain
-    chance = numbers.probability(float(dpviz.attack_success(f.best, delta=chain.delta)), up=True)
     noise = chain.setting.noise_multiplier(chain.schedule.at([1.0, float(chain.steps)]))
     constants = f"c² = {numbers.plain(float(f.allowed.c_squared[-1]))}, λ = {float(f.allowed.order[-1]) - 1:.0f}"
     return [
@@ -104,7 +105,7 @@ def metrics(a: Answer[ChainFacts]) -> list[Metric]:
             numbers.epsilon(f.epsilon(), up=True),
             f"classic conversion: {numbers.epsilon(f.epsilon('classic'), up=True)}",
         ),
-        Metric("Tight ε", interval(f), f"alone it allows {chance}".replace(" %", "\u202f%")),
+        tight(f),
         Metric(
             "Largest η₁ for the claim",
             numbers.plain(numbers.down(f.largest)) if f.largest > 0 else "none proven",
@@ -118,11 +119,14 @@ def metrics(a: Answer[ChainFacts]) -> list[Metric]:
     ]
 
 
-def interval(f: ChainFacts) -> str:
-    """The tight interval of all steps: its lower end rounded down, its upper end up."""
+def tight(f: ChainFacts) -> Metric:
+    """The tight ε of all steps: its upper end rounded up, its lower end down, and what it alone would allow."""
     if f.tight is None:
-        return "…"
-    return numbers.interval(float(f.tight.lower[-1]), float(f.tight.upper[-1]))
+        return Metric(NAME, "…")
+    chance = numbers.probability(float(dpviz.attack_success(f.best, delta=f.chain.delta)), up=True)
+    least = numbers.epsilon(numbers.down(float(f.tight.lower[-1]), 4), digits=4)
+    note = f"≥ {least}; alone it allows {chance}".replace(" %", "\u202f%")
+    return Metric(NAME, f"≤ {numbers.epsilon(float(f.tight.upper[-1]), up=True)}", note)
 
 
 def notes(a: Answer[ChainFacts]) -> list[Note]:

@@ -21,12 +21,13 @@ from dpviz.questions.orders.curves import MOST_MOMENTS, Least, closed_last, leas
 from dpviz.questions.orders.epsilon import deciding_orders, epsilon_lines, moments
 from dpviz.questions.orders.words import APPROXIMATION
 from dpviz.questions.question import Block
+from dpviz.questions.tight_band import TightBand
 
 NOWHERE = Least(math.nan, math.nan)
 OTHER = "of another mechanism: no ε to compare at the same q"
 
 
-def known_bounds(a: Answer[Any], tight: tuple[float, float] | None = None) -> Sequence[Block]:
+def known_bounds(a: Answer[Any], tight: TightBand | None = None) -> Sequence[Block]:
     """The mechanism in words, and the table; `tight` is the interval of ε where it is there."""
     g = a.given
     sigma, rate, steps, delta = (g[key] for key in ("noise_multiplier", "sample_rate", "steps", "delta"))
@@ -45,7 +46,7 @@ def closed_reason(sigma: float, rate: float) -> str:
 
 
 def _table(
-    sigma: float, rate: float, steps: int, delta: float, largest: float, tight: tuple[float, float] | None
+    sigma: float, rate: float, steps: int, delta: float, largest: float, tight: TightBand | None
 ) -> pd.DataFrame:
     mechanism = {"noise_multiplier": sigma, "sample_rate": rate}
     best = {line.key: least(line) for line in epsilon_lines(sigma, rate, steps, delta, largest)}
@@ -71,7 +72,15 @@ def _table(
         _row("any mechanism", "Wang, Balle, Kasiviswanathan 2019", "whole orders", NOWHERE, OTHER, elsewhere),
     ]
     if tight is not None:
-        rows.append(_row("numerical, no orders", "tight accountant", "always", Least(math.nan, tight[1]), "upper end"))
+        rows.append(
+            _row(
+                "numerical, no orders",
+                "tight accountant",
+                "always",
+                Least(math.nan, float(tight.upper[-1])),
+                "upper end",
+            )
+        )
     return pd.DataFrame(rows)
 
 

@@ -10,16 +10,14 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.formula import tex
-from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import look, numbers
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import LinePlot
 from dpviz.charts.rings import Ring
-from dpviz.questions import units
+from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.cards import cards
-from dpviz.questions.guessing import guess
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders import presets
@@ -45,14 +43,14 @@ class DecidingFacts:
         best: λ and ε of the improved conversion; NaNs where no order gives a finite ε.
         moments: λ and ε of the moments accountant; NaNs at q = 0.
         at_end: whether the largest order shown decides.
-        tight: lower and upper ε of the tight accountant, once it is there.
+        tight: the tight accountant's interval, once it is there.
         accuracy: of the best attack at T, with it.
     """
 
     best: Least
     moments: Least
     at_end: bool
-    tight: tuple[float, float] | None = None
+    tight: TightBand | None = None
     accuracy: dpviz.Accuracy | None = None
 
 
@@ -104,25 +102,39 @@ def tight_key(a: Answer[DecidingFacts]) -> Hashable | None:
     return (g["noise_multiplier"], g["sample_rate"], g["steps"], g["delta"]) if wanted else None
 
 
-def tight_part(a: Answer[DecidingFacts]) -> tuple[float, float, dpviz.Accuracy]:
-    """Lower and upper ε of the tight accountant, and the best attack's accuracy."""
-    sigma, rate, steps = a.given["noise_multiplier"], a.given["sample_rate"], a.given["steps"]
-    found = tight_epsilon(dpviz.SampledGaussian(sigma, rate), [steps], a.given["delta"])
-    best = dpviz.best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=steps)
-    return float(found.lower[0]), float(found.upper[0]), best
+Tight = tuple[TightBand, dpviz.Accuracy]
 
 
-def with_tight(a: Answer[DecidingFacts], found: tuple[float, float, dpviz.Accuracy]) -> Answer[DecidingFacts]:
+def mechanism(a: Answer[DecidingFacts]) -> dpviz.SampledGaussian:
+    return dpviz.SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
+
+
+def tight_part(a: Answer[DecidingFacts]) -> Tight:
+    """The tight accountant's interval, and the best attack's accuracy."""
+    step, steps = mechanism(a), a.given["steps"]
+    return tight_band.interval([(step, steps)], a.given["delta"]), guessing.accuracy(step, steps)
+
+
+def tight_soon(a: Answer[DecidingFacts]) -> Tight:
+    """The upper ends of both."""
+    step, steps = mechanism(a), a.given["steps"]
+    return tight_band.end([(step, steps)], a.given["delta"]), guessing.accuracy_soon(step, steps)
+
+
+def with_tight(a: Answer[DecidingFacts], found: Tight) -> Answer[DecidingFacts]:
     """The truth does not depend on an order: a level band that every ε(λ) lies above."""
-    plot, (low, high, accuracy) = a.plot, found
+    plot, (tight, accuracy) = a.plot, found
+    facts = replace(a.facts, tight=tight, accuracy=accuracy)
+    if tight.soon:
+        return replace(a, facts=facts)
     assert isinstance(plot, LinePlot)
+    low, high = float(tight.lower[-1]), float(tight.upper[-1])
     shown = around(plot.lines, plot.y.log, (low, high))
     band = []
     if math.isfinite(low) and math.isfinite(high):
         assert isinstance(plot.x.shown, tuple)
         x = np.unique([float(plot.lines[0].x[0]), *(plot.x.marks or ()), plot.x.shown[1]])
         band = [Band("tight", x, np.full(x.shape, low), np.full(x.shape, high))]
-    facts = replace(a.facts, tight=(low, high), accuracy=accuracy)
     return replace(a, plot=replace(plot, y=replace(plot.y, shown=shown), bands=tuple(band)), facts=facts)
 
 
@@ -145,15 +157,15 @@ def metrics(a: Answer[DecidingFacts]) -> list[Metric]:
     g, f = a.given, a.facts
     best, old = f.best, f.moments
     decided = "no finite ε" if math.isnan(best.order) else f"decided at α = {order(best.order + 1.0)}"
-    chance = guess(math.inf if math.isnan(best.value) else best.value, g["delta"], f.accuracy)
-    tight = ("–" if tight_key(a) is None else "…") if f.tight is None else _interval(*f.tight)
+    chance = guessing.guess(math.inf if math.isnan(best.value) else best.value, g["delta"], f.accuracy)
+    late = Metric(tight_band.NAME, "–" if tight_key(a) is None else "…")
     return [
         Metric(
             "ε, improved conversion",
             f"≤ {numbers.epsilon(best.value, up=True)}",
             decided if g["sample_rate"] else "nothing is released",
         ),
-        Metric("Tight interval of ε", tight, "the truth lies between"),
+        late if f.tight is None else f.tight.figure,
         chance.figure,
         Metric(
             "ε, moments accountant",
@@ -161,15 +173,6 @@ def metrics(a: Answer[DecidingFacts]) -> list[Metric]:
             "" if math.isnan(old.order) else f"decided at λ = {old.order:.0f} of 1–32",
         ),
     ]
-
-
-def _interval(low: float, high: float) -> str:
-    """Four digits where they fit into their card, else three; the lower end rounded down, the upper one up."""
-    said = TightBand(np.zeros(1), np.array([low]), np.array([high])).last
-    if len(said) <= 15:
-        return said
-    below = numbers.epsilon(-low, up=True).removeprefix("-")  # −low towards +∞ is low towards 0
-    return f"{below} – {numbers.epsilon(high, up=True)}"
 
 
 def notes(a: Answer[DecidingFacts]) -> list[Note]:
@@ -230,7 +233,7 @@ DECIDING: Question[DecidingFacts] = Question(
     formulas=formulas,
     assumptions=ASSUMPTIONS,
     presets=(presets.FIGURE_2,),
-    slow=(Slow(tight_key, tight_part, with_tight),),
+    slow=(Slow(tight_key, tight_part, with_tight, tight_soon),),
     layout=layout,
     more={
         "Known bounds": lambda a: known_bounds(a, a.facts.tight),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpviz._remember import remembered
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import look, numbers
 from dpviz.charts.dot_plot import DotPlot
@@ -111,8 +112,13 @@ def tight_key(a: Answer[CheckFacts]) -> tuple[object, ...] | None:
 
 def tight_ends(a: Answer[CheckFacts]) -> tuple[float, float]:
     """The least and the largest ε that what is described may have."""
-    known, delta = a.facts.described, a.given["delta"]
-    low, high = 0.0, a.facts.renyi
+    return ends(a.facts.described, a.facts.renyi, a.given["delta"])
+
+
+@remembered
+def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
+    """Some 10 ms, so that no other number need stand in their place."""
+    low, high = 0.0, renyi
     if known.below is not None:
         low = float(np.asarray(tight_epsilon(*known.below, delta).lower))
     if not known.doubled:
@@ -308,7 +314,7 @@ CHECK: Question[CheckFacts] = Question(
 - **Not said:** read as Poisson sampling and as add or remove, and the verdict says that it is a reading.
 - **Too low** means: on some data an attacker does better than the claim allows, however the accountant counted.
 """,
-    slow=(Slow(tight_key, tight_ends, with_ends),),
+    slow=(Slow(tight_key, tight_ends, with_ends, tight_ends),),
     layout=layout,
     below=below,
 )

@@ -11,7 +11,7 @@ import dpviz
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.questions.answer import LATER, PENDING, Answer, Metric, Note, Pending, Slow
+from dpviz.questions.answer import PENDING, Answer, Metric, Note, Pending, Slow
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import ORDER_1, PANEL, SEED
 from dpviz.questions.printed.synthetic import DELTA, ORDERS, RATE, STEPS, epsilon_of_costs, fresh_costs
@@ -69,10 +69,6 @@ def with_bayesian(a: Answer[StepsFacts], costs: Array) -> Answer[StepsFacts]:
 
 def headline(a: Answer[StepsFacts]) -> str:
     f = a.facts
-    if f.bayes_best is PENDING or f.bayes_fixed is PENDING:
-        return f"After {STEPS} steps DP costs <b>{eps(f.dp_fixed)}</b> at λ = {a.given['order']}, and at its best " + (
-            f"order <b>{eps(f.dp_best)}</b>; Bayesian DP: {LATER}."
-        )
     return (
         f"After {STEPS} steps at λ = {a.given['order']} for both, DP costs <b>{eps(f.dp_fixed)}</b> and Bayesian DP "
         f"<b>{eps(f.bayes_fixed)}</b>; at the best order of each, DP <b>{eps(f.dp_best)}</b> and Bayesian DP "
@@ -80,18 +76,17 @@ def headline(a: Answer[StepsFacts]) -> str:
     )
 
 
-def eps(value: float) -> str:
-    return numbers.epsilon(value, digits=4)
+def eps(value: float | Pending) -> str:
+    return "…" if value is PENDING else numbers.epsilon(value, digits=4)
 
 
 def metrics(a: Answer[StepsFacts]) -> list[Metric]:
     f, at = a.facts, f"λ = {a.given['order']}"
-    late = LATER if f.bayes_best is PENDING else "an estimate, no bound"
     return [
         Metric("DP", eps(f.dp_fixed), at),
-        Metric("Bayesian DP", "–" if f.bayes_fixed is PENDING else eps(f.bayes_fixed), f"{at}, {late}"),
+        Metric("Bayesian DP", eps(f.bayes_fixed), f"{at}, an estimate, no bound"),
         Metric("DP at its best λ", eps(f.dp_best), "moments accountant"),
-        Metric("Bayesian DP at its best λ", "–" if f.bayes_best is PENDING else eps(f.bayes_best), late),
+        Metric("Bayesian DP at its best λ", eps(f.bayes_best), "an estimate, no bound"),
     ]
 
 

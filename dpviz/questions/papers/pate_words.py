@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpviz.charts import numbers
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES
-from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.papers.pate_published import CHANCE, Publication
 from dpviz.training.ensemble import Taught
 
@@ -86,7 +86,7 @@ def metrics(a: Answer[PateFacts]) -> list[Metric]:
 
 def _student(taught: Taught | None) -> Metric:
     if taught is None:
-        return Metric("Student", LATER, "on 1000 test digits")
+        return Metric("Student", "…", "on 1000 test digits")
     if not taught.answered:
         return Metric("Student", "–", "no query was answered")
     right = numbers.probability(taught.right)

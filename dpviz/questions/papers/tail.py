@@ -8,15 +8,17 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.tight import tight_delta
+from dpviz.accounting.tight_quick import ZERO, quick_delta, settled
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Band, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
-from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
+from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIGMA, STEPS
+from dpviz.questions.noise.needs import delta_up
 from dpviz.questions.papers.fields import TAIL_EPSILON
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -84,7 +86,16 @@ def tight_tail(a: Answer[TailFacts]) -> Band:
     mechanism = SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
     found = [tight_delta(mechanism, a.given["steps"], float(each)) for each in x]
     lower, upper = (np.array([float(getattr(one, side)) for one in found]) for side in ("lower", "upper"))
+    here = x == a.given["epsilon"]
+    upper[here] = settled(upper[here], np.asarray(tail_soon(a).upper))
     return Band("tight", x, np.maximum(lower, LEAST / 10.0), np.maximum(upper, LEAST / 10.0))
+
+
+def tail_soon(a: Answer[TailFacts]) -> Band:
+    """From above alone, at the ε asked for."""
+    mechanism = SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
+    most = quick_delta(mechanism, a.given["steps"], a.given["epsilon"])
+    return Band("tight", np.array([a.given["epsilon"]]), ZERO, np.array([max(most, LEAST / 10.0)]))
 
 
 def with_tail(a: Answer[TailFacts], found: Band) -> Answer[TailFacts]:
@@ -94,7 +105,8 @@ def with_tail(a: Answer[TailFacts], found: Band) -> Answer[TailFacts]:
     interval = None
     if float(found.x[at]) == a.given["epsilon"]:
         interval = float(found.lower[at]), float(found.upper[at])
-    return replace(a, plot=replace(a.plot, bands=(found,)), facts=replace(a.facts, interval=interval))
+    bands = (found,) if len(found.x) > 1 else ()
+    return replace(a, plot=replace(a.plot, bands=bands), facts=replace(a.facts, interval=interval))
 
 
 def headline(a: Answer[TailFacts]) -> str:
@@ -108,11 +120,13 @@ def headline(a: Answer[TailFacts]) -> str:
 def metrics(a: Answer[TailFacts]) -> list[Metric]:
     f = a.facts
     known = f.interval
-    late = LATER if tight_key(a) is not None else "not computed here"
-    said = late if known is None else f"{numbers.delta(known[0])} – {numbers.delta(known[1])}"
+    said, note = "…" if tight_key(a) is not None else "not computed here", "numerically tight"
+    if known is not None:
+        said, least = f"≤ {delta_up(known[1])}", numbers.delta(known[0]) if known[0] > 0.0 else "…"
+        note = f"numerically tight, ≥ {least}"
     return [
         Metric("δ by the moments", numbers.delta(f.delta), f"λ = {f.order:.0f} of 1 to 32"),
-        Metric("δ itself", said, "numerically tight"),
+        Metric("δ itself", said, note),
     ]
 
 
@@ -157,6 +171,6 @@ TAIL: Question[TailFacts] = Question(
 - **Markov's inequality** gives one line for each λ: P(ℓ ≥ ε) ≤ E e^(λℓ)/e^(λε). λ may be chosen afterwards.
 """
     + PUBLIC_SIZE,
-    slow=(Slow(tight_key, tight_tail, with_tail),),
+    slow=(Slow(tight_key, tight_tail, with_tail, tail_soon),),
     layout=layout,
 )

@@ -1,0 +1,95 @@
+"""A frame says what the settled page says: the same words, the same quantities, at most 1 % looser where they bound."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from dpviz.questions.answer import Answer, Metric, soon, whole
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.fields import Number
+from dpviz.questions.layout import Reader, moved
+from dpviz.questions.methods import coarsely
+from dpviz.questions.networks import Network
+from dpviz.questions.question import Question
+from dpviz.questions.shown import acting
+from tests.trained import invented
+
+NUMBER = re.compile(r"[−-]?\d[\d  ]*(?:\.\d+)?(?:e-?\d+|×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|∞")
+EVERY = [
+    pytest.param(1, marks=(pytest.mark.sweep, pytest.mark.timeout(7200)), id="all stops"),
+    pytest.param(6, id="some"),
+]
+# The slow parts of these take seconds at every stop; there is no quick one, and their numbers stay away.
+LATE = {"langevin_cost", "langevin_region", "langevin", "pate", "bdp_figure1", "claims"}
+BOUNDED = {key: question for key, question in QUESTIONS.items() if any(slow.quick for slow in question.slow)}
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Network, "sample", lambda network: invented(network.arguments))
+
+
+def stops(field: Number, most: int) -> list[float]:
+    """So many of a slider's stops, both ends among them; all where `most` is 1."""
+    if most == 1 or len(field.ticks) <= most:
+        return list(field.ticks)
+    return [field.ticks[round(i * (len(field.ticks) - 1) / (most - 1))] for i in range(most)]
+
+
+def values(text: str) -> list[float]:
+    exponents = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    plain = (one.replace(" ", "").replace(" ", "").replace("−", "-") for one in NUMBER.findall(text))
+    return [float(one.translate(exponents).replace("×10", "e").replace("∞", "inf")) for one in plain]
+
+
+def worded(text: str) -> str:
+    return NUMBER.sub("#", text)
+
+
+def same(question: Question[Any], frame: Answer[Any], settled: Answer[Any], where: str) -> None:
+    """Words and metrics; a number that is not in the frame is "…" there."""
+    said, told = question.headline(frame), question.headline(settled)
+    assert worded(said) == worded(told), f"{where}: {said} / {told}"
+    for now, then in zip(question.metrics(frame), question.metrics(settled), strict=True):
+        near(now, then, where)
+
+
+def near(now: Metric, then: Metric, where: str) -> None:
+    assert worded(now.name) == worded(then.name), where
+    if now.value == "…":
+        return
+    assert worded(now.value) == worded(then.value), f"{where}: {now} / {then}"
+    if "≤" in now.value:
+        for loose, tight in zip(values(now.value), values(then.value), strict=True):
+            assert tight <= loose <= 1.011 * tight or loose == tight, f"{where}: {now} / {then}"  # three digits
+
+
+def asked(question: Question[Any], get: Reader) -> tuple[Answer[Any], Answer[Any]] | None:
+    """What a frame and what the settled page shows; None where there is no answer."""
+    try:
+        exact = question.asked(question.read(get))
+    except ValueError:
+        return None
+    with coarsely():
+        frame = soon(question.asked(question.read(get)), question.slow)
+    return frame, whole(exact, tuple(slow for slow in question.slow if slow.quick))
+
+
+@pytest.mark.parametrize("most", EVERY)
+@pytest.mark.parametrize("key", BOUNDED)
+def test_a_frame_says_what_the_settled_page_says(key: str, most: int) -> None:
+    question = QUESTIONS[key]
+
+    def default(field: Any) -> Any:
+        return field.default
+
+    for field in acting(question, default):
+        if not isinstance(field, Number) or not field.ticks:
+            continue
+        for value in stops(field, most):
+            found = asked(question, moved(default, field, value))
+            if found is not None:
+                same(question, *found, f"{key} {field.key}={field.write(value)}")
