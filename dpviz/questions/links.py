@@ -36,7 +36,7 @@ BEFORE = {
 
 _VARIED = PRESETS["abadi2"].values | {"amp": "exact", "curves": "moments.renyi_improved.tight"}
 # Key of a preset that there is no more → what it set.
-GONE: Mapping[str, Mapping[str, str]] = {
+GONE: Mapping[str, dict[str, str]] = {
     **{
         f"bdp1{panel}": PRESETS["bdpfig1"].values | {"quantile": quantile}
         for panel, quantile in zip("abcd", ("0.05", "0.25", "0.75", "0.95"), strict=True)
@@ -63,16 +63,16 @@ def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = (
     `page` is the key of the page that it opens; only fields of its question have defaults of another time, and `more`.
     """
     texts = {key: text for key, text in link.items() if key != VERSION}
-    before: Mapping[str, str] = {}
-    if version(link) == "1":
+    old = version(link) == "1"
+    if old:
         texts = _renewed(texts, page)
-        asked = [shown.question(of_texts(texts)).fields for shown in PAGES if shown.key == page]
-        keys = {field.key for fields in (more, *asked) for field in fields}
-        before = {key: text for key, text in BEFORE.items() if key in keys}
-    preset = texts.get("preset", "")
-    if preset in GONE:
-        return {**before, **GONE[preset], **{key: text for key, text in texts.items() if key != "preset"}}
-    return {**before, **(PRESETS[preset].values if preset in PRESETS else {}), **texts}
+    if (preset := texts.get("preset", "")) in GONE:
+        texts = GONE[preset] | {key: text for key, text in texts.items() if key != "preset"}
+    elif preset in PRESETS:
+        texts = PRESETS[preset].values | texts
+    asked = [shown.question(of_texts(texts)).fields for shown in PAGES if shown.key == page]
+    keys = {field.key for fields in (more, *asked) for field in fields} if old else set()
+    return {key: text for key, text in BEFORE.items() if key in keys} | texts
 
 
 def version(link: Mapping[str, str]) -> str:

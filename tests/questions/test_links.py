@@ -104,6 +104,9 @@ def test_a_version_decides_alone_whose_defaults_are_meant(monkeypatch: pytest.Mo
     for bare in ({}, {"expert": "1"}, {"present": "sigma", "embed": "true"}):
         assert links.read(bare, "compose") == bare
     assert "quantile" not in links.read({"aeps": "2"}, "attack"), "its question has no quantile"
+    monkeypatch.setattr(links, "BEFORE", {"ppaper": "sgm"})
+    assert "ppaper" in links.read({"pview": "claims"}, "papers")
+    assert "ppaper" not in links.read({"preset": "sgpate"}, "papers"), "its preset asks another question"
 
 
 def test_a_preset_that_is_gone_still_sets_what_it_set(monkeypatch: pytest.MonkeyPatch) -> None:
