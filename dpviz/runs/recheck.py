@@ -12,7 +12,6 @@ from dpviz.runs.records import FINAL_KINDS, Event
 from dpviz.runs.spending import has_gap
 from dpviz.runs.typed import NotARun
 from dpviz.training.accounting import LiveAccounts, decoded, encoded_events
-from dpviz.training.bayesian_words import bayesian_words
 from dpviz.training.claims import planned_claim, was_planned
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
@@ -71,7 +70,7 @@ class Recheck:
                 raise NotARun(f"Expected 'started' before {event.kind!r}.")
             elif event.kind == "step":
                 data["epsilon"] = self._steps(accounts, data)
-                data["bayesian_text"] = bayesian_words(accounts)
+                data["bayesian_text"] = ""  # the last event says it anew
             elif event.kind == "count":
                 data["epsilon"] = self._count(accounts, data, event.step)
             elif event.kind == "replanned" and accounts is not None and accounts.bayesian is not None:

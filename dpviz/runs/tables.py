@@ -222,7 +222,7 @@ class Tables:
         for event in events:
             data = event.data
             if event.kind == "step" or event.kind in FINAL_KINDS:
-                self.bayesian_text = str(data.get("bayesian_text") or "")
+                self.bayesian_text = str(data.get("bayesian_text") or self.bayesian_text)
             if event.kind == "step":
                 add_stretch(self.steps, event)
                 if data.get("norms"):

@@ -137,7 +137,7 @@ class LiveAccounts:
         }
         limited = settings.adaptive or settings.filter_epsilon is not None
         self.budget = budget_filter(settings, examples) if limited else None
-        self.bayesian = None
+        self.bayesian, self._ceiling = None, ""
         if settings.bayesian:
             self.bayesian = BayesianAccount(
                 total_steps=settings.steps,
@@ -148,8 +148,10 @@ class LiveAccounts:
                 definition=settings.definition,
             )
             if settings.bayesian_distances == "norms" and settings.definition == 2:
-                ceiling = renyi_accountant(settings, examples)
-                self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
+                self._ceiling = "renyi" if settings.bayesian_delta == settings.delta else CEILING
+                if self._ceiling == CEILING:
+                    ceiling = renyi_accountant(settings, examples)
+                    self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
         self.examples = examples
         self._history: History[SampledGaussian] = History()
         self._noted: list[SampledGaussian] = []  # charged, not yet added up
@@ -205,22 +207,24 @@ class LiveAccounts:
         self._add_up()
         found = dict(self._now)
         if self.bayesian is not None:
-            found["bayesian"] = min(self.bayesian.epsilon(), found.pop(CEILING, math.inf))
+            found["bayesian"] = min(self.bayesian.epsilon(), found.get(self._ceiling, math.inf))
+        found.pop(CEILING, None)
         return found
 
     def bayesian_ceiling(self) -> float:
         """ε at δ_μ by DP's own account, which bounds Bayesian DP too: Rényi, or moments for Definition 1."""
         self._add_up()
         worst = math.inf if self.bayesian is None else self.bayesian.worst_epsilon()
-        return min(worst, self._now.get(CEILING, math.inf))
+        return min(worst, self._now.get(self._ceiling, math.inf))
 
     def readings(self) -> dict[str, list[float]]:
         """ε after each training step since the last time this was asked, by each accountant."""
         self._add_up()
         found, self._read = self._read, {name: [] for name in self._trajectories}
         if self.bayesian is not None:
-            ceiling = found.pop(CEILING, itertools.repeat(math.inf))
+            ceiling = found.get(self._ceiling, itertools.repeat(math.inf))
             found["bayesian"] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
+        found.pop(CEILING, None)
         return found
 
     def _add_up(self) -> None:

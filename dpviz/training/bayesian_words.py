@@ -25,7 +25,8 @@ def bayesian_words(accounts: LiveAccounts | None) -> str:
     name = "Rényi" if settings.definition == 2 else "moments"
     delta = f"{settings.bayesian_delta:.3g}"
     said = (
-        f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_plain(found)} at δ_μ = {delta}, for an example drawn "
+        f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_plain(found)} at δ_μ = {delta} "
+        f"after step {accounts.bayesian.taken}, for an example drawn "
         f"like the {facts.distances} sampled ones, not for everyone; measured on training data, {NOT_COVERED}, so "
         f"not for publication. The paper's estimate, no bound: {_plain(facts.estimate)}."
     )

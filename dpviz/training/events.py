@@ -16,7 +16,7 @@
               {"step", "edges", "counts", "max_grad_norm"} of one step, or None: `counts[i]` gradients are between
               `edges[i]` and `edges[i + 1]`, the ends hold what is beyond. "noise": {"signal": ‖sum of clipped
               gradients‖, "noise": ‖noise on the sum‖} of the last step when single steps or slow motion were asked
-              for, else None. "bayesian_text": what the Bayesian ε of its last step is and why (`bayesian_words`).
+              for, else None. "bayesian_text": what the Bayesian ε of its last step is and why, or "".
               Every ε, here and below, begins with what earlier runs spent on the same data (`origins`).
 "evaluation"  "test_loss", "test_accuracy" (public test data), "posterior_accuracy" (of averaged predictions; None
               before the first sample), "samples", "train_loss", "train_accuracy" (a fixed part of the training data).

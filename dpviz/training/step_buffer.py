@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from dpviz.training.rounding import certified_bound
 
 Tensor = torch.Tensor
 
+TELL_EVERY = 1.0  # seconds between two lines on the Bayesian ε
 _BINS = 48
 _DECADES = 3.0
 
@@ -34,6 +36,7 @@ class StepBuffer:
         self._waiting: list[tuple[int, Info, _Facts]] = []
         self._rows: list[dict[str, Any]] = []
         self._infos: list[Info] = []
+        self._told = -TELL_EVERY
         self._shown: tuple[int, Info] | None = None  # the last step whose histogram is due
 
     def __len__(self) -> int:
@@ -115,6 +118,13 @@ class StepBuffer:
             "max_grad_norm": self._bound,
         }
 
+    def _words(self) -> str:
+        """What is said of the Bayesian ε; "" where it was said a moment ago: its facts take a millisecond."""
+        if time.monotonic() - self._told < TELL_EVERY:
+            return ""
+        found, self._told = bayesian_words(self._accounts), time.monotonic()
+        return found
+
     def take(self) -> dict[str, Any] | None:
         """The settled steps as the content of an event "step", forgotten here; None if there are none."""
         if not self._rows:
@@ -134,7 +144,7 @@ class StepBuffer:
             "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
             "norms": None if self._shown is None else self._histogram(*self._shown),
             "noise": noise,
-            "bayesian_text": bayesian_words(self._accounts),
+            "bayesian_text": self._words(),
         }
         self._rows, self._infos, self._shown = [], [], None
         return found

@@ -48,6 +48,8 @@ def test_no_bayesian_epsilon_by_norms_is_above_the_one_of_dp_at_the_same_delta()
         settings = SETTINGS.with_(bayesian_distances="norms", delta=float(10.0 ** chance.uniform(-9, -3)))
         found = summary(chance.uniform(0.0, 0.1, chance.integers(0, 200)), settings)["epsilon"]
         assert found["bayesian"] <= found["renyi"] < found["moments"]
+        apart = settings.with_(delta=1e-6, delta_mu=settings.delta)
+        assert summary([0.1] * 64, apart)["epsilon"]["bayesian"] <= found["renyi"]
 
 
 @pytest.mark.parametrize("distances", [[2.0] * 32, []], ids=["all large", "on none"])

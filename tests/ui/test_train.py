@@ -266,15 +266,26 @@ def test_start_submits_exactly_what_the_form_says(engine: Engine, monkeypatch: p
     assert at.session_state["value.t_sigma"] == 1.5
 
 
-@pytest.mark.parametrize(("query", "on", "delta_mu"), [
-    ("v=2", True, math.inf), ("run=none", True, math.inf), ("t_model=logistic&v=1", False, 1e-10),
-    ("t_model=logistic&t_bdp=1&v=1", True, 1e-10), ("t_model=logistic&v=2", True, math.inf),
+@pytest.mark.parametrize(("query", "chosen", "delta_mu"), [
+    ("v=2", "auto", math.inf), ("run=none", "auto", math.inf), ("t_model=logistic&v=1", "0", 1e-10),
+    ("t_model=logistic&t_bdp=1&v=1", "1", 1e-10), ("t_model=logistic&v=2", "auto", math.inf),
 ])  # fmt: skip
-def test_bayesian_dp_is_on_but_in_links_of_before(engine: Engine, query: str, on: bool, delta_mu: float) -> None:
+def test_links_of_before_mean_the_bayesian_account_of_before(
+    engine: Engine, query: str, chosen: str, delta_mu: float
+) -> None:
     at = open_app("train", query)
-    for field, wanted in ((BAYESIAN, on), (DELTA_MU, delta_mu)):
+    for field, wanted in ((BAYESIAN, chosen), (DELTA_MU, delta_mu)):
         known = f"value.{field.key}" in at.session_state
         assert (at.session_state[f"value.{field.key}"] if known else field.default) == wanted
+
+
+@pytest.mark.parametrize(("query", "on"), [
+    ("", True), ("t_bdp=0", False), ("t_method=sgd", False), ("t_method=sgd&t_bdp=1", False),
+    ("t_method=dp_sgld", False), ("t_method=dp_sgld&t_bdp=1", True), ("t_method=dp_sgld&t_exp=fixed", True),
+    ("t_delta=1e-15", False), ("t_delta=1e-15&t_dmu=1e-9", True),
+])  # fmt: skip
+def test_bayesian_dp_is_on_where_it_costs_little_and_can_be(query: str, on: bool) -> None:
+    assert form.read(state.reader(query)).settings.bayesian is on
 
 
 def test_what_was_refused_is_said_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,12 +245,14 @@ BURN_IN = Number(
     example="50",
     help="Steps before posterior samples are averaged.",
 )
-BAYESIAN = Flag(
+BAYESIAN = Choice(
     key="t_bdp",
     label="Bayesian DP beside it",
-    default=True,
+    default="auto",
+    options={"auto": "Auto", "1": "On", "0": "Off"},
     help="Measures gradients of some examples at each step and accounts for what data like these cost. The "
-    "measurements themselves are not protected. It takes less than a tenth of a step's time: 0.1 to 0.8 ms.",
+    "measurements themselves are not protected. Auto: on, but where every step has a noise of its own, for there it "
+    "takes more than a tenth of a step's time.",
 )
 DEFINITION = Choice(
     key="t_bdef",

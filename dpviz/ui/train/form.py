@@ -380,7 +380,7 @@ def _privacy(group: _Group) -> None:
     group.number(s.CLIP)
     if group.form is not None and (why := no_bayesian(group.form.settings)):
         page.note(f"No Bayesian ε here: {why}.")
-    elif group.flag(s.BAYESIAN):
+    elif group.choice(s.BAYESIAN) != "0" and (group.form is None or group.form.settings.bayesian):
         if group.choice(s.DISTANCES) == "pairs":
             page.note(
                 "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do.", "note"

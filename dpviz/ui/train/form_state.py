@@ -124,7 +124,7 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         most_steps=int(get(MOST)) if get(PAST) == "replan" else 0,
         delta=get(DELTA),
         delta_mu=get(DELTA_MU) if get(DELTA_MU) < 1.0 else None,
-        bayesian=get(BAYESIAN) and private,
+        bayesian=get(BAYESIAN) != "0" and private,
         bayesian_distances=get(DISTANCES),
         pairs=int(get(PAIRS)),
         definition=int(get(DEFINITION)),
@@ -143,7 +143,8 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
         origins=start.origins if start is not None else (),
         trained=get(TRAINED) if start is not None and METHODS[get(METHOD)].partly else DEFAULT.trained,
     )
-    if no_bayesian(settings):  # the form says so
+    dear = settings.changing and get(BAYESIAN) == "auto"
+    if dear or no_bayesian(settings):  # the form says so
         settings = settings.with_(bayesian=False)
     settings.check()
     rate = settings.sample_rate(examples_of(settings.data))
@@ -210,7 +211,7 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
         (EXPONENT, "fixed" if settings.step_exponent == 0.0 else "third"),
         (FRICTION, settings.friction),
         (BURN_IN, float(settings.burn_in)),
-        (BAYESIAN, settings.bayesian),
+        (BAYESIAN, "1" if settings.bayesian else "0"),
         (DISTANCES, settings.bayesian_distances),
         (PAIRS, float(settings.pairs)),
         (DEFINITION, str(settings.definition)),
