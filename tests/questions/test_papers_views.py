@@ -130,7 +130,7 @@ def test_no_zeros_say_nothing() -> None:
 
 
 def test_several_at_once() -> None:
-    f = asked(TOGETHER, geps="0.5", dmu="1e-5", gk="5").facts
+    f = asked(TOGETHER, geps="0.5", gdmu="1e-5", gk="5").facts
     assert f.basic == pytest.approx((2.5, 5e-5))
     assert f.group == pytest.approx((2.5, 5 * math.exp(2.5) * 1e-5))
     assert f.largest * math.exp(f.largest * 0.5) * 1e-5 < 1 < (f.largest + 1) * math.exp((f.largest + 1) * 0.5) * 1e-5

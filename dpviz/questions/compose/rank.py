@@ -8,12 +8,13 @@ from dataclasses import replace
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot
 from dpviz.gradients.law_tight import law_tight
+from dpviz.questions import tight_band
 from dpviz.questions.answer import Answer
 from dpviz.questions.compose.bayesian import failure_of
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.gradients import Law
 from dpviz.questions.source import origin
-from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand, marked_steps
+from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand
 
 
 def rank_key(a: Answer[ComposeFacts]) -> Hashable | None:
@@ -29,7 +30,7 @@ def rank_part(a: Answer[ComposeFacts]) -> TightBand:
     """The interval at marked steps; a second."""
     g, known = a.given, origin(a.given["gradients"])
     assert isinstance(known, Law)
-    steps = marked_steps(g["steps"], log=g["log_steps"])
+    steps = tight_band.marked_steps(g["steps"], log=g["log_steps"])
     found = law_tight(
         known.family,
         shape=known.shape,
