@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -49,7 +50,7 @@ from dpviz.ui.train.plan import plan
 from dpviz.ui.train.solving import solved_noise
 from dpviz.ui.train.tight import charged
 from dpviz.ui.train.watch_settings import CHARTS
-from dpviz.ui.train.words import Look, evaluation_steps, headline, notes
+from dpviz.ui.train.words import Look, _bayesian_beside, evaluation_steps, headline, notes
 from tests.ui.driver import charts, controls, open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
@@ -667,3 +668,18 @@ def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
     for link in links:
         for key, text in parse_qsl(link.partition("?")[2]):
             known[key].parse(text)
+
+
+@pytest.mark.parametrize(("changed", "bounded"), [
+    ({}, True), ({"bayesian_distances": "pairs"}, False), ({"delta_mu": 1e-9}, False),
+])  # fmt: skip
+def test_a_lower_claim_of_dp_is_said_to_bound_bayesian_dp_too(changed: dict[str, Any], bounded: bool) -> None:
+    settings = RunSettings(bayesian=True, **changed)
+    claim = planned_claim(settings, 10_000)
+    view = SimpleNamespace(
+        bayesian_text="Said.", counts={}, steps={"epsilon.bayesian": np.array([2.0 * claim.epsilon])}
+    )
+    look = SimpleNamespace(settings=settings, view=view, claim=claim)
+    assert ("bounds Bayesian DP too" in _bayesian_beside(cast(Any, look))) is bounded
+    view.steps["epsilon.bayesian"] = np.array([0.5 * claim.epsilon])
+    assert _bayesian_beside(cast(Any, look)) == "Said."

@@ -287,8 +287,13 @@ def _claimed(look: Look) -> str:
 def _bayesian_beside(look: Look) -> str:
     """What the Bayesian ε is and why it lies where it does; of runs recorded without such a line at which δ_μ."""
     settings, found = look.settings, last_reading(look.view, "bayesian")
-    if look.view.bayesian_text or settings is None or not settings.bayesian or not np.isfinite(found):
+    if settings is None or not settings.bayesian or not np.isfinite(found):
         return look.view.bayesian_text
+    if look.view.bayesian_text:
+        claim = look.claim.shown
+        known = claim.holds and settings.bayesian_distances == "norms" and claim.delta <= settings.bayesian_delta
+        bounded = f" The ε ≤ {numbers.epsilon(claim.epsilon, up=True)} of DP ({claim.name}) bounds Bayesian DP too."
+        return look.view.bayesian_text + bounded * (known and claim.epsilon < found)
     return (
         f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)} at δ_μ = {numbers.delta(settings.bayesian_delta)}, "
         f"{NOT_COVERED}."
