@@ -39,7 +39,7 @@ from dpviz.accounting.tight_grid import (
     removed_rows,
     too_large,
 )
-from dpviz.accounting.tight_plan import Aim, aim_at_epsilon, aim_for_rows, tail_for
+from dpviz.accounting.tight_plan import Aim, aim_at_epsilon, aim_for_rows, rough_epsilon, tail_for
 from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
 
@@ -142,16 +142,13 @@ def quick_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
 
 @remembered
 def quick_profile(mechanism: Mechanism, steps: int, points: int) -> TightProfile:
-    """The privacy curve from above, `lower` 0, at the places of `tight_profile`, nearly.
+    """The privacy curve about where `tight_profile` has it, by one tilt instead of seven.
 
     Raises:
         ValueError: there is no finite ε.
     """
     if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism):
         return tight_profile(mechanism, steps, points)
-    last = quick_tight(mechanism, steps, 1e-10).epsilon
-    if not math.isfinite(last):
-        raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")
-    epsilon, counts = np.linspace(0.0, max(last, 1e-6), points), np.array([float(steps)])
-    ends = [delta_bounds([mechanism], counts, near, epsilon)[1] for near in (0.25 * last, 0.9 * last)]
-    return TightProfile(epsilon, np.zeros(points), np.minimum(*ends))
+    last = rough_epsilon(mechanism, steps, 1e-10)
+    epsilon = np.linspace(0.0, max(last, 1e-6), points)
+    return TightProfile(epsilon, *delta_bounds([mechanism], np.array([float(steps)]), 0.5 * last, epsilon))
