@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
@@ -96,7 +97,8 @@ def sides(share: float = 0.73) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def headline(html: str) -> None:
     """The page's result in plain words; `html` is already escaped where it must be."""
-    st.html(f'<p class="dpviz-headline" aria-live="polite">{html}</p>')
+    length = len(unescape(re.sub("<[^>]*>", "", html)))
+    st.html(f'<p class="dpviz-headline" style="--n:{length}" aria-live="polite">{html}</p>')
 
 
 def note(text: str, kind: str = "note") -> None:

@@ -4,7 +4,7 @@
 
 import { axesOf, blended, following, kept, placed, sameKinds, sameQuantities, sameRange, sameView, Scale } from "./axes.js";
 import { Grid } from "./grid.js";
-import { svg, Words } from "./words.js";
+import { head, svg, Words } from "./words.js";
 
 const FAR = 4000; // pixels beyond which nothing is drawn
 const GLIDE = 180; // ms from one range to the next
@@ -113,7 +113,7 @@ export class Hand {
     const shown = main.querySelector(".dpviz-headline");
     if (shown && headline !== undefined && shown.innerHTML !== headline) {
       shown.setAttribute("aria-live", "off"); // it speaks when the hand rests
-      shown.innerHTML = headline;
+      head(shown, headline);
     }
     const metrics = main.querySelector(".dpviz-strip");
     if (metrics && strip !== undefined && metrics.outerHTML !== strip) metrics.outerHTML = strip;

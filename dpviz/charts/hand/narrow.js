@@ -95,9 +95,9 @@ export class Chips {
       chip.setAttribute("aria-pressed", !this.names.hidden.has(end.line));
       chip.addEventListener("click", () => this.names.toggle(end.line));
       for (const { told: words, bold, sub, color, breaks } of runs(end.text)) {
-        if (breaks) chip.append(document.createElement("br"));
+        if (!color && !chip.querySelector("br")) chip.append(document.createElement("br")); // below the name
         const run = document.createElement(sub ? "sub" : bold ? "b" : "span");
-        run.textContent = words.replace(ALONE, "");
+        run.textContent = `${breaks ? " · " : ""}${words.replace(ALONE, "")}`;
         if (color) run.style.color = chip.style.borderColor = color;
         chip.append(run);
       }

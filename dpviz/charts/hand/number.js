@@ -94,12 +94,12 @@ class NumberControl {
   }
 
   sayBelow({ wrong, note, ends, offers = [], why }) {
-    const told = wrong ? ["dpviz-problem", `${wrong} The last good value is used.`] : note ? ["dpviz-caution", note] : null;
+    this.note(wrong ? "" : note);
     const focused = [...this.below.querySelectorAll(".offers button")].indexOf(document.activeElement);
     this.below.replaceChildren();
-    if (told) {
-      const line = made("div", told[0], this.below, { textContent: told[1] });
-      if (wrong) line.setAttribute("role", "alert");
+    if (wrong) {
+      const told = made("div", "dpviz-problem", this.below, { textContent: `${wrong} The last good value is used.` });
+      told.setAttribute("role", "alert");
     } else if (ends.some(Boolean)) {
       const line = made("div", "dpviz-ends", this.below);
       for (const end of ends) made("span", "", line, { textContent: end });
@@ -112,7 +112,15 @@ class NumberControl {
       offer.addEventListener("click", () => this.choose(text));
     }
     line?.children[focused]?.focus();
-    if (why && !told) made("div", "why", this.below, { textContent: why });
+    if (why && !wrong) made("div", "why", this.below, { textContent: why });
+  }
+
+  // A note comes and goes while a hand moves: below all controls, where it moves none of them.
+  note(words) {
+    this.root.toggleAttribute("data-noted", Boolean(words));
+    this.noted?.remove();
+    const column = this.root.closest('[data-testid="stColumn"] > [data-testid="stVerticalBlock"], #controls');
+    this.noted = words ? made("div", "dpviz-caution", column ?? this.root, { textContent: `${this.data.label}: ${words}` }) : null;
   }
 
   // --- places and values ----------------------------------------------------------------------------------------------
@@ -225,7 +233,7 @@ class NumberControl {
     slider.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       event.preventDefault();
-      slider.focus();
+      slider.focus({ preventScroll: true });
       slider.setPointerCapture(event.pointerId);
       this.drag = { x: event.clientX, position: this.position, from: this.position, finger: event.pointerType === "touch" };
       this.touched = this.drag.finger;
@@ -354,6 +362,7 @@ class NumberControl {
 
   gone() {
     window.removeEventListener("dpviz-says", this.onSays);
+    this.note("");
     this.flush();
   }
 }

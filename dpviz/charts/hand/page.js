@@ -3,6 +3,7 @@
 import { unpacked } from "dpviz/columns.js";
 import mountNumber from "dpviz/number.js";
 import { numberIn, readings } from "dpviz/readings.js";
+import { head } from "dpviz/words.js";
 
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
 
@@ -71,7 +72,7 @@ class Page {
   }
 
   show(frame) {
-    document.querySelector(".dpviz-headline").innerHTML = frame.headline;
+    head(document.querySelector(".dpviz-headline"), frame.headline);
     document.querySelector(".dpviz-strip").outerHTML = frame.strip;
     document.getElementById("notes").innerHTML = frame.notes;
     const told = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: NOW };

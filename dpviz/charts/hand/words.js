@@ -118,6 +118,12 @@ function written({ text, anchor, size }, family, parent) {
   return write(element, text);
 }
 
+// A headline's words, and how many characters they are: the place is fixed, the type follows.
+export function head(shown, headline) {
+  shown.innerHTML = headline;
+  shown.style.setProperty("--n", shown.textContent.length);
+}
+
 // Plotly's pseudo-HTML into a text element that is empty.
 export function write(element, text) {
   for (const { told: said, bold, color, sub, size, breaks } of runs(text)) {
