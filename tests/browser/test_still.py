@@ -16,7 +16,7 @@ WATCH = """
   const top = (thing) => thing.getBoundingClientRect().top;
   const name = (thing) => thing.dataset.field ?? 'chart';
   const first = new Map(things.map((thing) => [name(thing), top(thing)]));
-  window.still = {moved: {}, beyond: 0, frames: 0};
+  const still = (window.still = {moved: {}, beyond: 0, frames: 0});
   const look = () => {
     for (const thing of document.querySelectorAll('.dpviz-chart, .dpviz-number')) {
       const before = first.get(name(thing));
@@ -27,7 +27,7 @@ WATCH = """
     const head = document.querySelector('.dpviz-headline');
     still.beyond = Math.max(still.beyond, head.scrollHeight - head.clientHeight);
     still.frames += 1;
-    requestAnimationFrame(look);
+    if (still === window.still) requestAnimationFrame(look);
   };
   look();
 }
@@ -37,7 +37,7 @@ WATCH = """
 def pull(page: Page, field: str) -> None:
     """The thumb from one end of the slider to the other, and let go."""
     handle = slider(page, field)
-    handle.scroll_into_view_if_needed()
+    handle.evaluate("slider => slider.scrollIntoView({block: 'center'})")
     page.evaluate(WATCH)
     box = handle.bounding_box()
     assert box is not None
@@ -55,7 +55,7 @@ def pull(page: Page, field: str) -> None:
 @pytest.mark.parametrize(
     ("address", "fields"),
     [
-        ("compose", ("sigma", "delta")),
+        ("compose", ("sigma", "epochs", "quantile")),
         ("noise", ("target",)),
         ("attack", ("aeps", "aprior")),
         ("langevin", ("leta", "lsteps")),
