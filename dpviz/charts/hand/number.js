@@ -119,7 +119,7 @@ class NumberControl {
   note(words) {
     this.root.toggleAttribute("data-noted", Boolean(words));
     this.noted?.remove();
-    const column = this.root.closest('[data-testid="stColumn"] > [data-testid="stVerticalBlock"], #controls');
+    const column = this.root.closest('[data-testid="stColumn"] > [data-testid="stVerticalBlock"]');
     this.noted = words ? made("div", "dpviz-caution", column ?? this.root, { textContent: `${this.data.label}: ${words}` }) : null;
   }
 
