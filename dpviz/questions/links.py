@@ -35,6 +35,7 @@ BEFORE = {
 }
 
 _VARIED = PRESETS["abadi2"].values | {"amp": "exact", "curves": "moments.renyi_improved.tight"}
+_WIDE = {"steps": "100", "noisefrom": "0.2", "noiseto": "5"}
 # Key of a preset that there is no more → what it set.
 GONE: Mapping[str, dict[str, str]] = {
     **{
@@ -43,6 +44,8 @@ GONE: Mapping[str, dict[str, str]] = {
     },
     "abadi2laplace": _VARIED | {"mech": "laplace", "b": "2.8284271247461903"},
     "abadi2replace": _VARIED | {"mech": "replace"},
+    "bdp3": PRESETS["bdpfig3"].values | _WIDE,
+    "bdp4": PRESETS["bdpfig4"].values | _WIDE,
 }
 
 

@@ -13,6 +13,7 @@ from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 import dpviz
 from dpviz.accounting.tight import tight_epsilon
 from dpviz.charts import numbers
+from dpviz.gradients.law_sample import law_sample
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.asked import ask
 from dpviz.questions.compose.notes import below_the_truth, notes
@@ -28,7 +29,7 @@ from tests.contract.cases import promised
 from tests.questions.asking import asked
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
-TIGHT, RANK, BESIDE = GROWTH.slow
+TIGHT, RANK, SAMPLE, BESIDE = GROWTH.slow
 
 
 def of(query):
@@ -547,3 +548,28 @@ def test_the_distribution_s_cost_is_the_librarys_with_its_tight_value_below() ->
     assert "epsilon_bayesian_tight_upper" in columns(joined)
     assert RANK.key(of("curves=bayesian.tight&bdef=1")) is None
     assert "law_bound(" in script(GROWTH, answer)
+
+
+def test_a_sample_of_the_known_distribution_certifies_more_the_larger_it_is():
+    def last(query):
+        cost = with_part(of(f"curves=bayesian&{query}"), SAMPLE).facts.sampled.cost
+        return float(cost.certified[-1]), float(cost.estimate[-1])
+
+    exact = of("curves=bayesian").facts.law.last
+    certified = [last(f"m={m}")[0] for m in (100, 10_000, 1_000_000)]
+    assert certified[0] > certified[1] > certified[2] > exact
+    assert certified[2] < 1.02 * exact
+    assert last("m=10000&gamma=1e-9")[0] < certified[1]
+    known = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": [10_000], "delta_mu": 1e-5}
+    alone = law_sample("weibull", shape=0.5, quantile=0.95, samples=100, failure=1e-15, **known)
+    assert last("m=100") == pytest.approx((alone.certified[0], alone.estimate[0]), rel=1e-12)
+    answer = with_part(of("m=1000"), SAMPLE)
+    assert [line.approximate for line in answer.plot.lines[-2:]] == [False, True]
+    assert any("1000 norms of this distribution prove" in text for text in texts(answer))
+
+
+@pytest.mark.parametrize(("query", "why"), [("gamma=1e-5", "is not below δ_μ"), ("reading=running", "plans alone")])
+def test_a_sample_that_proves_nothing_is_refused_in_words(query, why):
+    answer = of(f"m=1000&{query}")
+    assert SAMPLE.key(answer) is None
+    assert any(why in text for text in texts(answer))

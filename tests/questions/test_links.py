@@ -39,6 +39,8 @@ OLD = {
     "compose?preset=abadi2replace": (5.302614, 4.728404, 4.374872),
     "compose?preset=abadi2laplace": (3.469275, 3.02824, 2.788395),
     "compose?vectors=50&pairs=all&sigma=2": (2.735445, 1.64258),
+    "noise?preset=bdp3": (0.359846, 0.359807, 0.359805, 0.359796),
+    "noise?preset=bdp4": (0.359846, 0.359822, 0.359809, 0.359801),
     "noise?steps=1000&q=0.02": (0.36242, 0.039925, 0.360852),
     "noise?noisecurves=moments.bayesian": (0.366381, 0.362462),
     "orders?oview=thresholds&sigma=2": (0.672815, 268070.875896),

@@ -13,6 +13,7 @@ from dpviz.accounting.bound import Bound, Kind
 from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.gradients.law_sample import LawSample
 from dpviz.gradients.truth import Truth
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import guessing, tight_band
@@ -44,6 +45,14 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False)
+class SampledCost:
+    """What a sample of the known distribution says at `steps`, shape (n,)."""
+
+    steps: Array
+    cost: LawSample
+
+
+@dataclass(frozen=True, eq=False)
 class ComposeFacts:
     """ε at `steps` (shape (n,), whole, increasing) under each chosen method.
 
@@ -56,6 +65,7 @@ class ComposeFacts:
         tight, accuracy: the tight interval, and the best attack's after all steps; None until they are there, and
             (½, 1) where the privacy loss is not known.
         rank: the tight interval of the known distribution where ranks are kept; None until it is there.
+        sampled: what a sample of it would say; None until it is there, and where none is asked.
         beside: what is worked out beside the Bayesian curves of a sample; None until it is there.
     """
 
@@ -69,6 +79,7 @@ class ComposeFacts:
     tight: tight_band.TightBand | None = None
     accuracy: Accuracy | None = None
     rank: tight_band.TightBand | None = None
+    sampled: SampledCost | None = None
     beside: Beside | None = None
 
     def tightest(self) -> str | None:
@@ -93,6 +104,7 @@ def growth(
     failure: float,
     order: int | None,
     definition: str,
+    samples: int | None,
     reading: str,
     divergence: str,
     gradients: Gradients | None,

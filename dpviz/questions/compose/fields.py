@@ -55,6 +55,21 @@ DEFINITION = Choice(
     help="Triastcyn & Faltings 2020. Guarantee: Definition 2, about the probability of every set of outputs, as (ε, δ)"
     "-DP states it. Strong form: Definition 1, about the tail of the privacy loss, which implies it and costs more.",
 )
+SAMPLES = Number(
+    key="m",
+    symbol="m",
+    label="Norms sampled, m",
+    default=math.inf,
+    low=2.0,
+    high=1e7,
+    whole=True,
+    top="all",
+    ticks=tuple(float(round(m)) for m in log_ticks(100.0, 1e7, 8)),
+    ends=("few norms", "many, and all there are"),
+    example="10000",
+    help="“All” is the distribution itself. Whoever does not know it has m norms drawn from it: the chart then shows "
+    "what these certify, and the estimate as printed (Triastcyn & Faltings 2020, Eq. 14).",
+)
 READING = Choice(
     key="reading",
     label="Bayesian curve",

@@ -11,6 +11,7 @@ from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.fields import WITH_ORDERS
+from dpviz.questions.compose.sampled import sampled_notes
 from dpviz.questions.methods import NAMES
 
 
@@ -51,6 +52,7 @@ def notes(a: Answer[ComposeFacts]) -> list[Note]:
                 f"these orders ε_μ cannot fall below {numbers.epsilon(float(bayesian.main.floor[-1]))}."
             )
         )
+    built += sampled_notes(a)
     warning = tail_warning(a)
     return [*built, Note(warning, "caution")] if warning else built
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from dpviz.charts import numbers
@@ -20,6 +21,7 @@ from dpviz.questions.compose.fields import (
     PSI,
     QUANTILE,
     READING,
+    SAMPLES,
     WITH_ORDERS,
     drawn,
     offered,
@@ -27,6 +29,7 @@ from dpviz.questions.compose.fields import (
 from dpviz.questions.compose.notes import notes
 from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.rank import rank_key, rank_part, with_rank
+from dpviz.questions.compose.sampled import sampled_key, sampled_part, with_sampled
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
@@ -48,7 +51,9 @@ def layout(get: Reader) -> Groups:
         delta = replace(units.suggested(SIZE, get), why=linked)
     groups: dict[str, tuple[Item, ...]] = {"Mechanism": (*first, delta)}
     if "bayesian" in shown:
-        own = experts(DEFINITION) if get(SOURCE) == "law" else experts(CLIP, FAILURE, PSI)
+        own: tuple[Item, ...] = experts(CLIP, FAILURE, PSI)
+        if get(SOURCE) == "law":
+            own = (SAMPLES, *(() if math.isinf(get(SAMPLES)) else (FAILURE,)), *experts(DEFINITION))
         groups["Gradients"] = (*gradient_fields.controls(get, laws=True), *own, *experts(DELTA_MU, READING))
     amplified = experts(AMPLIFICATION) if "basic" in shown or "strong" in shown else ()
     return groups | {"Show": (Offered(CURVES, offered(get), RARE), LOG_X, LOG_Y, *amplified, Expert(IMAGE))}
@@ -80,6 +85,7 @@ GROWTH: Question[ComposeFacts] = Question(
         "failure": FAILURE,
         "order": ORDER,
         "definition": DEFINITION,
+        "samples": SAMPLES,
         "reading": READING,
         "divergence": PSI,
         "gradients": GRADIENTS,
@@ -94,6 +100,7 @@ GROWTH: Question[ComposeFacts] = Question(
     slow=(
         Slow(tight_key, tight_part, with_tight, tight_soon),
         Slow(rank_key, rank_part, with_rank),
+        Slow(sampled_key, sampled_part, with_sampled, sampled_part),
         Slow(beside_key, beside_part, with_beside),
     ),
     layout=layout,
