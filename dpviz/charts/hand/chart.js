@@ -185,6 +185,7 @@ class MountedChart {
       react: (other) => this.react(other),
       inTurn: (work) => this.inTurn(work),
       hidden: this.names.hidden,
+      moving: () => Boolean(this.moving),
     });
   }
 

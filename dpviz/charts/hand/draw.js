@@ -12,9 +12,11 @@ const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Hand {
   // `react` is Plotly's, for this chart; `inTurn` does one thing after the other; `hidden`: names of curves that are
-  // not shown.
-  constructor(plot, { react, inTurn, hidden }) {
+  // not shown; `moving` says whether a hand moves a control.
+  constructor(plot, { react, inTurn, hidden, moving }) {
     Object.assign(this, { plot, react, inTurn, hidden });
+    // An answer to a place where the hand was before comes through Streamlit, which writes its words over newer ones.
+    this.overwritten = new MutationObserver(() => moving() && this.say(this.said));
     this.away = false; // whether a frame is shown: what the server said is not
     this.words = null; // what lies over the chart while the hand moves
     this.axes = null; // that hold, or to which the chart glides
@@ -108,7 +110,8 @@ export class Hand {
   }
 
   // The headline, the metrics and the notes.
-  say({ headline, strip, notes }) {
+  say(words) {
+    const { headline, strip, notes } = (this.said = words);
     const main = this.plot.closest('[data-testid="stMain"]') ?? document;
     const shown = main.querySelector(".dpviz-headline");
     if (shown && headline !== undefined && shown.innerHTML !== headline) {
@@ -116,6 +119,7 @@ export class Hand {
       head(shown, headline);
     }
     const metrics = main.querySelector(".dpviz-strip");
+    if (metrics) this.overwritten.observe(metrics.parentElement, { childList: true });
     if (metrics && strip !== undefined && metrics.outerHTML !== strip) metrics.outerHTML = strip;
     const below = main.querySelector(".dpviz-notes");
     if (below && notes !== undefined && below.innerHTML !== notes) below.innerHTML = notes;

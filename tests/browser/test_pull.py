@@ -1,0 +1,115 @@
+"""A slider pulled from end to end: at every frame each number keeps its name, moves the right way and never jumps."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.driver import no_traceback, open_page, wait_idle
+from tests.browser.test_hand import slider
+
+# What stands on the page at every animation frame, where it belongs to the value of the field and is not faded.
+RECORD = """
+field => {
+  const text = (node) => node?.innerText.replace(/\\s+/g, " ").trim() ?? "";
+  window.pulled = new Map();
+  const look = () => {
+    const value = document.querySelector(`.dpviz-number[data-field="${field}"] input[type="text"]`)?.value;
+    const headline = document.querySelector(".dpviz-headline");
+    if (!document.documentElement.hasAttribute("data-dpviz-behind")) {
+      const strip = [...document.querySelectorAll(".dpviz-strip > div")];
+      const metrics = strip.map((cell) => [".name", ".value"].map((part) => text(cell.querySelector(part))));
+      const told = JSON.stringify({ value, headline: text(headline), metrics });
+      pulled.set(told, (pulled.get(told) ?? 0) + 1);
+    }
+    window.pulling = requestAnimationFrame(look);
+  };
+  look();
+}
+"""
+# What is shown belongs to the slider's place: it is not faded.
+CLEAR = "() => !document.documentElement.hasAttribute('data-dpviz-behind')"
+LARGEST_STEP = 3.0  # between neighbouring stops a number changes by less than this factor
+TIGHTER = 1.0101  # on release a bound may fall by 1 %, and by the last digit shown
+
+# What grows (1) and what falls (-1) with each slider, by the metric's name; 0 where either may be.
+MOVES: Mapping[str, Mapping[str, int]] = {
+    "sigma": {"ε": -1, "attack": -1, "Bayesian": -1},
+    "q": {"ε": 1, "attack": 1, "Bayesian": 1},
+    "steps": {"ε": 1, "attack": 1, "Bayesian": 1},
+    "delta": {"ε": -1, "attack": 0, "Bayesian": -1},
+    "quantile": {"ε": 0, "attack": 0, "Bayesian": -1},
+    "lam": {"ε": 0, "attack": 0, "Bayesian": 0},
+}
+
+
+def number(text: str) -> float:
+    """The number of a metric: "ε ≤ 1.04", "≤ 55.1 %", "≤ 9.32×10⁻⁵"; NaN for "–"."""
+    plain = re.sub(r"\s", "", text).translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")).replace("×10", "e")
+    found = re.search(r"\d[\d.]*(e[+-]?\d+)?", plain)
+    return float(found[0]) if found else math.nan
+
+
+def skeleton(text: str) -> str:
+    """A sentence without its numbers."""
+    return re.sub(r"\d[\d.\u2009\u202f\u00a0 ]*(e[−+-]?\d+)?", "#", text).replace("#step,", "#steps,")
+
+
+def pull(page: Page, field: str, places: int) -> list[dict[str, Any]]:
+    """Pull a slider from its left to its right end; what was seen, a place after the other, and the page at rest."""
+    handle = slider(page, field)
+    handle.hover()
+    box = handle.bounding_box()
+    assert box is not None
+    share = float(handle.input_value()) / float(handle.get_attribute("max") or 1)
+    left, across, y = box["x"] + 8, box["width"] - 16, box["y"] + box["height"] / 2
+    page.mouse.move(left + share * across, y)
+    page.mouse.down()
+    page.mouse.move(left, y, steps=4)
+    page.wait_for_function(CLEAR)
+    page.evaluate(RECORD, field)
+    for place in range(places + 1):
+        page.mouse.move(left + across * place / places, y)
+        page.wait_for_timeout(50)
+        page.wait_for_function(CLEAR)
+    page.wait_for_timeout(100)
+    page.evaluate("() => cancelAnimationFrame(window.pulling)")
+    # Of each place the last: for one animation frame the words are those of the place before.
+    last = {one["value"]: one for one in map(json.loads, page.evaluate("() => [...pulled.keys()]"))}
+    page.mouse.up()
+    wait_idle(page, settle_ms=700)
+    page.evaluate(RECORD, field)
+    page.evaluate("() => cancelAnimationFrame(window.pulling)")
+    return [*last.values(), json.loads(page.evaluate("() => [...pulled.keys()]")[-1])]
+
+
+def direction(field: str, name: str) -> int:
+    """Which way a metric moves with a field."""
+    kind = "Bayesian" if "Bayesian" in name else "attack" if "attack" in name else "ε"
+    return MOVES[field][kind]
+
+
+@pytest.mark.parametrize("field", MOVES)
+@pytest.mark.parametrize("places", [12, pytest.param(160, marks=pytest.mark.sweep)])
+def test_each_number_keeps_its_meaning_while_its_slider_is_pulled(page: Page, field: str, places: int) -> None:
+    open_page(page, "compose", v=2, units="mechanism")
+    *moving, settled = pull(page, field, places)
+    no_traceback(page)
+    assert len({one["value"] for one in moving}) > places // 2
+    assert len({skeleton(one["headline"]) for one in [*moving, settled]}) == 1
+    assert len({tuple(name for name, _ in one["metrics"]) for one in [*moving, settled]}) == 1
+    for k, (name, _) in enumerate(settled["metrics"]):
+        values = [number(one["metrics"][k][1]) for one in moving]
+        values = [value for value in values if not math.isnan(value)]  # what cannot be there in time stays away
+        assert values, name
+        way = direction(field, name)
+        for before, after in zip(values, values[1:], strict=False):
+            assert way * (after - before) >= 0.0, (name, before, after)
+            assert max(after, before) <= LARGEST_STEP * min(after, before) or places < 100, (name, before, after)
+        assert values[-1] / TIGHTER <= number(settled["metrics"][k][1]) <= values[-1], (name, values[-1], settled)
