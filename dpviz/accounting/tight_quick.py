@@ -45,6 +45,7 @@ from dpviz.mechanisms.mechanism import Mechanism
 
 Array = npt.NDArray[np.float64]
 
+ANCHOR = 0.15  # of the largest ε of a curve: one tilt resolves it all from there, from the middle not where δ is near 1
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked
 ZERO: Array = np.zeros(1)
 
@@ -151,4 +152,4 @@ def quick_profile(mechanism: Mechanism, steps: int, points: int) -> TightProfile
         return tight_profile(mechanism, steps, points)
     last = rough_epsilon(mechanism, steps, 1e-10)
     epsilon = np.linspace(0.0, max(last, 1e-6), points)
-    return TightProfile(epsilon, *delta_bounds([mechanism], np.array([float(steps)]), 0.5 * last, epsilon))
+    return TightProfile(epsilon, *delta_bounds([mechanism], np.array([float(steps)]), ANCHOR * last, epsilon))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpviz.accounting.attack import profile_roc
 from dpviz.accounting.best_accuracy import best_accuracy
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
-from dpviz.accounting.tight_quick import quick_tight, quick_tight_of_events
+from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events, tight_profile
+from dpviz.accounting.tight_quick import quick_profile, quick_tight, quick_tight_of_events
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.kinds import SCALE
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
@@ -64,3 +65,25 @@ def test_nothing_released() -> None:
         quick = quick_tight(mechanism, steps, 1e-5)
         assert quick.epsilon == 0.0
         assert quick.accuracy == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"),
+    [
+        (4, 0.01, 10_000),
+        (0.52, 0.01, 10_000),
+        (0.5, 1e-3, 10_000),
+        (1, 1e-4, 10_000),
+        (0.4, 1e-4, 10**6),
+        (1, 0.1, 1000),
+    ],
+)
+def test_the_whole_curve_allows_attacks_no_more(sigma: float, rate: float, steps: int) -> None:
+    """Also where ε is large, and the curve near 1 for most of its length."""
+    mechanism, fpr = SampledGaussian(sigma, rate), np.array([1e-5, 1e-3, 0.01, 0.1])
+    quick, exact = (
+        profile_roc(fpr, epsilon=found.epsilon, delta=np.clip(found.upper, 0.0, 1.0))
+        for found in (quick_profile(mechanism, steps, 120), tight_profile(mechanism, steps, 120))
+    )
+    assert np.all(quick <= 1.01 * exact)
+    assert np.all(quick >= fpr)
