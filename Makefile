@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 INSTALL = python=$$(sh tools/find_python.sh '$(PYTHON)') && "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all bench evidence papers attack format clean
+.PHONY: help run test test-all test-long bench evidence papers attack format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,11 @@ run: ## Open the app on http://localhost:8501 (PORT=8502 for another port)
 
 test: ## Check everything: style, types, layers, and tests with those in a real browser
 test-all: ## The same, then longer sweeps, and the app in Firefox and in Safari's engine
-test: PART := -m 'not engines and not sweep'
-test test-all:
+test-long: ## Only what takes hours: every stop of every slider
+test: PART := -m 'not engines and not sweep and not long'
+test-all: PART := -m 'not long'
+test-long: PART := -m long
+test test-all test-long:
 	@$(INSTALL) dev
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'."; exit 1; }

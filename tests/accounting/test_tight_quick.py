@@ -39,7 +39,7 @@ def test_random_settings(kind: type[Mechanism]) -> None:
 @pytest.mark.filterwarnings("ignore:(divide by zero|invalid value) encountered:RuntimeWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "every", [pytest.param(1, marks=(pytest.mark.sweep, pytest.mark.timeout(3600))), 80], ids=["all stops", "some"]
+    "every", [pytest.param(1, marks=(pytest.mark.long, pytest.mark.timeout(3600))), 80], ids=["all stops", "some"]
 )
 def test_along_every_slider_around_the_defaults(kind: type[Mechanism], every: int) -> None:
     scales = SCALE if kind is Laplace else SIGMA

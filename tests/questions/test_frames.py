@@ -19,7 +19,7 @@ from tests.trained import invented
 
 NUMBER = re.compile(r"[−-]?\d(?:[\d  ]*\d)?(?:\.\d+)?(?:e-?\d+|×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|∞")
 EVERY = [
-    pytest.param(1, marks=(pytest.mark.sweep, pytest.mark.timeout(7200)), id="all stops"),
+    pytest.param(1, marks=(pytest.mark.long, pytest.mark.timeout(7200)), id="all stops"),
     pytest.param(4, id="some"),
 ]
 BOUNDED = {key: question for key, question in QUESTIONS.items() if any(slow.quick for slow in question.slow)}

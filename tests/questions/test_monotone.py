@@ -177,7 +177,7 @@ def test_frames_go_where_theory_says(key: str, slider: str) -> None:
     assert not faults(QUESTIONS[key], default, field, thinned(field, SHORT), TABLE[key])
 
 
-@pytest.mark.sweep
+@pytest.mark.long
 @pytest.mark.parametrize(("key", "slider"), CASES)
 def test_every_stop_goes_where_theory_says(key: str, slider: str) -> None:
     """In frames, in files that are handed out, and where all slow parts are there."""
@@ -188,7 +188,7 @@ def test_every_stop_goes_where_theory_says(key: str, slider: str) -> None:
     assert not faults(question, default, field, thinned(field, SHORT), TABLE[key], whole)
 
 
-@pytest.mark.sweep
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("key", TABLE)
 def test_other_settings_go_where_theory_says(key: str, seed: int) -> None:
