@@ -18,7 +18,7 @@ from dpviz.questions.gradients import Law
 from dpviz.questions.methods import NAMES
 from dpviz.questions.source import origin
 
-ONE_IN = 3  # of the known distribution's points has a value: a sample costs more
+STRIDE = 3  # of the known distribution's points has a value: a sample costs more
 
 
 def sampled_key(a: Answer[ComposeFacts]) -> Hashable | None:
@@ -35,7 +35,7 @@ def sampled_part(a: Answer[ComposeFacts]) -> SampledCost:
     g, known = a.given, origin(a.given["gradients"])
     assert isinstance(known, Law)
     assert a.facts.law is not None
-    steps = a.facts.law.steps[::-1][::ONE_IN][::-1]
+    steps = a.facts.law.steps[::-1][::STRIDE][::-1]
     cost = law_sample(
         known.family,
         shape=known.shape,
