@@ -104,7 +104,8 @@ def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) 
     noise = float(value(tab, "sigma"))
     assert noise < 4
     expected = dpviz.epsilon("moments", noise_multiplier=noise, **SETTING)
-    assert f"ε ≤ {numbers.epsilon(float(expected), up=True)}" in headline(tab)
+    strip = tab.script("return document.querySelector('.dpviz-strip').innerText")
+    assert f"ε ≤ {numbers.epsilon(float(expected), up=True)}" in strip
     tab.keys("ArrowRight")  # the slider has the focus
     tab.wait("Number(document.querySelector(arguments[0]).value) > arguments[1]", text("sigma"), noise)
     tab.wait_idle()

@@ -19,7 +19,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "compose": [
         {},
         {"curves": ("moments",)},
-        {"lam": "fixed"},
+        {"lam": 16.0},
         {"source": "lognormal"},
         *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "laplace")),
     ],
