@@ -21,7 +21,7 @@ def test_every_field_makes_something_legal_of_every_text() -> None:
         for text in links.texts(field):
             value = field.nearest(text)
             assert field.parse(field.write(value)) == value, (field.key, text)
-            assert not isinstance(field, Number) or math.isfinite(value), (field.key, text)
+            assert not isinstance(field, Number) or math.isfinite(value) or field.top, (field.key, text)
 
 
 @pytest.mark.parametrize("page", links.PAGES)

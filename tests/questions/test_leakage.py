@@ -79,7 +79,7 @@ def test_the_script_measures_the_same(home: Engine, method: str, monkeypatch: py
         bayesian = {"bayesian": float("inf")} if method == "dp_sgd" else {}
         recorded(home, method, name="First 'try'\n", told={"epsilon": bayesian})
     made = ask("membership", **{"lkexamples": 60} if method else QUICK)
-    assert made.answer.facts.network.bayesian == ((float("inf"), 1e-10) if method == "dp_sgd" else None)
+    assert made.answer.facts.network.bayesian == ((float("inf"), TINY.delta) if method == "dp_sgd" else None)
     ran: Any = ModuleType("script")
     monkeypatch.setitem(sys.modules, "script", ran)  # data classes look their module up
     exec(compile(made.script(), "script", "exec"), ran.__dict__)

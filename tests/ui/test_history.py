@@ -114,13 +114,13 @@ def test_a_step_is_taken_once_though_it_is_told_again() -> None:
 
 def test_at_most_a_hundred_states_are_kept() -> None:
     at = open_app("compose", "curves=moments")
-    states = tuple(f"sigma={k}&curves=moments" for k in range(1, 101))
+    states = tuple(f"sigma={k}&curves=moments&v=2" for k in range(1, 101))
     at.session_state["history"] = history.Past(states, 99, ("compose",) * 100)
     at.session_state["value.sigma"] = 200.0
     at.run()
     kept = at.session_state["history"]
     assert (len(kept.states), kept.place) == (100, 99)
-    assert kept.states == (*states[1:], "sigma=200&curves=moments")
+    assert kept.states == (*states[1:], "sigma=200&curves=moments&v=2")
     assert sigma(asked(at, *[-1] * 50)) == 51 + 100 - 100
 
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from dpviz.questions.networks import RunNetwork
-from dpviz.runs.claims import claim_of_record
+from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import engine
 from dpviz.runs.records import RunRecord
 from dpviz.runs.store import StoreError
@@ -31,15 +31,15 @@ def weights_of(record: RunRecord) -> Path | None:
 
 def of_run(record: RunRecord, examples: int = 2_000, seed: int = 0) -> RunNetwork:
     """A run with what may be claimed of it."""
-    told, epsilons = dict(record.settings), record.summary.get("epsilon")
+    told, epsilons, settings = dict(record.settings), record.summary.get("epsilon"), settings_of(record)
     bayesian = None
     # Started again with other noise, a run has released more than its last attempt's reading says; noise that can be
     # replayed keeps nothing secret.
-    repeated = not record.restarts and told.get("secure_noise")
-    if isinstance(epsilons, dict) and "bayesian" in epsilons and repeated:
+    secret = settings is not None and not record.restarts and settings.secure_noise
+    if settings is not None and secret and isinstance(epsilons, dict) and "bayesian" in epsilons:
         epsilon = epsilons["bayesian"]  # JSON: what is no number proves nothing
         known = isinstance(epsilon, int | float) and not math.isnan(epsilon)
-        bayesian = float(epsilon) if known else math.inf, float(told.get("delta_mu", 1e-10))
+        bayesian = float(epsilon) if known else math.inf, settings.bayesian_delta
     return RunNetwork(
         title=record.title,
         run=record.id,
