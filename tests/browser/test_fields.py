@@ -74,5 +74,5 @@ def test_a_page_without_a_server_reads_a_comma_too(browser: Browser, tmp_path: P
         exact.fill(typed)
         exact.press("Enter")
         expect(exact).to_have_value(shows)
-        assert message in page.locator(f'.dpviz-number[data-field="{field}"] .below').inner_text()
+        assert message in page.locator(f'.dpviz-number[data-field="{field}"]').inner_text()
     page.close()

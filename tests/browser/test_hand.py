@@ -107,7 +107,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
     # The pointer is still down: a frame's name, or on a busy machine the server's already.
     name = page.locator(".dpviz-over text, .annotation:not(.dpviz-under) text").filter(has_text="moments")
     expect(name.first).to_contain_text(said)
-    expect(main_area(page).locator(".dpviz-headline")).to_contain_text(f"ε ≤ {said}")
+    expect(main_area(page).locator(".dpviz-strip")).to_contain_text(said)
     assert page.locator(".dpviz-ghosts path").count() == 1, "where the curve was"
     page.mouse.up()
     wait_idle(page)

@@ -34,7 +34,7 @@ def give(page: Page, name: str, data: bytes) -> None:
 @pytest.fixture
 def compose(page: Page) -> Page:
     open_page(page, "compose", source="upload", sigma=3, curves="moments.bayesian")
-    main_area(page).get_by_role("radio", name="Data").or_(main_area(page).get_by_text("Data", exact=True)).first.click()
+    main_area(page).get_by_role("radio", name="Gradients").click()
     wait_idle(page)
     return page
 

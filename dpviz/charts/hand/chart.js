@@ -226,6 +226,7 @@ class MountedChart {
 
   forget() {
     this.library?.purge(this.plot);
+    this.hand?.end();
     this.told = this.wanted = this.shown = this.hand = this.tokens = null;
     this.heard = false;
     this.fit.hidden = true;

@@ -16,7 +16,8 @@ export class Hand {
   constructor(plot, { react, inTurn, hidden, moving }) {
     Object.assign(this, { plot, react, inTurn, hidden });
     // An answer to a place where the hand was before comes through Streamlit, which writes its words over newer ones.
-    this.overwritten = new MutationObserver(() => moving() && this.say(this.said));
+    // They are put right before the next frame: two charts that write in one place never keep the browser busy.
+    this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.said)));
     this.away = false; // whether a frame is shown: what the server said is not
     this.words = null; // what lies over the chart while the hand moves
     this.axes = null; // that hold, or to which the chart glides
@@ -29,6 +30,12 @@ export class Hand {
     this.waiting = null;
     this.away = false;
     this.speak();
+  }
+
+  // Another draws this chart from now on.
+  end() {
+    this.overwritten.disconnect();
+    cancelAnimationFrame(this.next);
   }
 
   // The headline is heard once the hand rests: it was silent while words changed under it.
@@ -112,6 +119,7 @@ export class Hand {
   // The headline, the metrics and the notes.
   say(words) {
     const { headline, strip, notes } = (this.said = words);
+    this.overwritten.disconnect(); // what is written here is not what it watches for
     const main = this.plot.closest('[data-testid="stMain"]') ?? document;
     const shown = main.querySelector(".dpviz-headline");
     if (shown && headline !== undefined && shown.innerHTML !== headline) {
@@ -119,10 +127,11 @@ export class Hand {
       head(shown, headline);
     }
     const metrics = main.querySelector(".dpviz-strip");
-    if (metrics) this.overwritten.observe(metrics.parentElement, { childList: true });
+    const place = metrics?.parentElement;
     if (metrics && strip !== undefined && metrics.outerHTML !== strip) metrics.outerHTML = strip;
     const below = main.querySelector(".dpviz-notes");
     if (below && notes !== undefined && below.innerHTML !== notes) below.innerHTML = notes;
+    if (place) this.overwritten.observe(place, { childList: true });
   }
 
   // --- axes -----------------------------------------------------------------------------------------------------------
