@@ -14,10 +14,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dpviz.training.catalogue import load
-from dpviz.training.datasets.mnist import MNIST_10K
-from dpviz.training.networks import build
-from dpviz.training.per_example import PerExample
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.mnist import MNIST_10K
+from dpviz.training.engine.per_example import PerExample
+from dpviz.training.networks.by_name import build
 
 SETTINGS = [("mlp", 256), ("mlp", 1024), ("cnn", 64), ("cnn", 256), ("cnn", 1024)]
 ROUNDS = 25

@@ -18,7 +18,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 import dpviz
 from dpviz._remember import MEMORY
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 
 STEPS = np.unique(np.geomspace(1, 1e6, 16).round())

@@ -30,12 +30,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from dpviz.training.accounting import LiveAccounts
-from dpviz.training.catalogue import load
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.data.catalogue import load
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
-from dpviz.training.networks import build
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.by_name import build
 from dpviz.training.plan import mechanism_at
 from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.settings import RunSettings

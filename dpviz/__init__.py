@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
 from dpviz._version import __version__ as __version__
-from dpviz.accounting.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
-from dpviz.accounting.attack import (
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
+from dpviz.accounting.adaptive.odometer import Odometer, odometer_epsilon
+from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer_epsilon
+from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
+from dpviz.accounting.attack.membership import (
     attack_success,
     gaussian_roc,
     posterior_belief,
@@ -25,26 +29,22 @@ from dpviz.accounting.attack import (
     roc_bound,
     sure_success,
 )
-from dpviz.accounting.bayesian import bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
-from dpviz.accounting.bayesian_samples import bayesian_samples
-from dpviz.accounting.bayesian_solve import solve_bayesian
-from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
+from dpviz.accounting.bayesian.accountant import bayesian_cost, bayesian_epsilon
+from dpviz.accounting.bayesian.samples import bayesian_samples
+from dpviz.accounting.bayesian.solve import solve_bayesian
+from dpviz.accounting.bayesian.statements import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.closed_form import closed_form_divergence
-from dpviz.accounting.filter import BudgetExceeded, Filter
-from dpviz.accounting.individual import IndividualFilter, individual_steps
-from dpviz.accounting.langevin import langevin_epsilon, langevin_noise_multiplier
-from dpviz.accounting.langevin_bounds import langevin_step_size
+from dpviz.accounting.langevin.bounds import langevin_step_size
+from dpviz.accounting.langevin.cost import langevin_epsilon, langevin_noise_multiplier
+from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
-from dpviz.accounting.odometer import Odometer, odometer_epsilon
-from dpviz.accounting.pate import pate_epsilon, pate_epsilon_at
-from dpviz.accounting.pate_release import pate_epsilon_released
-from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.accounting.rogers import rogers_filter_steps, rogers_odometer_epsilon
+from dpviz.accounting.pate.answers import pate_epsilon, pate_epsilon_at
+from dpviz.accounting.pate.release import pate_epsilon_released
+from dpviz.accounting.pate.smooth_release import SmoothRelease
+from dpviz.accounting.renyi.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
+from dpviz.accounting.renyi.closed_form import closed_form_divergence
 from dpviz.accounting.schedules import PowerSchedule
-from dpviz.accounting.smooth_release import SmoothRelease
 from dpviz.accounting.solve import solve
 from dpviz.gradients.law_bound import bayesian_law_epsilon
 from dpviz.gradients.law_tight import law_tight as bayesian_law_tight

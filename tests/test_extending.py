@@ -18,7 +18,7 @@ from dpviz.experiments.make import make
 from dpviz.experiments.record import ExperimentRecord
 from dpviz.questions.question import Question
 from dpviz.questions.script import script
-from dpviz.training.claims import planned_claim
+from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods import METHODS
 from dpviz.training.settings import RunSettings

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.training.own.describe import described
-from dpviz.training.own.read import read
+from dpviz.training.data.own.describe import described
+from dpviz.training.data.own.read import read
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

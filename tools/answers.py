@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from html import unescape
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from dpviz.questions import links
@@ -52,7 +53,7 @@ def random_links(each: int, seed: int) -> Iterator[tuple[str, str]]:
                 yield page.key, urlencode(texts | chosen | {links.VERSION: links.TODAY})
 
 
-def text(field: Field, rng: random.Random) -> str:
+def text(field: Field[Any], rng: random.Random) -> str:
     """A legal value, as a link says it: a number near its default or at a stop of its slider."""
     if isinstance(field, Number):
         stop = rng.choice(field.ticks) if field.ticks else field.default
@@ -68,7 +69,7 @@ def text(field: Field, rng: random.Random) -> str:
     return field.write(field.default)
 
 
-def asked(page: str, query: str) -> tuple[Question, Answer]:
+def asked(page: str, query: str) -> tuple[Question[Any], Answer[Any]]:
     """The question of a link and its whole answer; ValueError where there is none."""
     texts = links.read(dict(parse_qsl(query, keep_blank_values=True)), page)
     shown = next(shown for shown in PAGES if shown.key == page)

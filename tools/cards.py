@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from dpviz.accounting import bayesian, filter, rogers
+from dpviz.accounting.adaptive import filter, rogers
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import accountant, every_choice
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "accountants.md"

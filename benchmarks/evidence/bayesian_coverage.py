@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.bayesian import ORDERS, bayesian_cost
-from dpviz.accounting.bayesian_pool import Pool
-from dpviz.accounting.bayesian_psi import psi
+from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_cost
+from dpviz.accounting.bayesian.pool import Pool
+from dpviz.accounting.bayesian.psi import psi
 from dpviz.gradients.truth import true_norms_epsilon
 
 Array = npt.NDArray[np.float64]

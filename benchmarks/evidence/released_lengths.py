@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dpviz.training.per_example import PerExample, cross_entropy
+from dpviz.training.engine.per_example import PerExample, cross_entropy
 
 Tensor = torch.Tensor
 

@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from dpviz.accounting.single_step import gaussian_epsilon
-from dpviz.accounting.tight import tight_delta, tight_epsilon
-from dpviz.accounting.tight_grid import _epsilon_of_group
-from dpviz.accounting.tight_plan import promised
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
+from dpviz.accounting.pld.grid import _epsilon_of_group
+from dpviz.accounting.pld.plan import promised
+from dpviz.accounting.pld.single_step import gaussian_epsilon
 from dpviz.mechanisms import SampledGaussian
 
 SEED = 20

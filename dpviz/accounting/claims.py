@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
 
-from dpviz.accounting.attack import attack_success
+from dpviz.accounting.attack.membership import attack_success
 
 Covers = Literal["plan", "any_end", "adaptive", "nothing"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.mechanisms import Event, History, Mechanism
 
 
 class Ledger:
     """What a live run has spent, for one accountant: O(orders) a step for additive accountants.
 
-    >>> from dpviz.accounting.renyi import Renyi
+    >>> from dpviz.accounting.renyi.accountant import Renyi
     >>> from dpviz.mechanisms import SampledGaussian
     >>> ledger = Ledger(Renyi())
     >>> ledger.spend(SampledGaussian(4.0, 0.01), 10_000)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.closed_form import ClosedForm
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.composition import Basic, Strong
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.renyi import Moments, Renyi
-from dpviz.accounting.tight_accountant import Tight
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.mechanisms import Mechanism, SampledGaussian, log_moments
 
 Array = npt.NDArray[np.float64]

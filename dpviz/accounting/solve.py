@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
-from dpviz.accounting.additive import AdditiveAccountant
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.boundary import boundary, bracket, last_whole
-from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import chance_of_being_drawn
-from dpviz.accounting.renyi import Renyi
-from dpviz.accounting.renyi_search import OrderSearch
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.accounting.renyi.search import OrderSearch
 
 Array = npt.NDArray[np.float64]
 

@@ -24,8 +24,8 @@ from dpviz._version import __version__
 from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.record import COMMAND, ExperimentRecord, Trial, folder
+from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.progress import duration
-from dpviz.training.sources import DataUnavailable
 
 PARTS = Path(".papers")
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from dpviz import _validate
-from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.bayesian.psi import step_costs
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.weibull import seed_name, weibull_shape
 

@@ -41,11 +41,11 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian import TOO_LARGE
-from dpviz.accounting.conversion import epsilon_per_order
-from dpviz.accounting.order_search import bottom_near, downhill
-from dpviz.accounting.orders import FINE_ORDERS
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.bayesian.accountant import TOO_LARGE
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.accounting.renyi.order_search import bottom_near, downhill
+from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.gradients.families import law
 from dpviz.gradients.law_cells import ClippedLaw, LawCells, law_cells, quantile_of
 from dpviz.mechanisms.excess import log_sums

@@ -6,7 +6,7 @@ sample of one law, the upper one of `law_cells`, whose cost is the true one's up
 numbers err on that side and by no more. Only the counts are drawn, so that time does not grow with m.
 
 The estimate is Triastcyn & Faltings 2020, Eq. 14, with Student's margin; it is for Definition 1, Markov's inequality.
-The certified bound puts the distribution of `dpviz.accounting.bayesian_envelope` in the law's place and is otherwise
+The certified bound puts the distribution of `dpviz.accounting.bayesian.envelope` in the law's place and is otherwise
 `law_bound`, of either definition: with probability 1 − γ over the sample it is not too low, for all orders, steps,
 noise levels and both definitions together. Both pay γ out of δ_μ.
 
@@ -26,8 +26,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from dpviz import _validate
-from dpviz.accounting.bayesian import student_margin
-from dpviz.accounting.bayesian_envelope import lower_band
+from dpviz.accounting.bayesian.accountant import student_margin
+from dpviz.accounting.bayesian.envelope import lower_band
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import MARKOV_ORDERS, clipped_bound, law_bound
 from dpviz.gradients.law_cells import ClippedLaw, LawCells, law_cells, quantile_of

@@ -30,14 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting.composed_bounds import delta_at
-from dpviz.accounting.composed_loss import ComposedLoss
-from dpviz.accounting.loss_transform import compose
-from dpviz.accounting.privacy_loss import discretise
-from dpviz.accounting.single_step import SLACK
-from dpviz.accounting.tight import tight_epsilon
-from dpviz.accounting.tight_grid import ADD, LARGEST_LOSS, REMOVE, too_large
-from dpviz.accounting.tight_plan import aim_for_rows, rough_log_deltas, tail_for
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.pld.composed_bounds import delta_at
+from dpviz.accounting.pld.composed_loss import ComposedLoss
+from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, too_large
+from dpviz.accounting.pld.loss_transform import compose
+from dpviz.accounting.pld.plan import aim_for_rows, rough_log_deltas, tail_for
+from dpviz.accounting.pld.privacy_loss import discretise
+from dpviz.accounting.pld.single_step import SLACK
 from dpviz.gradients.families import law
 from dpviz.gradients.law_cells import quantile_of
 from dpviz.mechanisms.noise import gaussian_log_delta

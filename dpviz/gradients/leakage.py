@@ -5,7 +5,7 @@ Faltings 2020, §5.2 and Fig. 2). `threshold_attack` guesses membership from the
 Fredrikson, Jha 2018, §3.1) and tells how often it is right.
 
 Neither is a guarantee: a test that cannot tell two samples apart, or an attack that fails, proves nothing about other
-attacks. Bounds on every attack are in `dpviz.accounting.attack`.
+attacks. Bounds on every attack are in `dpviz.accounting.attack.membership`.
 
 >>> rng = np.random.default_rng(0)
 >>> attack = threshold_attack(rng.exponential(1.0, 1000), rng.exponential(1.0, 1000), random=np.random.default_rng(1))

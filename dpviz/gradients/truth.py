@@ -2,7 +2,7 @@
 
 The distribution is known, so E exp(Tψ(λ, d)) needs no sample. For scalar families it lies between two sums
 (`law_bound`). Vectors have no such law for the distance of two; there a simulation of fresh pairs gives an interval
-that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian_envelope` and from below by
+that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian.envelope` and from below by
 its mirror image.
 
     >>> known = dict(noise_std=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5)
@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian import ORDERS, TOO_LARGE
-from dpviz.accounting.bayesian_envelope import envelope
-from dpviz.accounting.bayesian_table import Estimator
+from dpviz.accounting.bayesian.accountant import ORDERS, TOO_LARGE
+from dpviz.accounting.bayesian.envelope import envelope
+from dpviz.accounting.bayesian.table import Estimator
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import clipped_bound
 from dpviz.gradients.law_cells import ClippedLaw, law_cells

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dpviz.accounting import bayesian, filter, rogers
+from dpviz.accounting.adaptive import filter, rogers
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import accountant
 from dpviz.questions.answer import Folded

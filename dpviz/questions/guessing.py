@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz._remember import remembered
-from dpviz.accounting.attack import attack_success
-from dpviz.accounting.best_accuracy import Accuracy, best_accuracy
+from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
+from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.tight_quick import quick_tight, settled
+from dpviz.accounting.pld.quick import quick_tight, settled
 from dpviz.charts import numbers
 from dpviz.charts.marks import Array, Column
 from dpviz.mechanisms import Mechanism

@@ -7,12 +7,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpviz.accounting.attack import attack_success
+from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import SHORT, Claim
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.source import Measurable
 from dpviz.training import models
-from dpviz.training.origins import conditions_of_start
+from dpviz.training.accounts.origins import conditions_of_start
 from dpviz.training.settings import RunSettings
 
 FAMILIES = {"renyi": "renyi_improved", "": "basic"}  # the colour of who proves a claim; else that of its own name

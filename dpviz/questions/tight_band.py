@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.accounting.methods import accountant
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
-from dpviz.accounting.tight_quick import quick_tight_of_events, settled
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.quick import quick_tight_of_events, settled
 from dpviz.charts import numbers
 from dpviz.charts.marks import Band
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian

@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpviz._remember import MEMORY, remembered
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
-from dpviz.runs import jsontext
-from dpviz.runs.records import Event, RunRecord
 from dpviz.runs.spending import charged_through, has_gap, mechanisms
-from dpviz.runs.store import Store
-from dpviz.runs.tables import Array, RunView
-from dpviz.training.accounting import renyi_accountant
-from dpviz.training.claims import (
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import Event, RunRecord
+from dpviz.runs.store.tables import Array, RunView
+from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
     MOST_DIFFERENT,
     RELEASED_NOTHING,
@@ -31,8 +30,9 @@ from dpviz.training.claims import (
     planned_claim,
     was_planned,
 )
+from dpviz.training.accounts.live import renyi_accountant
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import examples_of
-from dpviz.training.origins import spent_before
 from dpviz.training.settings import RunSettings
 
 UNKNOWN = "its settings are not those of this version"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 
-from dpviz.runs.processes import this_machine
+from dpviz.runs.cluster.processes import this_machine
 
 
 def anchor() -> str:

@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from dpviz.runs.cluster import TRAINING_MODULES, default_workers
-from dpviz.runs.freed import free_deleted
+from dpviz.runs.cluster.launch import TRAINING_MODULES, default_workers
+from dpviz.runs.cluster.processes import this_process
+from dpviz.runs.cluster.scheduler import Scheduler
 from dpviz.runs.live import Live
-from dpviz.runs.private import private_folder
-from dpviz.runs.processes import this_process
 from dpviz.runs.reconcile import orphans, reconcile
-from dpviz.runs.records import ENDED, RunRecord, State
-from dpviz.runs.scheduler import Scheduler
-from dpviz.runs.store import Store, home, open_store
-from dpviz.runs.tables import RunView
+from dpviz.runs.store.deletion import free_deleted
+from dpviz.runs.store.interface import Store, home, open_store
+from dpviz.runs.store.permissions import private_folder
+from dpviz.runs.store.records import ENDED, RunRecord, State
+from dpviz.runs.store.tables import RunView
 from dpviz.runs.work import TRAINING
 
 # Seconds between two checks, by whoever looks, that the engines of open runs are alive.
@@ -42,7 +42,7 @@ class Engine:
     """Runs of one store, computed by one local cluster or the one at DASK_SCHEDULER_ADDRESS.
 
     Args:
-        folder: Where runs, weights and logs lie; `dpviz.runs.store.home()` if None.
+        folder: Where runs, weights and logs lie; `dpviz.runs.store.interface.home()` if None.
         workers: How many runs at once, over all apps that use this store; `default_workers()` if None.
         preload: Modules that workers load ahead of the first run.
 
@@ -93,7 +93,7 @@ class Engine:
             target: "module:function", called as function(settings, emit, control, **options) in a worker.
             name: For people; "Run 7" and the like if empty.
             options: Further keyword arguments; "{run}" in a text stands for the run's id.
-            run: The id it is to have, from `dpviz.runs.records.new_id`: asked twice for the same, it runs once.
+            run: The id it is to have, from `dpviz.runs.store.records.new_id`: asked twice for the same, it runs once.
 
         Returns:
             The run's id.

@@ -8,9 +8,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from dpviz.runs.records import RunRecord
-from dpviz.runs.store import Store
-from dpviz.runs.tables import RunView, Tables
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.tables import RunView, Tables
 
 # Runs whose arrays are kept in memory at once.
 MOST_READERS = 24

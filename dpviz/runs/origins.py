@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.claims import charged_before, claim_of_record, examples_in, settings_of
-from dpviz.runs.records import RunRecord, State
-from dpviz.runs.store import Store
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import RunRecord, State
 from dpviz.runs.work import TRAINING
-from dpviz.training.claims import MOST_DIFFERENT, WITHOUT_NOISE, everything_planned, was_planned
-from dpviz.training.origins import Origin
+from dpviz.training.accounts.claims import MOST_DIFFERENT, WITHOUT_NOISE, everything_planned, was_planned
+from dpviz.training.accounts.origins import Origin
 from dpviz.training.settings import RunSettings
 
 FINISHED: tuple[State, ...] = ("done", "stopped")

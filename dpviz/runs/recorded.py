@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.runs.processes import this_process
-from dpviz.runs.records import CHARGED_KIND, Delivery, EventRow
-from dpviz.runs.store import StoreError, home, open_store
+from dpviz.runs.cluster.processes import this_process
+from dpviz.runs.store.interface import StoreError, home, open_store
+from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
-from dpviz.training.accounting import LiveAccounts, encoded, encoded_events
+from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
 from dpviz.training.events import DECLARED, UNPROTECTED
 from dpviz.training.plan import planned_events
 from dpviz.training.summary import closing

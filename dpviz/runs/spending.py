@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
-from dpviz.runs.records import CHARGED_KIND, FINAL_KINDS, Event
+from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event
 
 Array = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def recorded(events: Iterable[Event]) -> dict[str, Array]:
 
 def recomputed(events: Iterable[Event]) -> dict[str, Array]:
     """The same again from mechanisms, private counts and pair distances."""
-    from dpviz.training.accounting import recompute
+    from dpviz.training.accounts.live import recompute
 
     found: dict[str, list[float]] = {}
     for _, values in recompute(_data(events)):

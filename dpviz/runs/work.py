@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Any
 
 from dpviz._extras import extra
-from dpviz.runs import jsontext
-from dpviz.runs.checksums import KEY, checksum
-from dpviz.runs.memory import give_back
-from dpviz.runs.processes import this_process
-from dpviz.runs.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow
-from dpviz.runs.store import StoreError
+from dpviz.runs.cluster.memory import give_back
+from dpviz.runs.cluster.processes import this_process
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.checksums import KEY, checksum
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow
 
 TRAINING = "dpviz.runs.work:train"
 

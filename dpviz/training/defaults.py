@@ -12,11 +12,11 @@ from typing import Any
 from dpviz import _validate
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.solve import solve
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.own.place import find, is_own
+from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.models import MODELS
-from dpviz.training.own.place import find, is_own
 from dpviz.training.settings import RunSettings
-from dpviz.training.sources import DataUnavailable
 
 _LARGE, _LOW_EPSILON = 50_000, 2.0
 

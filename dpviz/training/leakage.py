@@ -22,13 +22,13 @@ from torch import nn
 from dpviz import _validate
 from dpviz.gradients.leakage import Leakage
 from dpviz.training import measured
-from dpviz.training.catalogue import TrainingData, load
-from dpviz.training.datasets.mnist import MNIST_10K
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.data.catalogue import TrainingData, load
+from dpviz.training.data.mnist import MNIST_10K
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.measured import single_thread
 from dpviz.training.models import MODELS, SMALL
-from dpviz.training.networks import build, prepared
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.progress import advance, task
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.session import stored_parameters

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from dpviz.accounting.claims import Claim
-from dpviz.training.catalogue import TrainingData, load
-from dpviz.training.claims import RELEASED_NOTHING
+from dpviz.training.accounts.claims import RELEASED_NOTHING
+from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.events import Event
-from dpviz.training.networks import preparation, prepared, suits
+from dpviz.training.networks.by_name import preparation, prepared, suits
 from dpviz.training.progress import Progress, listening
 from dpviz.training.session import Ended, Session, chosen_device
 from dpviz.training.settings import RunSettings

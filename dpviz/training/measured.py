@@ -23,11 +23,11 @@ from torch import nn
 from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.gradients.sample import GradientSample, pairs_from_distances
-from dpviz.training.catalogue import load
-from dpviz.training.datasets.mnist import MNIST_10K, load_mnist_subset
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.mnist import MNIST_10K, load_mnist_subset
+from dpviz.training.engine.per_example import CHUNK_SIZE, PerExample
 from dpviz.training.models import SMALL
-from dpviz.training.networks import build
-from dpviz.training.per_example import CHUNK_SIZE, PerExample
+from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
 
 BATCH_SIZE = 64

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from dpviz._remember import remembered
-from dpviz.accounting.langevin_bounds import langevin_step_size
-from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.training.datasets.adult import ADULT
-from dpviz.training.logistic import Array, LogisticEngine, signed, unit_rows, with_one
+from dpviz.accounting.langevin.bounds import langevin_step_size
+from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
+from dpviz.training.data.adult import ADULT
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.logistic import Array, LogisticEngine, signed, unit_rows, with_one
 from dpviz.training.posterior_sample import LogisticPosterior
 from dpviz.training.progress import advance, task
 from dpviz.training.sampling import Batches

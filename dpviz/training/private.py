@@ -16,23 +16,23 @@ from typing import Any, Self
 import torch
 from torch import nn
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.no_noise import no_noise_needed
-from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.accounting.solve import solve
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.training.binding import Binding
-from dpviz.training.claims import claim_at, conditions, large_delta, planned_claim
-from dpviz.training.earlier import OWN_DATA, charge, earlier
-from dpviz.training.examples import IndexedExamples
+from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
+from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
+from dpviz.training.accounts.origins import spent_before
+from dpviz.training.data.examples import IndexedExamples
+from dpviz.training.data.views import Views
+from dpviz.training.engine.binding import Binding
+from dpviz.training.engine.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.models import ELSEWHERE
-from dpviz.training.origins import spent_before
-from dpviz.training.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import poisson_indices, usual_batch
 from dpviz.training.settings import RunSettings, steps_per_epoch
-from dpviz.training.views import Views
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,27 +11,27 @@ from typing import Any
 
 import torch
 
-from dpviz.accounting.filter import BudgetExceeded
-from dpviz.accounting.released import release
+from dpviz.accounting.adaptive.filter import BudgetExceeded
+from dpviz.accounting.adaptive.released import release
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts, encoded_events
-from dpviz.training.catalogue import TrainingData
-from dpviz.training.claims import planned_claim
-from dpviz.training.counting import Counting
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.counting import Counting
+from dpviz.training.accounts.live import LiveAccounts, encoded_events
+from dpviz.training.data.catalogue import TrainingData
+from dpviz.training.data.views import views_of
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
-from dpviz.training.flat import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.networks import build, freeze
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import Batches, loss_per_example, usual_batch
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer
 from dpviz.training.summary import accuracy_of, below_majority, closing
-from dpviz.training.views import views_of
 
 # Numbers are read from an accelerator once in so many steps; reading them makes the host wait.
 SETTLE_EVERY = 10

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dpviz import _validate
-from dpviz.accounting.policies import POLICIES, Fixed
-from dpviz.training.datasets import DATA_SETS
+from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.training.accounts.origins import Origin, check_origins
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.own.place import is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.models.base import image
-from dpviz.training.origins import Origin, check_origins
-from dpviz.training.own.place import is_own
 
 OPTIMISERS = ("sgd", "adam")
 TARGET_MEASURES = ("test", "private")
@@ -40,12 +40,12 @@ class RunSettings:
     """Everything that decides a run; the defaults reach 93 % on the shipped digits at ε = 3 in a minute.
 
     Attributes:
-        data: One of `dpviz.training.datasets.DATA_SETS`, or "own:NAME" for what NAME.toml describes
-            (`dpviz.training.own`).
+        data: One of `dpviz.training.data.DATA_SETS`, or "own:NAME" for what NAME.toml describes
+            (`dpviz.training.data.own`).
         data_folder: Folder of the user's with the files, None for DPVIZ_DATA or the cache.
         model: One of `dpviz.training.models.MODELS`, or what `PrivateTraining` trains.
         method: One of `dpviz.training.methods.METHODS`, each of which says which of these settings it `reads`.
-        policy: One of `dpviz.accounting.policies.POLICIES`.
+        policy: One of `dpviz.accounting.adaptive.policies.POLICIES`.
         optimiser: "sgd" or "adam", of methods that leave the choice.
         learning_rate: Step size; of the Langevin methods the first step size η₁ of Li et al. 2019, Algorithm 1.
         learning_rate_end: Share of the step size that is left at the plan's end, reached in a line; 1 keeps it.
@@ -57,7 +57,7 @@ class RunSettings:
         max_grad_norm: C, the longest gradient that one example may add.
         noise_multiplier: σ ÷ C; of the Langevin methods it follows from the step size.
         views: K, how many shifted (and mirrored) views stand in for each example of a step, of methods that read it;
-            its gradient is their mean, clipped as one (`dpviz.training.views`). 1 for the example itself.
+            its gradient is their mean, clipped as one (`dpviz.training.data.views`). 1 for the example itself.
         batch_size: Expected number of examples in a Poisson batch; q = batch_size / N.
         steps: T, the plan, fixed ahead.
         past_plan: What happens at step T: "stop", or "replan": go on with another T steps, up to `most_steps`.
@@ -72,7 +72,7 @@ class RunSettings:
             Rényi is; 1, a tail, converted as moments are.
         estimator_failure: γ, the probability that any Bayesian ε of the run is too low.
         filter_epsilon: Budget: the run ends before a step that would exceed it (RDP filter). None for no budget, or
-            under an adaptive policy for the ε of its baseline (`dpviz.training.accounting.promised`).
+            under an adaptive policy for the ε of its baseline (`dpviz.training.accounts.live.promised`).
         target_accuracy: The run ends once this accuracy is measured; None to go on.
         target_measure: "test": on public test data; "private": by a private count on the training data, charged.
         count_every: Epochs between private counts; 0 takes the paper's: 10, and 1 for fine-tuning.
@@ -358,7 +358,7 @@ def _check_views(settings: RunSettings) -> None:
 
 
 def _check_budget(settings: RunSettings, examples: int) -> None:
-    from dpviz.training.accounting import budget_filter, first_mechanism
+    from dpviz.training.accounts.live import budget_filter, first_mechanism
 
     if not settings.private or (settings.filter_epsilon is None and not settings.adaptive):
         return

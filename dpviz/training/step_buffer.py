@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from dpviz.training.accounting import LiveAccounts, encoded
-from dpviz.training.bayesian_words import bayesian_words
+from dpviz.training.accounts.bayesian_words import bayesian_words
+from dpviz.training.accounts.live import LiveAccounts, encoded
+from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.methods import Info
-from dpviz.training.rounding import certified_bound
 
 Tensor = torch.Tensor
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.accounting.tight import tight_epsilon_of_events
-from dpviz.training.accounting import LiveAccounts, encoded_events
-from dpviz.training.bayesian_words import bayesian_words
-from dpviz.training.claims import MOST_DIFFERENT, claim_at
-from dpviz.training.origins import spent_before
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.training.accounts.bayesian_words import bayesian_words
+from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at
+from dpviz.training.accounts.live import LiveAccounts, encoded_events
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.settings import RunSettings
 
 

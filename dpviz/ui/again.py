@@ -14,7 +14,7 @@ from dpviz.experiments.record import Trial, recorded
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import noted
 from dpviz.questions.source import NoSample
-from dpviz.runs.measurement import Request
+from dpviz.runs.measuring.measurement import Request
 from dpviz.ui import measuring
 from dpviz.ui.state import Keys
 

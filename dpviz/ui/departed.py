@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.runs.memory import give_back
+from dpviz.runs.cluster.memory import give_back
 
 AWAY = 60.0  # seconds in which a lost connection finds its session again; Streamlit itself would wait for 120
 EVERY = 10.0

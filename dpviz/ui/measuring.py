@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.questions.source import NoSample
-from dpviz.runs.measurement import Measurement, Request, measurements
+from dpviz.runs.measuring.measurement import Measurement, Request, measurements
 from dpviz.ui.moves import moved
 from dpviz.ui.state import Keys
 

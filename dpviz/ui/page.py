@@ -17,7 +17,7 @@ from dpviz.questions import links
 from dpviz.questions.answer import Note
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
-from dpviz.ui import controls, departed, history, modes, state
+from dpviz.ui import controls, departed, history, modes, places, state
 from dpviz.ui.hand import history as hand
 from dpviz.ui.mechanism import RATE, SIGMA, STEPS, UNITS
 from dpviz.ui.plain import plain
@@ -58,9 +58,7 @@ def settle(more: tuple[AnyField, ...] = ()) -> None:
 def leave() -> None:
     """Go to the page that a button or an undo asked for: callbacks cannot switch pages."""
     if key := st.session_state.pop(Keys.GO, None):
-        from dpviz.ui.places import places  # it knows all pages, and so this module
-
-        st.switch_page(places()[key])
+        st.switch_page(places.places()[key])
 
 
 def _restore(query: str) -> None:

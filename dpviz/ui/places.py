@@ -1,33 +1,28 @@
-"""All addresses of the app: a page for each entry of the catalogue, and Home, Train and Runs."""
+"""All addresses of the app, each a file of `pages/`: a page for each entry of the catalogue, and Home, Train, Runs."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.questions.catalogue import PAGES
-from dpviz.ui import render
 
 ICON = str(Path(__file__).parent / "assets" / "icon.png")
 
-_FILES = {
+_TITLES = {
     "home": ("Home", ":material/home:"),
     "train": ("Train", ":material/play_circle:"),
     "runs": ("Runs", ":material/history:"),
-}
+} | {page.key: (page.title, page.icon) for page in PAGES}
 ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers")
 
 
 def places() -> dict[str, StreamlitPage]:
     """Key → page, in the order of the navigation; what ORDER does not name comes last."""
-    found = {
+    return {
         key: st.Page(f"pages/{key}.py", title=title, icon=icon, default=key == "home", url_path=key)
-        for key, (title, icon) in _FILES.items()
+        for key in dict.fromkeys([*ORDER, *_TITLES])
+        for title, icon in [_TITLES[key]]
     }
-    for page in PAGES:
-        shown = partial(render.show, page)
-        found[page.key] = st.Page(shown, title=page.title, icon=page.icon, url_path=page.key)
-    return {key: found[key] for key in dict.fromkeys([*ORDER, *found])}

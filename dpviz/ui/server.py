@@ -17,10 +17,10 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
+from dpviz.runs.cluster.memory import keep_little
 from dpviz.runs.engine import shutdown_shared
-from dpviz.runs.memory import keep_little
-from dpviz.runs.private import private_file, private_folder
-from dpviz.runs.store import home
+from dpviz.runs.store.interface import home
+from dpviz.runs.store.permissions import private_file, private_folder
 from dpviz.ui import departed
 from dpviz.ui.guard import FRAMED_BY, Guard, framing
 from dpviz.ui.owner import TOKEN_VARIABLE, Access, on_loopback

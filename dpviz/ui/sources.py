@@ -13,7 +13,7 @@ from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.upload import columns, read_distances
 from dpviz.questions.gradients import NO_FILE, File
 from dpviz.questions.source import Held, Measurable, Missing, NoSample, Source
-from dpviz.runs.measurement import Request
+from dpviz.runs.measuring.measurement import Request
 from dpviz.ui import measuring
 from dpviz.ui.plain import plain
 from dpviz.ui.state import Keys

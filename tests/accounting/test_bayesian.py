@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.bayesian import bayesian_bound, bayesian_cost, bayesian_epsilon
+from dpviz.accounting.bayesian.accountant import bayesian_bound, bayesian_cost, bayesian_epsilon
 
 PLAIN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "delta_mu": 1e-5}
 

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from dpviz.accounting.bayesian_claims import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
+from dpviz.accounting.bayesian.statements import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 
 
 def test_percentiles() -> None:

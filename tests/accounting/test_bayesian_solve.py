@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.bayesian_sweep import BayesianSweep
+from dpviz.accounting.bayesian.sweep import BayesianSweep
 from dpviz.accounting.solve import NoAnswer
 
 DISTANCES = np.minimum(np.random.default_rng(3).weibull(0.5, 500), 1.0)

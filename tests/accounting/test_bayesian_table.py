@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from dpviz.accounting.bayesian import bayesian_bound, bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian_psi import step_costs
-from dpviz.accounting.bayesian_table import Estimator, make_bins
+from dpviz.accounting.bayesian.accountant import bayesian_bound, bayesian_cost, bayesian_epsilon
+from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.table import Estimator, make_bins
 
 Array = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dpviz
-from dpviz.accounting.tight import tight_epsilon, tight_profile
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_profile
 from dpviz.mechanisms import SampledGaussian
 
 PRIORS = (0.01, 0.3, 0.5, 0.7, 0.9)

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from dpviz.accounting.both_directions import both_directions
+from dpviz.accounting.renyi.both_directions import both_directions
 from dpviz.mechanisms import Laplace, SampledGaussian
 
 ORDERS = np.array([1.05, 2.0, 3.5, 16.0])

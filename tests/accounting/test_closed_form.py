@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.closed_form import ClosedForm, closed_form_divergence
+from dpviz.accounting.renyi.closed_form import ClosedForm, closed_form_divergence
 
 alphas = st.floats(math.log(1e-4), math.log(1e5)).map(lambda t: 1 + math.exp(t))
 

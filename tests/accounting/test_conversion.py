@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
-from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 
 ORDERS = np.array(DEFAULT_ORDERS)
 deltas = st.floats(-690.0, -0.01).map(math.exp)

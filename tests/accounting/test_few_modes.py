@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting import few_modes, loss_transform
-from dpviz.accounting.composed_loss import LOG_SILENT
-from dpviz.accounting.few_modes import loud_modes, transform_at
-from dpviz.accounting.privacy_loss import LossDistribution, discretise
+from dpviz.accounting.pld import few_modes, loss_transform
+from dpviz.accounting.pld.composed_loss import LOG_SILENT
+from dpviz.accounting.pld.few_modes import loud_modes, transform_at
+from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.mechanisms import SampledGaussian
 
 

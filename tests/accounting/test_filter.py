@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.filter import BudgetExceeded, Filter
-from dpviz.accounting.odometer import PAPER_ORDERS
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.odometer import PAPER_ORDERS
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 STEP = dpviz.SampledGaussian(noise_multiplier=1.0, sample_rate=0.01024)

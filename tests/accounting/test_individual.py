@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.individual import IndividualFilter, individual_steps
+from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 
 KNOWN = {"noise_std": 20.0, "largest_norm": 1.0, "target_epsilon": 2.0, "delta": 1e-5}
 

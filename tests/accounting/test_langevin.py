@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.conversion import to_bound
-from dpviz.accounting.langevin import Langevin, langevin_bound, langevin_events, langevin_tight
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_events, langevin_tight
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.conversion import to_bound
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, grouped, split
-from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.mechanisms.replaced_moments import replaced_divergence
 

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.langevin import Langevin
-from dpviz.accounting.langevin_bounds import (
+from dpviz.accounting.langevin.bounds import (
     composed_step_size,
     langevin_constants,
     step_size_limits,
     third_condition,
     wang_largest_epsilon,
 )
-from dpviz.accounting.langevin_mse import (
+from dpviz.accounting.langevin.cost import Langevin
+from dpviz.accounting.langevin.mse import (
     best_scale_proposition5,
     best_step_size,
     mse_of_schedule,
     mse_proposition5,
 )
+from dpviz.accounting.renyi.varying_noise import WHOLE_ORDERS
 from dpviz.accounting.schedules import PowerSchedule
-from dpviz.accounting.varying_noise import WHOLE_ORDERS
 
 PAPER = {"delta": 1e-5, "n": 50_000, "steps": 10_000, "clip": 1}
 BATCH = math.sqrt(50_000)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.accounting.closed_form import ClosedForm
 from dpviz.accounting.composition import Basic
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.mechanisms import SampledGaussian
 
 STEP, OTHER = SampledGaussian(4.0, 0.01), SampledGaussian(6.0, 0.05)

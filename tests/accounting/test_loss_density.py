@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dpviz.accounting.loss_density import loss_density
-from dpviz.accounting.tight import tight_delta
+from dpviz.accounting.pld.bounds import tight_delta
+from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.mechanisms import SampledGaussian
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 
 SETTING = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 1000, "delta": 1e-5}
 OURS = ("basic", "strong", "moments", "renyi", "closed_form")

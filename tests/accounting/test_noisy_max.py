@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpviz.accounting.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
+from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
 from tests.accounting import outcomes
 
 ORDERS = np.array([1.001, 1.05, 1.3, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 40.0, 80.0, 200.0, 1000.0])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.odometer import AUTHORS_ORDERS, PAPER_ORDERS, VARIANTS, OdometerAccountant
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, PAPER_ORDERS, VARIANTS, OdometerAccountant
+from dpviz.accounting.renyi.accountant import Renyi
 
 CIFAR = {"noise_multiplier": 1.0, "sample_rate": 512 / 50_000, "delta": 1e-6}
 EPOCH = 98

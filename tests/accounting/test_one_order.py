@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.conversion import epsilon_per_order
-from dpviz.accounting.odometer import PAPER_ORDERS
-from dpviz.accounting.one_order import one_order_filter, planned_epsilon
+from dpviz.accounting.adaptive.odometer import PAPER_ORDERS
+from dpviz.accounting.adaptive.single_order import one_order_filter, planned_epsilon
+from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 PLAN = ((dpviz.SampledGaussian(2.0, 0.1), 150), (dpviz.SampledGaussian(100.0), 15))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
 
 ALL = tuple((1.0 + np.geomspace(1e-4, 1e6, 8001)).tolist())  # neighbours 0.3 % apart
 

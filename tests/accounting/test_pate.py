@@ -9,9 +9,9 @@ import pytest
 from scipy.special import log_ndtr
 
 import dpviz
-from dpviz.accounting.noisy_max import GaussianNoisyMax
-from dpviz.accounting.orders import DEFAULT_ORDERS
-from dpviz.accounting.pate import Threshold, pate_epsilon, pate_epsilon_at
+from dpviz.accounting.pate.answers import Threshold, pate_epsilon, pate_epsilon_at
+from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from tests.accounting import outcomes
 
 ORDERS = np.array([1.001, 1.3, 2.0, 5.0, 20.0, 150.0])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.odometer import AUTHORS_ORDERS
-from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
-from dpviz.accounting.policy_trajectory import Scenario, policy_trajectory
+from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS
+from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from tests.accounting.released_counts import released
 
 BASE = Setting(noise_multiplier=1.0, batch_size=512)

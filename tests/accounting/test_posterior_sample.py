@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.accounting.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
+from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
 
 RADIUS = 3.0
 GRID = np.linspace(-RADIUS, RADIUS, 601)

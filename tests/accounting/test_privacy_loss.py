@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpviz.accounting.privacy_loss import LossDistribution, discretise
+from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.mechanisms import SampledGaussian
 
 TAIL = 9.0

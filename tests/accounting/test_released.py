@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.filter import BudgetExceeded, Filter
-from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Setting
-from dpviz.accounting.released import Released, Spending, release
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Setting
+from dpviz.accounting.adaptive.released import Released, Spending, release
 from tests.accounting.released_counts import released
 
 COUNT = dpviz.SampledGaussian(100.0)
@@ -102,15 +102,15 @@ def test_no_module_takes_the_maker() -> None:
         for path in sorted((ROOT / "dpviz").rglob("*.py"))
         if re.search(r"\b_MAKER\b|\b_Maker\b", path.read_text(encoding="utf-8"))
     ]
-    assert users == [str(Path("dpviz/accounting/released.py"))]
+    assert users == [str(Path("dpviz/accounting/adaptive/released.py"))]
 
 
 def test_peeking_is_a_type_error(tmp_path: Path) -> None:
     """mypy refuses a plain number, and a `Released` made by hand; it reads the two modules alone, which is quick."""
     source = tmp_path / "peek.py"
     source.write_text(
-        "from dpviz.accounting.policies import AdaptiveNoise, Setting\n"
-        "from dpviz.accounting.released import Released\n"
+        "from dpviz.accounting.adaptive.policies import AdaptiveNoise, Setting\n"
+        "from dpviz.accounting.adaptive.released import Released\n"
         "def look(made: Released, mechanism: object) -> None:\n"
         "    policy = AdaptiveNoise(Setting(1.0, 512))\n"
         "    policy.observe(made)\n"

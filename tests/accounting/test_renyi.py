@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 import dpviz
-from dpviz.accounting.orders import DEFAULT_ORDERS
-from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 
 ABADI = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta": 1e-5}
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.conversion import CONVERSIONS, epsilon_per_order
-from dpviz.accounting.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
-from dpviz.accounting.renyi import MOST_SEARCHED, Renyi
-from dpviz.accounting.renyi_search import OrderSearch, best_epsilon, equal_steps
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.renyi.accountant import MOST_SEARCHED, Renyi
+from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
+from dpviz.accounting.renyi.search import OrderSearch, best_epsilon, equal_steps
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
-from dpviz.training.trajectory import Trajectory
+from dpviz.training.accounts.trajectory import Trajectory
 
 Array = np.ndarray
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.single_step import gaussian_log_delta
-from dpviz.accounting.tight import tight_profile
+from dpviz.accounting.pld.bounds import tight_profile
+from dpviz.accounting.pld.single_step import gaussian_log_delta
 from dpviz.mechanisms import SampledGaussian
 
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.composition import amplify, gaussian_step_epsilon
-from dpviz.accounting.rogers import (
+from dpviz.accounting.adaptive.rogers import (
     rogers_filter_steps,
     rogers_odometer,
     rogers_odometer_epsilon,
     rogers_spent,
 )
+from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 
 step_epsilons = st.floats(math.log(1e-6), math.log(3.0)).map(math.exp)
 counts = st.floats(0.0, math.log(1e8)).map(lambda t: round(math.exp(t)))

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-import dpviz.accounting.tight_grid as tight
-from dpviz.accounting.composed_bounds import epsilon_above, epsilon_below
-from dpviz.accounting.composed_loss import ComposedLoss
-from dpviz.accounting.tight import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
+import dpviz.accounting.pld.grid as tight
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
+from dpviz.accounting.pld.composed_bounds import epsilon_above, epsilon_below
+from dpviz.accounting.pld.composed_loss import ComposedLoss
 from dpviz.mechanisms import SampledGaussian
 
 
@@ -317,9 +317,9 @@ def test_few_modes_agree_with_a_whole_transform(
     monkeypatch: pytest.MonkeyPatch, sigma: float, q: float, steps: int, delta: float
 ) -> None:
     few = tight_epsilon(step(sigma, q), [steps], delta)
-    monkeypatch.setattr("dpviz.accounting.loss_transform.loud_modes", lambda *_: None)
-    monkeypatch.setattr("dpviz.accounting.tight_plan.LEAST_NOISE_FOR_FEW", math.inf)
-    monkeypatch.setattr("dpviz.accounting.composed_loss.LEAST_DECAY", math.inf)
+    monkeypatch.setattr("dpviz.accounting.pld.loss_transform.loud_modes", lambda *_: None)
+    monkeypatch.setattr("dpviz.accounting.pld.plan.LEAST_NOISE_FOR_FEW", math.inf)
+    monkeypatch.setattr("dpviz.accounting.pld.composed_loss.LEAST_DECAY", math.inf)
     whole = tight_epsilon(step(sigma, q), [steps], delta)
     assert few.lower[0] <= whole.upper[0]
     assert whole.lower[0] <= few.upper[0]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.accounting.attack import profile_roc
-from dpviz.accounting.best_accuracy import best_accuracy
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events, tight_profile
-from dpviz.accounting.tight_quick import quick_profile, quick_tight, quick_tight_of_events
+from dpviz.accounting.attack.best_accuracy import best_accuracy
+from dpviz.accounting.attack.membership import profile_roc
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events, tight_profile
+from dpviz.accounting.pld.quick import quick_profile, quick_tight, quick_tight_of_events
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.kinds import SCALE
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dpviz.accounting.tight import tight_delta
-from dpviz.accounting.total_variation import one_step_variation, total_variation
+from dpviz.accounting.pld.bounds import tight_delta
+from dpviz.accounting.renyi.total_variation import one_step_variation, total_variation
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, kstest
 
-from dpviz.accounting.attack import attack_success, sure_success
-from dpviz.accounting.single_step import gaussian_epsilon
-from dpviz.accounting.town import (
+from dpviz.accounting.attack.membership import attack_success, sure_success
+from dpviz.accounting.bayesian.income_example import (
     MECHANISMS,
     Town,
     binomial_interval,
@@ -21,6 +20,7 @@ from dpviz.accounting.town import (
     own_epsilon,
     play,
 )
+from dpviz.accounting.pld.single_step import gaussian_epsilon
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
 DELTA = 1e-5

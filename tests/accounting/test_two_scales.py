@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 
-from dpviz.accounting import two_scales
-from dpviz.accounting.loss_transform import masses_of
-from dpviz.accounting.privacy_loss import LossDistribution
+from dpviz.accounting.pld import two_grids as two_scales
+from dpviz.accounting.pld.loss_transform import masses_of
+from dpviz.accounting.pld.privacy_loss import LossDistribution
 from dpviz.mechanisms import SampledGaussian
 
 STEP = SampledGaussian(noise_multiplier=0.7, sample_rate=1e-4)

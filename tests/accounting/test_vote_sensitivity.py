@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.accounting.noisy_max import GaussianNoisyMax
-from dpviz.accounting.vote_sensitivity import VoteSensitivity, smooth
+from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
+from dpviz.accounting.pate.vote_sensitivity import VoteSensitivity, smooth
 
 Array = np.ndarray
 

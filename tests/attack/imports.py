@@ -20,13 +20,13 @@ from typing import Any
 from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine, engine
-from dpviz.runs.exchange import bundle, export_json, import_json, steps_csv, steps_parquet
-from dpviz.runs.records import RunRecord
-from dpviz.runs.report import html_report
-from dpviz.runs.typed import NotARun
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import bundle, export_json, import_json, steps_csv, steps_parquet
+from dpviz.runs.exchange.report import html_report
+from dpviz.runs.store.records import RunRecord
+from dpviz.training.accounts.origins import Origin
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
-from dpviz.training.origins import Origin
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page

@@ -22,14 +22,14 @@ from unittest.mock import patch
 
 import psutil
 
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.spending import mechanisms
-from dpviz.runs.store import open_store
+from dpviz.runs.store.interface import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 ROUNDS = 4  # of each victim

@@ -13,8 +13,8 @@ import pytest
 
 from dpviz.runs.claims import GAP, claim_of_record
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json, read_run
-from dpviz.runs.typed import NotARun
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import export_json, import_json, read_run
 from dpviz.training.settings import RunSettings
 from tests.attack.imports import KINDS, attack, originals, show_everywhere
 from tests.attack.run_files import spoilt

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page
 
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.browser import driver
 from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app, wait_idle
 from tests.browser.test_train import children_of_the_app, headline, lives, visitor
@@ -51,10 +51,10 @@ def test_whatever_is_killed_the_page_says_so(
     with running_app(ROOT / "app.py", tmp_path / "first.log") as url:
         page = visitor(browser, url)
         started(page)
-        kill(home, "dpviz.runs.worker")
+        kill(home, "dpviz.runs.cluster.worker")
         headline(page, "Restarted: its worker died")
         headline(page, "Restarted.* Step [1-9]")
-        kill(home, "dpviz.runs.host")
+        kill(home, "dpviz.runs.cluster.host")
         headline(page, "Lost after .*: the process that hosts the workers has ended")
         no_traceback(page)
 

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from dpviz.accounting import bayesian, papers, rogers
-from dpviz.accounting import filter as rdp_filter
+from dpviz.accounting import papers
+from dpviz.accounting.adaptive import filter as rdp_filter
+from dpviz.accounting.adaptive import rogers
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.card import Card
 from dpviz.accounting.methods import accountant, every_choice

@@ -10,8 +10,8 @@ import pytest
 
 import dpviz
 from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.bound import Kind
-from dpviz.accounting.filter import Filter
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import accountant, every_choice
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import accountant, every_choice
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 
 UPPER, LOWER = accountant("tight"), accountant("tight", bound="lower")

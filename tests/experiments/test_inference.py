@@ -9,7 +9,7 @@ from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.inference import EXPERIMENTS, PLAIN, SIGMAS
 from dpviz.experiments.inferred import infer
 from dpviz.experiments.record import recorded
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
 from dpviz.training.settings import RunSettings
 
 

@@ -12,8 +12,8 @@ from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import TRAINED, Experiment
 from dpviz.experiments.record import Trial, folder, recorded
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.data import DATA_SETS
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 

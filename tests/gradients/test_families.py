@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.accounting.bayesian import bayesian_cost
+from dpviz.accounting.bayesian.accountant import bayesian_cost
 from dpviz.gradients import FAMILIES, draw_norms, population_cost, tail_is_infinite
 
 LAWS = {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import dpviz
-from dpviz.accounting.orders import FINE_ORDERS
+from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law, population_cost
 from dpviz.gradients.law_bound import law_bound
 from dpviz.gradients.law_cells import ClippedLaw, law_cells, threshold_over_median

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.accounting.bayesian import bayesian_bound
-from dpviz.accounting.bayesian_envelope import lower_band
+from dpviz.accounting.bayesian.accountant import bayesian_bound
+from dpviz.accounting.bayesian.envelope import lower_band
 from dpviz.gradients import law_sample as law_sample_module
 from dpviz.gradients.law_bound import law_bound
 from dpviz.gradients.law_sample import _cells, _counts, law_sample, samples_needed

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate
 
 import dpviz
-from dpviz.accounting.tight import tight_delta, tight_epsilon
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.gradients.families import FAMILIES, law
 from dpviz.gradients.law_tight import law_tight
 from dpviz.mechanisms import SampledGaussian

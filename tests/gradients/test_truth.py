@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.accounting.bayesian import ORDERS, bayesian_cost, bayesian_epsilon
+from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_cost, bayesian_epsilon
 from dpviz.gradients import (
     FAMILIES,
     draw_norms,

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opacus.accountants.analysis.rdp import compute_rdp
 
-from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
 
 REFERENCE = Path(__file__).with_name("reference")

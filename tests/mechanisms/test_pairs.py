@@ -12,9 +12,9 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 from scipy.stats import laplace, norm
 
-from dpviz.accounting.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.single_step import single_step_delta, single_step_epsilon
-from dpviz.accounting.tight import tight_delta, tight_epsilon
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
+from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
+from dpviz.accounting.pld.single_step import single_step_delta, single_step_epsilon
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.mechanisms.laplace_moments import laplace_divergence
 from dpviz.mechanisms.replaced_moments import replaced_divergence

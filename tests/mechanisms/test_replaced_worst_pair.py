@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtr
 
-from dpviz.accounting.single_step import single_step_delta
-from dpviz.accounting.tight import tight_delta
+from dpviz.accounting.pld.bounds import tight_delta
+from dpviz.accounting.pld.single_step import single_step_delta
 from dpviz.mechanisms import ReplaceOneGaussian
 
 Array = npt.NDArray[np.float64]

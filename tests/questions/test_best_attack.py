@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpviz.accounting.best_accuracy import best_accuracy
+from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.charts import numbers
 from dpviz.questions.answer import soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.story import STOPS
-from dpviz.training.claims import planned_claim
+from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.settings import RunSettings
 
 SETTING = {"sigma": "4", "q": "0.01", "steps": "10000", "delta": "1e-5", "target": "1.0353835"}

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 import dpviz
-from dpviz.accounting.individual import IndividualFilter
+from dpviz.accounting.adaptive.individual import IndividualFilter
 from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer

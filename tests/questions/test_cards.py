@@ -7,7 +7,7 @@ import re
 import pytest
 
 import dpviz
-from dpviz.accounting import filter, rogers
+from dpviz.accounting.adaptive import filter, rogers
 from dpviz.accounting.methods import accountant
 from dpviz.questions.answer import Folded
 from dpviz.questions.cards import card_of, cards

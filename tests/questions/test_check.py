@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.papers.check import CHECK, verdict
 from dpviz.questions.papers.described import described, renyi_above, steps_of

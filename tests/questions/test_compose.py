@@ -11,7 +11,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 import dpviz
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.charts import numbers
 from dpviz.gradients.law_sample import law_sample
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import dpviz
-from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.claims import Claim
 from dpviz.charts import numbers
 from dpviz.questions import guessing

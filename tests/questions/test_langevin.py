@@ -11,7 +11,7 @@ import pytest
 
 import dpviz
 from dpviz.accounting.formula import tex
-from dpviz.accounting.langevin import langevin_tight
+from dpviz.accounting.langevin.cost import langevin_tight
 from dpviz.charts.area_plot import AreaPlot
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot

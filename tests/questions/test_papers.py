@@ -10,7 +10,7 @@ import pytest
 
 import dpviz
 from dpviz import SampledGaussian, renyi_divergence
-from dpviz.accounting.bayesian import bayesian_epsilon
+from dpviz.accounting.bayesian.accountant import bayesian_epsilon
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.questions.answer import Answer

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import Trial, recorded
@@ -19,8 +19,8 @@ from dpviz.questions.budget.courses import Course, courses, together
 from dpviz.questions.budget.trained import TRAINED
 from dpviz.questions.budget.trajectories import NAMES
 from dpviz.questions.presets import Preset
-from dpviz.training.accounting import promised
-from dpviz.training.counting import baseline
+from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.live import promised
 from dpviz.training.settings import RunSettings
 from tests.questions.asking import asked
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
-from dpviz.runs.records import OPEN
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.records import OPEN
+from dpviz.runs.store.sqlite import SqliteStore
 
 HERE = Path(__file__).parent
 PLAIN = "fake_training:plain"

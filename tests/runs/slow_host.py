@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-from dpviz.runs import host
+from dpviz.runs.cluster import host
 
 started: list[object] = []
 begin = subprocess.Popen
@@ -16,7 +16,7 @@ class Hanging(begin):  # type: ignore[type-arg,misc]
     """A process as asked for; but of workers only the first."""
 
     def __init__(self, command: Any, **options: Any) -> None:
-        if "dpviz.runs.worker" in command:
+        if "dpviz.runs.cluster.worker" in command:
             started.append(command)
             if len(started) > 1:
                 command = [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans, last_reading
-from dpviz.runs.disputes import disputes_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json
-from dpviz.runs.recheck import NOT_AS_PLANNED
-from dpviz.runs.records import Event
-from dpviz.runs.report import html_report
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.disputes import disputes_of
+from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
+from dpviz.runs.exchange.report import html_report
 from dpviz.runs.spending import mechanisms
-from dpviz.runs.typed import NotARun
-from dpviz.training.claims import planned_claim
+from dpviz.runs.store.records import Event
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.origins import Origin, spent_before
 from dpviz.training.settings import RunSettings
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 

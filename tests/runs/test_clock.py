@@ -8,8 +8,8 @@ import time
 import pytest
 
 from dpviz.runs import clock
-from dpviz.runs.records import ACTIVE
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.records import ACTIVE
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.test_sqlite_store import OWNER, batch, new, steps
 
 real = time.time

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs import collector, jsontext
+from dpviz.runs import collector
 from dpviz.runs.collector import Collector, EndedFuture
-from dpviz.runs.records import Delivery
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.store import StoreError
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import Delivery
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.test_sqlite_store import batch, started, steps
 
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
-from dpviz.runs.store import StoreError
+from dpviz.runs.store.interface import StoreError
 from dpviz.runs.work import TRAINING
 from tests.runs.conftest import PLAIN, family
 
@@ -237,8 +237,8 @@ def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
 
 
 def test_where_weights_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.runs.connection.Connection.open", lambda *_: time.sleep(0.05))
-    monkeypatch.setattr("dpviz.runs.scheduler.Scheduler._dispatch", lambda _: None)
+    monkeypatch.setattr("dpviz.runs.cluster.connection.Connection.open", lambda *_: time.sleep(0.05))
+    monkeypatch.setattr("dpviz.runs.cluster.scheduler.Scheduler._dispatch", lambda _: None)
     engine = Engine(tmp_path, preload=())
     record = engine.run(engine.submit({}))
     assert record.target == TRAINING

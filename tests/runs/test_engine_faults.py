@@ -15,14 +15,14 @@ import psutil
 import pytest
 
 from dpviz.runs import collector
+from dpviz.runs.cluster.processes import Process, is_alive
+from dpviz.runs.cluster.scheduler import Scheduler
 from dpviz.runs.engine import Engine
-from dpviz.runs.processes import Process, is_alive
-from dpviz.runs.records import RunRecord
-from dpviz.runs.scheduler import Scheduler
 from dpviz.runs.spending import mechanisms
-from dpviz.runs.sqlite_file import SqliteFile
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.store import StoreError
+from dpviz.runs.store.file import SqliteFile
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 ENDLESS = {"steps": 100_000, "pause": 0.02}
@@ -113,9 +113,9 @@ import sys, time
 from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
-from dpviz.runs.scheduler import Scheduler
-from dpviz.runs.processes import Process, is_alive
-from dpviz.runs.records import RunRecord
+from dpviz.runs.cluster.scheduler import Scheduler
+from dpviz.runs.cluster.processes import Process, is_alive
+from dpviz.runs.store.records import RunRecord
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({settings!r}, target={target!r})
 queued = engine.submit({settings!r}, target={target!r})
@@ -196,7 +196,7 @@ def test_hard_stop(engine: Engine, until: Callable[..., Any]) -> None:
 def test_no_scheduler(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Said at once; what waits stays queued, can be stopped, and runs as soon as there is a cluster."""
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
-    monkeypatch.setattr("dpviz.runs.cluster.CONNECT_LIMIT", 0.3)
+    monkeypatch.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 0.3)
     engine = make_engine()
     run, other = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
     until(lambda: "No Dask scheduler answers at tcp://127.0.0.1:9" in engine.problem)
@@ -204,7 +204,7 @@ def test_no_scheduler(make_engine: Any, until: Callable[..., Any], monkeypatch: 
     assert engine.stop(other).state == "stopped"
     assert engine.run(run).state == "queued"
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    monkeypatch.setattr("dpviz.runs.cluster.CONNECT_LIMIT", 10.0)  # the local one may be slow to answer
+    monkeypatch.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 10.0)  # the local one may be slow to answer
     assert engine.wait(run, 60.0).state == "done"
     assert engine.problem == ""
 
@@ -241,7 +241,7 @@ def test_a_cluster_without_dpviz(
 
 def test_a_host_that_cannot_start(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
+        broken.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
         engine = make_engine()
         run = engine.submit({"steps": 2}, target=PLAIN)
         until(lambda: "workers.log" in engine.problem)
@@ -288,7 +288,7 @@ def test_a_worker_that_keeps_much_memory_is_replaced(
     engine = make_engine()
     pids = []
     for most in (10**15, 1, 1):
-        monkeypatch.setattr("dpviz.runs.memory.MOST_MEMORY", most)
+        monkeypatch.setattr("dpviz.runs.cluster.memory.MOST_MEMORY", most)
         run = engine.submit({"steps": 2}, target=PLAIN)
         record = engine.wait(run, 60.0)
         assert (record.state, record.attempt) == ("done", 1)
@@ -305,7 +305,7 @@ def test_ready_at_the_first_worker(
     make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of three workers never come up: the first runs what waits, and until then it is said what is waited for."""
-    monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "slow_host")
+    monkeypatch.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "slow_host")
     engine = make_engine(workers=3)
     runs = [engine.submit({"steps": 2}, target=PLAIN) for _ in range(3)]
     assert "The workers are starting, 0 s so far" in until(lambda: engine.starting)

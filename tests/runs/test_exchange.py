@@ -18,16 +18,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from dpviz.runs import checksums, typed
 from dpviz.runs.claims import GAP, NO_BEGINNING, charged_before, claim_of_record, claim_of_view, why_unknown
-from dpviz.runs.exchange import bundle, export_json, import_json, read_run, steps_csv, steps_parquet
-from dpviz.runs.report import html_report
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.svg import line_chart, nice_ticks
-from dpviz.runs.tables import RunView, view_of
-from dpviz.runs.typed import NotARun
+from dpviz.runs.exchange import checks as typed
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import bundle, export_json, import_json, read_run, steps_csv, steps_parquet
+from dpviz.runs.exchange.report import html_report
+from dpviz.runs.exchange.svg import line_chart, nice_ticks
+from dpviz.runs.store import checksums
+from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.tables import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
-from dpviz.training.claims import planned_claim
+from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.events import heading
 from dpviz.training.settings import RunSettings
 from tests.runs.test_spending import PLAN, told
@@ -450,7 +451,7 @@ def test_nesting_is_seen_before_it_is_read() -> None:
     """Libraries raise Python's own limit on nesting; its reader then ends the process at a file of 200 kB."""
     script = (
         "import sys; sys.setrecursionlimit(10**6)\n"
-        "from dpviz.runs.typed import NotARun, parsed\n"
+        "from dpviz.runs.exchange.checks import NotARun, parsed\n"
         "for one, other in ((b'[', b']'), (b'{\"a\":', b'}')):\n"
         "    try: parsed(one * 100_000 + b'0' + other * 100_000)\n"
         "    except NotARun as reason: print(reason)\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs import freed
 from dpviz.runs.engine import Engine
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store import deletion as freed
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.test_sqlite_store import batch, started, steps
 
 

@@ -18,12 +18,12 @@ import pytest
 
 from dpviz.charts.training import NAME
 from dpviz.runs.claims import claim_of_view
-from dpviz.runs.door import KINDS
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import bundle, export_json, import_json, steps_csv
-from dpviz.runs.records import Event, RunRecord
-from dpviz.runs.report import html_report
-from dpviz.runs.tables import RunView
+from dpviz.runs.exchange.files import bundle, export_json, import_json, steps_csv
+from dpviz.runs.exchange.report import html_report
+from dpviz.runs.exchange.validation import KINDS
+from dpviz.runs.store.records import Event, RunRecord
+from dpviz.runs.store.tables import RunView
 from dpviz.training import events
 from dpviz.training.events import NOT_COVERED, covered, heading, not_covered
 from dpviz.ui.runs import listing

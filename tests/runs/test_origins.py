@@ -10,13 +10,13 @@ import torch
 
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.origins import start_of
-from dpviz.runs.records import RunRecord
-from dpviz.training.catalogue import load
-from dpviz.training.claims import planned_claim
+from dpviz.runs.store.records import RunRecord
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.origins import spent_before
+from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.origins import spent_before
 from dpviz.training.session import Session, stored_parameters
 from dpviz.training.settings import RunSettings
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs.cluster import Host
+from dpviz.runs.cluster.launch import Host
 from dpviz.runs.engine import Engine
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.other_account import by_another, needs_root, other_account
 from tests.runs.conftest import PLAIN
 from tests.runs.test_sqlite_store import new
@@ -66,7 +66,7 @@ def test_a_folder_with_other_things_in_it_stays_open(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("umask")
 def test_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.runs.cluster.HOST_MODULE", "dpviz.runs.nothing")
+    monkeypatch.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
     Host(1, tmp_path / "logs" / "workers.log").close()
     assert (mode(tmp_path / "logs"), mode(tmp_path / "logs" / "workers.log")) == (0o700, 0o600)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.processes import (
+from dpviz.runs.cluster.processes import (
     Process,
     end_child,
     is_alive,
@@ -67,7 +67,7 @@ def test_names_with_brackets_and_spaces() -> None:
     """The name stands in brackets before the fields and may hold both."""
     found = subprocess.run(
         [sys.executable, "-c", "import ctypes, os; ctypes.CDLL(None).prctl(15, b') x (Z 1');"
-         "from dpviz.runs.processes import is_alive, this_process; print(is_alive(this_process()))"],
+         "from dpviz.runs.cluster.processes import is_alive, this_process; print(is_alive(this_process()))"],
         capture_output=True, text=True, cwd=os.getcwd(),
     )  # fmt: skip
     assert found.stdout.strip() == "True"

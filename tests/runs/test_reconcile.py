@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from dpviz.runs import reconcile
-from dpviz.runs.processes import Process, process_of, this_process
-from dpviz.runs.records import Delivery
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.cluster.processes import Process, process_of, this_process
+from dpviz.runs.store.records import Delivery
+from dpviz.runs.store.sqlite import SqliteStore
 
 
 def dead() -> Process:

@@ -13,20 +13,21 @@ import pytest
 import torch
 from torch import nn
 
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.runs import recorded as recorded_module
 from dpviz.runs import work
 from dpviz.runs.claims import claim_of_record, claim_of_view
-from dpviz.runs.disputes import disputes_of
-from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.exchange.disputes import disputes_of
+from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
 from dpviz.runs.spending import has_gap, mechanisms
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.store import Store, StoreError, open_store
-from dpviz.runs.tables import view_of
+from dpviz.runs.store.interface import Store, StoreError, open_store
+from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.tables import view_of
 from dpviz.runs.work import NotRecorded
-from dpviz.training import PrivateTraining, earlier
+from dpviz.training import PrivateTraining
+from dpviz.training.accounts import earlier
 from dpviz.training.private import Step
 from tests.attack.kills import Programs
 

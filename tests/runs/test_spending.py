@@ -11,7 +11,7 @@ import dpviz
 from dpviz.accounting.methods import accountant
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs import spending
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.sqlite import SqliteStore
 from dpviz.training.settings import RunSettings
 from tests.runs.test_sqlite_store import batch, started
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.processes import start_child, this_process
-from dpviz.runs.records import IMPORTED_KIND, Event
-from dpviz.runs.sqlite_rescue import PREFIX, backup_of
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.sqlite_whole import Damaged
-from dpviz.runs.store import StoreError
+from dpviz.runs.cluster.processes import start_child, this_process
+from dpviz.runs.store.damage import Damaged
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import IMPORTED_KIND, Event
+from dpviz.runs.store.rescue import PREFIX, backup_of
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.test_sqlite_store import batch, new, started, steps
 
 RUNS = 6
@@ -391,7 +391,7 @@ class TestBackup:
     def test_it_is_made_once_nothing_is_written_for_a_while(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Callable[..., object]
     ) -> None:
-        monkeypatch.setattr("dpviz.runs.sqlite_file.QUIET", 0.1)
+        monkeypatch.setattr("dpviz.runs.store.file.QUIET", 0.1)
         store = SqliteStore(tmp_path / "runs.sqlite")
         store.heartbeat("me", this_process())
         assert store.file._timer is None, "engines write this every few seconds"

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs import jsontext
-from dpviz.runs.private import private_file
-from dpviz.runs.processes import Process, this_process
-from dpviz.runs.records import ACTIVE, Delivery, EventRow, RunRecord, new_id
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.store import StoreError, home, open_store
+from dpviz.runs.cluster.processes import Process, this_process
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.interface import StoreError, home, open_store
+from dpviz.runs.store.permissions import private_file
+from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, RunRecord, new_id
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.conftest import HERE, kill
 
 OWNER = "me"
@@ -239,7 +239,7 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from dpviz.runs.sqlite_store import SqliteStore
+from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.test_sqlite_store import batch, steps
 store = SqliteStore(Path({path!r}))
 print("ready", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.runs.start import Start
+from dpviz.runs.cluster.start import Start
 
 
 def test_from_nothing_to_the_first_that_is_up() -> None:

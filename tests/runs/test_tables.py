@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.runs import jsontext
 from dpviz.runs.live import MOST_READERS, Live
-from dpviz.runs.records import Event
-from dpviz.runs.sqlite_store import SqliteStore
-from dpviz.runs.tables import Columns, RunView, Tables, decode_mechanisms, numbers
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.records import Event
+from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.tables import Columns, RunView, Tables, decode_mechanisms, numbers
 from tests.runs.test_sqlite_store import batch, started, steps
 
 

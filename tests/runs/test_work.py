@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs import jsontext, work
-from dpviz.runs.records import EventRow
+from dpviz.runs import work
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.records import EventRow
 from dpviz.runs.work import AskedControl, NotRecorded, Sender, call
 from tests.runs.conftest import HERE
 
@@ -232,7 +233,7 @@ class TestCall:
         class Unavailable(RuntimeError):
             pass
 
-        Unavailable.__module__ = "dpviz.training.sources"
+        Unavailable.__module__ = "dpviz.training.data.sources"
         sender = Sender(lambda rows: None)
 
         def missing(*_: Any, **__: Any) -> None:
@@ -250,7 +251,7 @@ class TestCall:
 
 def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
     script = (
-        "import sys, dpviz.runs.engine, dpviz.runs.host, dpviz.runs.preload, dpviz.runs.exchange;"
+        "import sys, dpviz.runs.engine, dpviz.runs.cluster.host, dpviz.runs.cluster.preload, dpviz.runs.exchange.files;"
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'streamlit', 'plotly', 'distributed'}))"
     )
     found = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)

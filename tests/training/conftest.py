@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dpviz.training import earlier
+from dpviz.training.accounts import earlier
 
 torch.set_num_threads(1)
 

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from dpviz.training.catalogue import load
-from dpviz.training.datasets.mnist import MNIST_10K
-from dpviz.training.networks import build
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.mnist import MNIST_10K
+from dpviz.training.networks.by_name import build
 
 digits = partial(load, MNIST_10K.key)
 

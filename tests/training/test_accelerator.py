@@ -8,12 +8,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from dpviz.training.catalogue import load
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.data.catalogue import load
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.networks import build, prepared
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.session import SETTLE_EVERY, Session
 from dpviz.training.settings import RunSettings

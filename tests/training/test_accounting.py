@@ -4,12 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.filter import BudgetExceeded
-from dpviz.accounting.langevin import langevin_epsilon
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.adaptive.filter import BudgetExceeded
+from dpviz.accounting.langevin.cost import langevin_epsilon
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import (
+from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.live import (
     CHANGING_ORDERS,
     LiveAccounts,
     budget_filter,
@@ -18,7 +19,6 @@ from dpviz.training.accounting import (
     promised,
     recompute,
 )
-from dpviz.training.counting import baseline
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.plan import plan

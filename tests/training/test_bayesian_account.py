@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from dpviz import bayesian_cost
-from dpviz.accounting.bayesian_psi import step_costs
-from dpviz.accounting.renyi import Moments
+from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.bayesian_account import ORDERS, BayesianAccount, certain_cost
+from dpviz.training.accounts.bayesian import ORDERS, BayesianAccount, certain_cost
 from tests.accounting.slow_pool import slow_pool_cost
 
 BOUND = 0.5

@@ -11,15 +11,14 @@ import scipy.io
 import torch
 from PIL import Image
 
-from dpviz.training import catalogue
-from dpviz.training.catalogue import load
-from dpviz.training.datasets import DATA_SETS, cifar10, fashion_mnist, svhn
-from dpviz.training.datasets.abalone import parse_abalone
-from dpviz.training.datasets.adult import parse_adult
-from dpviz.training.datasets.base import coloured
-from dpviz.training.datasets.cifar10 import parse_archive, parse_batch
-from dpviz.training.datasets.svhn import parse_mat
-from dpviz.training.sources import DataFile, DataSource, DataUnavailable
+from dpviz.training.data import DATA_SETS, catalogue, cifar10, fashion_mnist, svhn
+from dpviz.training.data.abalone import parse_abalone
+from dpviz.training.data.adult import parse_adult
+from dpviz.training.data.base import coloured
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.cifar10 import parse_archive, parse_batch
+from dpviz.training.data.sources import DataFile, DataSource, DataUnavailable
+from dpviz.training.data.svhn import parse_mat
 
 
 @pytest.fixture(autouse=True)

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from dpviz.accounting.best_accuracy import best_accuracy
+from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.methods import accountant
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts, budget_filter
-from dpviz.training.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
-from dpviz.training.origins import Origin
+from dpviz.training.accounts.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
+from dpviz.training.accounts.live import LiveAccounts, budget_filter
+from dpviz.training.accounts.origins import Origin
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 

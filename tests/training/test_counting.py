@@ -1,8 +1,8 @@
 import pytest
 
-from dpviz.accounting.filter import Filter
+from dpviz.accounting.adaptive.filter import Filter
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.counting import Counting, baseline, make_policy, planned_counts
+from dpviz.training.accounts.counting import Counting, baseline, make_policy, planned_counts
 from dpviz.training.settings import RunSettings
 from tests.accounting.released_counts import released
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import torch
 
-from dpviz.training import sources
-from dpviz.training.catalogue import load
-from dpviz.training.datasets.images import read_images
-from dpviz.training.datasets.mnist import load_mnist_subset
-from dpviz.training.idx import write_idx
-from dpviz.training.make_subset import SEED, subset
+from dpviz.training.data import sources
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.idx import write_idx
+from dpviz.training.data.images import read_images
+from dpviz.training.data.make_subset import SEED, subset
+from dpviz.training.data.mnist import load_mnist_subset
 
 
 def digest(array):

@@ -3,7 +3,7 @@ import math
 import pytest
 
 import dpviz
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.models import MODELS

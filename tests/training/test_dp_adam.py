@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from dpviz.training.accounting import LiveAccounts
-from dpviz.training.claims import planned_claim
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.methods.dp_adam import FLOOR
 from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.settings import RunSettings

@@ -9,19 +9,19 @@ import torch.nn.functional as F
 from scipy import stats
 from torch import nn
 
-from dpviz.training.accounting import LiveAccounts
-from dpviz.training.claims import planned_claim
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.leakage import leakage_of_run
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods.dpvi import PREDICTIONS, Dpvi
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks.variational import Variational
 from dpviz.training.plan import mechanism_at, planned_events
-from dpviz.training.rounding import certified_bound
 from dpviz.training.sampling import Batches, PoissonBatch, loss_per_example
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
-from dpviz.training.variational import Variational
 from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch, make_network
 
 SMALLEST = 1e-6  # p-value below which a step is called broken

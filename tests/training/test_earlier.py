@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
 import dpviz
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training import PrivateTraining
 from dpviz.training.settings import RunSettings

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpviz.training.idx import parse_idx, write_idx
+from dpviz.training.data.idx import parse_idx, write_idx
 
 
 def test_reads_a_file_written_by_hand():

@@ -13,15 +13,15 @@ from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 from dpviz.training import PrivateTraining
-from dpviz.training.accepted import full_precision, refuse_device
-from dpviz.training.datasets import DATA_SETS
-from dpviz.training.flat import flatten_parameters
+from dpviz.training.data import DATA_SETS
+from dpviz.training.engine.accepted import full_precision, refuse_device
+from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.per_example import PerExample, cross_entropy
+from dpviz.training.engine.record import rounding_of_sums
+from dpviz.training.engine.rowwise import treats_rows_alone
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.networks import build, freeze
-from dpviz.training.per_example import PerExample, cross_entropy
-from dpviz.training.record import rounding_of_sums
-from dpviz.training.rowwise import treats_rows_alone
+from dpviz.training.networks.by_name import build, freeze
 from dpviz.training.sampling import loss_per_example, usual_batch
 from tests.training.test_per_example import explicit, flat
 

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 import dpviz
 from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.training import leakage, measured
-from dpviz.training.catalogue import TrainingData, load
+from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.leakage import leakage_of_run, leakage_of_small_network
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.networks import build
+from dpviz.training.networks.by_name import build
 from dpviz.training.settings import RunSettings
 
 SMALL = RunSettings(

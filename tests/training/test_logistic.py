@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpviz.training.logistic import LogisticEngine, signed, unit_rows, with_one
+from dpviz.training.networks.logistic import LogisticEngine, signed, unit_rows, with_one
 
 
 def test_rows_hold_a_one_and_the_label_and_are_never_longer_than_one():

@@ -9,23 +9,24 @@ import pytest
 import torch
 
 import dpviz
-from dpviz.accounting.bayesian_psi import step_costs
+from dpviz.accounting.bayesian.psi import step_costs
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training import loop, scattering
+from dpviz.training import loop
 from dpviz.training import session as session_module
-from dpviz.training.accounting import CHANGING_ORDERS, decoded, recompute
-from dpviz.training.catalogue import load
-from dpviz.training.claims import planned_claim
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import CHANGING_ORDERS, decoded, recompute
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.evaluation import Schedule
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.models import MODELS
-from dpviz.training.networks import freeze
+from dpviz.training.networks import scattering
+from dpviz.training.networks.by_name import freeze
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
-from dpviz.training.sources import DataUnavailable
 from tests.accounting.slow_pool import slow_pool_cost
 
 # From a seed: the same numbers at every run of the tests.

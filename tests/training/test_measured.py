@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from dpviz._remember import MEMORY
 from dpviz.training import measured
-from dpviz.training.datasets.mnist import load_mnist_subset
+from dpviz.training.data.mnist import load_mnist_subset
 from dpviz.training.measured import measure, single_thread
 from dpviz.training.models import SMALL
 from tests.training.small import digits, small

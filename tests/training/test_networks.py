@@ -3,14 +3,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dpviz.training import scattering
-from dpviz.training.catalogue import load
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.catalogue import load
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.models import MODELS
-from dpviz.training.networks import build, prepared, suits
-from dpviz.training.per_example import PerExample
+from dpviz.training.networks import scattering
+from dpviz.training.networks.by_name import build, prepared, suits
+from dpviz.training.networks.scattering import features, scatter
 from dpviz.training.sampling import loss_per_example
-from dpviz.training.scattering import features, scatter
 
 
 def parameter_count(network):

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.renyi import Moments, Renyi
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.training.accounting import LiveAccounts, budget_filter, promised
-from dpviz.training.claims import claim_at, planned_claim, was_planned
-from dpviz.training.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
+from dpviz.training.accounts.claims import claim_at, planned_claim, was_planned
+from dpviz.training.accounts.live import LiveAccounts, budget_filter, promised
+from dpviz.training.accounts.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing

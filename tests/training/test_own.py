@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpviz.training.own import place
-from dpviz.training.own.describe import described
-from dpviz.training.own.read import KEY, content, mark, read
-from dpviz.training.own.words import NotADataSet
-from dpviz.training.sources import DataUnavailable
+from dpviz.training.data.own import place
+from dpviz.training.data.own.describe import described
+from dpviz.training.data.own.read import KEY, content, mark, read
+from dpviz.training.data.own.words import NotADataSet
+from dpviz.training.data.sources import DataUnavailable
 from tests import own_sets
 from tests.own_sets import ARRAYS, IMAGES, TABLE
 

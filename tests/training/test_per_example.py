@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
+from dpviz.training.engine.per_example import PerExample, cross_entropy
+from dpviz.training.engine.record import rounding_of_sums
+from dpviz.training.engine.rounding import BLOCK, certified_bound
 from dpviz.training.models import SMALL
-from dpviz.training.per_example import PerExample, cross_entropy
-from dpviz.training.record import rounding_of_sums
-from dpviz.training.rounding import BLOCK, certified_bound
 from tests.training.small import digits, small
 
 BOUND = 0.7
@@ -439,7 +439,7 @@ def test_chunks_are_of_one_size_and_never_above_the_limit(monkeypatch):
         sizes.append(len(outputs))
         return square_loss(outputs, targets)
 
-    monkeypatch.setattr("dpviz.training.per_example.LISTED_LOSSES", (counted,))
+    monkeypatch.setattr("dpviz.training.engine.per_example.LISTED_LOSSES", (counted,))
     network = nn.Sequential(nn.Linear(3, 2))
     for limit, examples, wanted, even in (
         (8, 8, [8], [8]), (8, 9, [8, 1], [8, 1]), (8, 24, [8, 8, 8], [8, 8, 8]), (7, 15, [7, 7, 1], [6, 6, 3]),

@@ -22,10 +22,10 @@ from torch.utils.data import (
 
 import dpviz
 from dpviz.training import PrivateTraining
+from dpviz.training.data.views import Views
+from dpviz.training.engine.record import clip_factors
 from dpviz.training.randomness import randomness
-from dpviz.training.record import clip_factors
 from dpviz.training.sampling import PoissonBatch, poisson_indices
-from dpviz.training.views import Views
 from tests.training.steps import clipped_by_hand, make_network
 
 N, DOC = 300, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"

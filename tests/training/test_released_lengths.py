@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from dpviz.training.block_sums import BlockSums
-from dpviz.training.factored import Factored, Outer
-from dpviz.training.per_example import PerExample
-from dpviz.training.products import Dense, Rows
-from dpviz.training.record import clip_factors
-from dpviz.training.rounding import BLOCK, MOST_ROWS, certified_bound, sum_allowance
+from dpviz.training.engine.block_sums import BlockSums
+from dpviz.training.engine.factored import Factored, Outer
+from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.products import Dense, Rows
+from dpviz.training.engine.record import clip_factors
+from dpviz.training.engine.rounding import BLOCK, MOST_ROWS, certified_bound, sum_allowance
 
 # Small beside every gradient: all are clipped.
 BOUND = 1e-3

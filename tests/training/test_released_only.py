@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from dpviz.accounting.adaptive.policies import Policy, Setting
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.conversion import epsilon_per_order
-from dpviz.accounting.policies import Policy, Setting
+from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.mechanisms.log_moments import renyi_divergence
-from dpviz.training import counting
 from dpviz.training import session as session_module
-from dpviz.training.accounting import promised
-from dpviz.training.bayesian_account import BayesianAccount
-from dpviz.training.catalogue import load
-from dpviz.training.counting import Counting
+from dpviz.training.accounts import counting
+from dpviz.training.accounts.bayesian import BayesianAccount
+from dpviz.training.accounts.counting import Counting
+from dpviz.training.accounts.live import promised
+from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.session import Ended, Session
 from dpviz.training.settings import RunSettings

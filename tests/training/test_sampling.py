@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import stats
 
-from dpviz.training.per_example import PerExample
+from dpviz.training.engine.per_example import PerExample
 from dpviz.training.sampling import IGNORED, Batches, loss_per_example, padded_size, poisson_indices
 from tests.training.small import small
 

@@ -5,9 +5,8 @@ import urllib.error
 
 import pytest
 
-from dpviz.training import sources
-from dpviz.training.datasets import fashion_mnist, mnist
-from dpviz.training.sources import DataFile, DataSource, DataUnavailable, fetch, folders
+from dpviz.training.data import fashion_mnist, mnist, sources
+from dpviz.training.data.sources import DataFile, DataSource, DataUnavailable, fetch, folders
 
 RAW = b"the very bytes"
 SOURCE = DataSource(

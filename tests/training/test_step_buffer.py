@@ -3,7 +3,7 @@ import math
 import torch
 
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts
+from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.methods import Info
 from dpviz.training.settings import RunSettings
 from dpviz.training.step_buffer import StepBuffer

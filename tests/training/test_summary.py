@@ -3,8 +3,8 @@ import pytest
 
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import LiveAccounts
-from dpviz.training.claims import planned_claim
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.accounting.policies import POLICIES
-from dpviz.training.datasets import DATA_SETS
+from dpviz.accounting.adaptive.policies import POLICIES
+from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings

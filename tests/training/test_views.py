@@ -6,14 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dpviz.training.catalogue import load
+from dpviz.training.data.catalogue import load
+from dpviz.training.data.views import SHIFT, Views, views_of
+from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.record import clip_factors
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.networks import build
-from dpviz.training.per_example import PerExample
-from dpviz.training.record import clip_factors
+from dpviz.training.networks.by_name import build
 from dpviz.training.sampling import IGNORED, loss_per_example
 from dpviz.training.settings import RunSettings
-from dpviz.training.views import SHIFT, Views, views_of
 
 
 def random(seed=0):

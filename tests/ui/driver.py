@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dpviz.questions.links import TODAY, VERSION
-from dpviz.runs.measurement import measurements
+from dpviz.runs.measuring.measurement import measurements
 from dpviz.ui import background, measuring
 from dpviz.ui.hand import late
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs import jsontext
+from dpviz.runs.cluster.processes import this_process
 from dpviz.runs.engine import Engine, engine
-from dpviz.runs.processes import this_process
-from dpviz.runs.records import Delivery, Event, EventRow, RunRecord
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.records import Delivery, Event, EventRow, RunRecord
 from dpviz.runs.work import TRAINING
 from dpviz.training.settings import RunSettings
 

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.runs.engine import engine
-from dpviz.runs.measurement import Measurements
+from dpviz.runs.measuring.measurement import Measurements
 from dpviz.ui import measuring
 from tests.ui.driver import open_app, said
 
@@ -77,7 +77,7 @@ def test_the_page_says_how_far_it_is_and_another_session_shares_it(
     own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kept alive by being looked at, also while the process loads; a cluster elsewhere has no part in it."""
-    monkeypatch.setattr("dpviz.runs.measurement.FORGOTTEN", 0.7)
+    monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.7)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
     told = during(lambda: None)
     at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=2000"))
@@ -109,7 +109,7 @@ def test_bad_ends_are_said_with_a_way_on(
     assert "was killed (signal 9)" in said(at, "problem")[0]
     assert "measurements.log" in said(at, "problem")[0]
     with monkeypatch.context() as broken:
-        broken.setattr("dpviz.runs.measurement_process.MODULE", "dpviz.runs.nothing")
+        broken.setattr("dpviz.runs.measuring.process.MODULE", "dpviz.runs.nothing")
         try_again()
         assert "ended by itself (code 1)" in said(at, "problem")[0]
         at.run()
@@ -124,7 +124,7 @@ def test_stopped_by_hand_and_given_up(
     own: Measurements, during: Callable[[Callable[[], None]], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The button ends the wait; what nobody waits for ends too, and the process goes on to the next."""
-    monkeypatch.setattr("dpviz.runs.measurement.FORGOTTEN", 0.3)
+    monkeypatch.setattr("dpviz.runs.measuring.measurement.FORGOTTEN", 0.3)
     stopped: list[bool] = []
 
     def stop() -> None:

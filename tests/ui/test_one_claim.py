@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json
-from dpviz.runs.report import html_report
-from dpviz.runs.typed import NotARun
-from dpviz.training.claims import everything_planned, planned_claim
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import export_json, import_json
+from dpviz.runs.exchange.report import html_report
+from dpviz.training.accounts.claims import everything_planned, planned_claim
+from dpviz.training.accounts.origins import Origin
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
-from dpviz.training.origins import Origin
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay

@@ -9,10 +9,10 @@ import pytest
 
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
+from dpviz.training.data.own.place import find
 from dpviz.training.events import DECLARED
 from dpviz.training.models import MODELS
-from dpviz.training.networks import suits
-from dpviz.training.own.place import find
+from dpviz.training.networks.by_name import suits
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.listing import table
 from dpviz.ui.train.facts import data_of

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 import dpviz
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.inference import ABALONE, ADULT
 from dpviz.experiments.reached import CIFAR, REACHED, WHOLE
@@ -28,17 +28,17 @@ from dpviz.questions.printed import CLAIMS, rows
 from dpviz.questions.printed.rows import BY_KEY, ROWS
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
-from dpviz.runs.records import DesiredState, Event
-from dpviz.runs.store import StoreError
-from dpviz.training.accounting import LiveAccounts, promised
-from dpviz.training.claims import planned_claim
-from dpviz.training.counting import baseline
-from dpviz.training.datasets import DATA_SETS
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import DesiredState, Event
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.live import LiveAccounts, promised
+from dpviz.training.data import DATA_SETS
 from dpviz.training.loop import FreeRun, Order
 from dpviz.training.loop import run as train
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.networks import suits
+from dpviz.training.networks.by_name import suits
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import form_state as form

@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.renyi import Moments, Renyi
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, import_json
+from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.origins import start_of
-from dpviz.runs.records import Event, RunRecord
-from dpviz.training.claims import everything_planned
+from dpviz.runs.store.records import Event, RunRecord
+from dpviz.training.accounts.claims import everything_planned
+from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
-from dpviz.training.origins import Origin, spent_before
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.train import form_state, script, tight

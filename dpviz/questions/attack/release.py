@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import dpviz
-from dpviz.accounting import town as towns
+from dpviz.accounting.bayesian import income_example as towns
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Metric
 from dpviz.questions.attack.fields import EPSILON, FACTOR, NOISE, RELEASES, RESIDENTS, SEED, SHARE

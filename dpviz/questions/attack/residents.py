@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import dpviz
-from dpviz.accounting import town as towns
+from dpviz.accounting.bayesian import income_example as towns
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot

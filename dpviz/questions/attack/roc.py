@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 import dpviz
 from dpviz.accounting.formula import tex
-from dpviz.accounting.tight import tight_profile
-from dpviz.accounting.tight_quick import quick_profile
+from dpviz.accounting.pld.bounds import tight_profile
+from dpviz.accounting.pld.quick import quick_profile
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot

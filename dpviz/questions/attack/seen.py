@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.accounting import town as towns
+from dpviz.accounting.bayesian import income_example as towns
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.experiments.record import ExperimentRecord, recorded
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounting import budget_filter, promised
+from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
 Array = npt.NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.accounting.policy_trajectory import MARGIN_EPOCHS
+from dpviz.accounting.adaptive.trajectory import MARGIN_EPOCHS
 from dpviz.questions.budget.blocks import Blocks
 from dpviz.questions.fields import Choice, Flag, Number, Several, even_ticks, log_ticks
 

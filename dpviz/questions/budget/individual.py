@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 from dpviz.accounting.formula import tex
-from dpviz.accounting.individual import IndividualFilter, individual_steps
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Line

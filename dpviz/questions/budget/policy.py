@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from dpviz.accounting.formula import tex
-from dpviz.accounting.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
-from dpviz.accounting.policy_trajectory import Scenario, policy_trajectory
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import Axis

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import dpviz
-from dpviz.accounting.additive import RunningSum
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
-from dpviz.accounting.odometer import OdometerAccountant
+from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts import numbers
 from dpviz.charts.marks import Floor, Line, Region
 from dpviz.charts.plot import Axis

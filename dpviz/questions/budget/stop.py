@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import dpviz
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpviz.accounting.policy_trajectory import PolicyTrajectory, Scenario
+from dpviz.accounting.adaptive.trajectory import PolicyTrajectory, Scenario
 from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.budget.words import in_table

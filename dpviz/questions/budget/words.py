@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
-from dpviz.accounting.odometer import OdometerAccountant
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.questions.cards import cards

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.bayesian import BayesianBound, bayesian_bound
+from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.gradients import Gradients, clipped
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpviz.accounting.bayesian import BayesianBound
-from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.accounting.attack.best_accuracy import Accuracy
+from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Floor, Line

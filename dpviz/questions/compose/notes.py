@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpviz.accounting.bayesian import BayesianBound
+from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.curves import ComposeFacts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz.accounting.attack import attack_success
+from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.formula import tex
 from dpviz.charts import numbers
 from dpviz.mechanisms import Adjacency, Mechanism

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 import dpviz
-from dpviz.accounting.conversion import to_bound
-from dpviz.accounting.langevin import Langevin, langevin_bound, langevin_tight
-from dpviz.accounting.langevin_bounds import (
+from dpviz.accounting.langevin.bounds import (
     LangevinConstants,
     composed_step_size,
     langevin_constants,
     langevin_step_size,
     wang_largest_epsilon,
 )
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
+from dpviz.accounting.renyi.conversion import to_bound
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import scaled
-from dpviz.accounting.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.charts.marks import Band
 from dpviz.questions.answer import Answer, Slow
 

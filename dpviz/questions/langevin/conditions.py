@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin_bounds import step_size_limits
+from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.langevin_mse import best_step_size, mse_of_schedule
+from dpviz.accounting.langevin.mse import best_step_size, mse_of_schedule
 from dpviz.charts import numbers
 from dpviz.charts.plot import Axis
 from dpviz.questions.answer import Answer, Note

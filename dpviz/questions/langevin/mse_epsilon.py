@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin_mse import mse_proposition5
+from dpviz.accounting.langevin.mse import mse_proposition5
 from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.accounting.langevin_bounds import step_size_limits
+from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Choice
 from dpviz.questions.langevin.chain import ChainFacts

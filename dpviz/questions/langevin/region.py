@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin_bounds import step_size_limits
-from dpviz.accounting.langevin_solve import largest_inverse_variance
+from dpviz.accounting.langevin.bounds import step_size_limits
+from dpviz.accounting.langevin.solve import largest_inverse_variance
 from dpviz.charts import look, numbers
 from dpviz.charts.area_plot import AreaPlot
 from dpviz.charts.areas import Area

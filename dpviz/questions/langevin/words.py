@@ -9,8 +9,8 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.formula import tex
-from dpviz.accounting.langevin import langevin_bound
-from dpviz.accounting.langevin_bounds import step_size_limits
+from dpviz.accounting.langevin.bounds import step_size_limits
+from dpviz.accounting.langevin.cost import langevin_bound
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.questions.answer import Answer, Metric, Note

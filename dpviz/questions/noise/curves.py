@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian import ORDERS, BayesianBound
-from dpviz.accounting.bayesian_sweep import BayesianSweep
-from dpviz.accounting.renyi_search import OrderSearch
+from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound
+from dpviz.accounting.bayesian.sweep import BayesianSweep
+from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.gradients.law_bound import law_bound
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.methods import NAMES, method

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
-from dpviz.accounting.best_accuracy import Accuracy
+from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import look, numbers

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import dpviz
-from dpviz.accounting.closed_form import ClosedForm
+from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.mechanism import in_words

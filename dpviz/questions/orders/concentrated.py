@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.formula import tex
-from dpviz.accounting.loss_density import loss_density
+from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot

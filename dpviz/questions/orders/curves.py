@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 import dpviz
-from dpviz.accounting.orders import DEFAULT_ORDERS
-from dpviz.accounting.renyi import exact_divergence
+from dpviz.accounting.renyi.accountant import exact_divergence
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look, numbers
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Line

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.accounting.conversion import epsilon_per_order
 from dpviz.accounting.formula import tex
+from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot

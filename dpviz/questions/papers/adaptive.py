@@ -11,9 +11,9 @@ import pandas as pd
 
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.odometer import AUTHORS_ORDERS, OdometerAccountant
-from dpviz.accounting.renyi import Renyi
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line, Point

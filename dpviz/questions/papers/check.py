@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz._remember import remembered
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.charts import look, numbers
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot

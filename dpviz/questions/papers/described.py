@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpviz
-from dpviz.accounting.conversion import epsilon_per_order
-from dpviz.accounting.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import Mechanism, ReplaceOneGaussian, SampledGaussian
 
 Steps = tuple[Mechanism, int]

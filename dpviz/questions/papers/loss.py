@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.formula import tex
-from dpviz.accounting.loss_density import RESOLVED, LossDensity, loss_density
+from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Band, Line

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import dpviz
-from dpviz.accounting.conversion import to_bound
-from dpviz.accounting.orders import DEFAULT_ORDERS
-from dpviz.accounting.pate import Threshold, pate_divergence_at
+from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
+from dpviz.accounting.renyi.conversion import to_bound
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts.marks import Array, Column, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Slow

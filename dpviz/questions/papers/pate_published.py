@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpviz._remember import remembered
-from dpviz.accounting.pate_release import answers, released_epsilon
-from dpviz.accounting.smooth_release import SmoothRelease, most_smoothness
+from dpviz.accounting.pate.release import answers, released_epsilon
+from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
 from dpviz.charts import numbers
 from dpviz.charts.marks import Array
 from dpviz.experiments.record import recorded

@@ -20,7 +20,7 @@ from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
 from dpviz.training.models import MODELS as KNOWN
 
 COLORS = dict(zip(MODELS, (look.GREEN, look.BLUE, look.ORANGE, look.GREY), strict=True))

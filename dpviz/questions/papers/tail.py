@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dpviz
-from dpviz.accounting.tight import tight_delta
-from dpviz.accounting.tight_quick import ZERO, quick_delta, settled
+from dpviz.accounting.pld.bounds import tight_delta
+from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
 from dpviz.charts import look, numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Band, Line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.accounting.both_directions import both_directions
+from dpviz.accounting.renyi.both_directions import both_directions
 from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot

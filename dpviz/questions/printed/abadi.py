@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 import dpviz
-from dpviz.accounting.tight import tight_delta, tight_epsilon
+from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.charts import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dpviz
-from dpviz.accounting.tight import tight_epsilon
+from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed, tight
 from dpviz.questions.printed.published_runs import (

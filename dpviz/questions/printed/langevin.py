@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import dpviz
-from dpviz.accounting.langevin import Langevin, langevin_tight
-from dpviz.accounting.langevin_bounds import step_size_limits
+from dpviz.accounting.langevin.bounds import step_size_limits
+from dpviz.accounting.langevin.cost import Langevin, langevin_tight
 from dpviz.accounting.schedules import power_sums
 from dpviz.charts import numbers
 from dpviz.questions.printed.adult import ADULT_CLAIMS

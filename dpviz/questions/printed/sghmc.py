@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dpviz
-from dpviz.accounting.langevin import Langevin, langevin_tight
+from dpviz.accounting.langevin.cost import Langevin, langevin_tight
 from dpviz.questions.printed.claim import Recomputed, tight
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian import bayesian_cost
+from dpviz.accounting.bayesian.accountant import bayesian_cost
 from dpviz.gradients.weibull import weibull_vectors
 
 Array = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from dpviz.training.per_example import PerExample
+    from dpviz.training.engine.per_example import PerExample
     from dpviz.training.sampling import PoissonBatch
     from dpviz.training.settings import RunSettings
 

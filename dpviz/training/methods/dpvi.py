@@ -21,8 +21,8 @@ from dpviz.training.methods.dp_sgd import DpSgd
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from dpviz.training.networks.variational import Variational
     from dpviz.training.sampling import PoissonBatch
-    from dpviz.training.variational import Variational
 
 PREDICTIONS = 16  # draws whose predictions an evaluation averages
 _SEED = 1610  # of those draws, so that two evaluations differ by the posterior alone
@@ -40,7 +40,7 @@ class Dpvi(DpSgd):
 
     @classmethod
     def prepare(cls, network: nn.Module) -> nn.Module:
-        from dpviz.training.variational import Variational  # not above: pages read this file
+        from dpviz.training.networks.variational import Variational  # not above: pages read this file
 
         return Variational(network)
 

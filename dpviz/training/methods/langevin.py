@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-from dpviz.accounting.varying_noise import node_steps
+from dpviz.accounting.renyi.varying_noise import node_steps
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.methods.base import Gradient, Info, Method, State
 

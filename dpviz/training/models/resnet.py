@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def resnet(shape: Shape, classes: int) -> nn.Module:
     from torch import nn
 
-    from dpviz.training.residual import Residual
+    from dpviz.training.networks.residual import Residual
 
     return nn.Sequential(
         nn.Conv2d(shape[0], 16, 3, padding=1, bias=False),

@@ -1,4 +1,4 @@
-"""A linear layer on fixed scattering features (`dpviz.training.scattering`), all or whitened (`…whitening`)."""
+"""A linear layer on fixed scattering features (`dpviz.training.networks.scattering`), all of them or whitened."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def _square(shape: Shape) -> bool:
 
 
 def _compute(images: Tensor, keep: bool) -> Tensor:
-    from dpviz.training import scattering
+    from dpviz.training.networks import scattering
 
     return scattering.features(images, keep=keep)
 
 
 def _kept(images: Tensor) -> bool:
-    from dpviz.training import scattering
+    from dpviz.training.networks import scattering
 
     return scattering.kept(images)
 
@@ -56,13 +56,13 @@ def _whitened_shape(shape: Shape) -> Shape:
 
 
 def _whiten(images: Tensor, keep: bool) -> Tensor:
-    from dpviz.training import whitening
+    from dpviz.training.networks import whitening
 
     return whitening.features(images, keep=keep)
 
 
 def _whitened(images: Tensor) -> bool:
-    from dpviz.training import whitening
+    from dpviz.training.networks import whitening
 
     return whitening.kept(images)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from dpviz.questions.fields import Choice, Field, Several
-from dpviz.training.datasets import DATA_SETS
+from dpviz.training.data import DATA_SETS
 from dpviz.ui.train.fields import METHOD
 from dpviz.ui.train.words import STATE_WORDS
 

@@ -12,13 +12,13 @@ import pandas as pd
 from dpviz.accounting.claims import SHORT, Claim, rounded_up
 from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record, settings_of
-from dpviz.runs.disputes import MISMATCH, disputes_of
-from dpviz.runs.records import RunRecord
-from dpviz.runs.store import Store
-from dpviz.training.datasets import DATA_SETS
+from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import RunRecord
+from dpviz.training.accounts.origins import beside
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.own.place import is_own
 from dpviz.training.events import NOT_COVERED, heading
-from dpviz.training.origins import beside
-from dpviz.training.own.place import is_own
 from dpviz.ui.runs import fields as f
 from dpviz.ui.train.facts import data_of
 from dpviz.ui.train.fields import METHOD, MODEL

@@ -12,8 +12,8 @@ from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.training import NAME, STEP_HOVER, accuracies_shown, thinned
 from dpviz.runs.claims import claims_along
-from dpviz.runs.disputes import MISMATCH
-from dpviz.runs.tables import RunView
+from dpviz.runs.exchange.disputes import MISMATCH
+from dpviz.runs.store.tables import RunView
 from dpviz.training.events import titled
 from dpviz.ui.plain import on_chart
 from dpviz.ui.train.live import CLAIMED, frontier

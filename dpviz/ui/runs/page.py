@@ -13,10 +13,10 @@ from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import bundle, import_json
-from dpviz.runs.records import RunRecord
-from dpviz.runs.store import StoreError
-from dpviz.runs.typed import NotARun
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.files import bundle, import_json
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import RunRecord
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui import engine as engines

@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dpviz.training import sources
-from dpviz.training.datasets import DATA_SETS, DataSet
+from dpviz.training.data import DATA_SETS, DataSet, sources
+from dpviz.training.data.own.place import PREFIX, available
 from dpviz.training.models import MODELS
-from dpviz.training.own.place import PREFIX, available
 from dpviz.training.settings import RunSettings
 
 

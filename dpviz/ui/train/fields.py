@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpviz.accounting.policies import POLICIES
+from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.questions import shared
 from dpviz.questions.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
 from dpviz.questions.layout import Reader

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.accounting.adaptive.policies import POLICIES, Fixed
 from dpviz.accounting.claims import DEMONSTRATION
-from dpviz.accounting.policies import POLICIES, Fixed
 from dpviz.charts import numbers, training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
@@ -19,16 +19,16 @@ from dpviz.questions.guessing import alone
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band
 from dpviz.runs.engine import Engine
-from dpviz.runs.records import new_id
-from dpviz.runs.store import StoreError
-from dpviz.training.accounting import first_mechanism
-from dpviz.training.claims import epsilon_before
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import new_id
+from dpviz.training.accounts.claims import epsilon_before
+from dpviz.training.accounts.live import first_mechanism
+from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same
+from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import DECLARED, NOT_COVERED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
-from dpviz.training.origins import beside, conditions_of_start, names, on_the_same
-from dpviz.training.own.place import is_own
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.pieces import Drawing

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz._remember import remembered
-from dpviz.accounting.policies import POLICIES
+from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader
 from dpviz.runs.origins import StartFrom
-from dpviz.training.counting import planned_counts
+from dpviz.training.accounts.counting import planned_counts
+from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
-from dpviz.training.origins import names, spent_before
 from dpviz.training.settings import RunSettings
 from dpviz.ui.train.fields import (
     BATCH,

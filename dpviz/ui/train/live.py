@@ -19,10 +19,10 @@ from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band
 from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.tables import Array, RunView
+from dpviz.runs.store.tables import Array, RunView
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import titled
-from dpviz.training.origins import spent_before
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
 from dpviz.ui.train.plan import PlannedCost, plan

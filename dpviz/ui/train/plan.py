@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.additive import AdditiveAccountant
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.odometer import OdometerAccountant
-from dpviz.accounting.renyi import Moments
-from dpviz.accounting.tight import tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Moments
+from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import GaussianEvent
 from dpviz.questions import tight_band
 from dpviz.questions.tight_band import TightBand
-from dpviz.training.accounting import for_steps, renyi_accountant
-from dpviz.training.claims import MOST_DIFFERENT, planned_claim
-from dpviz.training.origins import spent_before
+from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
+from dpviz.training.accounts.live import for_steps, renyi_accountant
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpviz._remember import remembered
+from dpviz.accounting.adaptive.single_order import planned_epsilon
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.no_noise import no_noise_needed
-from dpviz.accounting.one_order import planned_epsilon
-from dpviz.accounting.renyi import Moments, Renyi
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
-from dpviz.accounting.tight import tight_epsilon_of_events
 from dpviz.charts import numbers
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
 

@@ -8,8 +8,8 @@ from dpviz.questions.fields import Choice
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.origins import FINISHED, StartFrom, start_of, unfit
-from dpviz.runs.records import RunRecord
-from dpviz.training.datasets import DataSet
+from dpviz.runs.store.records import RunRecord
+from dpviz.training.data import DataSet
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting.tight import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.questions.tight_band import TightBand
-from dpviz.runs.tables import RunView
-from dpviz.training.claims import MOST_DIFFERENT
+from dpviz.runs.store.tables import RunView
+from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.ui import background
 
 Array = npt.NDArray[np.float64]

@@ -11,18 +11,18 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.runs.claims import claim_of_view, settings_of
-from dpviz.runs.disputes import MISMATCH, disputes_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.exchange import export_json, steps_csv, steps_parquet
+from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
+from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
+from dpviz.runs.exchange.report import html_report
 from dpviz.runs.origins import unfit
-from dpviz.runs.records import RunRecord
-from dpviz.runs.report import html_report
-from dpviz.runs.store import StoreError
-from dpviz.training.accounting import encoded_events
-from dpviz.training.claims import ASSUMPTIONS
+from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import RunRecord
+from dpviz.training.accounts.claims import ASSUMPTIONS
+from dpviz.training.accounts.live import encoded_events
+from dpviz.training.accounts.origins import spent_before
 from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.models import MODELS
-from dpviz.training.origins import spent_before
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.train import script

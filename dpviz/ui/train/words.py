@@ -13,14 +13,14 @@ from dpviz.questions.answer import Metric, Note
 from dpviz.questions.guessing import alone
 from dpviz.questions.tight_band import TightBand
 from dpviz.runs.claims import last_reading, why_unknown
-from dpviz.runs.disputes import IMPORTED, told
-from dpviz.runs.records import RunRecord
-from dpviz.runs.tables import Array, RunView
+from dpviz.runs.exchange.disputes import IMPORTED, told
+from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.tables import Array, RunView
+from dpviz.training.accounts.origins import beside, conditions_of_start
+from dpviz.training.data.own.place import is_own
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
-from dpviz.training.origins import beside, conditions_of_start
-from dpviz.training.own.place import is_own
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import below_majority
 from dpviz.ui.train.facts import data_of

@@ -1,0 +1,259 @@
+"""The missing one of (σ, q, T, δ_μ) for a target ε_μ of Bayesian DP, never on the unsafe side.
+
+>>> distances = np.random.default_rng(0).weibull(2.0, 1000)
+>>> known = dict(sample_rate=0.01, steps=10_000, delta_mu=1e-5)
+>>> round(solve_bayesian("noise_std", distances, target_epsilon=1.0, **known), 3)
+11.524
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz._remember import remembered
+from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
+from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
+_OF_DP = {"noise_std": "noise_multiplier", "delta_mu": "delta"}
+_MOST_LOG = 230.0
+_FAR = 1.35  # ε_μ ÷ target from which on a guess is far off
+_NEAR: Index = np.array([-1, 0, 1])  # places in the list of orders
+_AHEAD: Index = np.array([0, 1, 3, 7])
+_LEAST_LOG_RATE = -230.0
+
+
+def solve_bayesian(
+    for_: str,
+    distances: Any,
+    *,
+    target_epsilon: Any,
+    noise_std: Any = None,
+    sample_rate: Any = None,
+    steps: Any = None,
+    delta_mu: Any = None,
+    estimator_failure: Any = 1e-15,
+    orders: Any = ORDERS,
+    divergence: str = "left",
+    estimates: Any = 1,
+    tolerance: float = TOLERANCE,
+    largest_distance: Any = None,
+) -> float:
+    """The missing one of (noise_std, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
+
+    Args:
+        for_: "noise_std" (the smallest), "steps" (the longest plan), "sample_rate" (the largest), "delta_mu" (the
+            smallest): leave that argument out and give the three others.
+        distances: ‖g − g′‖ of m ≥ 2 independent pairs, shape (m,).
+        target_epsilon: ε_μ ≥ 0.
+        noise_std: absolute standard deviation of the noise, in the distances' units.
+        sample_rate, steps, delta_mu, estimator_failure, orders, divergence, estimates: as in `bayesian_epsilon`, read
+            as a plan.
+        tolerance: relative, of noise_std and sample_rate.
+        largest_distance: d_max, for the bound that holds at every m, whatever the search looked at; None for the
+            asymptotic estimate.
+
+    Returns:
+        noise_std and delta_mu rounded up, sample_rate down, steps whole (at most 2^53; 0.0 where one step costs more).
+        Where any value will do: 0.0 for noise_std, 1.0 for sample_rate, inf for steps.
+        bayesian_epsilon(…, answer) ≤ target_epsilon holds for the very float.
+
+    Raises:
+        ValueError: for a bad argument, and where no value will do, with the reason and the way out.
+    """
+    _validate.choice("for_", for_, UNKNOWNS)
+    given = {"noise_std": noise_std, "sample_rate": sample_rate, "steps": steps, "delta_mu": delta_mu}
+    if given[for_] is not None:
+        raise ValueError(f"Expected {for_}={given[for_]!r} to be left out: it is what for_={for_!r} solves for.")
+    missing = [name for name, value in given.items() if value is None and name != for_]
+    if missing:
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {for_} is solved for.")
+    checks: dict[str, Callable[[Any], Array]] = {
+        "noise_std": lambda value: _validate.noise_multiplier(value, "noise_std"),
+        "steps": lambda value: _validate.steps(value, minimum=1),
+        "sample_rate": _validate.sample_rate,
+        "delta_mu": lambda value: _validate.delta_beyond_failure(
+            value, _validate.estimator_failure(estimator_failure), estimates
+        ),
+    }
+    known = {name: _validate.scalar(name, checks[name](value)) for name, value in given.items() if name != for_}
+    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    found = _validate.distances(distances)
+    fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
+    fixed["largest_distance"] = largest_distance
+    whole = np.unique(_validate.whole_orders(orders))
+    problem = _BayesianProblem(found, target, known, fixed, whole, tolerance)
+    return _SOLVERS[for_](problem)
+
+
+class _BayesianProblem:
+    """One sample, one target, three of the four numbers; orders are tried near the one that decided last."""
+
+    def __init__(
+        self,
+        distances: Array,
+        target: float,
+        known: dict[str, Any],
+        fixed: dict[str, Any],
+        orders: Array,
+        width: float,
+    ) -> None:
+        self.distances, self.target, self.known, self.fixed = distances, target, known, fixed
+        self.orders, self.tolerance = orders, width
+        self.best = -1  # place of the order that decided last; none has yet
+
+    @property
+    def largest(self) -> float:
+        """The largest distance there may be."""
+        largest = self.fixed["largest_distance"]
+        return float(self.distances.max()) if largest is None else float(largest)
+
+    def start(self, missing: str, otherwise: float) -> float:
+        """Where to look first: the moments accountant's answer, which this one is where every distance is largest."""
+        known = {_OF_DP.get(name, name): value for name, value in self.known.items()}
+        if "noise_multiplier" in known:
+            known["noise_multiplier"] /= self.largest or 1.0
+        found = _moments_answer(_OF_DP.get(missing, missing), self.target, tuple(known.items()))
+        if not 0.0 < found < math.inf:
+            return otherwise
+        return found * self.largest if missing == "noise_std" else found
+
+    def _look(self, places: Index, unknown: dict[str, Any]) -> float:
+        """The least ε_μ that the orders at these places prove; which of them does is kept."""
+        orders = self.orders[np.unique(np.clip(places, 0, self.orders.size - 1))]
+        bound = bayesian_bound(self.distances, orders=orders, **self.known, **unknown, **self.fixed)
+        self.best = int(np.searchsorted(self.orders, float(bound.order) - 1.0))
+        return float(bound.epsilon)
+
+    def fits(self, **unknown: float) -> bool:
+        """Every order bounds ε_μ: those near the best may prove it; where they do not, all are asked."""
+        if self.best >= 0 and self._look(self.best + _NEAR, unknown) <= self.target:
+            return True
+        return self._look(np.arange(self.orders.size), unknown) <= self.target
+
+    def gap(self, **unknown: float) -> float:
+        """`size_of_gap` by a few orders: exact where it is small and positive, for there they are followed downhill.
+
+        Else its size is enough for the next guess, and any order that meets the target proves it.
+        """
+        spread = np.round(np.geomspace(1, self.orders.size, 6)).astype(np.intp) - 1
+        centre = self.best
+        epsilon = self._look(spread if centre < 0 else centre + _NEAR, unknown)
+        if centre >= 0 and self.best != centre and epsilon > _FAR * self.target:
+            epsilon = self._look(spread, unknown)
+        while self.target < epsilon <= _FAR * self.target and self.best != centre:
+            self._look(self.best + (1 if self.best > centre else -1) * _AHEAD, unknown)
+            centre = self.best
+            epsilon = self._look(centre + _NEAR, unknown)
+        return size_of_gap(epsilon, self.target)
+
+    def check_floor(self) -> None:
+        """Refuse a target below ln(1/(δ_μ − Γ))/λ_max, which the largest order charges for doing nothing."""
+        at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
+        floor = float(bayesian_bound(self.distances, orders=self.orders[-1:], **at, **self.fixed).floor)
+        if self.target < floor * (1 + 1e-12):
+            raise NoAnswer(
+                f"Expected target_epsilon={self.target:.12g} > {floor:.6g} = ln(1/(δ_μ − Γ))/λ_max, what orders up to "
+                f"λ = {self.orders[-1]:.0f} charge for doing nothing: raise target_epsilon or delta_mu, or try larger "
+                "orders.",
+                f"orders up to λ = {self.orders[-1]:.0f} charge {floor:.3g} at this δ_μ for doing nothing",
+            )
+
+    def no_answer(self, name: str) -> ValueError:
+        return NoAnswer(
+            f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {name} will do here. "
+            "Raise target_epsilon, add noise, or clip."
+        )
+
+
+@remembered
+def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float], ...]) -> float:
+    try:
+        return solve(missing, method="moments", target_epsilon=target, tolerance=1e-3, **dict(known))
+    except ValueError:  # no answer there says nothing of this one
+        return math.nan
+
+
+def _noise_std(problem: _BayesianProblem) -> float:
+    problem.check_floor()
+    if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
+        return 0.0
+
+    def gap(x: float) -> float:
+        return problem.gap(noise_std=math.exp(x))
+
+    found = bracket(gap, math.log(problem.start("noise_std", problem.largest)), towards=1.0, limit=_MOST_LOG)
+    if found is None:
+        raise problem.no_answer("noise_std")
+    if math.isinf(found[1]):
+        return math.exp(found[0])
+    return nudged(math.exp(boundary(gap, *found, problem.tolerance)), 1.0, lambda value: problem.fits(noise_std=value))
+
+
+def _sample_rate(problem: _BayesianProblem) -> float:
+    problem.check_floor()
+    at_one = problem.gap(sample_rate=1.0)
+    if at_one <= 0.0 and problem.fits(sample_rate=1.0):
+        return 1.0
+
+    def gap(x: float) -> float:
+        return problem.gap(sample_rate=math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
+
+    found = bracket(gap, math.log(problem.start("sample_rate", 0.01)), towards=-1.0, limit=-_LEAST_LOG_RATE)
+    if found is None:
+        raise problem.no_answer("sample_rate")
+    return nudged(
+        math.exp(boundary(gap, *found, problem.tolerance)), -1.0, lambda value: problem.fits(sample_rate=value)
+    )
+
+
+def _steps(problem: _BayesianProblem) -> float:
+    problem.check_floor()
+    if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
+        return math.inf
+    found = last_whole(lambda t: problem.gap(steps=t), problem.start("steps", 1000.0), LARGEST_STEPS)
+    while found > 0.0 and not problem.fits(steps=found):  # a table refined elsewhere may read a unit higher
+        found -= 1.0
+    return found
+
+
+def _delta_mu(problem: _BayesianProblem) -> float:
+    """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
+    known, fixed = problem.known, problem.fixed
+    cost = bayesian_cost(
+        problem.distances,
+        noise_std=known["noise_std"],
+        sample_rate=known["sample_rate"],
+        total_steps=known["steps"],
+        orders=problem.orders,
+        estimator_failure=fixed["estimator_failure"],
+        divergence=fixed["divergence"],
+        largest_distance=fixed["largest_distance"],
+    )
+    exponents = cost * float(known["steps"]) - problem.orders * problem.target
+    problem.best = int(exponents.argmin())
+    exponent = float(exponents[problem.best])
+    doubt = float(fixed["estimator_failure"]) * float(fixed["estimates"])
+    found = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
+    found = max(found, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
+    if found >= 1.0:
+        raise problem.no_answer("delta_mu below 1")
+    return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
+
+
+_SOLVERS: dict[str, Callable[[_BayesianProblem], float]] = {
+    "noise_std": _noise_std,
+    "sample_rate": _sample_rate,
+    "steps": _steps,
+    "delta_mu": _delta_mu,
+}

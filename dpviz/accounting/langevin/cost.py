@@ -1,0 +1,253 @@
+"""What the steps of stochastic gradient Langevin dynamics really cost: their noise, composed.
+
+Algorithm 1 of Li, Chen, Liu, Carin 2019: θ ← θ − η_t (∇(−log p(θ))/N + (1/τ) Σ_{i∈J} g̃_i) + N(0, (η_t/N) I), with g̃
+clipped to L and a batch J that each example joins with probability q = τ/N. It is a sampled Gaussian step with noise
+multiplier σ_t = τ/(L √(η_t N)): a smaller step size is more noise for each gradient, and more privacy.
+
+SGHMC: p ← (1−β) p − η(…) + N(0, (2βη/N) I), θ ← θ + p releases the same gradient with σ_t = τ √(2β/(η_t N))/L; what
+momentum makes of it is post-processing, and so is the thermostat of SGNHT (Ding et al. 2014), whose friction follows
+the momentum: with the same noise it costs the same.
+
+>>> steps = PowerSchedule(first=0.1, exponent=1 / 3, steps=245)
+>>> round(langevin_epsilon(steps, n=60_000, batch_size=245, clip=4, delta=1e-5), 2)
+1.33
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
+from dpviz.accounting.schedules import (
+    PowerSchedule,
+    Schedule,
+    StepSizes,
+    checked,
+    grouped,
+    scaled,
+    total_steps,
+)
+from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
+
+Array = npt.NDArray[np.float64]
+
+ADJACENCIES = ("add_remove", "replace_one")
+METHODS = ("renyi", "tight")
+GROUPS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Langevin:
+    """The sampler's setting beside its step sizes.
+
+    Attributes:
+        n: N, size of the data set, ≥ 1.
+        batch_size: τ, expected batch, in (0, N].
+        clip: L, the norm to which each example's gradient is clipped, > 0.
+        friction: β of SGHMC, or of SGNHT's noise, in (0, 1]; None for SGLD.
+        adjacency: "add_remove" one example, or "replace_one": each step is then a `ReplaceOneGaussian` of the same σ.
+    """
+
+    n: float
+    batch_size: float
+    clip: float
+    friction: float | None = None
+    adjacency: str = "add_remove"
+
+    def __post_init__(self) -> None:
+        n = _validate.scalar("n", _validate.steps(self.n, "n", minimum=1))
+        batch = _validate.scalar("batch_size", _validate.positive("batch_size", self.batch_size))
+        clip = _validate.scalar("clip", _validate.positive("clip", self.clip))
+        if batch > n:
+            raise ValueError(f"Expected batch_size={batch:.12g} <= n={n:.12g}: a batch cannot exceed the data.")
+        if self.friction is not None:
+            friction = _validate.scalar("friction", _validate.positive("friction", self.friction))
+            if friction > 1.0:
+                raise ValueError(f"Expected friction={friction:.12g} in (0, 1].")
+            object.__setattr__(self, "friction", friction)
+        _validate.choice("adjacency", self.adjacency, ADJACENCIES)
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "batch_size", batch)
+        object.__setattr__(self, "clip", clip)
+        if not (0.0 < self.cost < np.inf):
+            raise ValueError(f"Expected clip={clip:.12g} and batch_size={batch:.12g} of less extreme size.")
+
+    @property
+    def sample_rate(self) -> float:
+        """q = τ/N."""
+        return self.batch_size / self.n
+
+    @property
+    def replaced(self) -> bool:
+        """Whether neighbours replace an example."""
+        return self.adjacency == "replace_one"
+
+    @property
+    def sensitivity(self) -> float:
+        """The most that one example changes the sum of clipped gradients: L, or 2L when it is replaced."""
+        return self.clip * (2.0 if self.replaced else 1.0)
+
+    @property
+    def cost(self) -> float:
+        """1/σ² for each unit of step size, where σ is the noise's standard deviation ÷ L."""
+        heat = 1.0 if self.friction is None else 2.0 * self.friction
+        each = self.clip / self.batch_size
+        return each * each * self.n / heat  # inf rather than an OverflowError, as each**2 would be
+
+    def noise_multiplier(self, step_sizes: npt.ArrayLike) -> Array:
+        """σ of each step size; inf where the step size is 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / np.sqrt(self.cost * np.abs(_validate.non_negative("step_sizes", step_sizes))))
+
+    def step_size(self, noise_multiplier: npt.ArrayLike) -> Array:
+        """The step size whose noise multiplier this is."""
+        return np.asarray(1.0 / (self.cost * _validate.noise_multiplier(noise_multiplier) ** 2))
+
+
+def langevin_noise_multiplier(
+    step_sizes: npt.ArrayLike,
+    *,
+    n: float,
+    batch_size: float,
+    clip: float,
+    friction: float | None = None,
+    adjacency: str = "add_remove",
+) -> float | Array:
+    """σ_t = τ/(L √(η_t N)) of SGLD, or τ √(2β/(η_t N))/L of SGHMC with `friction` β; arguments as in `Langevin`.
+
+    >>> round(langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4), 2)
+    0.79
+    """
+    found = Langevin(n, batch_size, clip, friction, adjacency).noise_multiplier(step_sizes)
+    return float(found) if found.ndim == 0 else found
+
+
+def langevin_epsilon(
+    step_sizes: StepSizes,
+    *,
+    n: float,
+    batch_size: float,
+    clip: float,
+    delta: float,
+    method: str = "renyi",
+    conversion: str = "improved",
+    steps: int | None = None,
+    friction: float | None = None,
+    adjacency: str = "add_remove",
+    orders: Sequence[float] | None = None,
+    groups: int = GROUPS,
+    marks: npt.ArrayLike | None = None,
+) -> float | Array:
+    """ε at `delta` of all steps together, or of those up to each mark, never too small.
+
+    Args:
+        step_sizes: a `PowerSchedule`, a list of step sizes (at most 10^7), or a function of t = 1, 2, …, `steps`.
+        n, batch_size, clip, friction, adjacency: see `Langevin`.
+        delta: δ in (0, 1).
+        method: "renyi", whose divergences are composed cell by cell (`varying_noise`), or "tight", the upper end of
+            the numerically tight interval, which takes seconds for hundreds of different steps.
+        conversion: of "renyi": "improved" or "classic".
+        steps: how many steps a function is asked for.
+        orders: Rényi orders > 1 instead of the default ones.
+        groups: for "tight": step sizes are gathered in so many groups, each taken at its largest: an upper bound.
+        marks: increasing step counts; with them the answer of "renyi" is an array, ε after so many steps.
+
+    Raises:
+        ValueError: for arguments out of range, a batch larger than the data among them.
+    """
+    setting = Langevin(n, batch_size, clip, friction, adjacency)
+    schedule = checked(step_sizes, steps)
+    target = _validate.scalar("delta", _validate.delta(delta))
+    if _validate.choice("method", method, METHODS) == "tight":
+        if marks is not None:
+            raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
+        return float(tight_epsilon_of_events(langevin_events(setting, schedule, groups), target).upper)
+    bound = langevin_bound(setting, schedule, delta=target, conversion=conversion, orders=orders, marks=marks)
+    return bound.epsilon if marks is not None else float(bound.epsilon[-1])
+
+
+def langevin_bound(
+    setting: Langevin,
+    schedule: Schedule,
+    *,
+    delta: float,
+    conversion: str = "improved",
+    marks: npt.ArrayLike | None = None,
+    orders: Sequence[float] | None = None,
+) -> Bound:
+    """The Rényi bound after each number of steps in `marks` (increasing; all steps by default), shape (marks,).
+
+    `schedule` holds step sizes. Millions of steps cost no more than hundreds.
+    """
+    _validate.choice("conversion", conversion, CONVERSIONS)
+    alpha = np.array(VARYING_ORDERS) if orders is None else np.unique(_validate.orders(orders))
+    ends = _marks(marks, total_steps(schedule))
+    totals = composed_divergence(
+        scaled(schedule, setting.cost),
+        sample_rate=setting.sample_rate,
+        orders=alpha.tolist(),
+        marks=ends,
+        replaced=setting.replaced,
+    )
+    return to_bound(totals, alpha, delta, conversion)
+
+
+def _marks(marks: npt.ArrayLike | None, steps: int) -> Array:
+    if marks is None:
+        return np.array([float(steps)])
+    ends = np.atleast_1d(_validate.steps(marks, "marks", minimum=1))
+    if ends.ndim != 1 or ends.size == 0 or (np.diff(ends) <= 0).any() or ends[-1] > steps:
+        raise ValueError(f"Expected marks as increasing step counts up to {steps}.")
+    return ends
+
+
+def langevin_tight(setting: Langevin, schedule: Schedule, delta: float, groups: int = GROUPS) -> tuple[float, float]:
+    """Lower and upper ε, numerically tight up to the grouping: from below every group takes its smallest step size."""
+    sides = (langevin_events(setting, schedule, groups, smallest=small) for small in (True, False))
+    below, above = (tight_epsilon_of_events(events, delta) for events in sides)
+    return float(below.lower), float(above.upper)
+
+
+def langevin_events(
+    setting: Langevin, schedule: Schedule, groups: int = GROUPS, *, smallest: bool = False
+) -> list[Event]:
+    """The steps as events of equal steps for any accountant: at most `groups`, each at its largest step size.
+
+    With `smallest` each at its smallest, for bounds from below.
+    """
+    most = int(_validate.scalar("groups", _validate.steps(groups, "groups", minimum=1)))
+    counts, sizes = grouped(schedule, most, smallest=smallest)
+    noise = setting.noise_multiplier(sizes)
+    mechanism = ReplaceOneGaussian if setting.replaced else SampledGaussian
+    return [
+        (mechanism(float(s), setting.sample_rate), int(c))
+        for s, c in zip(noise, counts, strict=True)
+        if np.isfinite(s)  # a step size of 0 releases nothing
+    ]
+
+
+def as_schedule(step_sizes: Any, steps: int | None = None) -> Schedule:
+    """A schedule from whatever names one; see `langevin_epsilon`."""
+    return checked(step_sizes, steps)
+
+
+__all__ = [
+    "ADJACENCIES",
+    "Langevin",
+    "PowerSchedule",
+    "as_schedule",
+    "langevin_bound",
+    "langevin_epsilon",
+    "langevin_events",
+    "langevin_noise_multiplier",
+    "langevin_tight",
+]

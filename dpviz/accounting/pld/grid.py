@@ -1,0 +1,296 @@
+"""(lower, upper) ε of one composition, or of many that share their grids: closed forms, grids, and the Rényi cap.
+
+See `tight` for the method. Rows of one mechanism that lie close share a discretisation and its transform.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.pld import two_grids as two_scales
+from dpviz.accounting.pld.cap import renyi_epsilon
+from dpviz.accounting.pld.composed_bounds import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.pld.composed_loss import ComposedLoss
+from dpviz.accounting.pld.inverse import delta_interval
+from dpviz.accounting.pld.loss_transform import compose
+from dpviz.accounting.pld.plan import (
+    RELATIVE_WIDTH,
+    Aim,
+    aim_at_epsilon,
+    aim_for_rows,
+    finer,
+    promised,
+    rough_epsilon,
+    rough_log_delta,
+    tail_for,
+    wanted,
+)
+from dpviz.accounting.pld.privacy_loss import discretise, pair_of
+from dpviz.accounting.pld.single_step import (
+    around,
+    gaussian_epsilon,
+    single_step_delta,
+    single_step_epsilon,
+    single_step_log_delta,
+)
+from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms.noise import LEAST_SCALE, gaussian_log_delta
+from dpviz.mechanisms.sampled_gaussian import SampledGaussian
+
+Array = npt.NDArray[np.float64]
+Mechanisms = Sequence[Mechanism]
+
+LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
+LARGEST_EPSILON = 50.0  # the width is promised up to here
+MOST_SPREAD = 32.0  # of step counts that share a grid and a tilt
+ATTEMPTS = 6  # finer grids tried where the first one is not good enough
+
+
+# What can be said without a grid -----------------------------------------------------------------------------------
+
+
+def releasing(mechanisms: Mechanisms, counts: Array) -> tuple[list[Mechanism], Array]:
+    """The mechanisms that release something, and how often."""
+    kept = [j for j, m in enumerate(mechanisms) if counts[j] > 0 and m.releases]
+    return [mechanisms[j] for j in kept], counts[kept]
+
+
+def _one_gaussian(mechanisms: Mechanisms, counts: Array) -> float | None:
+    """The noise multiplier of the one Gaussian mechanism that they are together; None where one of them is none."""
+    known = [m.as_gaussian for m in mechanisms]
+    sigmas = [sigma for sigma in known if sigma is not None]
+    if len(sigmas) < len(known):
+        return None
+    return 1.0 / math.hypot(*(math.sqrt(t) / sigma for sigma, t in zip(sigmas, counts.tolist(), strict=True)))
+
+
+def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) -> tuple[float, float] | None:
+    if not mechanisms:
+        return 0.0, 0.0
+    if (sigma := _one_gaussian(mechanisms, counts)) is not None:
+        return gaussian_epsilon(sigma, delta)
+    if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
+        return 0.0, renyi_epsilon(mechanisms, counts, delta)
+    if counts.sum() == 1.0:
+        return single_step_epsilon(mechanisms[0], delta)
+    if sum(t * _total_variation(m) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
+        return 0.0, 0.0  # total variation adds up at most
+    if any(too_large(m) for m in mechanisms):
+        single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
+        return single, renyi_epsilon(mechanisms, counts, delta)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _total_variation(mechanism: Mechanism) -> float:
+    return single_step_delta(mechanism, 0.0)
+
+
+@lru_cache(maxsize=1024)
+def too_large(mechanism: Mechanism) -> bool:
+    """Whether a step's loss reaches beyond what a grid can hold, within 12 standard deviations."""
+    pair = pair_of(mechanism)
+    low, high = (float(pair.loss(z)) for z in pair.reach(12.0))
+    return max(high, -low) > LARGEST_LOSS
+
+
+# On a grid ---------------------------------------------------------------------------------------------------------
+
+
+REMOVE, ADD = 0, 1
+
+
+def removed_rows(
+    mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float
+) -> list[tuple[ComposedLoss, ComposedLoss]]:
+    """Removing one example, from above and from below, for each row of counts (curves, mechanisms)."""
+    plds = [discretise(m, aim.interval, tail) for m in mechanisms]
+    above = compose([pld.remove_above for pld in plds], counts, aim.tilt, aim.log_wrap)
+    below = compose([pld.remove_below for pld in plds], counts, aim.tilt, aim.log_wrap)
+    return list(zip(above, below, strict=True))
+
+
+def added_rows(mechanisms: Mechanisms, counts: Array, aim: Aim, tail: float) -> list[ComposedLoss]:
+    """Adding one example, from above, for each row of counts."""
+    plds = [discretise(m, aim.interval, tail).add_above for m in mechanisms]
+    return compose(plds, counts, aim.tilt, aim.log_wrap)
+
+
+def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[tuple[float, float]]:
+    """(lower, upper) ε for each row of counts; rows of one mechanism that lie close share a grid and its transforms."""
+    answers: dict[int, tuple[float, float]] = {}
+    groups: list[list[int]] = []
+    for i, row in enumerate(rows):
+        active, counts = releasing(mechanisms, row)
+        known = epsilon_without_grid(active, counts, delta)
+        if known is not None:
+            answers[i] = known
+            continue
+        if len(active) == 1 and two_scales.worth_it(active[0], float(counts[0])):
+            answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
+            if answers[i][1] - answers[i][0] <= promised(answers[i][0]):
+                continue
+        if groups and len(mechanisms) == 1 and row[0] <= MOST_SPREAD * rows[groups[-1][0]][0]:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    for members in groups:
+        active, _ = releasing(mechanisms, rows[members[0]])
+        counts = np.array([releasing(mechanisms, rows[i])[1] for i in members])
+        for i, (lower, upper) in zip(members, _epsilon_of_group(active, counts, delta), strict=True):
+            low, high = answers.get(i, (0.0, math.inf))
+            answers[i] = max(low, lower), min(high, upper)
+    return [_capped(mechanisms, row, delta, *answers[i]) for i, row in enumerate(rows)]
+
+
+def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
+    """(lower, upper) ε for rows of counts that share grids and tilts; a row that these do not fit gets its own."""
+    shared = len(counts) > 1
+    tail = tail_for(float(counts.sum(axis=1).max()), delta)
+    aim = aim_for_rows(mechanisms, counts, REMOVE, delta)
+    removed = [
+        _remove_refined(mechanisms, row, delta, aim, plds, shared)
+        for row, plds in zip(counts, removed_rows(mechanisms, counts, aim, tail), strict=True)
+    ]
+    # Where the largest losses of addition lie below removal's ε, −ln(1 − q) a step, there is nothing to compute.
+    pure = [most_added(mechanisms, row) for row in counts]
+    open_ = [i for i, (_, upper) in enumerate(removed) if pure[i] > upper]
+    added = list(pure)
+    if open_:
+        aim = aim_for_rows(mechanisms, counts[open_], ADD, delta)
+        for i, pld in zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True):
+            added[i] = _add_refined(mechanisms, counts[i], delta, aim, pld, pure[i], removed[i], shared)
+    return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
+
+
+def most_added(mechanisms: Mechanisms, counts: Array) -> float:
+    """No ε of addition exceeds it; 0 where addition is removal's mirror image, whose ε it then has."""
+    pairs = [pair_of(m) for m in mechanisms]
+    if all(pair.symmetric for pair in pairs):
+        return 0.0
+    pure = sum(t * pair.largest_losses[1] for pair, t in zip(pairs, counts.tolist(), strict=True))
+    return float(pure) * (1 + 1e-12)
+
+
+def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, upper: float) -> tuple[float, float]:
+    """The bounds, no higher than Rényi's and no lower than one step's, where these may help: small ε, T above 10⁹."""
+    if upper - lower <= RELATIVE_WIDTH * lower or upper == 0.0:
+        return lower, upper
+    active, counts = releasing(mechanisms, row)
+    if upper - lower > promised(lower):
+        lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
+    pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
+    bound = min(renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
+    return lower, min(upper, bound) if bound >= lower else upper
+
+
+def _remove_refined(
+    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, plds: tuple[ComposedLoss, ComposedLoss], shared: bool
+) -> tuple[float, float]:
+    """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
+    lower, upper = epsilon_below(plds[1], delta), epsilon_above(plds[0], delta)
+    tail = tail_for(float(counts.sum()), delta)
+    for attempt in range(ATTEMPTS):
+        if upper - lower <= 0.7 * promised(lower) or (lower > LARGEST_EPSILON and not shared):
+            break
+        if shared and attempt == 0:  # the aim was another row's
+            aim = aim_for_rows(mechanisms, counts[None], REMOVE, delta)
+        elif math.isfinite(upper):
+            numeric = blurred(plds[0], upper, delta)
+            interval = aim.interval if numeric else finer(aim.interval, lower, upper)
+            near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
+            last, aim = aim, aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
+            if aim.interval > 0.9 * last.interval and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
+                break  # as fine as it gets
+        else:
+            break
+        (plds,) = removed_rows(mechanisms, counts[None], aim, tail)
+        lower, upper = max(lower, epsilon_below(plds[1], delta)), min(upper, epsilon_above(plds[0], delta))
+    return lower, upper
+
+
+def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tuple[float, float]:
+    """Lower and upper ε, both directions, of many rarely sampled steps."""
+    split = two_scales.split_of(mechanism, steps)
+    left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)
+    tail, counts = tail_for(steps, delta), np.array([steps])
+    lower, upper, removed = 0.0, math.inf, math.inf
+    added = -steps * math.log1p(-mechanism.sample_rate) * (1 + 1e-12)  # no loss of addition exceeds it
+    near = rough_epsilon(mechanism, steps, delta)
+    if near > 3.0 * LARGEST_EPSILON:
+        return lower, upper
+    for attempt in range(4):
+        scales = two_scales.scales_for(mechanism, split, steps, near, delta, wanted(near) / 2.0 ** (attempt + 1))
+        remove, add = (aim_at_epsilon([mechanism], counts, way, near, delta, scales.coarse) for way in (REMOVE, ADD))
+
+        def pld(aim: Aim, side: str, small: float, scales: two_scales.Scales = scales) -> ComposedLoss:
+            return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
+
+        above = pld(remove, "remove_above", steps)
+        lower = max(lower, epsilon_below(pld(remove, "remove_below", steps - left_out), delta + missed))
+        removed = min(removed, epsilon_above(above, delta))
+        if added > lower:  # else removal decides
+            added = min(added, epsilon_above(pld(add, "add_above", steps), delta))
+        upper = max(removed, added)
+        width = upper - lower
+        if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
+            break
+        near = math.sqrt(max(lower, 0.1 * min(upper, near)) * min(upper, near))
+    return lower, upper
+
+
+def _add_refined(
+    mechanisms: Mechanisms,
+    counts: Array,
+    delta: float,
+    aim: Aim,
+    pld: ComposedLoss,
+    upper: float,
+    removed: tuple[float, float],
+    shared: bool,
+) -> float:
+    """Upper ε of addition, in as much detail as it takes to see that removal decides."""
+    tail = tail_for(float(counts.sum()), delta)
+    lower, high = removed
+    for attempt in range(ATTEMPTS):
+        upper = min(upper, epsilon_above(pld, delta))
+        if upper - lower <= max(high - lower, 0.7 * promised(lower)):
+            break
+        if shared and attempt == 0:  # the aim was other rows'
+            aim = aim_for_rows(mechanisms, counts[None], ADD, delta)
+        else:
+            interval = aim.interval if blurred(pld, upper, delta) else finer(aim.interval, lower, upper)
+            aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, interval)
+        (pld,) = added_rows(mechanisms, counts[None], aim, tail)
+    return upper
+
+
+def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple[float, float]:
+    active, counts = releasing(mechanisms, counts)
+    if not active:
+        return 0.0, 0.0
+    if (sigma := _one_gaussian(active, counts)) is not None:
+        return around(float(gaussian_log_delta(sigma, epsilon)))
+    if counts.sum() == 1.0:
+        return around(single_step_log_delta(active[0], epsilon))
+
+    def interval(delta: float) -> tuple[float, float]:
+        ((lower, upper),) = epsilon_of_rows(active, counts[None], delta)
+        return lower, upper
+
+    return delta_interval(interval, epsilon, *rough_log_delta(active, counts, epsilon))
+
+
+def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Array) -> tuple[Array, Array]:
+    """Lower and upper δ at each ε, resolved best at `near`."""
+    delta = math.exp(min(max(rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
+    tail = tail_for(float(counts.sum()), delta)
+    aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
+    ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail)
+    (added,) = added_rows(mechanisms, counts[None], aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
+    return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))

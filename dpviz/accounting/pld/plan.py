@@ -1,0 +1,230 @@
+"""Where to look: discretisation interval, tails and tilts for a composition, from rough Chernoff estimates.
+
+Nothing here is part of a proof: the bounds of `tight` hold for any plan, a poor plan only makes them wide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dpviz._remember import remembered
+from dpviz.accounting.pld.composed_loss import log_weight
+from dpviz.accounting.pld.loss_transform import LEAST_ATOM
+from dpviz.accounting.pld.privacy_loss import pair_of
+from dpviz.mechanisms.mechanism import Mechanism
+
+Array = npt.NDArray[np.float64]
+
+RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
+AIM = 0.002  # share of ε that the discretisation may take
+LEAST_WIDTH = 1e-6  # nobody needs an ε that is known better than this
+COMMON_SIZE, LARGEST_SIZE = 2**17, 2**20  # grid points: what is quick, and what is the limit
+ORDERS = 2.0 ** np.arange(-10.0, 30.0, 1 / 3)  # tilts that are tried
+FIRST_SIZE = 2**16  # grid points of a first look; a finer one is tried where that was not enough
+FEW_SIZE = 2**12  # of a step's own window, where few modes are left of many steps
+LEAST_NOISE_FOR_FEW = 1.2
+LARGEST_INTERVAL = 64.0
+LOG_SPILL = 28.0  # −ln of the tilted probability that may lie outside the window, where Chernoff's bound is near δ
+MOST_SPILL = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Grid and tilt for one direction: where its ε (or δ) is expected."""
+
+    interval: float
+    tilt: float
+    log_wrap: float  # ln of the tilted probability that may lie outside the window
+
+
+@remembered
+def _log_moments(mechanism: Mechanism, tail: float) -> tuple[Array, Array]:
+    """Estimates of ln E[exp(λ loss)] at ORDERS for removing and for adding; they steer, they prove nothing."""
+    loss, weight = pair_of(mechanism).rough(tail)
+
+    def moment(exponent: Array) -> Array:
+        top = exponent.max(axis=1)
+        return np.asarray(top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
+
+    return moment(weight + (ORDERS[:, None] + 1.0) * loss), moment(weight - ORDERS[:, None] * loss)
+
+
+def _tilt_for_delta(moments: Array, delta: float) -> tuple[int, float]:
+    """Index of the best tilt and the ε that Chernoff's bound gives for δ."""
+    bound = (moments - math.log(delta) + log_weight(ORDERS)) / ORDERS
+    best = int(np.argmin(bound))
+    return best, max(float(bound[best]), 0.0)
+
+
+def _tilt_for_epsilon(moments: Array, epsilon: float, steps: float) -> int:
+    """Index of the tilt with the least numerical error: Chernoff's bound times the steps that then show something."""
+    rest = -np.expm1(-np.maximum(moments, 0.0) / steps)
+    shown = steps * np.where(rest > 1.0 - LEAST_ATOM, 1.0, rest)
+    return int(np.argmin(moments - ORDERS * epsilon + log_weight(ORDERS) + np.log1p(shown)))
+
+
+def _window(moments: Array, best: int) -> float:
+    """Rough width of the composed distribution tilted by ORDERS[best], in units of ε."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        chord = (moments - moments[best]) / (ORDERS - ORDERS[best])
+        reach = LOG_SPILL / np.abs(ORDERS - ORDERS[best])
+        above = np.nanmin((chord + reach)[best + 1 :], initial=math.inf)
+        below = np.nanmax((chord - reach)[:best], initial=-math.inf)
+    return float(above - below) if math.isfinite(above - below) else 100.0
+
+
+def _size_that_counts(mechanisms: Sequence[Mechanism], width: float, span: float) -> float:
+    """The window whose grid points take time: of one mechanism with enough noise a step's own, times a factor.
+
+    There few modes are left of many steps, and these cost the same however long the period is (`few_modes`).
+    """
+    few = len(mechanisms) == 1 and pair_of(mechanisms[0]).scale >= LEAST_NOISE_FOR_FEW
+    return min(width, FIRST_SIZE / FEW_SIZE * span) if few else width
+
+
+def _interval(steps: float, tilt: float, epsilon: float, window: float, counting: float) -> float:
+    """Discretisation interval that costs AIM of ε, coarser where that would be slow and the promise allows it."""
+    fine = math.sqrt(8.0 * max(AIM * epsilon, LEAST_WIDTH) / ((1.0 + tilt) * steps))
+    fine = min(fine, 0.25 / tilt, window / 3000.0)
+    promised = max(0.3 * ABSOLUTE_WIDTH, 0.4 * RELATIVE_WIDTH * epsilon)
+    coarse = math.sqrt(8.0 * promised / ((1.0 + tilt) * steps))
+    interval = max(fine, min(coarse, counting / COMMON_SIZE), counting / LARGEST_SIZE)
+    return float(
+        2.0 ** (math.floor(4.0 * math.log2(interval)) / 4.0)
+    )  # few distinct values, so that grids are found again
+
+
+def tail_for(steps: float, delta: float) -> float:
+    """Standard deviations beyond which all steps together hold less than 1e-7 of δ."""
+    return math.ceil(-4.0 * float(ndtri(max(1e-7 * delta / steps, 1e-290)))) / 4.0
+
+
+def _span(mechanisms: Sequence[Mechanism], tail: float) -> float:
+    """Largest range of one step's loss, in units of ε."""
+    ends = [pair.loss(np.array(pair.reach(tail))) for pair in map(pair_of, mechanisms)]
+    return max(float(high - low) for low, high in ends)
+
+
+def _composed_moments(mechanisms: Sequence[Mechanism], counts: Array, tail: float, direction: int) -> Array:
+    total = np.zeros(ORDERS.size)
+    for mechanism, count in zip(mechanisms, counts.tolist(), strict=True):
+        total += count * _log_moments(mechanism, math.ceil(tail))[direction]
+    return total
+
+
+def _aim(
+    mechanisms: Sequence[Mechanism],
+    steps: float,
+    span: float,
+    moments: Array,
+    best: int,
+    epsilon: float,
+    delta: float,
+) -> Aim:
+    """Aim at ε with the tilt ORDERS[best], or less where the interval could not follow so steep a weight."""
+    tilt = float(ORDERS[best])
+    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
+    counting = _size_that_counts(mechanisms, width, span)
+    interval = max(_interval(steps, tilt, epsilon, width, counting), counting / FIRST_SIZE)
+    return _with_interval(interval, moments, best, epsilon, delta)
+
+
+def _with_interval(interval: float, moments: Array, best: int, epsilon: float, delta: float) -> Aim:
+    interval = min(interval, LARGEST_INTERVAL)
+    # Errors count exp(excess) times: by that much the total tilted mass exceeds δ at ε.
+    excess = float(moments[best] - ORDERS[best] * epsilon + log_weight(ORDERS[best])) - math.log(delta)
+    return Aim(interval, min(float(ORDERS[best]), 0.5 / interval), -min(LOG_SPILL + max(excess, 0.0), MOST_SPILL))
+
+
+def aim_for_rows(mechanisms: Sequence[Mechanism], counts: Array, direction: int, delta: float) -> Aim:
+    """Aim for compositions (rows, mechanisms) in one direction (0 remove, 1 add) when their ε at δ is wanted.
+
+    Several rows share the interval of the one that needs the finest, and the tilt of the one with half the most steps:
+    too small a tilt costs less numerical error than too large a one. A tilt of a fourth of the best one costs some 0.6
+    ln(1/δ) nats, of which there are 35 to spare.
+    """
+    total = counts.sum(axis=1)
+    half = int(np.argmin(np.abs(np.log(2.0 * total / total.max()))))
+    few = np.unique([int(total.argmin()), half, int(total.argmax())]).tolist()
+    aims = [_aim_for_delta(mechanisms, counts[i], direction, delta) for i in few]
+    interval = min(aim.interval for aim in aims)
+    spare = -0.6 * math.log(delta) if total.max() > 2.0 * total.min() else 0.0
+    return Aim(interval, min(aims[few.index(half)].tilt, 0.5 / interval), min(aim.log_wrap for aim in aims) - spare)
+
+
+def _aim_for_delta(mechanisms: Sequence[Mechanism], counts: Array, direction: int, delta: float) -> Aim:
+    steps = float(counts.sum())
+    tail = tail_for(steps, delta)
+    moments = _composed_moments(mechanisms, counts, tail, direction)
+    best, rough = _tilt_for_delta(moments, delta)
+    return _aim(mechanisms, steps, _span(mechanisms, tail), moments, best, rough, delta)
+
+
+def rough_epsilon(mechanism: Mechanism, steps: float, delta: float) -> float:
+    """Chernoff's estimate of ε after removal; not below the truth by much, and above it by up to a few times."""
+    moments: Array = steps * _log_moments(mechanism, math.ceil(tail_for(steps, delta)))[0]
+    _, epsilon = _tilt_for_delta(moments, delta)
+    return epsilon
+
+
+def rough_log_delta(mechanisms: Sequence[Mechanism], counts: Array, epsilon: float) -> tuple[float, float]:
+    """Chernoff's estimate of ln δ at ε after removal, and of −d ln δ/dε there."""
+    moments = _composed_moments(mechanisms, counts, 20.0, 0)
+    bound = moments - ORDERS * epsilon + log_weight(ORDERS)
+    best = int(np.argmin(bound))
+    return float(bound[best]), float(ORDERS[best])
+
+
+def rough_log_deltas(mechanisms: Sequence[Mechanism], steps: Array, epsilon: Array) -> Array:
+    """Chernoff's estimate of ln δ at ε (rows,) after removal of `steps` (rows,) of each mechanism alone.
+
+    Returns:
+        Estimates (rows, mechanisms), at most 0.
+    """
+    moments = np.stack([_log_moments(mechanism, 20.0)[0] for mechanism in mechanisms])
+    bound = steps[:, None, None] * moments - (ORDERS * epsilon[:, None] - log_weight(ORDERS))[:, None]
+    return np.asarray(np.minimum(bound.min(axis=2), 0.0))
+
+
+def aim_at_epsilon(
+    mechanisms: Sequence[Mechanism],
+    counts: Array,
+    direction: int,
+    epsilon: float,
+    delta: float,
+    interval: float | None = None,
+) -> Aim:
+    """Aim when ε is known, exactly or nearly; `interval` where it is known as well."""
+    steps = float(counts.sum())
+    tail = tail_for(steps, delta)
+    moments = _composed_moments(mechanisms, counts, tail, direction)
+    best = _tilt_for_epsilon(moments, epsilon, steps)
+    span = _span(mechanisms, tail)
+    width = max(min(_window(moments, best), 8.0 * (epsilon + span)), span)
+    counting = _size_that_counts(mechanisms, width, span)
+    if interval is None:
+        interval = _interval(steps, float(ORDERS[best]), epsilon, width, counting)
+    least = width / LARGEST_SIZE if counting == width else min(counting / FIRST_SIZE, width / LARGEST_SIZE)
+    return _with_interval(max(interval, least), moments, best, epsilon, delta)
+
+
+def finer(interval: float, lower: float, upper: float) -> float:
+    """Interval for the promised width after `interval` gave [lower, upper]: widths fall with it or with its square."""
+    share = 0.3 * promised(lower) / max(upper - lower, 1e-300)
+    return interval * min(max(math.pow(share, 0.75), 1 / 16), 0.5)
+
+
+def promised(epsilon: float) -> float:
+    """Largest width that keeps the promise at ε."""
+    return max(RELATIVE_WIDTH * epsilon, ABSOLUTE_WIDTH)
+
+
+def wanted(epsilon: float) -> float:
+    """Width that is tried for on two scales, where a narrower interval costs little: keeps small ε in sight too."""
+    return 0.5 * max(RELATIVE_WIDTH * epsilon, 0.4 * ABSOLUTE_WIDTH)

@@ -1,0 +1,74 @@
+"""Closed forms: the privacy curve of one step, and of the Gaussian mechanism without sampling.
+
+>>> from dpviz.mechanisms import SampledGaussian
+>>> round(single_step_epsilon(SampledGaussian(noise_multiplier=1.0, sample_rate=1.0), 1e-5)[1], 4)
+4.3772
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.accounting.pld.privacy_loss import pair_of
+from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms.noise import gaussian_log_delta
+
+Array = npt.NDArray[np.float64]
+
+LEAST_DELTA = float(np.finfo(np.float64).tiny)
+SLACK = 1e-9  # relative; covers rounding of the closed forms many times over
+
+
+def single_step_log_delta(mechanism: Mechanism, epsilon: float) -> float:
+    """ln δ(ε) of one step, the worse of both directions; −∞ where δ = 0."""
+    return pair_of(mechanism).log_delta(epsilon)
+
+
+def single_step_delta(mechanism: Mechanism, epsilon: float) -> float:
+    """δ(ε) of one step."""
+    return math.exp(single_step_log_delta(mechanism, epsilon))
+
+
+def _bisect(delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
+    """Neighbouring ε with δ(upper) ≤ delta < δ(lower), for decreasing δ(ε)."""
+    if delta_of(0.0) <= delta:
+        return 0.0, 0.0
+    low, high = 0.0, 1.0
+    while delta_of(high) > delta:
+        low, high = high, 2 * high
+        if not math.isfinite(high):
+            return low, math.inf
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if delta_of(middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, float]:
+    """Lower and upper ε of the Gaussian mechanism; they differ by rounding only."""
+    low, high = _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), math.log(delta))
+    return low * (1 - SLACK), high * (1 + SLACK)
+
+
+def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:
+    """Lower and upper ε of one step; they differ by rounding only."""
+    low, high = _bisect(lambda e: single_step_log_delta(mechanism, e), math.log(delta))
+    return low * (1 - SLACK), high * (1 + SLACK)
+
+
+def around(log_delta: float) -> tuple[float, float]:
+    """Lower and upper δ from ln δ with its rounding; 0 and the least double where it underflows."""
+    exact = math.exp(log_delta)
+    upper = exact * (1.0 + SLACK) if exact > 0.0 or log_delta == -math.inf else 0.0
+    if log_delta > -math.inf:  # what was spent leaves some δ
+        upper = max(upper, LEAST_DELTA)
+    return exact * (1.0 - SLACK), min(upper, 1.0)

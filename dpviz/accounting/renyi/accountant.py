@@ -1,0 +1,224 @@
+"""The Rényi accountant and its ancestor, the moments accountant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz import _validate
+from dpviz._remember import remembered
+from dpviz.accounting import formula, papers
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.card import Card
+from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
+from dpviz.accounting.renyi.conversion import CONVERSIONS, converted
+from dpviz.accounting.renyi.order_search import divergences_of
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
+from dpviz.accounting.renyi.search import Spent, capped_bound, capped_delta, equal_steps
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.mechanisms.log_moments import renyi_divergence
+
+Array = npt.NDArray[np.float64]
+
+# Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
+# own, the grid's vectors are added up.
+MOST_SEARCHED = 16
+
+
+@remembered
+def _cached_divergence(sigma: float, rate: float, orders: tuple[float, ...]) -> Array:
+    found = renyi_divergence(sigma, rate, np.array(orders))
+    found.setflags(write=False)
+    return found
+
+
+def exact_divergence(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: tuple[float, ...]) -> Array:
+    """R(α) for the broadcast shape of σ and q, then (orders,); one setting at a time is remembered by value."""
+    sigma, rate = np.asarray(noise_multiplier, dtype=np.float64), np.asarray(sample_rate, dtype=np.float64)
+    if sigma.size == 1 and rate.size == 1:
+        shape = np.broadcast_shapes(sigma.shape, rate.shape)
+        one = _cached_divergence(float(sigma.reshape(())), float(rate.reshape(())), orders)
+        return one.reshape(shape + one.shape)
+    return renyi_divergence(sigma[..., None], rate[..., None], np.array(orders))
+
+
+@dataclass(frozen=True)
+class Renyi(AdditiveAccountant):
+    """Exact Rényi divergences, converted at the best order (Mironov, Talwar, Zhang 2019, §3.3).
+
+    With the default orders the best one of FINE_ORDERS decides, and ε is 0 where δ is at least the total variation
+    distance (`renyi_search`). Orders that the caller names are taken as they are.
+
+    Attributes:
+        conversion: "improved" (Canonne, Kamath, Steinke 2020) or "classic" (Mironov 2017).
+        order_values: the Rényi orders tried, increasing; DEFAULT_ORDERS where none are named.
+    """
+
+    name: ClassVar[str] = "renyi"
+    reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019"
+    bibtex: ClassVar[tuple[str, ...]] = (papers.MIRONOV_2019,)
+    title: ClassVar[str] = "Rényi differential privacy of the sampled Gaussian mechanism"
+    about: ClassVar[str] = (
+        "The Rényi divergence of a step is computed exactly at many orders α, added up over the steps, and turned into "
+        "(ε, δ) at the order that gives the least ε."
+    )
+    when: ClassVar[str] = "For DP-SGD with Poisson batches: what most libraries report."
+    options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "conversion": "conversion"}
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"conversion": CONVERSIONS}
+    conversion: str = "improved"
+    order_values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        _validate.choice("conversion", self.conversion, CONVERSIONS)
+        if not self.order_values:
+            object.__setattr__(self, "order_values", DEFAULT_ORDERS)
+        elif self.order_values is not DEFAULT_ORDERS:
+            checked = tuple(np.unique(_validate.orders(self.order_values)).tolist())
+            object.__setattr__(self, "order_values", DEFAULT_ORDERS if checked == DEFAULT_ORDERS else checked)
+
+    @property
+    def label(self) -> str:
+        return f"Rényi {self.conversion}"
+
+    @property
+    def card(self) -> Card:
+        return converted(super().card, self.conversion)
+
+    @property
+    def short_label(self) -> str:
+        return "Rényi"
+
+    @property
+    def family(self) -> str:
+        return f"renyi_{self.conversion}"
+
+    @property
+    def formula(self) -> str:
+        return formula.CONVERSIONS[self.conversion]
+
+    def supports(self, mechanism: Mechanism) -> str:
+        return needs_renyi(mechanism)
+
+    @property
+    def orders(self) -> Array:
+        return np.array(self.order_values)
+
+    @property
+    def default_orders(self) -> bool:
+        """Whether the caller left the orders to the accountant."""
+        return self.order_values is DEFAULT_ORDERS
+
+    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+        return exact_divergence(noise_multiplier, sample_rate, self.order_values)
+
+    def searches(self, mechanisms: int) -> bool:
+        return self.default_orders and 0 < mechanisms <= MOST_SEARCHED
+
+    def of_counts(self, mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> Bound:
+        if not self.searches(len(mechanisms)):
+            return super().of_counts(mechanisms, counts, delta)
+        known = divergences_of(tuple(mechanisms))
+        spent = Spent(known, np.broadcast_to(np.arange(len(mechanisms)), counts.shape), counts)
+        rows = counts.shape[:1]
+        return capped_bound(spent, np.full(rows, delta), self.conversion, rows)
+
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        if not self.searches(len(events)):
+            return super()._of_events(events, delta)
+        # In an order that does not depend on who came first, so that sums do not either.
+        ordered = sorted(events, key=lambda event: (type(event[0]).__name__, repr(event[0])))
+        counts = np.array([[float(count) for _, count in ordered]])
+        found = self.of_counts([mechanism for mechanism, _ in ordered], counts, delta)
+        return Bound(found.epsilon[0], found.order[0], found.at_grid_end[0], found.floor[0])
+
+    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
+        if isinstance(mechanism, SampledGaussian) or not self.default_orders:
+            return super()._epsilon_of(mechanism, steps, delta)
+        steps, delta = np.broadcast_arrays(steps, delta)
+        return capped_bound(_equal(mechanism, steps), delta.ravel(), self.conversion, steps.shape)
+
+    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
+        if isinstance(mechanism, SampledGaussian) or not self.default_orders:
+            return super()._delta_of(mechanism, steps, epsilon)
+        steps, epsilon = np.broadcast_arrays(steps, epsilon)
+        return capped_delta(_equal(mechanism, steps), epsilon.ravel(), self.conversion).reshape(steps.shape)
+
+    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
+        if not self.default_orders:
+            return super()._evaluate(sigma, rate, steps, delta)
+        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, delta.shape)
+        if 0 in shape:
+            return super()._evaluate(sigma, rate, steps, delta)
+        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
+        return capped_bound(spent, np.broadcast_to(delta, shape).ravel(), self.conversion, shape)
+
+    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
+        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, epsilon.shape)
+        if not self.default_orders or 0 in shape:
+            return super()._delta(sigma, rate, steps, epsilon)
+        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
+        return capped_delta(spent, np.broadcast_to(epsilon, shape).ravel(), self.conversion).reshape(shape)
+
+
+def _equal(mechanism: Mechanism, steps: Array) -> Spent:
+    """One row for each number of steps of one mechanism."""
+    return Spent(divergences_of((mechanism,)), np.zeros((steps.size, 1), dtype=np.intp), steps.reshape(-1, 1))
+
+
+@dataclass(frozen=True)
+class Moments(AdditiveAccountant):
+    """The moments accountant: whole λ = α − 1 from `min_order` to `max_order`, classic tail bound.
+
+    Abadi et al. 2016, Theorem 2.
+    """
+
+    name: ClassVar[str] = "moments"
+    reference: ClassVar[str] = "Abadi et al. 2016"
+    bibtex: ClassVar[tuple[str, ...]] = (papers.ABADI_2016,)
+    title: ClassVar[str] = "the moments accountant"
+    about: ClassVar[str] = (
+        "It follows the moments of the privacy loss, order by order, and adds their logarithms up over the steps. "
+        "With whole orders up to 32 it was the first to show a usable ε for private training, and still is a bound."
+    )
+    when: ClassVar[str] = "For DP-SGD itself, and to compare with papers that report the moments accountant's ε."
+    options: ClassVar[Mapping[str, str]] = {"min_order": "min_order", "max_order": "max_order"}
+    max_order: int = 32
+    min_order: int = 1
+
+    def __post_init__(self) -> None:
+        found = _validate.scalar("max_order", _validate.steps(self.max_order, "max_order", minimum=1))
+        if found > _validate.LARGEST_WHOLE_ORDER:
+            raise ValueError(
+                f"Expected max_order={found:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
+                "less cost."
+            )
+        object.__setattr__(self, "max_order", int(found))
+        least = _validate.scalar("min_order", _validate.steps(self.min_order, "min_order", minimum=1))
+        if least > found:
+            raise ValueError(f"Expected min_order={least:.0f} <= max_order={found:.0f}.")
+        object.__setattr__(self, "min_order", int(least))
+
+    @property
+    def formula(self) -> str:
+        last = self.max_order
+        if self.min_order == last:
+            return rf"T R({last + 1}) + \frac{{\ln(1/\delta)}}{{{last}}}"
+        return rf"\min_{{\lambda \le {last}}}\ T R(\lambda+1) + \frac{{\ln(1/\delta)}}{{\lambda}}"
+
+    def supports(self, mechanism: Mechanism) -> str:
+        return needs_renyi(mechanism)
+
+    @property
+    def orders(self) -> Array:
+        return np.arange(self.min_order + 1.0, self.max_order + 2.0)
+
+    @property
+    def conversion(self) -> str:
+        return "classic"
+
+    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+        return exact_divergence(noise_multiplier, sample_rate, tuple(self.orders.tolist()))

@@ -1,0 +1,166 @@
+"""Accountants that add up Rényi divergences, and the one sum that all of them keep."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz._remember import remembered
+from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.formula import composed_latex
+from dpviz.accounting.renyi import conversion
+from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AdditiveAccountant(Accountant):
+    """An accountant whose state is a vector of divergences, one an order, that simply adds up over steps."""
+
+    @property
+    @abstractmethod
+    def orders(self) -> Array:
+        """Rényi orders α > 1, increasing."""
+
+    @abstractmethod
+    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+        """R(α) of one sampled Gaussian step, NaN where it has none: both arguments broadcast, then (orders,)."""
+
+    def divergence(self, mechanism: Mechanism) -> Array:
+        """R(α) of one step of any mechanism that it supports, shape (orders,)."""
+        if isinstance(mechanism, SampledGaussian):
+            return self.step_divergence(mechanism.noise_multiplier, mechanism.sample_rate)
+        self.check(mechanism)
+        return renyi_of(mechanism, tuple(self.orders.tolist()))
+
+    @property
+    @abstractmethod
+    def conversion(self) -> str: ...
+
+    def reason(self, sigma: Array, rate: Array) -> str:
+        """Why some of these settings have no bound; empty when all have."""
+        return ""
+
+    def searches(self, mechanisms: int) -> bool:
+        """Whether ε of so many different mechanisms is looked for between `orders` too: then only `of_counts` knows it.
+
+        A bound from `orders` alone (`bound`) holds as well, and may be a little larger.
+        """
+        return False
+
+    def of_counts(self, mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> Bound:
+        """ε after each row of counts (rows, mechanisms), whole and ≥ 0: a bound of shape (rows,)."""
+        nothing = np.zeros((counts.shape[0], 1))
+        return self.bound(nothing + self.total(zip(mechanisms, counts.T, strict=True)), delta)
+
+    def total(self, events: Iterable[tuple[Mechanism, int | Array]]) -> Array:
+        """Σ count · R(α) of all events, (…, orders) for counts (…)."""
+        total = np.zeros(self.orders.size)
+        for mechanism, count in events:
+            total = total + times(self.divergence(mechanism), np.asarray(count))
+        return total
+
+    def reasons(self, mechanisms: Iterable[Mechanism]) -> str:
+        """What `reason` says of each of them."""
+        known = {(m.noise_multiplier, m.sample_rate) for m in mechanisms if isinstance(m, SampledGaussian)}
+        return "; ".join(sorted({self.reason(np.asarray(sigma), np.asarray(rate)) for sigma, rate in known} - {""}))
+
+    def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
+        """ε of divergences (…, orders) that were added up over all steps."""
+        return conversion.to_bound(total, self.orders, delta, self.conversion, reason)
+
+    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
+        return self.bound(times(self.step_divergence(sigma, rate), steps), delta, self.reason(sigma, rate))
+
+    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
+        return self._least_delta(times(self.step_divergence(sigma, rate), steps), epsilon)
+
+    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
+        if isinstance(mechanism, SampledGaussian):
+            return super()._epsilon_of(mechanism, steps, delta)
+        return self.bound(times(self.divergence(mechanism), steps), delta)
+
+    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
+        if isinstance(mechanism, SampledGaussian):
+            return super()._delta_of(mechanism, steps, epsilon)
+        return self._least_delta(times(self.divergence(mechanism), steps), epsilon)
+
+    def _least_delta(self, total: Array, epsilon: Array) -> Array:
+        """The smallest δ of divergences (…, orders) that were added up over all steps."""
+        return conversion.to_delta(total, self.orders, epsilon, self.conversion)
+
+    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
+        return self.bound(self.total(events), delta, self.reasons(mechanism for mechanism, _ in events))
+
+    def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
+        bound = self.epsilon_of(mechanism, steps=steps, delta=delta)
+        return composed_latex(self.conversion, float(bound.epsilon), float(bound.order), steps, delta)
+
+
+def times(divergence: Array, steps: Array) -> Array:
+    """Divergences (…, orders) of as many steps (…); no steps cost nothing even where one costs infinitely much."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(steps[..., None] == 0.0, 0.0, steps[..., None] * divergence)
+
+
+def needs_renyi(mechanism: Mechanism) -> str:
+    """Why an accountant that adds up Rényi divergences cannot take this mechanism; empty where it can."""
+    if mechanism.renyi() is not None:
+        return ""
+    return "needs the Rényi divergence of a step, and none is known here."
+
+
+@remembered
+def renyi_of(mechanism: Mechanism, orders: tuple[float, ...]) -> Array:
+    """R(α) of one step at these orders, remembered."""
+    curve = mechanism.renyi()
+    assert curve is not None  # `supports` asked
+    found = np.array(curve(np.array(orders)))
+    found.setflags(write=False)
+    return found
+
+
+class RunningSum:
+    """Σ R(α) of steps as they come, O(orders) each: equal steps that follow one another are multiplied, not added.
+
+    Ledgers, filters and the readings along a run keep this one sum, so that they agree to the last digit.
+    """
+
+    def __init__(self, accountant: AdditiveAccountant) -> None:
+        self.accountant = accountant
+        self._before = np.zeros(accountant.orders.size)  # of all steps but the last equal ones
+        self._total: Array | None = self._before  # None where it must be worked out anew
+        self._last: Mechanism | None = None
+        self._count = 0
+        self._step: tuple[Mechanism | None, Array] = None, self._before  # the divergence that was asked for last
+
+    @property
+    def total(self) -> Array:
+        """Of all steps so far, (orders,)."""
+        if self._total is None:
+            assert self._last is not None  # a step was added
+            self._total = self.after(self._last, 0)
+        return self._total
+
+    def after(self, mechanism: Mechanism, count: int | Array) -> Array:
+        """The sum if `count` steps more were taken, (…, orders) for counts (…)."""
+        if mechanism == self._last:
+            before, count = self._before, self._count + count
+        else:
+            before = self.total
+        if mechanism != self._step[0]:
+            self._step = mechanism, self.accountant.divergence(mechanism)
+        return np.asarray(before + times(self._step[1], np.asarray(count)))
+
+    def add(self, mechanism: Mechanism, count: int) -> None:
+        """`count` steps more."""
+        if mechanism != self._last:
+            self._before, self._last, self._count = self.total, mechanism, 0
+        self._count += count
+        self._total = None

@@ -1,0 +1,1 @@
+"""Where runs are computed: the Dask cluster, its host and worker processes, and the thread that feeds them."""

@@ -1,0 +1,73 @@
+"""What a worker keeps after a run: given back to the machine, and measured, so that one that keeps much is replaced."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from contextlib import suppress
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from dpviz.runs.cluster.processes import Process, is_alive
+
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # glibc's names for them, without the M_
+
+# Bytes that a worker may hold between two pieces of work: with PyTorch loaded a fresh one holds 350 MB. Beyond it is
+# replaced.
+MOST_MEMORY = 700_000_000
+
+
+def give_back() -> None:
+    """Return to the system what the allocator only keeps for later; glibc does not do so by itself."""
+    gc.collect()
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def keep_little() -> None:
+    """Let all threads allocate from the same few arenas, for each thread's own keeps what others could use; and give
+    every large array a mapping of its own, which goes when the array goes.
+    """
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):  # another C library
+            library = ctypes.CDLL(None)
+            library.mallopt(_ARENA_MAX, 2)
+            library.mallopt(_MMAP_THRESHOLD, 1_000_000)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that the process holds; 0 if there is none."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+class GrownWorkers:
+    """Local workers that have run something, and those of them that are to be replaced before they run more."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, Process] = {}
+
+    def used(self, address: str, worker: Process) -> None:
+        self._used[address] = worker
+
+    def replace(self, client: Any, busy: set[str]) -> None:
+        """Let go of those that run nothing and hold much; the host starts others in their place.
+
+        Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
+        tries again.
+        """
+        for address, worker in list(self._used.items()):
+            if address in busy:
+                continue
+            if not is_alive(worker) or resident(worker.pid) <= MOST_MEMORY:
+                del self._used[address]
+            else:
+                client.retire_workers([address], close_workers=True)
+
+    def clear(self) -> None:
+        self._used.clear()

@@ -1,0 +1,277 @@
+"""The thread of an engine that starts the cluster, sends queued runs to it and passes desired states on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from dpviz.runs.cluster.connection import Connection
+from dpviz.runs.cluster.desired_states import DesiredStates
+from dpviz.runs.cluster.launch import ClusterError
+from dpviz.runs.cluster.memory import GrownWorkers
+from dpviz.runs.cluster.processes import Process, is_alive, this_machine, this_process
+from dpviz.runs.collector import Collector, EndedFuture
+from dpviz.runs.reconcile import HOST_DIED, adopt, give_up, reconcile
+from dpviz.runs.store.interface import Store, StoreError
+from dpviz.runs.store.records import ACTIVE, CHARGED_KIND, OPEN, RESTARTED, Delivery, RunRecord, State
+from dpviz.runs.work import charge_name, work
+
+# Seconds between two looks while runs are open, and while none is; between two heartbeats.
+TICK = 0.2
+IDLE_TICK = 1.0
+HEARTBEAT = 1.0
+
+# Seconds that closing waits for the thread.
+START_PATIENCE = 15.0
+
+SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
+
+
+class Scheduler:
+    """Owns the connection to the cluster and the futures of runs; only its own thread touches them.
+
+    Args:
+        store: The runs.
+        owner: The engine's id.
+        workers: How many runs at once.
+        preload: Modules that workers load ahead.
+        log: File for messages of the workers.
+
+    Attributes:
+        problem: What keeps runs from being started; "" if nothing does.
+    """
+
+    def __init__(self, store: Store, *, owner: str, workers: int, preload: tuple[str, ...], log: Path) -> None:
+        self.problem = ""
+        self.owner = owner
+        self._store = store
+        self.connection = Connection(workers, preload, log)
+        self.desired_states = DesiredStates()
+        self._futures: dict[str, Any] = {}
+        self._at: dict[str, tuple[Process, str]] = {}
+        self._over: set[str] = set()
+        self._charges: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # stored, their workers not told yet
+        self._grown = GrownWorkers()
+        self._warm = False
+        self._heartbeat_at = 0.0
+        self._closing = threading.Event()
+        self._wake = threading.Event()
+        self._stuck = False  # whether the store cannot be written, for so long that runs are held
+        self.collector = Collector(store, on_batch=self._began, on_end=self._ended, on_trouble=self._written)
+        self._thread = threading.Thread(target=self._run, name="dpviz-scheduler", daemon=True)
+        self._thread.start()
+
+    # Called from any thread
+
+    def wake(self) -> None:
+        """Something changed: look at once."""
+        self._wake.set()
+
+    def warm(self) -> None:
+        """Start the cluster now, ahead of the first run."""
+        self._warm = True
+        self.wake()
+
+    def close(self, grace: float) -> None:
+        """Stop what runs, wait up to `grace` seconds for its last events, and end the cluster."""
+        self._closing.set()
+        self.wake()
+        self._thread.join(START_PATIENCE)
+        self._let_end(grace)
+        self.collector.close()
+        self._leave()
+
+    # The collector's thread
+
+    def _began(self, batch: Delivery) -> None:
+        self._at[batch.run] = (Process.from_json(batch.worker), str(batch.worker.get("address", "")))
+        for row in batch.rows:
+            if row.kind == CHARGED_KIND:
+                self._charges.put((batch.run, charge_name(batch.execution, row)))
+                self.wake()
+
+    def _ended(self, run: str) -> None:
+        self._over.add(run)
+        self.wake()
+
+    def _written(self, trouble: str) -> None:
+        self._stuck = bool(trouble)
+        self.wake()
+
+    # The scheduler's thread
+
+    def _run(self) -> None:
+        pause = TICK
+        while not self._closing.is_set():
+            try:
+                pause = self._tick()
+                self.problem = self.connection.problem
+            except ClusterError as error:
+                self.problem = str(error)
+                pause = TICK
+            except StoreError as error:
+                self.problem, pause = str(error), IDLE_TICK
+            except Exception as error:  # whatever Dask raises when a connection goes: look again
+                self.problem, pause = f"{type(error).__name__}: {error}", IDLE_TICK
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _tick(self) -> float:
+        """One look at everything; returns the seconds until the next."""
+        if self.connection.broken:
+            self._lose()
+        self._hold_or_release()
+        self._confirm()
+        mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
+        under_way = [record for record in mine if record.active and record.id in self._futures]
+        for record in under_way:  # first of all: somebody waits for it
+            self._pass_on(record)
+        if time.monotonic() - self._heartbeat_at > HEARTBEAT:
+            self._store.heartbeat(self.owner, this_process())
+            reconcile(self._store)
+            adopt(self._store, self.owner)
+            self._heartbeat_at = time.monotonic()
+        self._forget()
+        for record in under_way:
+            self._check_worker(record)
+        self._replace_grown()
+        if self._warm or any(record.state == "queued" for record in mine):
+            self.connection.open()
+            if self.connection.client is not None and self.connection.equipped():
+                self._warm = False
+                self._dispatch()
+        return TICK if mine or self._warm else IDLE_TICK
+
+    def _dispatch(self) -> None:
+        limit, host = self.connection.capacity(), self.connection.host
+        while not self._closing.is_set() and (record := self._store.claim(self.owner, host, limit)) is not None:
+            try:
+                self._send(record)
+            except Exception as error:
+                if not self.connection.answers():  # not the run's fault: it waits for the next cluster
+                    self._store.release(record.id)
+                    raise
+                reason = f"it could not be sent to the workers ({type(error).__name__}: {error})"
+                self._store.change_state(record.id, "failed", reason, only=ACTIVE)
+                raise
+
+    def _send(self, record: RunRecord) -> None:
+        topic = f"dpviz-{record.id}"
+        options = {
+            key: value.replace("{run}", record.id) if isinstance(value, str) else value
+            for key, value in record.options.items()
+        }
+        self._pass_on(record)
+        client = self.connection.client
+        client.subscribe_topic(topic, lambda event: self.collector.put(event[1]))
+        future = client.submit(work, record.id, topic, record.target, record.settings, options, key=topic, pure=False)
+        self._futures[record.id] = future
+        future.add_done_callback(lambda done: self.collector.put(EndedFuture(record.id, done)))
+
+    def _pass_on(self, record: RunRecord) -> None:
+        """Tell the worker what the user wants, if that has changed."""
+        if not self.desired_states.changed(record):
+            return
+        if record.desired == "kill":
+            self._kill(record)
+        else:
+            self.desired_states.tell(self.connection.client, record)
+        self.desired_states.passed_on(record)
+
+    def _kill(self, record: RunRecord) -> None:
+        """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
+        self._store.change_state(record.id, "stopped", "hard stop: its worker was ended", only=ACTIVE)
+        future = self._futures.get(record.id)
+        if future is None:  # on its way to being sent: it will find that its run has ended
+            return
+        future.cancel(force=True)
+        worker, address = self._at.get(record.id, (None, ""))
+        if worker is not None and worker.machine == this_machine():
+            if is_alive(worker):
+                os.kill(worker.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        elif address:
+            self.connection.client.restart_workers([address], raise_for_error=False)
+        self._over.add(record.id)
+
+    def _confirm(self) -> None:
+        """Tell workers which of their charges are recorded; one that is not told sends its charge again."""
+        while not self._charges.empty():
+            run, charge = self._charges.get()
+            if run in self._futures:
+                self.desired_states.recorded(self.connection.client, run, charge)
+
+    def _check_worker(self, record: RunRecord) -> None:
+        """A worker that died leaves a run that Dask will start again: say so before it does."""
+        known = self._at.get(record.id)
+        if known is None or record.state == "restarted":
+            return
+        worker, address = known
+        lives = is_alive(worker)
+        if lives is None:
+            lives = address in self.connection.client.scheduler_info()["workers"]
+        if not lives:
+            self._at.pop(record.id)
+            only: tuple[State, ...] = ("running", "paused")
+            self._store.change_state(record.id, "restarted", RESTARTED, only=only)
+
+    def _forget(self) -> None:
+        """Let go of what belonged to runs that have ended."""
+        while self._over:
+            run = self._over.pop()
+            client = self.connection.client
+            if self._futures.pop(run, None) is not None and client is not None:
+                client.unsubscribe_topic(f"dpviz-{run}")
+                self.desired_states.take_back(client, run)
+            self.desired_states.forget(run)
+            worker, address = self._at.pop(run, (None, ""))
+            if worker is not None and worker.machine == this_machine():
+                self._grown.used(address, worker)
+
+    def _replace_grown(self) -> None:
+        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
+        if self.connection.local and self.connection.client is not None and not unknown:
+            self._grown.replace(self.connection.client, busy={address for _, address in self._at.values()})
+
+    def _hold_or_release(self) -> None:
+        """While the store cannot be written runs pause."""
+        if self._stuck:
+            self.desired_states.hold(self.connection.client, self._futures)
+        elif self.desired_states.held:
+            self.desired_states.release(self.connection.client, self._futures)
+
+    def _lose(self) -> None:
+        """The cluster died: what ran on it is lost; what had not begun, or waits, will get a new one."""
+        # What came before it died may still be on its way to the store.
+        time.sleep(0.2)
+        reason = HOST_DIED if self.connection.local else SCHEDULER_WENT
+        for run in self._futures:
+            give_up(self._store, run, reason)
+        self._leave()
+
+    def _leave(self) -> None:
+        for known in (self._futures, self._at, self._grown, self.desired_states):
+            known.clear()
+        self.connection.leave()
+
+    def _let_end(self, grace: float) -> None:
+        """Ask all that runs to stop and wait for it; what has not stopped by then is lost. What waits goes on waiting,
+        for the next app that opens the store."""
+        with contextlib.suppress(Exception):
+            self.desired_states.stop(self.connection.client, list(self._futures))
+        end = time.monotonic() + grace
+        with contextlib.suppress(StoreError):
+            while self._mine() and time.monotonic() < end and self.connection.alive:
+                with contextlib.suppress(Exception):
+                    self._confirm()
+                time.sleep(0.05)
+            for record in self._mine():
+                give_up(self._store, record.id, "the app was closed")
+
+    def _mine(self) -> list[RunRecord]:
+        return [record for record in self._store.runs(states=ACTIVE) if record.owner == self.owner]

@@ -1,0 +1,1 @@
+"""Runs as files: written, checked when read, recomputed, and told as a report."""

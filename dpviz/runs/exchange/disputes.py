@@ -1,0 +1,79 @@
+"""What an imported run recorded about its ε that does not follow from what it did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import IMPORTED_KIND, RunRecord
+
+MISMATCH = "claims do not match"
+IMPORTED = (
+    "Imported from a file: what it says of its data, model, accuracy and of where its noise came from is its own word. "
+    "Every ε is recomputed from the mechanisms and distances that it holds."
+)
+# Other processors and libraries round otherwise; a step costs far more than this.
+_SAME = 1e-6
+_KEPT = 512
+
+_known: dict[str, tuple[Dispute, ...]] = {}
+
+
+class Dispute(NamedTuple):
+    """A number that is not what it should be.
+
+    Attributes:
+        what: in words, as "ε, Rényi, after step 12".
+        recorded: what the file said.
+        recomputed: what follows from mechanisms and distances; this is what is shown.
+    """
+
+    what: str
+    recorded: float
+    recomputed: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.what}: recorded {_number(self.recorded)}, recomputed {_number(self.recomputed)}"
+
+
+def _number(value: float) -> str:
+    return "∞" if value == math.inf else f"{value:.4g}"
+
+
+def differ(recorded: Any, recomputed: float) -> bool:
+    """Whether a recorded ε is another one; one that is not there differs from nothing."""
+    if not isinstance(recorded, (int, float)) or recorded == recomputed:
+        return False
+    return not math.isclose(recorded, recomputed, rel_tol=_SAME, abs_tol=1e-9)
+
+
+def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
+    """What a run from a file recorded wrongly; it does not change any more."""
+    if not record.imported:
+        return ()
+    found = _known.get(record.id)
+    if found is None:
+        events = store.events(record.id, record.attempt, (IMPORTED_KIND,))
+        found = tuple(dispute for event in events for dispute in of_event(event.data))
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[record.id] = found
+    return found
+
+
+def told(disputes: Sequence[Dispute]) -> str:
+    """All of them in one sentence; empty where there is none."""
+    if not disputes:
+        return ""
+    return (
+        f"Its {MISMATCH} what it did: {'; '.join(dispute.words for dispute in disputes)}. "
+        "What is shown is recomputed from its mechanisms and distances."
+    )
+
+
+def of_event(data: Mapping[str, Any]) -> tuple[Dispute, ...]:
+    """Those of an event of kind "imported"."""
+    return tuple(Dispute(**entry) for entry in data.get("disputes", ()))

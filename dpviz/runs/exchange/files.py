@@ -1,0 +1,205 @@
+"""Runs as files: one JSON text that comes back as the same run, tables for other programs, and all in one bundle."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from dataclasses import replace
+from typing import Any
+
+from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.exchange import validation as door
+from dpviz.runs.exchange.checks import NotARun, parsed, table
+from dpviz.runs.exchange.disputes import of_event
+from dpviz.runs.exchange.recheck import Recheck
+from dpviz.runs.exchange.report import html_report
+from dpviz.runs.exchange.sharing import cut, shared, shared_event, shared_settings, without_paths
+from dpviz.runs.spending import has_gap
+from dpviz.runs.store import jsontext
+from dpviz.runs.store.checksums import KEY, NONE, verified, with_checksums
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
+from dpviz.runs.store.tables import RunView, view_of
+from dpviz.runs.work import TRAINING
+from dpviz.training.events import NOT_COVERED, heading, not_covered
+
+FORMAT = "dpviz-run"
+VERSION = 1
+
+
+def export_json(store: Store, run: str) -> bytes:
+    """Everything the store knows about a run, all attempts included, without paths and processes of this machine.
+
+    Under "not covered by ε" it names, by kind of event, what is measured on the training data.
+    """
+    record, attempts = store.run(run), store.attempts(run)
+    numbers = sorted({0, *(attempt["attempt"] for attempt in attempts)})
+    events = [event for number in numbers for event in store.events(run, number)]
+    measured: dict[str, set[str]] = {}
+    for event in events:
+        measured.setdefault(event.kind, set()).update(not_covered({"kind": event.kind, **event.data}))
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "imported": record.imported,
+        "run": {
+            "name": cut(record.name, door.NAME),
+            "note": cut(record.note, door.WORDS),
+            "target": record.target,
+            "settings": shared_settings(record.settings),
+            "state": record.state,
+            "reason": cut(without_paths(record.reason), door.WORDS),
+            "created": record.created,
+            "started": record.started,
+            "ended": record.ended,
+            "attempt": record.attempt,
+            "steps": record.steps,
+            "summary": _short(shared_event(record.summary)),
+        },
+        "attempts": [shared({**attempt, "worker": {}}) | _end_of(attempt["attempt"], events) for attempt in attempts],
+        "events": [event._replace(data=_short(shared_event(event.data)))._asdict() for event in events],
+        NOT_COVERED: {kind: sorted(names) for kind, names in measured.items() if names},
+    }
+    return jsontext.write(content).encode()
+
+
+def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
+    """The checksum of its last event, which covers all before."""
+    last = [event.data[KEY] for event in events if event.attempt == attempt and KEY in event.data][-1:]
+    return {KEY: last[0]} if last else {}
+
+
+def _short(data: dict[str, Any]) -> dict[str, Any]:
+    """Words of an event as long as an import takes them."""
+    limits = {"traceback": door.TRACE} | dict.fromkeys(("text", "data", "model", "noise_source"), door.WORDS)
+    return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
+
+
+def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
+    """Record, attempts and events of an exported run: typed, bounded, and every ε in them worked out again.
+
+    Where events are missing no ε is worked out; the run claims its whole plan.
+
+    Raises:
+        NotARun: with the reason, if it is none or was changed so that it cannot be followed.
+    """
+    found = parsed(content)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise NotARun(f'Expected the JSON of an exported run, with "format": "{FORMAT}".')
+    if found.get("version") != VERSION or isinstance(found["version"], bool):
+        raise NotARun(f"Expected version {VERSION} of the format, found {found.get('version')!r:.60}.")
+    fields = table({**door.RECORD, "settings": door.settings_of_file})("the run", found.get("run"))
+    attempts = door.attempts_of(found.get("attempts"), fields["attempt"])
+    events = door.events_of(found.get("events"), len(attempts))
+    checksums = verified(found["attempts"], found["events"])
+    told = fields.pop("summary")
+    nobody: dict[str, Any] = {"id": "", "number": 0, "options": {}, "owner": "", "imported": True}
+    record = RunRecord(desired="go", granted=0, baseline=False, deleted=None, **nobody, **fields)
+    # A file may name any function: cloning the run must not call it.
+    record = _ended(replace(record, target=TRAINING), events)
+    try:
+        return _rechecked(record, told, attempts, events, checksums)
+    except NotARun:
+        raise
+    except (ValueError, ArithmeticError) as error:  # an accountant's own words
+        raise NotARun(f"Expected events that follow their plan: {str(error)[:300]}") from error
+
+
+def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
+    """The run as one that is over, its state, steps and summary those of its last attempt's events."""
+    mine = [event for event in events if event.attempt == record.attempt and event.kind != IMPORTED_KIND]
+    last = max((event.step for event in mine), default=0)
+    if record.steps != last:
+        raise NotARun(f"Expected steps={record.steps} of the run to be {last}, the last step of its events.")
+    final = mine[-1] if mine and mine[-1].kind in FINAL_KINDS else None
+    if final is not None and FINAL_KINDS[final.kind] != record.state:
+        raise NotARun(f"Expected the state of a run that ended as {final.kind!r}, found {record.state!r}.")
+    if final is None and record.state == "done":
+        raise NotARun("Expected a last event 'done' of a run that is done.")
+    if record.state not in ENDED:
+        state: State = "lost"
+        record = replace(record, state=state, reason=f"exported while it was {record.state}")
+    return record
+
+
+def _rechecked(
+    record: RunRecord, told: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event], checksums: str
+) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
+    settings = settings_of(record)
+    for event in events:
+        if event.kind == "started" and event.data.get("settings", record.settings) != record.settings:
+            raise NotARun("Expected the settings of 'started' to be those of the run.")
+    if settings is not None:
+        door.known_size(settings, events)
+    check, found = Recheck(settings), []
+    mine: list[Event] = []
+    for attempt in range(1, record.attempt + 1):
+        mine = check.attempt([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
+        found += mine
+    summary: dict[str, Any] = {}
+    if mine and mine[-1].kind in FINAL_KINDS:
+        summary = mine[-1].data
+        if not has_gap(mine):
+            check.ended(told.get("epsilon") or {}, told.get("claim"), summary)
+    # What did not match when it was taken in elsewhere was set right there: the file still says so.
+    marks = [event.data for event in events if event.kind == IMPORTED_KIND]
+    earlier = [dispute for data in marks for dispute in of_event(data)]
+    # Events that were taken in without got theirs then.
+    checksums = next((data["checksums"] for data in marks if data.get("checksums") == NONE), checksums)
+    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: door.MOST_DISPUTES]
+    last = max((event.seq for event in mine), default=-1)
+    data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
+    data |= {"checksums": checksums}
+    mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
+    return replace(record, summary=summary), attempts, with_checksums([*found, mark])
+
+
+def import_json(store: Store, content: bytes) -> RunRecord:
+    """Add an exported run to the store, under a new id.
+
+    Raises:
+        NotARun: with the reason; nothing is added then.
+    """
+    return store.insert(*read_run(content))
+
+
+def steps_csv(view: RunView) -> str:
+    """One row a step; empty where there is no number. Headings say what is not covered by ε."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heading("step", name) for name in view.steps)
+    for row in zip(*(column.tolist() for column in view.steps.values()), strict=True):
+        writer.writerow([_cell(value) for value in row])
+    return out.getvalue()
+
+
+def _cell(value: float) -> str:
+    """All digits; whole numbers without a point, nothing for NaN."""
+    if value != value:
+        return ""
+    return str(int(value)) if abs(value) < 2**53 and value == int(value) else repr(value)
+
+
+def steps_parquet(view: RunView) -> bytes:
+    """One row a step, as 64-bit floats; NaN where there is no number. Names of columns as in `steps_csv`."""
+    import pyarrow  # type: ignore[import-untyped]
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
+    sink = io.BytesIO()
+    table = pyarrow.table({heading("step", name): pyarrow.array(column) for name, column in view.steps.items()})
+    pyarrow.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def bundle(store: Store, run: str) -> bytes:
+    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html, all measurements
+    in it and marked."""
+    view = view_of(store.run(run), store.events(run))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("run.json", export_json(store, run))
+        archive.writestr("steps.csv", steps_csv(view))
+        archive.writestr("steps.parquet", steps_parquet(view))
+        archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))
+    return out.getvalue()

@@ -1,0 +1,209 @@
+"""Every ε of a run from a file anew, from the mechanisms and distances in its events; what was recorded is compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpviz.mechanisms import SampledGaussian
+from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.disputes import Dispute, differ
+from dpviz.runs.spending import has_gap
+from dpviz.runs.store.records import FINAL_KINDS, Event
+from dpviz.training.accounts.claims import planned_claim, was_planned
+from dpviz.training.accounts.live import LiveAccounts, decoded, encoded_events
+from dpviz.training.plan import planned_events
+from dpviz.training.settings import RunSettings
+from dpviz.training.summary import closing
+
+_NAMES = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian", "tight": "tight"}
+NOT_AS_PLANNED = "not as planned"
+# Steps and distances whose readings are worked out together: some MB.
+_STEPS, _DISTANCES = 500, 20_000
+
+
+class Recheck:
+    """Goes through the events of a run, attempt by attempt.
+
+    Attributes:
+        settings: of the run; None where they are not those of this version: no ε can be worked out then, and none is
+            kept.
+        disputes: the largest difference of each kind found so far.
+    """
+
+    def __init__(self, settings: RunSettings | None) -> None:
+        self.settings = settings
+        self._found: dict[str, Dispute] = {}
+
+    @property
+    def disputes(self) -> tuple[Dispute, ...]:
+        return tuple(self._found.values())
+
+    def compare(self, kind: str, what: str, recorded: Any, recomputed: float) -> None:
+        """Keep the largest difference of each kind."""
+        if not differ(recorded, recomputed):
+            return
+        fresh, known = Dispute(what, float(recorded), recomputed), self._found.get(kind)
+        if known is None or _gap(fresh) > _gap(known):
+            self._found[kind] = fresh
+
+    def attempt(self, events: Sequence[Event]) -> list[Event]:
+        """The events of one attempt with every ε anew; without any where events are missing.
+
+        Raises:
+            NotARun: if they do not follow their own plan.
+        """
+        accounts: LiveAccounts | None = None
+        examples = 0
+        found = []
+        if has_gap(events):
+            return [self._behind_a_gap(event) for event in events]
+        for event in events:
+            data = dict(event.data)
+            if event.kind == "started":
+                examples = data.get("examples", 0)
+                data = self._started(data)
+                if self.settings is not None and self.settings.private:
+                    accounts = LiveAccounts(self.settings, examples=examples)
+            elif self.settings is not None and event.kind in ("step", "count", "evaluation") and not examples:
+                raise NotARun(f"Expected 'started' before {event.kind!r}.")
+            elif event.kind == "step":
+                data["epsilon"] = self._steps(accounts, data)
+                data["bayesian_text"] = ""  # the last event says it anew
+            elif event.kind == "count":
+                data["epsilon"] = self._count(accounts, data, event.step)
+            elif event.kind == "replanned" and accounts is not None and accounts.bayesian is not None:
+                accounts.bayesian.replan(data["total_steps"])
+            elif event.kind in FINAL_KINDS:
+                data = self._final(accounts, data, event, examples)
+            found.append(event._replace(data=data))
+        return found
+
+    def _behind_a_gap(self, event: Event) -> Event:
+        """What was charged in all is not known: no reading holds, and the claim is made anew from the plan."""
+        data = {name: value for name, value in event.data.items() if name not in ("epsilon", "claim")}
+        if event.kind == "started":
+            data = self._started(data)
+        elif event.kind in FINAL_KINDS:
+            data |= {"weights": None}
+            if data.get("reason") == "plan":
+                data["reason"] = NOT_AS_PLANNED
+        return event._replace(data=data)
+
+    def _started(self, data: dict[str, Any]) -> dict[str, Any]:
+        told, settings = data.pop("claim", None), self.settings
+        if settings is None:
+            return data
+        claim = planned_claim(settings, data["examples"])
+        self.compare("ahead", "ε claimed ahead", _claimed(told), claim.shown.epsilon)
+        plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, data["examples"]))}
+        rate = settings.sample_rate(data["examples"])
+        return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
+
+    def _steps(self, accounts: LiveAccounts | None, data: Mapping[str, Any]) -> dict[str, list[float]]:
+        """Readings after each step of a stretch."""
+        recorded, first = data["epsilon"], data["first"]
+        if accounts is None:
+            if self.settings is not None:
+                if data["mechanisms"]:
+                    raise NotARun("Expected no mechanisms of a training without noise.")
+                for name, values in recorded.items():
+                    self._along(name, first, values, [math.inf] * len(values))
+            return {}
+        if not data["mechanisms"]:
+            raise NotARun("Expected the mechanism of every private step.")
+        found: dict[str, list[float]] = {}
+        for steps in _portions(decoded(data["mechanisms"]), data["distances"]):
+            for mechanism, distances in steps:
+                accounts.step(mechanism, distances)
+            for name, values in accounts.readings().items():
+                found.setdefault(name, []).extend(values)
+        for name, values in recorded.items():
+            self._along(name, first, values, found.get(name, [math.inf] * len(values)))
+        return found
+
+    def _along(self, name: str, first: int, recorded: Sequence[Any], recomputed: Sequence[float]) -> None:
+        for at, (told, right) in enumerate(zip(recorded, recomputed, strict=True)):
+            self.compare(f"step {name}", f"ε, {_NAMES[name]}, after step {first + at:,}", told, right)
+
+    def _count(self, accounts: LiveAccounts | None, data: Mapping[str, Any], step: int) -> dict[str, float]:
+        if accounts is None:
+            return {}
+        noise = data["mechanism"][0]
+        if self.settings is not None and noise != self.settings.count_noise:
+            raise NotARun(
+                f"Expected the noise of a count to be count_noise={self.settings.count_noise:g}, found {noise:g}."
+            )
+        accounts.count(SampledGaussian(*data["mechanism"][:2]))
+        found = accounts.epsilons()
+        self.read(f"after the count at step {step:,}", data.get("epsilon") or {}, found)
+        return found
+
+    def read(self, when: str, recorded: Mapping[str, Any], recomputed: Mapping[str, float]) -> None:
+        """One reading of each accountant."""
+        for name, told in recorded.items():
+            self.compare(f"{when} {name}", f"ε, {_NAMES[name]}, {when}", told, recomputed.get(name, math.inf))
+
+    def _final(
+        self, accounts: LiveAccounts | None, data: dict[str, Any], event: Event, examples: int
+    ) -> dict[str, Any]:
+        told, claim = data.pop("epsilon", {}), data.pop("claim", None)
+        settings = self.settings
+        if settings is None or not examples:
+            return data
+        summary = closing(
+            settings, accounts, examples=examples, state=event.kind, reason=data.get("reason", ""), steps=event.step,
+            seconds=data.get("seconds", event.time),
+        )  # fmt: skip
+        self.ended(told, claim, summary)
+        if summary["reason"] == "plan" and not _as_planned(settings, accounts, examples, event.step):
+            summary["reason"] = NOT_AS_PLANNED  # pages draw what was planned for a run that kept to it
+        return data | summary | {"weights": None}
+
+    def ended(self, epsilon: Mapping[str, Any], claim: Any, summary: Mapping[str, Any]) -> None:
+        """Compare what a summary says with what it should say."""
+        self.read("at the end", epsilon, summary.get("epsilon") or {})
+        found = _claimed(summary.get("claim"))
+        self.compare("claim", "ε claimed", _claimed(claim), math.inf if found is None else found)
+
+
+def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:
+    """Whether a run that says so took its planned steps and no other."""
+    if step != settings.last_step:
+        return False
+    return accounts is None or was_planned(accounts.events, settings, examples)
+
+
+def _claimed(claim: Any) -> float | None:
+    """The ε of a stored claim, ∞ where it claims nothing; None where there is no claim.
+
+    Of a demonstration the one that secret noise would allow, which earlier versions claimed.
+    """
+    if isinstance(claim, dict) and claim.get("with_secret_noise") is not None:
+        return _claimed(claim["with_secret_noise"])
+    if not isinstance(claim, dict) or "epsilon" not in claim:
+        return None
+    return math.inf if claim["epsilon"] is None else float(claim["epsilon"])
+
+
+def _gap(dispute: Dispute) -> float:
+    smaller, larger = sorted((dispute.recorded, dispute.recomputed))
+    return math.inf if larger == math.inf or math.isnan(larger) else larger - smaller
+
+
+def _portions(
+    mechanisms: Sequence[SampledGaussian], distances: Sequence[Sequence[float]] | None
+) -> Iterator[list[tuple[SampledGaussian, Sequence[float] | None]]]:
+    """Steps with their distances, so few at once that their readings fit into little memory."""
+    portion: list[tuple[SampledGaussian, Sequence[float] | None]] = []
+    held = 0
+    for at, mechanism in enumerate(mechanisms):
+        measured = None if distances is None else distances[at]
+        portion.append((mechanism, measured))
+        held += len(measured or ())
+        if len(portion) >= _STEPS or held >= _DISTANCES:
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion

@@ -1,0 +1,383 @@
+"""What an exported run may hold: every field typed and bounded, before anything is made of it.
+
+What has another name is dropped: an export of a later version may say more, and nothing here would read it. What is
+missing, of another type, too long or not in step with the rest is refused with a reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpviz.runs.exchange.checks import Check, NotARun, flag, listed, none_or, number, one_of, refuse, table, text, whole
+from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
+from dpviz.training.accounts.origins import MOST_ORIGINS
+from dpviz.training.data import DATA_SETS
+from dpviz.training.settings import RunSettings
+
+# Each bound with its reason; honest runs stay far below.
+MOST_STEPS = 50_000  # steps recorded: every ε of each is worked out again, 0.1 ms each
+MOST_EVENTS = 100_000  # no more than two a step
+MOST_ATTEMPTS = 100
+MOST_PLANNED = 1_000_000  # steps that the form allows
+MOST_MECHANISMS = 500  # different ones: each is worked out under three accountants, 10 ms and more
+MOST_DISTANCES = 300_000  # numbers for Bayesian accounting: 32 orders of each are in memory at once
+MOST_REPLANS = 100  # after each, the Bayesian costs of all steps are worked out again
+MOST_DISPUTES = 20
+NAME, WORDS, TRACE = 200, 4_000, 30_000  # characters: the name's field holds as many; a page; a deep traceback
+
+ACCOUNTANTS = ("moments", "renyi", "odometer", "bayesian", "tight")
+_PLAIN = number(endless=True)
+_SHARE = number(0.0, 1.0)
+_MOMENT = number(0.0, 1e11)  # seconds since 1970, until the year 5000
+_COLUMN = listed(none_or(_PLAIN), MOST_STEPS)
+_MECHANISM = listed(number(0.0), 3, 3)
+_EPSILON = none_or(number(0.0, endless=True))
+_CLAIM = table({}, {"epsilon": _EPSILON, "with_secret_noise": none_or(table({}, {"epsilon": _EPSILON}))})
+
+RECORD: Mapping[str, Check] = {
+    "name": text(NAME),
+    "note": text(WORDS),
+    "target": text(WORDS),
+    "state": one_of(STATES),
+    "reason": text(WORDS),
+    "created": _MOMENT,
+    "started": none_or(_MOMENT),
+    "ended": none_or(_MOMENT),
+    "attempt": whole(0, MOST_ATTEMPTS),
+    "steps": whole(0, MOST_STEPS),
+    "summary": table({}, {"epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)), "claim": none_or(_CLAIM)}),
+}
+_ATTEMPT = table(
+    {
+        "attempt": whole(1, MOST_ATTEMPTS),
+        "execution": text(NAME),
+        "started": _MOMENT,
+        "ended": none_or(_MOMENT),
+        "outcome": text(NAME),
+    }
+)
+_ENVELOPE = table(
+    {
+        "attempt": whole(0, MOST_ATTEMPTS),
+        "seq": whole(),
+        "kind": text(40),
+        "step": whole(0, MOST_STEPS),
+        "time": number(0.0, 1e11),
+        "data": table({"kind": text(40)}),
+    }
+)
+COLUMNS = ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds")
+_EVALUATED: dict[str, Check] = {
+    "test_loss": none_or(_PLAIN),
+    "test_accuracy": none_or(_SHARE),
+    "train_loss": none_or(_PLAIN),
+    "train_accuracy": none_or(_SHARE),
+    "posterior_accuracy": none_or(_SHARE),
+}
+_NORMS = table(
+    {
+        "step": whole(0, MOST_STEPS),
+        "edges": listed(number(0.0), 1_000, 2),
+        "counts": listed(whole(0, 10**12), 1_000, 1),
+        "max_grad_norm": number(1e-39),
+    }
+)
+_FINAL = table(
+    {},
+    {
+        **_EVALUATED,
+        "majority": none_or(_SHARE),
+        "reason": text(NAME),
+        "text": text(WORDS),
+        "seconds": number(0.0),
+        "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)),
+        "claim": none_or(_CLAIM),
+        "tail_share": none_or(_SHARE),
+        "bayesian_text": text(WORDS),
+        "traceback": text(TRACE),
+    },
+)
+_DISPUTE = table({"what": text(NAME), "recorded": number(endless=True), "recomputed": number(endless=True)})
+KINDS: dict[str, Check] = {
+    "started": table(
+        {},
+        {
+            "settings": lambda what, found: settings_of_file(what, found),
+            "examples": whole(1, 10**9),
+            "test_examples": whole(0, 10**9),
+            "classes": whole(0, 10**6),
+            "majority": _SHARE,
+            "claim": none_or(_CLAIM),
+            "device": text(NAME),
+            "threads": whole(0, 10_000),
+            "parameters": whole(0, 10**12),
+            "data": text(WORDS),
+            "data_mark": text(NAME),
+            "model": text(WORDS),
+            "noise_source": text(WORDS),
+            "fallback_layers": listed(text(NAME), 1_000),
+            "unprotected": text(WORDS),
+        },
+    ),
+    "step": table(
+        {"first": whole(1, MOST_STEPS), "count": whole(1, MOST_STEPS)},
+        {
+            "mechanisms": listed(_MECHANISM, MOST_STEPS),
+            **dict.fromkeys(COLUMNS, _COLUMN),
+            "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, listed(_EPSILON, MOST_STEPS))),
+            "distances": none_or(listed(listed(number(0.0), MOST_DISTANCES), MOST_STEPS)),
+            "norms": none_or(_NORMS),
+            "noise": none_or(table({"signal": number(0.0), "noise": number(0.0)})),
+            "bayesian_text": text(WORDS),
+        },
+    ),
+    "evaluation": table({}, {**_EVALUATED, "samples": whole(0, MOST_STEPS)}),
+    "count": table(
+        {"mechanism": _MECHANISM},
+        {
+            "count": number(),
+            "accuracy": number(-1e6, 1e6),
+            "rose": none_or(flag),
+            "blocked": none_or(flag),
+            "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)),
+            "noise_multiplier": number(0.0),
+            "batch_size": number(0.0),
+        },
+    ),
+    "replanned": table({"total_steps": whole(1, MOST_PLANNED)}, {"text": text(WORDS)}),
+    "note": table({"text": text(WORDS)}),
+    "progress": table(
+        {"text": text(WORDS)},
+        {"done": whole(0, 10**12), "total": whole(0, 10**12), "left": none_or(number(0.0, endless=True))},
+    ),
+    CONTROL_KIND: table({}, {"state": text(NAME)}),
+    CHARGED_KIND: table({"through": whole(0, MOST_PLANNED), "mechanisms": listed(_MECHANISM, MOST_STEPS)}),
+    IMPORTED_KIND: table({"disputes": listed(_DISPUTE, MOST_DISPUTES)}, {"checksums": text(WORDS)}),
+    **dict.fromkeys(FINAL_KINDS, _FINAL),
+}
+
+
+_ORIGIN = table(
+    {
+        "run": text(NAME),
+        "name": text(NAME),
+        "data": text(NAME),
+        "mechanisms": listed(_MECHANISM, MOST_MECHANISMS),
+    },
+    {
+        "epsilon": none_or(number(0.0)),
+        "delta": _SHARE,
+        "unbounded": text(WORDS),
+        "replayable": flag,
+    },
+)
+
+
+def _setting(what: str, found: Any) -> Any:
+    """One value of a setting, or a short list of such."""
+    if what.startswith("'origins'"):
+        return listed(_ORIGIN, MOST_ORIGINS)(what, found)
+    return listed(_setting_value, 20)(what, found) if isinstance(found, list) else _setting_value(what, found)
+
+
+def _setting_value(what: str, found: Any) -> Any:
+    if found is None or isinstance(found, bool):
+        return found
+    return text(NAME)(what, found) if isinstance(found, str) else _PLAIN(what, found)
+
+
+def settings_of_file(what: str, found: Any) -> dict[str, Any]:
+    """Settings as plain values, complete and of their own types where they are those of this version.
+
+    Others, of another version or with names unknown here, stay what they are: `claims.settings_of` refuses them, and
+    pages say so.
+    """
+    if not isinstance(found, dict):
+        refuse(what, "to be an object", found)
+    if len(found) > 200:
+        raise NotARun(f"Expected {what} with at most 200 entries, found {len(found):,}.")
+    plain = {text(60)(f"a name in {what}", name): _setting(f"{name!r:.60} of {what}", v) for name, v in found.items()}
+    try:
+        settings = RunSettings.from_json(plain)
+        settings.check()
+    except (ValueError, TypeError):
+        return plain
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if str(field.type).startswith("int") and value is not None:  # 64.0 is a legal batch size
+            settings = settings.with_(**{field.name: int(value)})
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and field.name != "seed":
+            settings = settings.with_(**{field.name: float(value)})
+    _small_enough(settings)
+    return settings.to_json()
+
+
+def _small_enough(settings: RunSettings) -> None:
+    """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
+    before = [one for origin in settings.origins for one in origin.mechanisms]
+    if len(before) > MOST_MECHANISMS or not all(
+        1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST_PLANNED for sigma, rate, count in before
+    ):
+        raise NotARun(
+            f"Expected origins with at most {MOST_MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+            f"at most {MOST_PLANNED:,} times each."
+        )
+    most = MOST_MECHANISMS if settings.changing else MOST_PLANNED
+    if settings.last_step > most:
+        raise NotARun(f"Expected at most {most:,} planned steps, found {settings.last_step:,}.")
+    if settings.batch_size > 10**9 or max(settings.learning_rate, settings.max_grad_norm) > 1e39:
+        raise NotARun("Expected batch_size, learning_rate and max_grad_norm of a run that can be trained.")
+    free = settings.reads("noise_multiplier") or not settings.private  # not decided by the step size
+    if free and not 1e-6 <= settings.noise_multiplier <= 1e12:
+        raise NotARun(f"Expected noise_multiplier={settings.noise_multiplier:.6g} in [1e-6, 1e12].")
+
+
+def attempts_of(found: Any, latest: int) -> list[dict[str, Any]]:
+    """Attempts 1 … `latest`; whose process it was is not a file's to say."""
+    attempts = listed(_ATTEMPT, MOST_ATTEMPTS)("'attempts'", found)
+    numbers = [attempt["attempt"] for attempt in attempts]
+    if numbers != list(range(1, latest + 1)):
+        raise NotARun(f"Expected attempts 1 … {latest}, found {numbers}.")
+    if len({attempt["execution"] for attempt in attempts}) != len(attempts):
+        raise NotARun("Expected an execution of its own for each attempt.")
+    return [{**attempt, "worker": {}} for attempt in attempts]
+
+
+def events_of(found: Any, attempts: int) -> list[Event]:
+    """All events in order, each of a known kind and in step with those before it."""
+    if not isinstance(found, list):
+        raise NotARun("Expected 'events' as a list.")
+    if len(found) > MOST_EVENTS:
+        raise NotARun(f"Expected at most {MOST_EVENTS:,} events, found {len(found):,}.")
+    events = [_event(f"event {at}", entry) for at, entry in enumerate(found)]
+    places = [(event.attempt, event.seq) for event in events]
+    if len(set(places)) != len(places):
+        raise NotARun("Expected each event to have a number of its own.")
+    for event in events:
+        if not (event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts):
+            raise NotARun(f"Expected every event to belong to an attempt, found one of attempt {event.attempt}.")
+    events.sort(key=lambda event: (event.attempt, event.seq))
+    for attempt in range(1, attempts + 1):
+        _in_step([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
+    _bounded(events)
+    return events
+
+
+def _event(what: str, entry: Any) -> Event:
+    head = _ENVELOPE(what, entry)
+    kind, data = head["kind"], entry["data"]
+    if data["kind"] != kind:
+        raise NotARun(f"Expected {what} to hold its own kind {kind!r}, found {data['kind']!r:.60}.")
+    if kind not in KINDS:
+        raise NotARun(f"Expected {what} of a known kind, found {kind!r}.")
+    if kind == "step" and "first" not in data:
+        data = _stretch_of_one(data, head["step"])
+    body = KINDS[kind](what, data)
+    if kind == "step":
+        _columns(what, body, head["step"])
+    if kind == CHARGED_KIND:
+        _whole_times(what, body["mechanisms"])
+    content = {"kind": kind, "step": head["step"], "time": head["time"], **body}
+    return Event(head["attempt"], head["seq"], kind, head["step"], float(head["time"]), content)
+
+
+def _stretch_of_one(data: dict[str, Any], step: int) -> dict[str, Any]:
+    """A single step told in plain numbers, as a stretch."""
+    return {"first": step, "count": 1, **{name: [data[name]] for name in COLUMNS if name in data}}
+
+
+def _columns(what: str, body: dict[str, Any], step: int) -> None:
+    """Every list as long as `count`, before anything is made of it."""
+    count = body["count"]
+    if step != body["first"] + count - 1:
+        raise NotARun(f"Expected {what} to end at step {body['first'] + count - 1}, found step {step}.")
+    body.setdefault("mechanisms", [])
+    body.setdefault("epsilon", {})
+    body.setdefault("distances", None)
+    lists = {name: body[name] for name in COLUMNS if name in body} | body["epsilon"]
+    lists |= {} if body["distances"] is None else {"distances": body["distances"]}
+    for name, entries in lists.items():
+        if len(entries) != count:
+            raise NotARun(f"Expected {name} of {what} with {count} numbers, found {len(entries)}.")
+    _whole_times(what, body["mechanisms"])
+    steps = int(sum(times for _, _, times in body["mechanisms"]))
+    if body["mechanisms"] and steps != count:
+        raise NotARun(f"Expected mechanisms of {count} steps in {what}, found {steps}.")
+    norms = body.get("norms")
+    if norms is not None and (
+        len(norms["edges"]) != len(norms["counts"]) + 1 or norms["edges"] != sorted(set(norms["edges"]))
+    ):
+        raise NotARun(f"Expected norms of {what} with rising edges, one more than counts.")
+
+
+def _whole_times(what: str, mechanisms: Sequence[Sequence[float]]) -> None:
+    for sigma, rate, times in mechanisms:
+        if not (1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1):
+            raise NotARun(f"Expected mechanisms of {what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times.")
+
+
+def _in_step(events: Sequence[Event]) -> None:
+    """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
+    at, begun, last, missing = 0, False, 0, False
+    for place, event in enumerate(events):
+        if event.step < last:
+            raise NotARun(f"Expected steps that never fall, found step {event.step} after {last}.")
+        last = event.step
+        missing |= event.seq != (events[place - 1].seq + 1 if place else 0)
+        if event.kind == "started":
+            if begun or at:
+                raise NotARun("Expected 'started' once, before the first step.")
+            begun = True
+        elif event.kind == "step":
+            if event.data["first"] <= at or (event.data["first"] != at + 1 and not missing):
+                raise NotARun(f"Expected step {at + 1} next, found {event.data['first']}.")
+            at, missing = event.step, False
+        elif event.kind in FINAL_KINDS and place != len(events) - 1:
+            raise NotARun(f"Expected nothing after {event.kind!r}.")
+        elif event.kind == "count":
+            sigma, rate, times = event.data["mechanism"]
+            if not (1e-6 <= sigma <= 1e12 and rate == 1 and times == 1):
+                raise NotARun("Expected the mechanism of a count as noise in [1e-6, 1e12], rate 1, once.")
+
+
+def _bounded(events: Sequence[Event]) -> None:
+    """What is cheap in a file and dear to work out."""
+    steps = [event for event in events if event.kind == "step"]
+    counts = [event for event in events if event.kind == "count"]
+    charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
+    found = {
+        "steps in all attempts": (sum(event.data["count"] for event in steps), MOST_STEPS),
+        "different mechanisms": (
+            len({(s, q) for event in steps for s, q, _ in event.data["mechanisms"]})
+            + len({(s, q) for mechanisms in charges for s, q, _ in mechanisms})
+            + len({event.data["mechanism"][0] for event in counts}),
+            MOST_MECHANISMS,
+        ),
+        "changes of mechanism": (
+            sum(map(len, [*charges, *(event.data["mechanisms"] for event in steps)])) + len(counts),
+            MOST_EVENTS,
+        ),
+        "distances": (
+            sum(len(one) for event in steps for one in event.data["distances"] or []),
+            MOST_DISTANCES,
+        ),
+        "new plans": (sum(event.kind == "replanned" for event in events), MOST_REPLANS),
+    }
+    for what, (many, most) in found.items():
+        if many > most:
+            raise NotARun(f"Expected at most {most:,} {what}, found {many:,}: to check their ε would take too long.")
+
+
+def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
+    """A known data set has its own number of examples: q and the plan rest on it."""
+    for event in events:
+        if event.kind == "started":
+            examples, known = event.data.get("examples"), DATA_SETS.get(settings.data)
+            if examples is None:
+                raise NotARun("Expected 'started' to have 'examples'.")
+            if known is not None and examples != known.examples:
+                raise NotARun(f"Expected examples={examples:,} to be the {known.examples:,} of {settings.data}.")
+            if settings.batch_size > examples:
+                raise NotARun(f"Expected batch_size={settings.batch_size:,} <= {examples:,} examples.")

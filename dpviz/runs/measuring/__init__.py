@@ -1,0 +1,1 @@
+"""Measurements on networks and data, in a child process: the app itself loads no PyTorch."""

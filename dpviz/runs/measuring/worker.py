@@ -1,0 +1,110 @@
+"""The process that measures: ``python -m dpviz.runs.measuring.worker``, started by `dpviz.runs.measuring.process`.
+
+Requests come as lines of JSON on standard input, answers go as pickles to standard output: ("progress", (words, share
+or None)), then one of ("done", pickled result), ("failed", words), ("cancelled", ""). It ends when its input closes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pickle
+import queue
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from typing import Any
+
+from dpviz._extras import extra
+from dpviz.runs.cluster.memory import give_back
+from dpviz.runs.cluster.preload import end_with_parent
+from dpviz.training.progress import Progress, listening
+
+# Seconds between two words about the same task, and how much it steps back for those who train.
+PAUSE = 0.1
+NICE = 10
+
+
+class Cancelled(Exception):
+    """Nobody waits for the result any more."""
+
+
+class Worker:
+    """Answers requests one after the other; a thread of its own reads them, so that it hears of a cancelled one."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # what libraries print goes to the log from here on
+        self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._cancel = threading.Event()
+        self._writing = threading.Lock()
+        threading.Thread(target=self._read, name="dpviz-stdin", daemon=True).start()
+
+    def _read(self) -> None:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if "cancel" in request:
+                self._cancel.set()
+            else:
+                self._requests.put(request)
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Until standard input ends, which ends this process."""
+        while True:
+            request = self._requests.get()
+            self._cancel.clear()
+            self._say(*self._answer(request["target"], request["arguments"]))
+            give_back()
+
+    def _answer(self, target: str, arguments: dict[str, Any]) -> tuple[str, Any]:
+        try:
+            with listening(self._tell):
+                result = self._load(target)(**arguments)
+            return "done", pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)
+        except Cancelled:
+            return "cancelled", ""
+        except Exception as error:  # whatever a file or a data set does: said in words
+            traceback.print_exc()
+            worded = isinstance(error, (ValueError, OSError)) or type(error).__module__.startswith("dpviz.")
+            return "failed", str(error) if worded else f"{type(error).__name__}: {error}"
+
+    def _load(self, target: str) -> Any:
+        module, _, name = target.partition(":")
+        if module not in sys.modules:
+            self._say("progress", ("The measuring process starts: loading PyTorch", None))
+        with extra("train"):
+            found = getattr(importlib.import_module(module), name)
+        self._step_back()
+        self._say("progress", ("Reading the data", None))
+        return found
+
+    @staticmethod
+    def _step_back() -> None:
+        """Those who train go first; only now, for loading holds up whoever waits."""
+        if hasattr(os, "setpriority"):
+            with suppress(OSError):  # forbidden
+                os.setpriority(os.PRIO_PROCESS, 0, NICE)
+
+    _told = 0.0
+
+    def _tell(self, progress: Progress) -> None:
+        if self._cancel.is_set():
+            raise Cancelled
+        now = time.monotonic()
+        if now - self._told >= PAUSE or progress.done == 0:
+            self._told = now
+            self._say("progress", (progress.words, progress.share))
+
+    def _say(self, kind: str, content: Any) -> None:
+        with self._writing:
+            pickle.dump((kind, content), self._out)
+            self._out.flush()
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    Worker().serve()

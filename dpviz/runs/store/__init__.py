@@ -1,0 +1,4 @@
+"""Runs on disk: records, events and their checksums in SQLite, damage and deletion survived.
+
+From outside: `interface` (Store, StoreError), `records`, `tables`.
+"""

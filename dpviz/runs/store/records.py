@@ -1,0 +1,159 @@
+"""What the store keeps about a run, as values that training, store and pages share."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from dpviz.runs.cluster.processes import Process
+
+State = Literal["queued", "running", "paused", "restarted", "done", "stopped", "failed", "lost"]
+DesiredState = Literal["go", "pause", "stop", "kill"]
+
+# "restarted": its worker died, and it runs again from its first step.
+ACTIVE: tuple[State, ...] = ("running", "paused", "restarted")
+OPEN: tuple[State, ...] = ("queued", *ACTIVE)
+ENDED: tuple[State, ...] = ("done", "stopped", "failed", "lost")
+STATES: tuple[State, ...] = (*OPEN, *ENDED)
+
+# Event kinds that end a run, and the state that they end it in.
+FINAL_KINDS: dict[str, State] = {"done": "done", "stopped": "stopped", "failed": "failed"}
+CONTROL_KIND = "control"
+# Everything that may have been released from here on, before it is: the run's ledger.
+CHARGED_KIND = "charged"
+# Added to a run that came from a file: what it recorded that does not follow from its mechanisms.
+IMPORTED_KIND = "imported"
+
+RESTARTED = "its worker died, so it runs again from its first step"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run as the store knows it.
+
+    Attributes:
+        id: Unique name.
+        number: Counts up within one store; for people.
+        name, note: The user's words.
+        target: "module:function" that trains.
+        settings, options: What it is called with; JSON values.
+        state: One of STATES.
+        reason: Why it ended, or what should be known about its state; "" if there is nothing to say.
+        created, started, ended: Seconds since 1970; None if it has not come to that.
+        attempt: Number of the latest attempt; 0 before the first.
+        steps: Steps done in the latest attempt.
+        desired: What the user wants: "go", "pause", "stop", or "kill" for a stop without waiting for training.
+        granted: Single steps granted so far, all together.
+        baseline: Whether others are compared with it.
+        deleted: When it was deleted, None if it was not.
+        imported: Whether it came from a file.
+        owner: The engine that runs or queues it; "" if none does.
+        summary: Final numbers (the last event), {} before the end.
+    """
+
+    id: str
+    number: int
+    name: str
+    note: str
+    target: str
+    settings: dict[str, Any]
+    options: dict[str, Any]
+    state: State
+    reason: str
+    created: float
+    started: float | None
+    ended: float | None
+    attempt: int
+    steps: int
+    desired: DesiredState
+    granted: int
+    baseline: bool
+    deleted: float | None
+    imported: bool
+    owner: str
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        return self.state in ACTIVE
+
+    @property
+    def over(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def restarts(self) -> int:
+        return max(0, self.attempt - 1)
+
+    @property
+    def title(self) -> str:
+        """What every page, chart and report calls it."""
+        return (self.name or f"Run {self.number}") + (" (imported)" if self.imported else "")
+
+
+def new_id() -> str:
+    """An id that no run has."""
+    return uuid.uuid4().hex[:16]
+
+
+class Event(NamedTuple):
+    """One event of a run. `data` is the whole dict that training emitted, with "kind", "step" and "time"."""
+
+    attempt: int
+    seq: int
+    kind: str
+    step: int
+    time: float
+    data: dict[str, Any]
+
+
+class EventRow(NamedTuple):
+    """One event on its way to the store: `text` is its JSON (`dpviz.runs.store.jsontext`)."""
+
+    seq: int
+    kind: str
+    step: int
+    time: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Events of one execution of a run, in order.
+
+    Attributes:
+        run: Id of the run.
+        execution: Unique name of this call of the target; a worker that died leads to another one.
+        worker: The worker's process as `Process.to_json`, with its Dask address under "address".
+        rows: The events.
+        begun: Seconds since 1970 when the execution began.
+    """
+
+    run: str
+    execution: str
+    worker: dict[str, Any]
+    rows: tuple[EventRow, ...]
+    begun: float
+
+
+class News(NamedTuple):
+    """What `Store.events_since` finds.
+
+    Attributes:
+        attempt: The latest attempt. A reader that knew an earlier one starts again from nothing.
+        events: Events of this attempt with a higher number than asked for, in order.
+        last: Number of the last event read, −1 before the first.
+    """
+
+    attempt: int
+    events: list[Event]
+    last: int
+
+
+class Owner(NamedTuple):
+    """Who runs and queues runs: one engine in one process. `heartbeat` in seconds since 1970."""
+
+    id: str
+    process: Process
+    heartbeat: float

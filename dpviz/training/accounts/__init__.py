@@ -1,0 +1,1 @@
+"""What a live run has spent: all accountants fed step by step, what earlier trainings spent, and the one claim."""

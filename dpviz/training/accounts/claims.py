@@ -1,0 +1,208 @@
+"""The one claim of a run: what is promised before it starts, and what may be said wherever it ends.
+
+>>> from dpviz.training.settings import RunSettings
+>>> found = planned_claim(RunSettings(steps=100, noise_multiplier=4.0, batch_size=100), 10_000)
+>>> found.accountant, found.covers, found.lower < found.epsilon
+('tight', 'plan', True)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpviz._remember import remembered
+from dpviz.accounting.attack.best_accuracy import best_accuracy
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.mechanisms import GaussianEvent, merge_events
+from dpviz.training.accounts.counting import baseline, planned_counts
+from dpviz.training.accounts.live import budget_filter, for_steps, renyi_accountant
+from dpviz.training.accounts.origins import conditions_of_start, spent_before
+from dpviz.training.data.own.place import is_own
+from dpviz.training.events import DECLARED, PUBLIC_SIZE
+from dpviz.training.settings import RunSettings
+
+RELEASED_NOTHING = "it has released nothing"
+MOST_DIFFERENT = 64  # mechanisms that the tight accountant composes one by one in well under a second
+
+LOSSES_DECIDED = "not finite"
+NOT_PLANNED = "what was charged is not what was planned"
+OVERSPENT = "what was charged exceeds its budget"
+WITHOUT_NOISE = "it was trained without noise"
+ASSUMPTIONS = (
+    "One example more or less (add/remove), Poisson batches, Gaussian noise on the sum of clipped gradients.",
+    PUBLIC_SIZE,
+)
+
+
+@remembered
+def planned_claim(settings: RunSettings, examples: int) -> Claim:
+    """What a run with these settings may claim wherever it ends; known before it starts.
+
+    Noise from a seed that is kept protects nobody: such a run claims nothing, and holds what secret noise would allow.
+    Mechanisms that are fixed ahead, steps and private counts alike, are composed to the last step that may come; the
+    least of the tight, Rényi and moments bounds is claimed, or the filter's budget where that is less. Where counts
+    decide about mechanisms, the filter's budget is all that is known ahead. What earlier runs may have spent on the
+    same data is part of it all (`origins`).
+
+    Args:
+        settings: Of the run; past_plan="replan" is covered up to `most_steps`.
+        examples: N.
+    """
+    if not settings.private:
+        return Claim.nothing(WITHOUT_NOISE, settings.delta)
+    if not settings.secure_noise:
+        return planned_claim(settings.with_(secure_noise=True), examples).as_demonstration()
+    if settings.adaptive:
+        return _promised(settings, examples)
+    planned = everything_planned(settings, examples)
+    counts = planned_counts(settings.with_(steps=settings.last_step), examples)
+    steps = sum(count for _, count in planned) - counts
+    runs = merge_events((*spent_before(settings), *planned))
+    found: list[Claim] = []
+
+    def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
+        if math.isfinite(epsilon):
+            found.append(
+                Claim(
+                    epsilon=epsilon, delta=settings.delta, accountant=accountant, covers="plan", lower=lower,
+                    steps=steps, counts=counts, success=success, conditions=conditions(settings, examples),
+                )
+            )  # fmt: skip
+
+    if len(runs) <= MOST_DIFFERENT:
+        interval = tight_epsilon_of_events(runs, settings.delta)
+        offer("tight", float(interval.upper), float(interval.lower), _success(runs))
+    offer("renyi", float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
+    offer("moments", float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
+    if settings.filter_epsilon is not None:
+        # Its refusal, too, is decided ahead.
+        offer("filter", settings.filter_epsilon)
+    if not found:
+        return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings, examples))
+    return min(found, key=lambda claim: claim.epsilon)
+
+
+def _promised(settings: RunSettings, examples: int) -> Claim:
+    try:
+        budget = budget_filter(settings, examples)
+    except ValueError as problem:
+        return Claim.nothing(str(problem), settings.delta)
+    (order,) = budget.accountant.orders.tolist()
+    return Claim(
+        epsilon=budget.target_epsilon,
+        delta=settings.delta,
+        accountant="filter",
+        covers="adaptive",
+        steps=settings.last_step,
+        order=order,
+        conditions=conditions(settings, examples),
+    )
+
+
+def _success(runs: Sequence[GaussianEvent]) -> float | None:
+    """Accuracy of the best attack at even odds; None where several mechanisms are mixed."""
+    if len(runs) != 1:
+        return None
+    (mechanism, count) = runs[0]
+    found = best_accuracy(noise_multiplier=mechanism.noise_multiplier, sample_rate=mechanism.sample_rate, steps=count)
+    return found.upper
+
+
+def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:
+    """What must be true of this run for its claim, besides ASSUMPTIONS, and what its δ leaves open."""
+    return (
+        *conditions_of_start(settings),
+        *((DECLARED,) if is_own(settings.data) else ()),
+        *((large_delta(settings.delta, examples),) if settings.delta * examples >= 1.0 else ()),
+    )
+
+
+def large_delta(delta: float, examples: int) -> str:
+    """What a δ that is not below 1/N is worth, in words."""
+    return (
+        f"δ = {delta:.3g} is not below 1/N = {1 / examples:.3g}: publishing one example at random would keep this "
+        "promise too, so that δ should be smaller"
+    )
+
+
+@remembered
+def epsilon_before(settings: RunSettings) -> float:
+    """What earlier runs may have spent on the same data, at this run's δ; 0 where there is none."""
+    earlier = spent_before(settings)
+    if len(earlier) > MOST_DIFFERENT:
+        return float(Renyi().of_events(earlier, settings.delta).epsilon)
+    return float(tight_epsilon_of_events(earlier, settings.delta).upper) if earlier else 0.0
+
+
+def everything_planned(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
+    """This run's steps and private counts up to the last step that may come, equal ones together.
+
+    Where all steps are equal a budget ends them at a step that is known ahead, too.
+    """
+    whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
+    runs = baseline(whole, examples)
+    if settings.filter_epsilon is not None and len(runs) == 1 and not planned_counts(whole, examples):
+        ((mechanism, steps),) = runs
+        return ((mechanism, int(min(steps, budget_filter(settings, examples).remaining_steps(mechanism)))),)
+    return runs
+
+
+def was_planned(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> bool:
+    """Whether nothing was charged that the plan does not hold, or that does not fit the budget, if there is one."""
+    return not _not_kept(charged, settings, examples)
+
+
+def _not_kept(charged: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> str:
+    """Why what was charged is not covered by what is claimed ahead; empty where it is."""
+    runs = merge_events(charged)
+    if settings.adaptive or settings.filter_epsilon is not None:
+        budget = budget_filter(settings, examples)
+        spent = budget.spent
+        with np.errstate(over="ignore"):
+            for mechanism, count in runs:
+                step = budget.accountant.divergence(mechanism)
+                spent = spent + count * step
+        # All at once, what was charged one by one: the last digits may differ.
+        if not (spent <= budget.limits * (1.0 + 1e-9) + 1e-12).any():
+            return OVERSPENT
+    if settings.adaptive:
+        return ""
+    planned = dict(everything_planned(settings, examples))
+    return "" if all(count <= planned.get(mechanism, 0) for mechanism, count in runs) else NOT_PLANNED
+
+
+def claim_at(
+    settings: RunSettings,
+    examples: int,
+    *,
+    charged: Sequence[GaussianEvent] | None,
+    odometer: float,
+    step: int,
+    reason: str = "",
+) -> Claim:
+    """What may be claimed of a run that ends, or is looked at, after `step`.
+
+    Args:
+        settings, examples: As in `planned_claim`.
+        charged: Everything that was charged, compared with the plan; None where that was done before.
+        odometer: The odometer's ε of it.
+        step: Steps taken.
+        reason: Why it ended, as in the summary.
+    """
+    ahead = planned_claim(settings, examples)
+    if not settings.private:
+        return ahead
+    problem = ""
+    if reason == LOSSES_DECIDED:
+        return Claim.nothing("losses that were not released decided about its end", settings.delta)
+    if charged is not None and ahead.shown.holds:
+        problem = _not_kept(charged, settings, examples)
+    if problem:
+        ahead = Claim.nothing(problem, settings.delta, conditions(settings, examples))
+        ahead = ahead if settings.secure_noise else ahead.as_demonstration()
+    return ahead.if_it_ended(odometer=odometer, step=step)

@@ -1,0 +1,109 @@
+"""When to count correct training predictions in private, and what the policy makes of it (Lécuyer 2021, §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpviz.accounting.adaptive.filter import Filter
+from dpviz.accounting.adaptive.policies import POLICIES, Policy, Setting
+from dpviz.accounting.adaptive.released import Released
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.training.plan import planned_events
+from dpviz.training.settings import RunSettings, steps_per_epoch
+
+
+def make_policy(settings: RunSettings, examples: int) -> Policy:
+    """The policy of the settings in its first state."""
+    goal = 0.0
+    if settings.target_accuracy is not None and settings.target_measure == "private":
+        goal = settings.target_accuracy * examples
+    return POLICIES[settings.policy].begin(
+        Setting(settings.noise_multiplier, settings.batch_size),
+        every=settings.count_every,
+        count_noise=settings.count_noise,
+        goal=goal,
+    )
+
+
+def planned_counts(settings: RunSettings, examples: int) -> int:
+    """Private counts that will have been taken after `settings.steps` steps, if no policy changes the batch size."""
+    every = make_policy(settings, examples).every if settings.private else 0
+    epochs = settings.steps // steps_per_epoch(examples, settings.batch_size)
+    return epochs // every if every else 0
+
+
+def baseline(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:
+    """All T steps and their private counts, if no policy changes anything."""
+    counts = planned_counts(settings, examples)
+    return merge_events(
+        (*planned_events(settings, examples), *([(SampledGaussian(settings.count_noise), counts)] if counts else []))
+    )
+
+
+class Counting:
+    """Follows epochs and keeps the policy, which sees released counts and nothing else.
+
+    Attributes:
+        setting: σ and expected batch size of the coming step.
+        mechanism: What one count costs.
+        stopped: Whether the goal was reached.
+    """
+
+    def __init__(self, settings: RunSettings, examples: int) -> None:
+        self._policy = make_policy(settings, examples)
+        self._examples, self._margin = examples, settings.margin_epochs
+        self._goal = settings.target_accuracy if settings.target_measure == "private" else None
+        self._epoch = self._steps = 0
+        self.stopped = False
+
+    @property
+    def setting(self) -> Setting:
+        return self._policy.setting
+
+    @property
+    def mechanism(self) -> SampledGaussian:
+        return self._policy.count_mechanism
+
+    def due(self, batch_size: int) -> bool:
+        """Told after each step; whether an epoch ended after which a count is due."""
+        self._steps += 1
+        if self._steps < steps_per_epoch(self._examples, batch_size):
+            return False
+        self._steps, self._epoch = 0, self._epoch + 1
+        return self._policy.every > 0 and self._epoch % self._policy.every == 0
+
+    def observe(self, count: Released, budget: Filter | None) -> dict[str, Any]:
+        """The policy's answer to a count, as an event's content; `budget` is what is left for the coming steps.
+
+        "text" says in words, for a note, that the margin blocked the policy; "" where it did not.
+        """
+        before, may_lower = self._policy, self._may_lower(budget)
+        self._policy = before.observe(count, may_lower=may_lower)
+        accuracy = count.value / self._examples
+        self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
+        sigma, batch_size = self._policy.setting
+        blocked = before.blocked(count, may_lower=may_lower)
+        return {
+            "count": count.value,
+            "accuracy": accuracy,
+            "rose": before.rose(count),
+            "blocked": blocked,
+            "text": self._blocked_text() if blocked else "",
+            "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
+            "noise_multiplier": sigma,
+            "batch_size": batch_size,
+        }
+
+    def _may_lower(self, budget: Filter | None) -> bool:
+        """The paper's rule: only while the filter would let pass more than so many epochs at the present setting."""
+        if budget is None:
+            return True
+        sigma, batch_size = self.setting
+        epoch = steps_per_epoch(self._examples, batch_size)
+        return budget.allows(SampledGaussian(sigma, batch_size / self._examples), self._margin * epoch + 1)
+
+    def _blocked_text(self) -> str:
+        return (
+            "The count rose, but the policy changes nothing: what is left of the budget lasts for no more than "
+            f"{self._margin} epochs, the margin that was set."
+        )

@@ -1,0 +1,288 @@
+"""All accountants of a live run, fed one mechanism at a time, and the same numbers from a run's record.
+
+>>> from dpviz.training.settings import RunSettings
+>>> accounts = LiveAccounts(RunSettings(), examples=10_000)
+>>> accounts.step(SampledGaussian(2.0, 0.1), None)
+>>> sorted(accounts.epsilons())
+['moments', 'odometer', 'renyi']
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from dpviz._remember import remembered
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.single_order import one_order_filter, planned_epsilon
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.renyi.tabulated import Tabulated
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
+from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
+from dpviz.training.accounts.bayesian import BayesianAccount
+from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.origins import names, spent_before
+from dpviz.training.accounts.trajectory import Trajectory
+from dpviz.training.methods import METHODS
+from dpviz.training.plan import mechanism_at
+from dpviz.training.settings import RunSettings
+
+# Orders where every step has another σ: those of the Langevin page, so that both say the same.
+CHANGING_ORDERS = VARYING_ORDERS
+# Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
+CEILING = "renyi at delta_mu"
+
+
+def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
+    """What the first step is planned to release."""
+    return mechanism_at(settings, 1, examples)
+
+
+@remembered
+def promised(settings: RunSettings, examples: int) -> float | None:
+    """The ε at `settings.delta` that an adaptive run promises, whatever its policy does; None where the plan is fixed.
+
+    It is `filter_epsilon`, or what the baseline costs: T steps as they start, with their private counts, after what
+    was spent on the same data before. The run's filter enforces it, so it may be claimed from the first step on. Only
+    a run whose event "started" says "claim" ran under it: earlier ones without `filter_epsilon` had no budget.
+
+    Raises:
+        ValueError: for noise so small that no budget is finite.
+    """
+    if not settings.adaptive:
+        return None
+    if settings.filter_epsilon is not None:
+        return settings.filter_epsilon
+    found = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
+    if not math.isfinite(found):
+        raise ValueError(
+            f"Expected noise_multiplier={settings.noise_multiplier:.12g} to leave a finite ε, which an adaptive run "
+            "promises: raise it."
+        )
+    return found
+
+
+def budget_filter(settings: RunSettings, examples: int) -> Filter:
+    """The filter of an adaptive run's promise, or of `filter_epsilon`.
+
+    Where the mechanisms depend on what was seen it keeps to one order, fixed ahead (`one_order`). Where only their
+    number does, it keeps the Rényi accountant's grid of orders. Between those that accountant finds a little less,
+    a tenth of a per cent as a rule: by so much the filter may refuse before it reads the budget.
+
+    What earlier runs may have spent on the same data is spent (`origins`).
+
+    Raises:
+        ValueError: if there is no budget, or that exceeds it.
+    """
+    found, before = _unspent(settings, examples), spent_before(settings)
+    try:
+        for mechanism, count in before:
+            found.spend(mechanism, count)
+    except BudgetExceeded:
+        raise ValueError(
+            f"Expected filter_epsilon={found.target_epsilon:.12g} to be more than what {names(settings)} may have "
+            "spent on the same data. Raise the budget, or start from random weights."
+        ) from None
+    return found
+
+
+def _unspent(settings: RunSettings, examples: int) -> Filter:
+    promise = promised(settings, examples)
+    if promise is not None:
+        plan = (*spent_before(settings), *baseline(settings, examples))
+        return one_order_filter(plan, target_epsilon=promise, delta=settings.delta)
+    if settings.filter_epsilon is None:
+        raise ValueError("Expected filter_epsilon to be a number, found None: there is no budget.")
+    accountant = renyi_accountant(settings, examples)
+    return Filter(target_epsilon=settings.filter_epsilon, delta=settings.delta, accountant=accountant)
+
+
+def renyi_accountant(settings: RunSettings, examples: int) -> AdditiveAccountant:
+    """As on the what-if pages: where every step has another σ with `CHANGING_ORDERS`."""
+    return for_steps(Renyi(order_values=CHANGING_ORDERS) if settings.changing else Renyi(), settings, examples)
+
+
+def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: int) -> AdditiveAccountant:
+    """The accountant for a run of these settings: itself, or bounded between tabulated σ where every step has another.
+
+    The excess over the accountant itself is below 1e-4 of ε.
+    """
+    nodes = METHODS[settings.method].nodes(settings)
+    sigmas = frozenset(mechanism_at(settings, step, examples).noise_multiplier for step in nodes)
+    return Tabulated(accountant, sigmas) if sigmas else accountant
+
+
+class LiveAccounts:
+    """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
+
+    Every reading begins with what earlier runs may have spent on the same data (`origins`); `events` are its own.
+
+    Attributes:
+        budget: The filter; None without a budget, which an adaptive run always has (`promised`).
+        bayesian: The Bayesian account, None if it was not asked for.
+    """
+
+    def __init__(self, settings: RunSettings, *, examples: int) -> None:
+        self.settings, self.delta = settings, settings.delta
+        self._trajectories = {
+            "moments": Trajectory(for_steps(Moments(), settings, examples), settings.delta),
+            "renyi": Trajectory(renyi_accountant(settings, examples), settings.delta),
+            "odometer": Trajectory(for_steps(OdometerAccountant(), settings, examples), settings.delta),
+        }
+        limited = settings.adaptive or settings.filter_epsilon is not None
+        self.budget = budget_filter(settings, examples) if limited else None
+        self.bayesian, self._ceiling = None, ""
+        if settings.bayesian:
+            self.bayesian = BayesianAccount(
+                total_steps=settings.steps,
+                delta_mu=settings.bayesian_delta,
+                failure=settings.estimator_failure,
+                max_grad_norm=settings.max_grad_norm,
+                farthest=1.0 if settings.bayesian_distances == "norms" else 2.0,
+                definition=settings.definition,
+            )
+            if settings.bayesian_distances == "norms" and settings.definition == 2:
+                self._ceiling = "renyi" if settings.bayesian_delta == settings.delta else CEILING
+                if self._ceiling == CEILING:
+                    ceiling = renyi_accountant(settings, examples)
+                    self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
+        self.examples = examples
+        self._history: History[SampledGaussian] = History()
+        self._noted: list[SampledGaussian] = []  # charged, not yet added up
+        self._steps: list[int] = []  # which of them are training steps
+        self._now = dict.fromkeys(self._trajectories, 0.0)
+        for mechanism, count in spent_before(settings):
+            for name, trajectory in self._trajectories.items():
+                self._now[name] = trajectory.begin(mechanism, count)
+        self._read: dict[str, list[float]] = {name: [] for name in self._trajectories}
+
+    def allows(self, mechanism: SampledGaussian, count: int = 1) -> bool:
+        """Whether the budget has room; always without one."""
+        return self.budget is None or self.budget.allows(mechanism, count)
+
+    def reserve(self, mechanism: SampledGaussian) -> None:
+        """Take one mechanism from the budget, before it runs.
+
+        Raises:
+            BudgetExceeded: if it does not fit.
+        """
+        if self.budget is not None:
+            self.budget.spend(mechanism)
+
+    def step(self, mechanism: SampledGaussian, distances: npt.ArrayLike | None) -> None:
+        """A training step that ran, with its pair distances if Bayesian accounting is on."""
+        self._charge(mechanism)
+        if self.bayesian is not None:
+            self.bayesian.charge(mechanism, () if distances is None else distances)
+        self._steps.append(len(self._noted) - 1)
+
+    def count(self, mechanism: SampledGaussian) -> None:
+        """A private count that was taken."""
+        self._charge(mechanism)
+        if self.bayesian is not None:
+            self.bayesian.charge_certain(mechanism)
+
+    def _charge(self, mechanism: SampledGaussian) -> None:
+        self._noted.append(mechanism)
+        self._history.add(mechanism)
+
+    @property
+    def charges(self) -> int:
+        """How many mechanisms were charged, counts included."""
+        return self._history.steps
+
+    @property
+    def events(self) -> tuple[GaussianEvent, ...]:
+        """Everything charged, in order, equal neighbours merged."""
+        return self._history.events
+
+    def epsilons(self) -> dict[str, float]:
+        """ε of everything charged so far, by each accountant."""
+        self._add_up()
+        found = dict(self._now)
+        if self.bayesian is not None:
+            found["bayesian"] = min(self.bayesian.epsilon(), found.get(self._ceiling, math.inf))
+        found.pop(CEILING, None)
+        return found
+
+    def bayesian_ceiling(self) -> float:
+        """ε at δ_μ by DP's own account, which bounds Bayesian DP too: Rényi, or moments for Definition 1."""
+        self._add_up()
+        worst = math.inf if self.bayesian is None else self.bayesian.worst_epsilon()
+        return min(worst, self._now.get(self._ceiling, math.inf))
+
+    def readings(self) -> dict[str, list[float]]:
+        """ε after each training step since the last time this was asked, by each accountant."""
+        self._add_up()
+        found, self._read = self._read, {name: [] for name in self._trajectories}
+        if self.bayesian is not None:
+            ceiling = found.get(self._ceiling, itertools.repeat(math.inf))
+            found["bayesian"] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
+        found.pop(CEILING, None)
+        return found
+
+    def _add_up(self) -> None:
+        if not self._noted:
+            return
+        for name, trajectory in self._trajectories.items():
+            epsilons = trajectory.read(self._noted).tolist()
+            self._now[name] = epsilons[-1]
+            self._read[name].extend(epsilons[at] for at in self._steps)
+        self._noted, self._steps = [], []
+
+
+def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
+    """[[σ, q, count], …]: equal neighbours merged, in order."""
+    found: list[list[float]] = []
+    for one in mechanisms:
+        if found and found[-1][0] == one.noise_multiplier and found[-1][1] == one.sample_rate:
+            found[-1][2] += 1
+        else:
+            found.append([one.noise_multiplier, one.sample_rate, 1])
+    return found
+
+
+def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:
+    return [[mechanism.noise_multiplier, mechanism.sample_rate, count] for mechanism, count in events]
+
+
+def decoded(stored: Iterable[Sequence[float]]) -> list[SampledGaussian]:
+    """The mechanisms of `encoded`, one by one."""
+    return [SampledGaussian(sigma, rate) for sigma, rate, count in stored for _ in range(int(count))]
+
+
+def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, float]]]:
+    """Every ε of a run again, from the mechanisms and distances that its events hold and nothing else.
+
+    Args:
+        events: All events of one run, in order, as emitted or as read back from JSON.
+
+    Returns:
+        (step, ε by accountant) for each training step.
+    """
+    accounts: LiveAccounts | None = None
+    found = []
+    for event in events:
+        if event["kind"] == "started":
+            settings = RunSettings.from_json(event["settings"])
+            accounts = LiveAccounts(settings, examples=event["examples"])
+        if accounts is None:
+            continue
+        if event["kind"] == "count":
+            accounts.count(SampledGaussian(*event["mechanism"][:2]))
+        elif event["kind"] == "replanned" and accounts.bayesian is not None:
+            accounts.bayesian.replan(event["total_steps"])
+        elif event["kind"] == "step":
+            distances = event["distances"]
+            for at, mechanism in enumerate(decoded(event["mechanisms"])):
+                accounts.step(mechanism, distances[at] if distances is not None else None)
+            readings = accounts.readings()
+            for at, values in enumerate(zip(*readings.values(), strict=True)):
+                found.append((event["first"] + at, dict(zip(readings, values, strict=True))))
+    return found

@@ -1,0 +1,209 @@
+"""What the weights that a run starts from had learned before, of which data, and what that cost whom.
+
+Whoever is in the data of an earlier run and in those of this one is told of by both: the costs add up, and every
+account of this run begins with what the earlier ones may have spent. Of other data the earlier run has an ε of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from dpviz.accounting.claims import rounded_up
+from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.own.place import PREFIX, is_own
+
+if TYPE_CHECKING:
+    from dpviz.training.settings import RunSettings
+
+MOST_ORIGINS = 20  # runs that led to a run's start, one from another
+# In the place of a run's id: earlier trainings of the same program, which need not have made the weights.
+SAME_DATA, OTHER_DATA = "program: same data", "program: other data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """A run that the weights come from.
+
+    Attributes:
+        run, name: Its id, and what people call it.
+        data: What it was trained on, as in `RunSettings`.
+        mechanisms: (σ, q, count): all that it may have spent, its whole plan wherever it ended.
+        epsilon, delta: What it claims for its own data, earlier runs on them included; epsilon None for nothing.
+        unbounded: Why `mechanisms` do not bound what it learned; empty where they do.
+        replayable: Whether its noise came from a seed that is kept.
+    """
+
+    run: str
+    name: str
+    data: str
+    mechanisms: tuple[tuple[float, float, int], ...] = ()
+    epsilon: float | None = None
+    delta: float = 1e-5
+    unbounded: str = ""
+    replayable: bool = False
+
+    @property
+    def events(self) -> tuple[GaussianEvent, ...]:
+        return tuple((SampledGaussian(sigma, rate), count) for sigma, rate, count in self.mechanisms)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; `from_json` gives the same origin back."""
+        return asdict(self) | {"mechanisms": [list(one) for one in self.mechanisms]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """From `to_json`.
+
+        Raises:
+            ValueError: for what is no origin.
+        """
+        try:
+            found = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
+            if [count for *_, count in found] != [count for *_, count in stored["mechanisms"]]:
+                raise TypeError("a count that is not whole")
+            return cls(**{**stored, "mechanisms": found})
+        except (TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"Expected origins as runs with their mechanisms, found {error}.") from None
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether somebody may be in both data sets. Of two of one's own nobody knows: they may."""
+    return (is_own(one) and is_own(other)) or _whole(one) == _whole(other)
+
+
+def _whole(data: str) -> str:
+    """The set that `data` is a part of."""
+    return (DATA_SETS[data].part_of if data in DATA_SETS else "") or data
+
+
+def on_the_same(settings: RunSettings) -> tuple[Origin, ...]:
+    """Earlier runs whose costs add up with this one's."""
+    return tuple(
+        origin for origin in settings.origins if overlap(origin.data, settings.data) and origin.run != OTHER_DATA
+    )
+
+
+def _of_start(settings: RunSettings) -> tuple[Origin, ...]:
+    """The runs that made the weights that this one starts from; empty where they are not known."""
+    return tuple(origin for origin in settings.origins if origin.run not in (SAME_DATA, OTHER_DATA))
+
+
+def spent_before(settings: RunSettings) -> tuple[GaussianEvent, ...]:
+    """What the earlier runs may have spent on this run's data, equal mechanisms together."""
+    return merge_events(event for origin in on_the_same(settings) for event in origin.events)
+
+
+def names(settings: RunSettings) -> str:
+    """The earlier runs on the same data, in words; empty where there is none."""
+    return " and ".join(dict.fromkeys(origin.name for origin in reversed(on_the_same(settings))))
+
+
+def beside(settings: RunSettings) -> str:
+    """What an ε of this run has to say of its start, to continue a sentence or a list; empty where there is nothing."""
+    if not settings.private or settings.start_from is None:
+        return ""
+    earlier = names(settings)
+    said = f", with what {earlier} may have spent on the same data" if earlier else ""
+    elsewhere = len(on_the_same(settings)) < len(settings.origins) or not _of_start(settings)
+    return f"{said}, for these data only" if elsewhere else said
+
+
+def check_origins(settings: RunSettings) -> None:
+    """Refuse a start after which no ε of a private run would hold, and origins that cannot be.
+
+    Raises:
+        ValueError: naming the start, what is wrong with it and the way out.
+    """
+    if settings.origins and settings.start_from is None:
+        raise ValueError("Expected start_from to name the weights that the origins tell of, found None.")
+    if len(settings.origins) > MOST_ORIGINS:
+        raise ValueError(
+            f"Expected start_from={settings.origins[0].name!r} to go back over at most {MOST_ORIGINS} runs, found "
+            f"{len(settings.origins)}. Start from random weights."
+        )
+    for origin in settings.origins:
+        _check_origin(origin)
+    if not settings.private:
+        return
+    for origin in on_the_same(settings):
+        if _demonstrations(origin):
+            continue
+        why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
+        if why:
+            raise ValueError(
+                f"Expected start_from={origin.name!r} to have an ε that can be added to this run's: it learned from "
+                f"the same data, and {why}. Start from random weights or from another run."
+            )
+    if settings.bayesian and on_the_same(settings):
+        raise ValueError(
+            f"Expected bayesian=False with start_from={names(settings)!r}, which learned from the same data: the "
+            "gradients of its steps are not at hand any more. Start from random weights, or leave Bayesian DP out."
+        )
+
+
+def _check_origin(origin: Origin) -> None:
+    if origin.data not in DATA_SETS and not is_own(origin.data):
+        raise ValueError(f"Expected start_from={origin.name!r} to name its data, found {origin.data!r:.60}.")
+    if not all(count >= 1 for _, _, count in origin.mechanisms):
+        raise ValueError(f"Expected start_from={origin.name!r} with counts of its steps that are 1 or more.")
+    if not origin.unbounded and not origin.mechanisms and not _demonstrations(origin):
+        raise ValueError(f"Expected start_from={origin.name!r} to say what it spent, or why nobody knows.")
+    if origin.epsilon is not None and not (math.isfinite(origin.epsilon) and origin.epsilon >= 0.0):
+        raise ValueError(f"Expected start_from={origin.name!r} with an ε that is a number, found {origin.epsilon}.")
+    if not 0.0 < origin.delta < 1.0:
+        raise ValueError(f"Expected start_from={origin.name!r} with δ in (0, 1), found {origin.delta}.")
+    list(origin.events)  # σ and q that cannot be are refused
+
+
+def _demonstrations(origin: Origin) -> bool:
+    """Whether it stands for earlier demonstrations of the same program: no ε covers them, and none is added."""
+    return origin.run == SAME_DATA and origin.replayable
+
+
+def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
+    """What must be true of the weights that a run starts from for its claim, in words."""
+    if settings.start_from is None:
+        return ()
+    conditions = [_of_program(origin) for origin in settings.origins if origin not in _of_start(settings)]
+    if not _of_start(settings):
+        start = (
+            "the parameters and optimiser state that it started from saw none of its data, or what they cost is added"
+        )
+        return (*conditions, start)
+    same = [origin for origin in on_the_same(settings) if origin in _of_start(settings)]
+    if same:
+        conditions.append(
+            f"neither the start from {names(settings)}, whose cost on the same data is included, nor this plan was "
+            "chosen by what runs on these data had shown"
+        )
+    conditions += [_elsewhere(origin, settings.data) for origin in _of_start(settings) if origin not in same]
+    return tuple(conditions)
+
+
+def _of_program(origin: Origin) -> str:
+    if origin.run == OTHER_DATA:
+        return f"nobody in these data is in those of {origin.name} in the same program, which look the same"
+    if _demonstrations(origin):
+        return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
+    return (
+        f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
+        "what one of them had shown decided no other plan"
+    )
+
+
+def _elsewhere(origin: Origin, data: str) -> str:
+    here, there = _title(data), _title(origin.data)
+    said = f"nobody is in both {here}, all that this ε covers, and {there}, from which its start {origin.name} learned"
+    if origin.replayable:
+        return f"{said} with noise that can be replayed, so that those data must be public"
+    if origin.epsilon is None:
+        return f"{said} without an ε, so that those data must be public"
+    return f"{said} at ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g} of its own"
+
+
+def _title(data: str) -> str:
+    return DATA_SETS[data].title if data in DATA_SETS else data.removeprefix(PREFIX)

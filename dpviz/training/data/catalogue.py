@@ -1,0 +1,92 @@
+"""Any data set that can be trained on, by name, as tensors.
+
+>>> data = load("abalone")
+>>> tuple(data.train_x.shape), data.classes
+((3133, 10), 2)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from dpviz import _validate
+from dpviz.training.data import DATA_SETS
+from dpviz.training.data.own.describe import Description
+from dpviz.training.data.own.place import find, is_own
+from dpviz.training.data.own.read import content, mark, read
+
+Tensor = torch.Tensor
+
+
+class TrainingData(NamedTuple):
+    """Examples and labels, ready for a network; shared between callers, not to be written into.
+
+    Attributes:
+        name, title: Key and words.
+        note: What it is, its licence and how it was scaled, in words.
+        train_x, test_x: float32 (n, c, h, w) for images, (n, features) for tables.
+        train_y, test_y: int64 (n,), 0 to `classes` − 1.
+        classes: Number of labels.
+        flips: Whether an example's mirror image is one of the same kind.
+        mark: Of data of one's own: the same for the same files, by a key that stays with them; else "".
+    """
+
+    name: str
+    title: str
+    note: str
+    train_x: Tensor
+    train_y: Tensor
+    test_x: Tensor
+    test_y: Tensor
+    classes: int
+    mark: str = ""
+    flips: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one example."""
+        return tuple(self.train_x.shape[1:])
+
+
+def load(name: str, folder: str | Path | None = None) -> TrainingData:
+    """The data set `name`.
+
+    Args:
+        name: A key of `datasets.DATA_SETS`, or "own:NAME" for what NAME.toml in the folder describes.
+        folder: Folder of the user's with its files; else DPVIZ_DATA, else the cache folder. A download is kept there.
+
+    Raises:
+        ValueError: for another name, a damaged file, or files of one's own that are not as described.
+        DataUnavailable: if its files are in no folder and no mirror answers; the message says where they may be put.
+    """
+    if is_own(name):
+        return _own(name, folder)
+    _validate.choice("data", name, tuple(DATA_SETS))
+    return _loaded(name, None if folder is None else str(folder))
+
+
+@lru_cache(maxsize=2)
+def _loaded(name: str, folder: str | None) -> TrainingData:
+    known = DATA_SETS[name]
+    assert known.read is not None
+    train_x, train_y, test_x, test_y = map(torch.from_numpy, known.read(folder))
+    parts = train_x, train_y, test_x, test_y
+    return TrainingData(name, known.title, known.note, *parts, known.classes, flips=known.flips)
+
+
+def _own(name: str, folder: str | Path | None) -> TrainingData:
+    description = find(name, folder)
+    return _read(name, description, content(description))
+
+
+@lru_cache(maxsize=1)
+def _read(name: str, description: Description, digest: str) -> TrainingData:
+    """Kept by content: files that changed are read again."""
+    train_x, train_y, test_x, test_y = (torch.from_numpy(np.ascontiguousarray(part)) for part in read(description))
+    classes, told = len(description.classes), mark(description, digest)
+    return TrainingData(name, description.title, description.note, train_x, train_y, test_x, test_y, classes, told)

@@ -1,0 +1,128 @@
+"""Arrays of an npz file: sizes are held against the description before anything is allocated, pickles are refused."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.training.data.own.describe import Description, Location
+from dpviz.training.data.own.words import NotADataSet
+
+_BLOCK = 2**24
+_DEFLATE = 1_100  # no packed byte becomes more than 1,032
+_ITEM = 8  # bytes a number
+_LETTERS = 200  # in a label
+
+
+def read_npz(data: Description, part: Location) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Features (n, *shape) and labels (n,) of a part.
+
+    Raises:
+        NotADataSet: naming file, array and position; never a value.
+        OSError: if the file cannot be read.
+    """
+    path = data.folder / part.file
+    try:
+        with zipfile.ZipFile(path) as archive:
+            raw = _array(archive, path, part, part.x, (part.examples, *data.stored), "buif", _ITEM)
+            x = _scaled(raw, data, f"{part.file}, array {part.x!r}")
+            del raw
+            labels = _array(archive, path, part, part.y, (part.examples,), "buiU", 4 * _LETTERS)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
+        raise NotADataSet(f"{part.file}: expected a file of numpy.savez: {str(problem)[:200]}.") from None
+    return x, _labels(labels, data, f"{part.file}, array {part.y!r}")
+
+
+def _array(
+    archive: zipfile.ZipFile, path: Path, part: Location, name: str, shape: tuple[int, ...], kinds: str, item: int
+) -> npt.NDArray[Any]:
+    where = f"{part.file}, array {name!r}"
+    try:
+        info = archive.getinfo(f"{name}.npy")
+    except KeyError:
+        raise NotADataSet(f"{where}: expected it in the file, found no such array.") from None
+    with archive.open(info) as file:
+        dtype, found, fortran, start = _header(file, where)
+        if dtype.hasobject:
+            raise NotADataSet(f"{where}: expected numbers, found Python objects, never read: they could run code.")
+        if dtype.kind not in kinds or dtype.itemsize > item:
+            raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
+        if found != shape:
+            raise NotADataSet(f"{where}: expected shape {shape} as declared, found {found}.")
+        size = math.prod(shape) * dtype.itemsize
+        packed = min(info.compress_size, path.stat().st_size)
+        if info.file_size != start + size or info.file_size > _DEFLATE * packed:
+            raise NotADataSet(f"{where}: expected {size:,} bytes of numbers, found another length: cut or padded.")
+        raw = bytearray(size)
+        _fill(file, memoryview(raw), where)
+    return np.frombuffer(raw, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _header(file: IO[bytes], where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
+    """Type, shape, order of the array, and how many bytes came before its numbers."""
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, fortran, dtype = read(file)
+    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError):
+        raise NotADataSet(f"{where}: expected an array as numpy.savez writes it.") from None
+    return dtype, tuple(shape), bool(fortran), file.tell()
+
+
+def _fill(file: IO[bytes], room: memoryview, where: str) -> None:
+    done = 0
+    while done < len(room):
+        block = file.read(min(_BLOCK, len(room) - done))
+        if not block:
+            raise NotADataSet(f"{where}: expected {len(room):,} bytes of numbers, found {done:,}: the file is cut.")
+        room[done : done + len(block)] = block
+        done += len(block)
+    file.read(1)  # the end, where the checksum is compared
+
+
+def _scaled(raw: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.float32]:
+    """As a network reads it, some examples at a time."""
+    x = np.empty((len(raw), *data.shape), dtype=np.float32)
+    few = max(1, _BLOCK // max(1, 8 * math.prod(data.shape)))
+    for first in range(0, len(raw), few):
+        block = raw[first : first + few].astype(np.float64)
+        if not np.isfinite(block).all():
+            bad = first + int(np.argmin(np.isfinite(block).reshape(len(block), -1).all(axis=1)))
+            raise NotADataSet(f"{where}, example {bad}: expected finite numbers. Fill in what is missing.")
+        x[first : first + few] = scaled_examples(block, data)
+    return x
+
+
+def scaled_examples(block: npt.NDArray[np.float64], data: Description) -> npt.NDArray[np.float32]:
+    """Examples (n, *stored) as (n, *shape), scaled by feature or channel."""
+    if len(data.stored) == 2:
+        block = block[..., None]
+    channels_first = len(data.stored) == 3 and data.stored == data.shape and data.stored[2] not in (1, 3)
+    if channels_first:
+        block = block.transpose(0, 2, 3, 1)
+    found = data.scale(block)
+    return found if len(data.shape) == 1 else found.transpose(0, 3, 1, 2)
+
+
+def _labels(found: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.int64]:
+    if found.dtype.kind == "b":
+        found = found.astype(np.int64)
+    names, places = np.unique(found, return_inverse=True)
+    known = {name: at for at, name in enumerate(data.classes)}
+    numbers = np.array([known.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
+    labels = numbers[places.reshape(-1)]
+    if labels.size and labels.min() < 0:
+        raise NotADataSet(
+            f"{where}, example {int(np.argmin(labels))}: expected one of the classes of {data.name}.toml, found "
+            "something else. Add it there, or leave the example out."
+        )
+    return labels

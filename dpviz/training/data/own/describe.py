@@ -1,0 +1,272 @@
+"""What NAME.toml says of a data set: sizes, classes, shape and scaling, all declared public by its owner.
+
+Scaling is never computed from the data: a mean, a range or a list of the categories that occur is a statistic of
+private data, which ε of the training does not cover. What the description leaves out is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz.training.data.own.words import NotADataSet, Table
+
+MOST_BYTES = 2 * 2**30  # of all examples in single precision: what a machine for such runs can hold a few times
+MOST_TEXT = 10**6
+_FAR = 5.0  # standard deviations at which scaled numbers end
+KINDS = ("csv", "npz", "images")
+
+_NOT_COVERED = (
+    "Ranges that are computed from private data are not covered by ε: declare what is known without looking at the rows"
+)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """clip((value − middle) ÷ half, −most, most), number by number.
+
+    Attributes:
+        middle, half: One number for each feature or channel.
+        most: 1 for a declared range, which becomes [−1, 1]; 5 for a declared mean and standard deviation.
+    """
+
+    middle: tuple[float, ...]
+    half: tuple[float, ...]
+    most: float
+
+    def __call__(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        """Of finite values (…, len(middle)): values beyond the declared range count as its end, untold."""
+        with np.errstate(over="ignore"):
+            scaled = (values - np.array(self.middle)) / np.array(self.half)
+        found: npt.NDArray[np.float32] = np.clip(scaled, -self.most, self.most).astype(np.float32)
+        return found
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of a table: a number with its scale, or a category that becomes as many numbers as are listed.
+
+    Attributes:
+        name: In the file's first line.
+        scale: Of a number; None for a category.
+        categories: Listed values; empty for a number.
+        missing: What stands in for an empty cell of a number; None where that is refused.
+        others: Whether values that are not listed become all zeros; else they are refused.
+    """
+
+    name: str
+    scale: Scale | None = None
+    categories: tuple[str, ...] = ()
+    missing: float | None = None
+    others: bool = False
+
+    @property
+    def width(self) -> int:
+        return len(self.categories) or 1
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where examples lie.
+
+    Attributes:
+        file: File, or folder of images, below the folder of the description, with "/" between names.
+        examples: How many there are, declared public and held against the file.
+        x, y: Names of arrays in an npz file.
+    """
+
+    file: str
+    examples: int
+    x: str = "x"
+    y: str = "y"
+
+
+@dataclass(frozen=True)
+class Description:
+    """One data set.
+
+    Attributes:
+        name: Of the file, without ".toml".
+        title: For the screen.
+        kind: One of KINDS.
+        classes: Labels as the files write them; their places are what a network learns.
+        shape: Of one example as a network reads it: (features,) or (channels, height, width).
+        stored: Of one example as an npz file holds it.
+        scale: Of npz and images.
+        columns, label, separator: Of csv.
+        parts: One, which is split, or training and test.
+        test: How many of a single part are for testing.
+        seed: Of that split, which has nothing to do with a run's seed.
+        folder: Where it lies.
+        text: The description itself.
+    """
+
+    name: str
+    title: str
+    kind: str
+    classes: tuple[str, ...]
+    shape: tuple[int, ...]
+    stored: tuple[int, ...]
+    scale: Scale
+    columns: tuple[Feature, ...]
+    label: str
+    separator: str
+    parts: tuple[Location, ...]
+    test: int
+    seed: int
+    folder: Path
+    text: bytes
+
+    @property
+    def examples(self) -> int:
+        """N, of the training part."""
+        return self.parts[0].examples - (self.test if len(self.parts) == 1 else 0)
+
+    @property
+    def test_examples(self) -> int:
+        return self.parts[1].examples if len(self.parts) == 2 else self.test
+
+    @property
+    def note(self) -> str:
+        return "data of one's own; scaling, sizes and classes declared public by the owner"
+
+
+def described(path: Path) -> Description:
+    """The description in `path`.
+
+    Raises:
+        NotADataSet: saying what in it cannot be used and what would do.
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        text = file.read(MOST_TEXT + 1)
+    if len(text) > MOST_TEXT:
+        raise NotADataSet(f"{path.name}: expected at most {MOST_TEXT:,} bytes.")
+    try:
+        found = tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as problem:  # TOML's own words name line and column
+        raise NotADataSet(f"{path.name}: expected a description in TOML: {str(problem)[:200]}.") from None
+    return _of(Table(path.name, found), path, text)
+
+
+def _of(top: Table, path: Path, text: bytes) -> Description:
+    kind = top.text("kind", "none")
+    if kind not in KINDS:
+        raise top.refuse(f"kind = one of {', '.join(KINDS)}")
+    own = ("label", "separator", "columns") if kind == "csv" else ("shape", "scale")
+    top.only(("title", "kind", "public", "classes", "train", "test", "split", *own))
+    if not top.flag("public"):
+        raise top.refuse(
+            "public = true, by which you say that every number and name in this file was chosen without looking at "
+            "private rows: sizes, classes and scaling are not covered by ε"
+        )
+    columns: tuple[Feature, ...] = ()
+    label, separator = "", ","
+    stored: tuple[int, ...] = ()
+    scale = Scale((0.0,), (1.0,), 1.0)
+    if kind == "csv":
+        label, separator = top.text("label"), top.text("separator", ",", longest=1)
+        columns = _columns(top.table("columns"), label)
+        shape: tuple[int, ...] = (sum(column.width for column in columns),)
+    else:
+        stored, shape = _shape(top, kind)
+        scale = _scale(top, "scale", shape[0], "the examples")
+    parts, test, seed = _parts(top, kind)
+    size = 4 * math.prod(shape) * sum(part.examples for part in parts)
+    if size > MOST_BYTES:
+        raise top.refuse(f"at most {MOST_BYTES / 2**30:.0f} GiB of examples in single precision, found {size:,} bytes")
+    return Description(
+        name=path.stem, title=top.text("title", path.stem, longest=60), kind=kind,
+        classes=top.names("classes", 2, 1000), shape=shape, stored=stored, scale=scale, columns=columns, label=label,
+        separator=separator, parts=parts, test=test, seed=seed, folder=path.parent, text=text,
+    )  # fmt: skip
+
+
+def _columns(table: Table, label: str) -> tuple[Feature, ...]:
+    if not 0 < len(table.found) <= 10_000:
+        raise table.refuse("a table [columns.NAME] for each of 1 to 10,000 features")
+    if label in table.found:
+        raise table.refuse(f"no column {label!r}: it is the label")
+    return tuple(_column(table.table(name), name) for name in table.found)
+
+
+def _column(table: Table, name: str) -> Feature:
+    if "categories" in table.found:
+        table.only(("categories", "others"))
+        return Feature(name, categories=table.names("categories", 1, 1000), others=table.flag("others"))
+    table.only(("low", "high", "mean", "std", "missing"))
+    scale = _scale(Table(table.where, {"scale": table.found}), "scale", 1, f"column {name!r}", inner=table)
+    return Feature(name, scale, missing=table.number("missing") if "missing" in table.found else None)
+
+
+def _scale(top: Table, name: str, length: int, what: str, inner: Table | None = None) -> Scale:
+    if name not in top.found:
+        raise top.refuse(f"{name} = {{ low = …, high = … }} or {{ mean = …, std = … }} for {what}. {_NOT_COVERED}")
+    table = inner or top.table(name)
+    given = {key for key in ("low", "high", "mean", "std") if key in table.found}
+    if inner is None:
+        table.only(("low", "high", "mean", "std"))
+    if given == {"low", "high"}:
+        low, high = table.numbers("low", length), table.numbers("high", length)
+        if not all(one < other for one, other in zip(low, high, strict=True)):
+            raise table.refuse("low < high")
+        middle = tuple((one + other) / 2.0 for one, other in zip(low, high, strict=True))
+        return Scale(middle, tuple((other - one) / 2.0 for one, other in zip(low, high, strict=True)), 1.0)
+    if given == {"mean", "std"}:
+        std = table.numbers("std", length)
+        if not min(std) > 0.0:
+            raise table.refuse("std > 0")
+        return Scale(table.numbers("mean", length), std, _FAR)
+    raise table.refuse(
+        f"low and high, or mean and std, of {what}"
+        f"{', or the categories that may occur' if inner is not None else ''}. {_NOT_COVERED}"
+    )
+
+
+def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of one example as stored, and as (features,) or (channels, height, width)."""
+    found = top.found.get("shape")
+    whole = [n for n in found if isinstance(n, int) and not isinstance(n, bool)] if isinstance(found, list) else []
+    if whole != found or not 1 <= len(whole) <= 3 or not all(1 <= n <= 10**6 for n in whole):
+        raise top.refuse("shape = [features], [height, width] or [height, width, channels], of one example")
+    stored = tuple(whole)
+    if len(stored) == 1 and kind == "npz":
+        return stored, stored
+    if len(stored) == 2:
+        return stored, (1, *stored)
+    if len(stored) == 3 and stored[2] in (1, 3):
+        return stored, (stored[2], *stored[:2])
+    if len(stored) == 3 and stored[0] in (1, 3) and kind == "npz":
+        return stored, stored
+    raise top.refuse("shape = [height, width] for grey images or [height, width, 3] for colour")
+
+
+def _parts(top: Table, kind: str) -> tuple[tuple[Location, ...], int, int]:
+    """The parts, how many examples of a single one are for testing, and the seed that says which."""
+    if "split" not in top.found:
+        return (_part(top.table("train"), kind), _part(top.table("test"), kind)), 0, 0
+    if {"train", "test"} & set(top.found):
+        raise top.refuse("either [split], or [train] and [test]")
+    table = top.table("split")
+    part = _part(table, kind, ("test_share", "seed"))
+    share = table.number("test_share")
+    test = round(share * part.examples)
+    if not 0 < test < part.examples:
+        raise table.refuse(f"test_share between 0 and 1 that leaves some of {part.examples:,} on both sides")
+    return (part,), test, table.whole("seed", 0, 2**53, 0)
+
+
+def _part(table: Table, kind: str, more: tuple[str, ...] = ()) -> Location:
+    place = "folder" if kind == "images" else "file"
+    table.only((place, "examples", *(("x", "y") if kind == "npz" else ()), *more))
+    file = table.text(place)
+    pure = PurePosixPath(file)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in file or ":" in file or not pure.parts:
+        raise table.refuse(f"{place} = a name below the folder of the description, with / between its parts")
+    names = {key: table.text(key, key) for key in ("x", "y")} if kind == "npz" else {}
+    return Location(file, table.whole("examples", 1, 10**9), **names)

@@ -1,0 +1,67 @@
+"""Several views of each example in place of it: shifted, and mirrored where that is an example of the same kind.
+
+The engine averages an example's gradient over its views and clips the mean, so that views cost no privacy (De, Berrada,
+Hayes, Smith and Balle 2022, "Unlocking high-accuracy differentially private image classification through scale", §3.2:
+augmentation multiplicity). Each view is drawn on its own, whatever the other examples are, and from a stream that is as
+secret as the batches: who knew which draw went to which place of a batch would see more than one example move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from dpviz.training.data.catalogue import TrainingData
+from dpviz.training.models.base import image
+from dpviz.training.settings import RunSettings
+
+Tensor = torch.Tensor
+SHIFT = 4  # pixels up, down and sideways at most, as in the paper
+
+
+class Views:
+    """Draws K views of every image.
+
+    Args:
+        count: K.
+        random: Where the draws come from.
+        flips: Whether half of them are mirrored, left for right.
+    """
+
+    def __init__(self, count: int, random: np.random.Generator, *, flips: bool) -> None:
+        self.count, self._random, self._flips = count, random, flips
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Images (b, c, h, w) → their views (bK, c, h, w), one image's together; edges are filled by reflection."""
+        if x.ndim != 4 or min(x.shape[2:]) <= SHIFT:
+            raise ValueError(refusal(self.count, tuple(x.shape[1:])))
+        sides, mirrors = 2 * SHIFT + 1, 2 if self._flips else 1
+        # One number a view: the first images get theirs however many come after.
+        drawn = torch.from_numpy(self._random.integers(0, mirrors * sides**2, x.shape[0] * self.count)).to(x.device)
+        padded = F.pad(x, [SHIFT] * 4, mode="reflect")
+        windows = padded.unfold(2, x.shape[2], 1).unfold(3, x.shape[3], 1)  # (b, c, 9, 9, h, w), no copy
+        which = torch.arange(x.shape[0], device=x.device).repeat_interleave(self.count)
+        found = windows[which, :, drawn // sides % sides, drawn % sides]
+        mirrored = drawn >= sides**2
+        return torch.where(mirrored[:, None, None, None], found.flip(-1), found) if self._flips else found
+
+
+def refusal(count: int, shape: tuple[int, ...]) -> str:
+    return (
+        f"Expected views=1 with examples of shape {shape}, found {count}: views are shifted by up to {SHIFT} pixels, "
+        "so they need images (c, h, w) that are larger. Take views=1."
+    )
+
+
+def views_of(settings: RunSettings, data: TrainingData, random: np.random.Generator) -> Views | None:
+    """The views that a run asks for; None for the examples as they are.
+
+    Raises:
+        ValueError: if the examples are no images, or too small to be shifted.
+    """
+    if settings.views == 1:
+        return None
+    if not image(data.shape) or min(data.shape[1:]) <= SHIFT:
+        raise ValueError(refusal(settings.views, data.shape))
+    return Views(settings.views, random, flips=data.flips)

@@ -1,0 +1,1 @@
+"""Networks in torch, by name (`by_name`), and the fixed features that some of them learn from."""

@@ -1,0 +1,49 @@
+"""A network whose weights are drawn from a Gaussian: what variational inference trains."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from dpviz.training.engine.flat import flatten
+
+Tensor = torch.Tensor
+
+START_STD = 0.03  # of every weight before the first step
+
+
+class Variational(nn.Module):
+    """`network` with weights m + exp(ρ)·η, all independent: a mean-field Gaussian, reparametrised.
+
+    η is kept, not drawn in `forward`: all examples of a step see the same weights, however often the engine runs them.
+
+    Args:
+        network: Where its trainable parameters are is where the means start; taken over, and changed no more.
+
+    Attributes:
+        mean, log_std: m and ρ, (p,) each: the trainable parameters.
+        draw: η, (p,); 0 for the network at its mean.
+    """
+
+    draw: Tensor
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self._weights = {name: weight.shape for name, weight in network.named_parameters() if weight.requires_grad}
+        start = flatten([weight.detach() for weight in network.parameters() if weight.requires_grad])
+        self.network = network.requires_grad_(False)
+        self.mean = nn.Parameter(start)
+        self.log_std = nn.Parameter(torch.full_like(start, math.log(START_STD)))
+        self.register_buffer("draw", torch.ones_like(start))
+
+    def forward(self, x: Tensor) -> Tensor:
+        drawn = self.mean + self.log_std.exp() * self.draw
+        parts = torch.split(drawn, [shape.numel() for shape in self._weights.values()])
+        weights = {name: part.view(shape) for part, (name, shape) in zip(parts, self._weights.items(), strict=True)}
+        found: Any = functional_call(self.network, weights, (x,))
+        whole: Tensor = found
+        return whole
