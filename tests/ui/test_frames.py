@@ -279,18 +279,18 @@ class TestNobodyWaits:
         assert answer(token, "sigma", VALUES, gone) is None
         assert computed == VALUES[:3]
 
-    def test_the_session_ends_after_three(self, computed: list[str]) -> None:
+    def test_the_session_ends_meanwhile(self, computed: list[str]) -> None:
         held = [open_app("compose", "curves=moments")]
         token = tokens(held[0])["sigma"]
 
         async def ends() -> bool:
-            if len(computed) == 3:
+            if len(computed) >= 2:
                 held.clear()
                 gc.collect()
             return False
 
         assert answer(token, "sigma", VALUES, ends) is None
-        assert len(computed) <= 4
+        assert len(computed) < len(VALUES)
 
     def test_the_browser_leaves_while_others_are_computed(
         self, computed: list[str], monkeypatch: pytest.MonkeyPatch
