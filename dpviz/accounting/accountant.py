@@ -36,7 +36,7 @@ class Accountant(ABC):
     Attributes:
         name: what `dpviz.epsilon` calls it.
         reference: whom it goes back to, as one cites it.
-        bibtex: the same for a bibliography, an entry each, what the conversion rests on left out.
+        bibtex: the same for a bibliography: keys in papers.bib, or entries of one's own; not of the conversion.
         title: what it is called in a sentence.
         about: what it is, in two sentences.
         when: when to cite it.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from dpviz.accounting.bound import Kind
 
@@ -24,7 +26,7 @@ class Card:
         kind: what its number is worth.
         when: when to cite it.
         cited: whom, as one cites them.
-        bibtex: the same for a bibliography, an entry each.
+        papers: the same for a bibliography: keys in papers.bib, or entries of one's own.
     """
 
     name: str
@@ -33,4 +35,16 @@ class Card:
     kind: str
     when: str
     cited: str
-    bibtex: tuple[str, ...]
+    papers: tuple[str, ...]
+
+    @property
+    def bibtex(self) -> tuple[str, ...]:
+        """BibTeX, an entry each."""
+        return tuple(paper if paper.startswith("@") else bibliography()[paper] for paper in self.papers)
+
+
+@cache
+def bibliography() -> dict[str, str]:
+    """papers.bib, key → entry: what accountants rest on, each once; read when first asked for."""
+    entries = Path(__file__).with_name("papers.bib").read_text("utf-8").strip().split("\n\n")
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}

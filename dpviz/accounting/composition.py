@@ -21,7 +21,6 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.accountant import Accountant, gaussian_steps
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.mechanisms import Event, Mechanism
@@ -138,7 +137,7 @@ class Basic(_PerStepComposition):
 
     name: ClassVar[str] = "basic"
     reference: ClassVar[str] = "Dwork et al. 2006, Theorem 1"
-    bibtex: ClassVar[tuple[str, ...]] = (papers.DWORK_2006, papers.DWORK_ROTH_2014)
+    bibtex: ClassVar[tuple[str, ...]] = ("dwork2006", "dworkroth2014")
     title: ClassVar[str] = "basic composition"
     about: ClassVar[str] = (
         "Every step is (ε₁, δ₁)-private by itself, and the ε and δ of all steps are simply added up. "
@@ -164,7 +163,7 @@ class Strong(_PerStepComposition):
 
     name: ClassVar[str] = "strong"
     reference: ClassVar[str] = "Dwork, Rothblum, Vadhan 2010"
-    bibtex: ClassVar[tuple[str, ...]] = (papers.DWORK_2010, papers.DWORK_ROTH_2014)
+    bibtex: ClassVar[tuple[str, ...]] = ("dwork2010", "dworkroth2014")
     title: ClassVar[str] = "strong composition"
     about: ClassVar[str] = (
         "Losses of many steps partly cancel, so that ε grows with √T rather than T, at the price of a little δ. "

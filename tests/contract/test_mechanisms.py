@@ -114,7 +114,7 @@ class TestAccountant:
         assert method.family
         assert method.formula
         assert method.reference
-        assert all(entry.startswith("@") for entry in method.bibtex)
+        assert all(entry.startswith("@") for entry in method.card.bibtex)
 
     def test_what_it_does_not_support_it_refuses_with_the_reason(self, name: str) -> None:
         method = ACCOUNTANTS[name]

@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.renyi.accountant import Renyi
@@ -50,7 +49,7 @@ CARD = Card(
     KINDS[Kind.UPPER],
     "Where noise, batch or length were adapted while training, within a budget fixed ahead.",
     "Feldman, Zrnic 2021; Lécuyer 2021",
-    (papers.FELDMAN_2021, papers.LECUYER_2021),
+    ("feldman2021", "lecuyer2021"),
 )
 
 

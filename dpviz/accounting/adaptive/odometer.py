@@ -29,7 +29,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
 from dpviz.accounting.ledger import Ledger
@@ -64,7 +63,7 @@ class OdometerAccountant(AdditiveAccountant):
 
     name: ClassVar[str] = "odometer"
     reference: ClassVar[str] = "Lécuyer 2021"
-    bibtex: ClassVar[tuple[str, ...]] = (papers.LECUYER_2021,)
+    bibtex: ClassVar[tuple[str, ...]] = ("lecuyer2021",)
     title: ClassVar[str] = "the Rényi odometer"
     about: ClassVar[str] = (
         "A running ε that holds whenever one stops, though when to stop and what to do next depend on what was seen. "

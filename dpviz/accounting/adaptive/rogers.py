@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
@@ -33,7 +32,7 @@ CARD = Card(
     KINDS[Kind.UPPER],
     "For the idea of odometers and filters; for numbers the Rényi ones say less.",
     "Rogers, Roth, Ullman, Vadhan 2016, Theorem 6.3",
-    (papers.ROGERS_2016,),
+    ("rogers2016",),
 )
 _ODOMETER_FACTOR = 1.0 + math.log(math.sqrt(3.0))
 

@@ -34,7 +34,6 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.bayesian.envelope import envelope
 from dpviz.accounting.bayesian.psi import step_costs
 from dpviz.accounting.bayesian.table import Estimator
@@ -52,7 +51,7 @@ CARD = Card(
     "independently (certified); else an approximation, the authors' asymptotic estimate.",
     "Beside an ordinary ε, never in its place: for what typical examples lose.",
     "Triastcyn, Faltings 2020",
-    (papers.TRIASTCYN_2020,),
+    ("triastcyn2020",),
 )
 _TOLERANCE = 1e-4  # of λε; a tenth of what is promised, which costs a few milliseconds
 _LEAST_QUANTILE = 1e-290  # probabilities below which Student's quantiles are not computed

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting import papers
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.pld.bounds import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events
@@ -34,7 +33,7 @@ class Tight(Accountant):
         "Doroshenko et al. 2022; Gopi, Lee, Wutschitz 2021; Koskela, Jälkö, Honkela 2020; Zhu, Dong, Wang 2022"
     )
     bibtex: ClassVar[tuple[str, ...]] = (
-        papers.DOROSHENKO_2022, papers.GOPI_2021, papers.KOSKELA_2020, papers.ZHU_2022,
+        "doroshenko2022", "gopi2021", "koskela2020", "zhu2022",
     )  # fmt: skip
     title: ClassVar[str] = "privacy loss distributions on a grid"
     about: ClassVar[str] = (

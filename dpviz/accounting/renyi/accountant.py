@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting import formula, papers
+from dpviz.accounting import formula
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import Card
 from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
@@ -60,7 +60,7 @@ class Renyi(AdditiveAccountant):
 
     name: ClassVar[str] = "renyi"
     reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019"
-    bibtex: ClassVar[tuple[str, ...]] = (papers.MIRONOV_2019,)
+    bibtex: ClassVar[tuple[str, ...]] = ("mironov2019",)
     title: ClassVar[str] = "Rényi differential privacy of the sampled Gaussian mechanism"
     about: ClassVar[str] = (
         "The Rényi divergence of a step is computed exactly at many orders α, added up over the steps, and turned into "
@@ -178,7 +178,7 @@ class Moments(AdditiveAccountant):
 
     name: ClassVar[str] = "moments"
     reference: ClassVar[str] = "Abadi et al. 2016"
-    bibtex: ClassVar[tuple[str, ...]] = (papers.ABADI_2016,)
+    bibtex: ClassVar[tuple[str, ...]] = ("abadi2016",)
     title: ClassVar[str] = "the moments accountant"
     about: ClassVar[str] = (
         "It follows the moments of the privacy loss, order by order, and adds their logarithms up over the steps. "

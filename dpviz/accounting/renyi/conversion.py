@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.accounting import papers
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import Card
 
@@ -27,20 +26,20 @@ _CARDS = {
     "improved": (
         "The improved conversion gives a smaller ε than Mironov's own at every order.",
         "conversion: Balle et al. 2020",
-        (papers.BALLE_2020, papers.CANONNE_2020),
+        ("balle2020", "canonne2020"),
     ),
     "classic": (
         "The classic conversion adds ln(1/δ)/(α − 1), which is simple and a little too much.",
         "conversion: Mironov 2017",
-        (papers.MIRONOV_2017,),
+        ("mironov2017",),
     ),
 }
 
 
 def converted(card: Card, conversion: str) -> Card:
     """The card of an accountant of Rényi divergences, with what its conversion rests on."""
-    about, cited, bibtex = _CARDS[conversion]
-    return replace(card, about=f"{card.about} {about}", cited=f"{card.cited}; {cited}", bibtex=(*card.bibtex, *bibtex))
+    about, cited, papers = _CARDS[conversion]
+    return replace(card, about=f"{card.about} {about}", cited=f"{card.cited}; {cited}", papers=(*card.papers, *papers))
 
 
 def epsilon_per_order(total: Array, orders: Array, delta: Array, conversion: str) -> Array:
