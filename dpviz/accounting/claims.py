@@ -162,10 +162,13 @@ class Claim:
             ValueError: for what is no claim.
         """
         known = {field.name for field in fields(cls)}
-        if set(stored) - known:
-            raise ValueError(f"Expected a claim with {', '.join(sorted(known))}.")
+        if more := set(stored) - known:
+            raise ValueError(f"Expected a claim with {', '.join(sorted(known))}; found {', '.join(sorted(more))}.")
         try:
             values = {name: _KINDS[name](value) for name, value in stored.items() if name in _KINDS}
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Expected the numbers of a claim, {error}.") from None
+        try:
             secret = stored.get("with_secret_noise")
             return cls(**values, with_secret_noise=None if secret is None else cls.from_json(secret))
         except (TypeError, KeyError) as error:

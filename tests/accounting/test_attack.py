@@ -109,17 +109,6 @@ class TestAttackSuccess:
         assert isinstance(found, np.ndarray)
         assert found.shape == (2, 2)
 
-    @pytest.mark.parametrize("bad", [-0.1, math.nan, None, "2", True, [1.0, -1.0], [math.nan]])
-    def test_bad_epsilon(self, bad: object) -> None:
-        """NaN came back as NaN and True counted as 1 here."""
-        with pytest.raises(ValueError, match="Expected epsilon"):
-            dpviz.attack_success(bad)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("options", [{"prior": 0.0}, {"prior": 1.0}, {"delta": -1e-9}, {"delta": 1.1}])
-    def test_bad_options(self, options: dict[str, float]) -> None:
-        with pytest.raises(ValueError, match=f"Expected {next(iter(options))}="):
-            dpviz.attack_success(1.0, **options)
-
 
 class TestPosteriorBelief:
     @given(epsilons, priors)
@@ -165,11 +154,6 @@ class TestPosteriorBelief:
         assert dpviz.posterior_belief(0.1, delta=1e-3, failure=1e-3) == 1.0
         assert dpviz.posterior_belief(0.1, delta=0.0, failure=0.0) < 0.53
         assert np.shape(dpviz.posterior_belief([1.0, 2.0], prior=[[0.1], [0.2]])) == (2, 2)
-
-    @pytest.mark.parametrize("options", [{"prior": 0.0}, {"delta": -1e-9}, {"failure": 1.1}])
-    def test_bad_options(self, options: dict[str, float]) -> None:
-        with pytest.raises(ValueError, match=f"Expected {next(iter(options))}="):
-            dpviz.posterior_belief(1.0, **options)
 
 
 class TestRoc:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import mpmath
 import pytest
@@ -42,20 +41,3 @@ def test_quantile_of_the_posterior(zeros: int, ones: int, failure: float) -> Non
         tail = mpmath.fsum(mpmath.binomial(trials, k) * rho**k * (1 - rho) ** (trials - k) for k in few)
         tail = tail if ones <= zeros else 1 - tail
     assert float(tail) == pytest.approx(failure, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("call", "values", "message"),
-    [
-        (bayesian_percentile, {"delta_mu": 0.1, "share": 1.0}, r"share=1 in \[0, 1\)"),
-        (bayesian_percentile, {"delta_mu": 1.0, "share": 0.5}, "delta_mu=1"),
-        (bayesian_basic, {"epsilon_mu": -1.0, "delta_mu": 0.1, "count": 2}, "epsilon_mu=-1"),
-        (bayesian_basic, {"epsilon_mu": 1.0, "delta_mu": 0.1, "count": 0}, "count=0"),
-        (bayesian_group, {"epsilon_mu": 1.0, "delta_mu": 0.1, "size": 1.5}, "size=1.5"),
-        (binary_estimator, {"zeros": -1, "ones": 0}, "zeros=-1"),
-        (binary_estimator, {"zeros": 1, "ones": 0, "estimator_failure": 0}, "estimator_failure=0"),
-    ],
-)
-def test_errors(call: Any, values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call(**values)

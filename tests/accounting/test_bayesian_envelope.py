@@ -217,17 +217,6 @@ def test_nothing_finite_is_claimed_where_numbers_end() -> None:
     assert np.isinf(sweep.bound(steps=3, delta_mu=1e-5).epsilon).tolist() == [True, False]
 
 
-def test_a_distance_above_the_largest_is_refused() -> None:
-    for call in (
-        lambda **known: bayesian_epsilon([0.5, 1.5], steps=3, delta_mu=1e-5, noise_std=1.0, **known),
-        lambda **known: BayesianSweep([0.5, 1.5], noise_std=[1.0], **known),
-    ):
-        with pytest.raises(ValueError, match=r"distances=1.5 <= largest_distance=1, what clipping"):
-            call(sample_rate=0.1, largest_distance=1.0)
-        with pytest.raises(ValueError, match="largest_distance=0 > 0"):
-            call(sample_rate=0.1, largest_distance=0.0)
-
-
 @pytest.mark.parametrize("missing", ["noise_std", "steps", "sample_rate", "delta_mu"])
 @pytest.mark.parametrize("distances", [np.zeros(3000), clipped_weibull(800, np.random.default_rng(5))])
 def test_solve_keeps_the_certified_bound(missing: str, distances: Array) -> None:

@@ -148,16 +148,3 @@ def test_little_noise_shows_those_who_join() -> None:
     found = dpviz.best_accuracy(noise_multiplier=0.01, sample_rate=0.01, steps=1000)
     assert found.upper == pytest.approx(1 - 0.5 * 0.99**1000, rel=1e-8)
     assert found.upper >= 1 - 0.5 * 0.99**1000
-
-
-@pytest.mark.parametrize(
-    "options", [{"prior": 0.0}, {"prior": 1.0}, {"steps": -1}, {"steps": 1.5}, {"sample_rate": 1.1}]
-)
-def test_bad_arguments(options: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=f"Expected {next(iter(options))}="):
-        dpviz.best_accuracy(**(USUAL | options))
-
-
-def test_one_setting_at_a_time() -> None:
-    with pytest.raises(ValueError, match="Expected steps to be one number"):
-        dpviz.best_accuracy(**(USUAL | {"steps": np.array([1, 2])}))

@@ -98,12 +98,3 @@ def test_two_steps_are_two_outputs_enumerated() -> None:
     found = loss_density(SampledGaussian(sigma, rate), steps=2, epsilon=epsilon)
     assert found.beyond == pytest.approx(float(weight[over].sum()), rel=5e-3)
     assert found.delta == pytest.approx(float((weight * -np.expm1(epsilon - total))[over].sum()), rel=2e-3)
-
-
-def test_what_cannot_be_drawn_is_said() -> None:
-    with pytest.raises(ValueError, match="sample_rate above 0"):
-        loss_density(SampledGaussian(1.0, 0.0), steps=1, epsilon=1.0)
-    with pytest.raises(ValueError, match="raise the noise"):
-        loss_density(SampledGaussian(1e-3, 0.5), steps=20, epsilon=1.0)
-    with pytest.raises(ValueError, match="direction"):
-        loss_density(SampledGaussian(1.0), steps=1, epsilon=1.0, direction="both")

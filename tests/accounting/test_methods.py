@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -53,38 +51,6 @@ class TestOptions:
         assert dpviz.accountant("moments", max_order=7) == Moments(max_order=7)
         assert dpviz.accountant("renyi", orders=[3, 2], conversion="classic") == Renyi("classic", (2.0, 3.0))
 
-    @pytest.mark.parametrize("method", ["rdp", "", None, 3, "Renyi"])
-    def test_unknown_method(self, method: object) -> None:
-        with pytest.raises(ValueError, match=r"Expected method=.* to be one of .*renyi"):
-            dpviz.epsilon(method, **SETTING)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize(
-        ("method", "option", "value"),
-        [
-            ("moments", "max_order", 0),
-            ("moments", "max_order", -3),
-            ("moments", "max_order", 2.5),
-            ("moments", "max_order", math.nan),
-            ("moments", "max_order", "32"),
-            ("moments", "max_order", 10**9),
-            ("renyi", "orders", []),
-            ("renyi", "orders", [2.0, 1.0]),
-            ("renyi", "orders", [0.5]),
-            ("renyi", "orders", [math.inf]),
-            ("renyi", "orders", [math.nan]),
-            ("renyi", "orders", None),
-            ("renyi", "orders", "2"),
-            ("closed_form", "orders", [[2.0, 3.0]]),
-            ("renyi", "conversion", "best"),
-            ("closed_form", "conversion", None),
-            ("basic", "amplification", "none"),
-            ("strong", "amplification", True),
-        ],
-    )
-    def test_bad_values_are_named(self, method: str, option: str, value: object) -> None:
-        with pytest.raises(ValueError, match=f"Expected {option}"):
-            dpviz.epsilon(method, **{option: value}, **SETTING)
-
     def test_more_moments_never_hurt(self) -> None:
         found = [dpviz.epsilon("moments", max_order=m, **SETTING) for m in (1, 2, 8, 32, 300)]
         assert all(a >= b for a, b in zip(found, found[1:], strict=False))
@@ -116,11 +82,6 @@ class TestDelta:
     def test_is_at_most_one(self, method: str) -> None:
         assert dpviz.delta(method, noise_multiplier=4.0, sample_rate=0.2, steps=10**7, epsilon=0.0) == 1.0
 
-    @pytest.mark.parametrize("bad", [-1.0, math.nan, "1", None, math.inf])
-    def test_bad_epsilon(self, bad: object) -> None:
-        with pytest.raises(ValueError, match="Expected epsilon"):
-            dpviz.delta("renyi", noise_multiplier=4.0, sample_rate=0.01, steps=10, epsilon=bad)  # type: ignore[arg-type]
-
 
 class TestDivergence:
     def test_types(self) -> None:
@@ -128,11 +89,3 @@ class TestDivergence:
         found = dpviz.renyi_divergence(noise_multiplier=[[1.0], [2.0]], sample_rate=0.1, orders=[2, 2.5, 3])
         assert isinstance(found, np.ndarray)
         assert found.shape == (2, 3)
-
-    @pytest.mark.parametrize(
-        "bad", [{"noise_multiplier": 0}, {"sample_rate": 2}, {"orders": 1.0}, {"orders": "2"}, {"orders": math.nan}]
-    )
-    def test_bad_input(self, bad: dict[str, object]) -> None:
-        good = {"noise_multiplier": 1.0, "sample_rate": 0.1, "orders": 2.0}
-        with pytest.raises(ValueError, match=f"Expected {next(iter(bad))}"):
-            dpviz.renyi_divergence(**{**good, **bad})  # type: ignore[arg-type]

@@ -141,10 +141,3 @@ def test_where_a_condition_of_the_theorem_fails_it_proves_nothing() -> None:
     last = 1.0 / (np.e + 1.0)
     assert np.isfinite(lnmax._likely(np.log([[0.999 * last]]), order))
     assert np.isinf(lnmax._likely(np.log([[1.001 * last], [0.9]]), order)).all()
-
-
-@pytest.mark.parametrize("make", [GaussianNoisyMax, LaplaceNoisyMax])
-@pytest.mark.parametrize("noise", [0.0, -1.0, float("nan"), float("inf")])
-def test_noise_that_is_none_is_refused(make: type[NoisyMax], noise: float) -> None:
-    with pytest.raises(ValueError, match="noise_s"):
-        make(noise)  # type: ignore[call-arg]

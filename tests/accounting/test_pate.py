@@ -132,28 +132,3 @@ def test_the_tight_number_lies_below_and_laplace_votes_are_no_more_than_pure_com
 
 def test_no_queries_cost_nothing() -> None:
     assert pate_epsilon(0, delta=1e-5, noise_std=1.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"votes": [1, 2, 3]}, r"Expected votes as \(queries, classes >= 2\), found shape \(3,\)"),
-        ({"votes": [[5], [5]]}, "classes >= 2"),
-        ({"votes": [[5, 5], [5, 4]]}, "one number of teachers >= 1 in every query, found 9 to 10"),
-        ({"votes": [[0, 0]]}, "teachers >= 1"),
-        ({"votes": [[4.5, 5.5]]}, "whole numbers"),
-        ({"votes": [[-1, 11]]}, "votes=-1 >= 0"),
-        ({"noise_std": 0.0}, "noise_std=0 > 0"),
-        ({"noise_std": None}, "one of noise_std=None"),
-        ({"noise_scale": 2.0}, "one of noise_std=8.0"),
-        ({"noise_std": None, "noise_scale": 2.0, "threshold": 5.0, "threshold_std": 1.0}, "belongs to GNMax"),
-        ({"threshold": 5.0}, "or neither"),
-        ({"threshold": math.inf, "threshold_std": 1.0}, "finite number of votes"),
-        ({"delta": 0.0}, "delta=0"),
-        ({"orders": [1.0]}, "orders=1"),
-    ],
-)
-def test_what_cannot_be_is_refused(changed: dict[str, object], said: str) -> None:
-    known: dict[str, object] = {"votes": SOME, "delta": 1e-5, "noise_std": 8.0}
-    with pytest.raises(ValueError, match=said):
-        pate_epsilon_at(**(known | changed))  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,20 +93,3 @@ def test_it_can_pay() -> None:
     usual = pate_epsilon_released(many, delta=1e-5, noise_std=100.0, release=HOW, draw=Fixed(0.0, 0.0))[-1]
     whatever = converted(np.array([2000 * 5.0 / 100.0**2]), 1e-5)[0]
     assert pate_epsilon_at(many, delta=1e-5, noise_std=100.0, orders=[5.0])[-1] < usual < whatever
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"delta": 1.0}, "delta=1"),
-        ({"noise_std": 0.0}, "noise_std=0 > 0"),
-        ({"threshold_std": -1.0}, "threshold_std=-1 > 0"),
-        ({"votes": [[1, 2], [3, 4]]}, "one number of teachers"),
-    ],
-)
-def test_what_cannot_be_is_refused(changed: dict[str, object], said: str) -> None:
-    known = {"votes": VOTES, "delta": 1e-5, "noise_std": 40.0, "release": HOW, "draw": Fixed(0.0, 0.0)}
-    with pytest.raises(ValueError, match=said):
-        pate_epsilon_released(**(known | changed))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="smoothness"):
-        replace(HOW, smoothness=0.2)

@@ -1,7 +1,6 @@
 """One posterior sample: its ε against densities on a grid."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -59,14 +58,3 @@ def test_the_power_for_an_epsilon_never_costs_more():
         assert 0.0 < power <= 1.0
         assert release.epsilon(power) <= epsilon
         assert power == 1.0 or release.epsilon(power) == pytest.approx(epsilon)
-
-
-def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match=r"power=1.5 in \(0, 1\]"):
-        PosteriorSample(1.0).epsilon(1.5)
-    with pytest.raises(ValueError, match="adjacency"):
-        PosteriorSample(1.0, "remove")
-    with pytest.raises(ValueError, match="epsilon"):
-        PosteriorSample(1.0).power(0.0)
-    with pytest.raises(ValueError, match="spread"):
-        PosteriorSample(math.inf)

@@ -84,11 +84,6 @@ class TestProfile:
         assert accuracy == pytest.approx(best, abs=2e-3)
         assert accuracy <= best + 1e-12
 
-    @pytest.mark.parametrize(("epsilon", "delta"), [([], []), ([1.0], [0.1, 0.2]), ([[1.0]], [[0.1]])])
-    def test_bad_profiles(self, epsilon: list[float], delta: list[float]) -> None:
-        with pytest.raises(ValueError, match="lists of one length"):
-            dpviz.profile_roc(0.5, epsilon=epsilon, delta=delta)
-
 
 class TestSure:
     @given(st.floats(0.0, 300.0), st.floats(1e-9, 1.0))

@@ -122,16 +122,3 @@ class TestEdges:
 
     def test_small_budgets(self) -> None:
         assert rogers_filter_steps(noise_multiplier=0.5, sample_rate=1.0, target_epsilon=0.1, delta=1e-6) == 0
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"size": 1}, "Expected size=1 "),
-            ({"horizon": 0}, "Expected horizon=0 "),
-            ({"delta": 1.0}, "Expected delta=1 "),
-        ],
-    )
-    def test_bad_input(self, change: dict[str, float], message: str) -> None:
-        good = {"noise_multiplier": 1.0, "sample_rate": 0.1, "steps": 1, "delta": 1e-6, "size": 100, "horizon": 10}
-        with pytest.raises(ValueError, match=message):
-            rogers_odometer_epsilon(**{**good, **change})

@@ -77,20 +77,3 @@ def test_more_noise_costs_less_and_shows_less() -> None:
     value, smooth = np.array(1.0), np.array(0.1)
     assert much.limit(value, smooth, (0.0, 0.0)) > little.limit(value, smooth, (0.0, 0.0)) > value
     assert release(log_noise=50.0).cost < release().cost < release(smoothness=0.09).cost
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"order": 1.0}, "orders=1"),
-        ({"smoothness": 0.0}, "smoothness=0 > 0"),
-        ({"smoothness": 0.1}, r"smoothness=0.1 < 0.09116 = -ln\(1 - 1/order\)/2 for order=6"),
-        ({"noise": -1.0}, "noise=-1 > 0"),
-        ({"log_noise": 0.0}, "log_noise=0 > 0"),
-        ({"log_noise": 400.0}, "smoothness=0.03 times log_noise=400 <= 10"),
-        ({"chance": 1.0}, "chance=1"),
-    ],
-)
-def test_what_cannot_be_is_refused(changed: dict[str, float], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        release(**changed)

@@ -261,36 +261,6 @@ class TestOnlyBounds:
         )
 
 
-class TestArguments:
-    def test_the_unknown_is_left_out(self) -> None:
-        with pytest.raises(ValueError, match=r"steps=10000 to be left out"):
-            dpviz.solve("steps", target_epsilon=1.0, method="renyi", **TRAINING)
-
-    def test_all_others_are_given(self) -> None:
-        with pytest.raises(ValueError, match=r"sample_rate, delta to be given: only steps"):
-            dpviz.solve("steps", target_epsilon=1.0, method="renyi", noise_multiplier=1.0)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"for_": "epsilon"}, "for_='epsilon' to be one of noise_multiplier, steps"),
-            ({"method": "rdp"}, "method='rdp'"),
-            ({"target_epsilon": -1.0}, "target_epsilon=-1"),
-            ({"target_epsilon": math.inf}, "target_epsilon=inf"),
-            ({"target_epsilon": [1.0, 2.0]}, "target_epsilon to be one number"),
-            ({"delta": 0.0}, "delta=0 in"),
-            ({"sample_rate": 1.2}, "sample_rate=1.2"),
-            ({"steps": 2.5}, "steps=2.5"),
-            ({"tolerance": 0.0}, "tolerance=0"),
-            ({"amplification": "exact"}, "options of method 'renyi'"),
-        ],
-    )
-    def test_bad_ones_are_named(self, changes: dict[str, object], message: str) -> None:
-        arguments = {"for_": "noise_multiplier", "target_epsilon": 1.0, "method": "renyi", **known("noise_multiplier")}
-        with pytest.raises(ValueError, match=message):
-            dpviz.solve(**(arguments | changes))  # type: ignore[arg-type]
-
-
 def test_tight_beyond_what_grids_hold() -> None:
     """At 10¹² steps rounding drowns the grids: the Rényi bound takes over, and the answer is no worse than its own."""
     at = {"sample_rate": 0.01, "steps": 1e12, "delta": 1e-5}

@@ -164,11 +164,6 @@ def test_edges() -> None:
     huge = tight_epsilon(step(0.05, 0.5), [1000], 1e-5)
     assert huge.reason
     assert huge.lower[0] <= huge.upper[0]
-    for bad in ({"delta": 0.0}, {"delta": 1.0}, {"delta": math.nan}):
-        with pytest.raises(ValueError, match="delta"):
-            tight_epsilon(step(1.0, 0.1), [5], **bad)
-    with pytest.raises(ValueError, match="steps"):
-        tight_epsilon(step(1.0, 0.1), [1.5], 1e-5)
 
 
 def test_the_promised_width_at_the_corners() -> None:

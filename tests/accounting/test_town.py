@@ -48,22 +48,6 @@ class TestTown:
         modest = draw_town(residents=500, median=30.0, spread=2.0, outlier_factor=3.0, seed=0)
         assert modest.incomes.max() == modest.limit == 90.0
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("residents", 1),
-            ("residents", 10**7),
-            ("median", 0.0),
-            ("spread", -1.0),
-            ("outlier_factor", 0.0),
-            ("seed", -1),
-        ],
-    )
-    def test_bad_settings(self, name: str, value: float) -> None:
-        good = {"residents": 10, "median": 30.0, "spread": 0.6, "outlier_factor": 10.0, "seed": 0}
-        with pytest.raises(ValueError, match=f"Expected {name}="):
-            draw_town(**(good | {name: value}))
-
 
 class TestNoise:
     def test_laplace(self) -> None:
@@ -79,12 +63,6 @@ class TestNoise:
             used = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
         assert float(used) <= delta
         assert float(used) > 0.999 * delta
-
-    def test_bad_input(self) -> None:
-        with pytest.raises(ValueError, match="Expected epsilon=0"):
-            noise_scale(mechanism="laplace", epsilon=0.0, delta=DELTA)
-        with pytest.raises(ValueError, match="mechanism='uniform'"):
-            noise_scale(mechanism="uniform", epsilon=1.0, delta=DELTA)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -208,14 +186,3 @@ class TestInterval:
     def test_nothing_tried_nothing_known(self) -> None:
         low, high = binomial_interval(0, 0)
         assert (float(low), float(high)) == (0.0, 1.0)
-        with pytest.raises(ValueError, match="successes <= trials"):
-            binomial_interval(3, 2)
-
-
-def test_impossible_requests() -> None:
-    good = {"limit": 10.0, "mechanism": "laplace", "epsilon": 1.0, "delta": DELTA, "releases": 10, "seed": 0}
-    for name, value in (("releases", 0), ("releases", 2_000_000), ("limit", 0.0), ("epsilon", -1.0), ("seed", 0.5)):
-        with pytest.raises(ValueError, match=f"Expected {name}="):
-            play(5.0, **(good | {name: value}))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Expected income="):
-        play(0.0, **good)  # type: ignore[arg-type]

@@ -173,11 +173,3 @@ class TestFacade:
             assert dpviz.delta(method, mechanism=step, steps=100, epsilon=0.5) == dpviz.delta(
                 method, epsilon=0.5, **plain
             )
-
-    def test_not_both_and_not_neither(self) -> None:
-        with pytest.raises(ValueError, match="Expected no sample_rate=0.1 beside a mechanism"):
-            dpviz.epsilon("renyi", mechanism=Laplace(1.0), sample_rate=0.1, steps=1, delta=1e-5)
-        with pytest.raises(ValueError, match="Expected noise_multiplier=None"):
-            dpviz.epsilon("renyi", steps=1, delta=1e-5)
-        with pytest.raises(ValueError, match="Expected sample_rate=None"):
-            dpviz.delta("renyi", noise_multiplier=1.0, steps=1, epsilon=1.0)

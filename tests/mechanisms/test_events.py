@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -25,16 +24,6 @@ class TestSampledGaussian:
     def test_samples_everything_unless_told(self) -> None:
         assert SampledGaussian(1.0).sample_rate == 1.0
 
-    @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "4", None, True, [4.0, 5.0]])
-    def test_bad_noise(self, bad: object) -> None:
-        with pytest.raises(ValueError, match="Expected noise_multiplier"):
-            SampledGaussian(bad)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("bad", [-1e-9, 1.4, math.nan, "0.1", None, True, [0.1, 0.2]])
-    def test_bad_rate(self, bad: object) -> None:
-        with pytest.raises(ValueError, match="Expected sample_rate"):
-            SampledGaussian(1.0, bad)  # type: ignore[arg-type]
-
 
 class TestMergeRuns:
     def test_equal_steps_add_up_in_order_of_appearance(self) -> None:
@@ -43,11 +32,6 @@ class TestMergeRuns:
 
     def test_nothing(self) -> None:
         assert merge_events([]) == ()
-
-    @pytest.mark.parametrize("bad", [-1, 1.5, math.nan, "3", None, True])
-    def test_bad_count(self, bad: object) -> None:
-        with pytest.raises(ValueError, match="Expected count"):
-            merge_events([(SampledGaussian(1.0), bad)])  # type: ignore[list-item]
 
 
 def test_public_name() -> None:

@@ -233,7 +233,7 @@ def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) 
     """
     k, n = np.broadcast_arrays(_validate.steps(successes, "successes"), _validate.steps(trials, "trials"))
     if (k > n).any():
-        raise ValueError("Expected successes <= trials everywhere.")
+        raise ValueError(f"Expected successes={k[k > n][0]:.12g} <= trials={n[k > n][0]:.12g}.")
     tail = (1.0 - _validate.scalar("confidence", _validate.open_probability("confidence", confidence))) / 2
     low = np.where(k > 0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail), 1.0)
