@@ -56,7 +56,7 @@ def test_it_is_refused_in_words(file: str, call: str, change: str, words: str) -
     assert message[0].isupper() or "=" in message.split()[0]
     ((name, value), *others) = bad.items()
     if isinstance(value, (int, float, str)) and not others:
-        forms = [f"={value!r}", repr(str(value)), f"found {name}"]
+        forms = [f"={value!r}", repr(str(value)), f"found {name}", f"Expected {name} "]
         if not isinstance(value, str):
             forms += ["NaN"] if value != value else [f"={value:.12g}", f"={value:,}"]
         assert any(form in message for form in forms), message

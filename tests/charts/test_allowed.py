@@ -39,8 +39,3 @@ def test_extremes_stay_in_view(bound, low, high):
 
 def test_nothing_measured_yet():
     go.Figure(allowed_figure([row("a", 0.7)], [], x_title="right").figure)
-
-
-def test_no_bound():
-    with pytest.raises(ValueError, match="at least one"):
-        allowed_figure([], [], x_title="right")

@@ -17,10 +17,3 @@ def test_file_names_are_clean(name: str) -> None:
     assert clean
     assert not set(clean) & set("/\\\n")
     assert not clean.startswith(".")
-
-
-def test_bad_arguments_name_themselves() -> None:
-    with pytest.raises(ValueError, match="image_format='gif'"):
-        export_config(image_format="gif")
-    with pytest.raises(ValueError, match="scale=0"):
-        export_config(scale=0)

@@ -56,11 +56,3 @@ def test_marks_have_rows_of_their_own_and_far_ones_an_arrow() -> None:
 def test_zeros_on_a_logarithmic_axis_are_named() -> None:
     chart = distance_histogram([0.0, 0.0, 1.0, 100.0], log_x=True)
     assert chart.notes == ("2 distances are 0 and have no place on a logarithmic axis.",)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"), [({"clip": 0}, "clip=0"), ({"noise_std": -1}, "noise_std=-1"), ({"bins": 0}, "bins=0")]
-)
-def test_bad_arguments_name_themselves(more: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        distance_histogram(LIGHT, **more)  # type: ignore[arg-type]

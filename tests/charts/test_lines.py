@@ -207,26 +207,6 @@ def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() 
     assert chart.notes == ("Printed value outside the chart: 99, Fig. 9.",)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"height": 100}, "height=100"),
-        ({"second_reading": "odds"}, "second_reading='odds'"),
-        ({"x_range": (5.0, 5.0)}, "x_range"),
-        ({"y_range": (0.0, 1.0), "log_y": True}, "y_range"),
-        ({"y_range": (0.0, math.nan)}, "y_range"),
-    ],
-)
-def test_bad_arguments_name_themselves(more: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        line_figure([curve("moments", 2.0)], **(AXES | more))
-
-
-def test_a_line_of_unequal_lists_is_refused() -> None:
-    with pytest.raises(ValueError, match="'m'"):
-        Line("m", "Moments", [1, 2, 3], [1, 2], "moments")
-
-
 def test_a_mean_has_bars_from_the_lowest_to_the_highest_within_the_axis() -> None:
     x, mean = np.arange(100.0), np.linspace(1.0, 2.0, 100)
     line = Line("m", "mean", x, mean, "moments", spread=(mean - 0.25, mean + 3.0))
@@ -240,8 +220,3 @@ def test_a_mean_has_bars_from_the_lowest_to_the_highest_within_the_axis() -> Non
     assert error["array"] == pytest.approx([3.0] * 30)
     assert chart.figure["layout"]["yaxis"]["range"][1] >= 5.0, "the highest bar shows"
     assert bars["hoverinfo"] == "skip", "the hover says it once"
-
-
-def test_a_spread_of_another_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="spread of line 'm'"):
-        Line("m", "Moments", [1, 2], [1, 2], "moments", spread=([1], [2, 3]))

@@ -54,9 +54,3 @@ def test_zeros_on_a_log_axis_are_told():
     chart = overlaid_histograms([Histogram("a", [*HEAVY, 0.0], look.BLUE)], x_title="d")
     assert chart.figure["layout"]["xaxis"]["type"] == "log"
     assert chart.notes == ("1 value is 0 and has no place on a logarithmic axis.",)
-
-
-@pytest.mark.parametrize("bins", [0, 401])
-def test_bad_bins(bins):
-    with pytest.raises(ValueError, match=f"bins={bins}"):
-        overlaid_histograms([Histogram("a", LIGHT, look.BLUE)], x_title="d", bins=bins)

@@ -18,7 +18,7 @@ import pytest
 
 from dpviz.experiments import make
 from dpviz.experiments.experiment import TRAINED, Experiment, training_arm
-from dpviz.experiments.make import chosen, finish, keep, kept
+from dpviz.experiments.make import finish, keep, kept
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,32 +106,9 @@ def test_what_fails_is_said_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "tiny.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"key": "../x"}, "names a file"),
-        ({"arms": {"a/b": {}}}, "names a file"),
-        ({"arms": {}}, "Expected arms"),
-        ({"seeds": (0, 0)}, "different seeds"),
-    ],
-)
-def test_an_experiment_is_refused(change: dict[str, Any], match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        replace(TINY, **change)
-
-
 def test_an_unknown_name_is_said_and_nothing_is_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert make.main(["nowhere"]) == 2
     assert "Expected experiment='nowhere' to be one of budget_cnn," in capsys.readouterr().err
-
-
-def test_names_that_are_none() -> None:
-    with pytest.raises(ValueError, match="nowhere"):
-        chosen(["nowhere"])
-    with pytest.raises(ValueError, match="found none: 'make papers' makes it"):
-        recorded("nowhere")
-    with pytest.raises(ValueError, match="in more, less; found 'most'"):
-        TINY.run("most", 0)
 
 
 def test_text_and_back() -> None:

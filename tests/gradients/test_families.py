@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import mpmath
@@ -119,20 +118,5 @@ def test_infinite_tail_shows_in_the_estimate() -> None:
     assert bayesian_cost(many.distances(1.0), **common) < bayesian_cost(few.distances(1.0), **common)
 
 
-@pytest.mark.parametrize(
-    ("family", "changed", "message"),
-    [
-        ("gauss", {}, "family='gauss' to be one of weibull, lognormal, halfnormal"),
-        ("weibull", {"shape": -1.0}, "shape=-1 > 0"),
-        ("weibull", {"scale": 0.0}, "scale=0 > 0"),
-        ("lognormal", {"shape": 21.0}, "shape=21 <= 20"),
-        ("weibull", {"count": 1}, "count=1 to be a whole number >= 2"),
-        ("weibull", {"count": 10**8}, "count=100,000,000 <= 20,000,000"),
-        ("weibull", {"count": math.nan}, "count.*NaN"),
-    ],
-)
-def test_errors(family: str, changed: dict[str, Any], message: str) -> None:
-    values: dict[str, Any] = {"count": 10, "seed": 0, "shape": 0.5}
-    with pytest.raises(ValueError, match=message):
-        draw_norms(family, **{**values, **changed})
+def test_norms_of_the_largest_shape_are_finite() -> None:
     assert np.isfinite(draw_norms("lognormal", count=10, seed=0, shape=20.0).norms).all()

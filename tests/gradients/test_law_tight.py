@@ -120,26 +120,3 @@ def test_where_nothing_or_nearly_everything_is_released() -> None:
     assert little.upper == 0.0  # no distance is likely to be seen
     loud = law_tight("weibull", quantile=0.9, noise_multiplier=0.05, sample_rate=0.01, steps=[100], delta_mu=1e-5)
     assert 0.0 <= loud.lower[0] <= loud.upper[0] < math.inf
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        ({"quantile": 1.0}, "quantile=1"),
-        ({"quantile": 0.0}, "quantile=0"),
-        ({"noise_multiplier": -1.0}, "noise_multiplier=-1"),
-        ({"sample_rate": 1.5}, "sample_rate=1.5"),
-        ({"steps": [1.5]}, "steps=1.5"),
-        ({"delta_mu": 0.0}, "delta_mu=0"),
-        ({"cells": 0}, "cells=0"),
-        ({"shape": -1.0}, "shape=-1"),
-    ],
-)
-def test_errors(wrong: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        law_tight("weibull", **{"quantile": 0.5, "steps": [10], **GIVEN, **wrong})
-
-
-def test_no_such_family() -> None:
-    with pytest.raises(ValueError, match="family"):
-        law_tight("cauchy", quantile=0.5, steps=[10], **GIVEN)

@@ -76,27 +76,3 @@ def test_plain_source() -> None:
     assert sample.sensitivity(2.0) == 2.0
     assert sample.threshold(0.5) == 1.5
     assert sample.threshold(1.0) == 5.0
-
-
-@pytest.mark.parametrize(
-    ("quantile", "message"),
-    [(0.0, "quantile=0 to give a clipping threshold > 0.*choose a higher"), (1.2, r"quantile=1.2 in \[0, 1\]")],
-)
-def test_threshold_errors(quantile: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        GradientSample(np.array([0.0, 1.0]), "").threshold(quantile)
-
-
-def test_errors() -> None:
-    with pytest.raises(ValueError, match="norms=-1"):
-        GradientSample(np.array([1.0, -1.0]), "")
-    with pytest.raises(ValueError, match="at least 2 pairs of gradients, found 1"):
-        GradientSample(np.array([1.0, 1.0]), "", pairs=pairs_from_products([1.0], [1.0], [0.5]))
-    with pytest.raises(ValueError, match="threshold=0"):
-        GradientSample(np.array([1.0, 1.0]), "").distances(0.0)
-    with pytest.raises(ValueError, match="one shape"):
-        pairs_from_products([1.0], [1.0, 2.0], [0.5])
-    with pytest.raises(ValueError, match="one shape"):
-        pairs_from_distances([1.0], [1.0, 2.0], [0.5])
-    with pytest.raises(ValueError, match="inner to be finite"):
-        pairs_from_products([1.0], [1.0], [np.nan])

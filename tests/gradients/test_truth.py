@@ -73,13 +73,6 @@ def test_certified_bounds_lie_above_the_truth_where_estimates_do_not() -> None:
     assert below["certified"] <= 3
 
 
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="threshold=0 > 0"):
-        true_norms_epsilon("weibull", threshold=0.0, steps=[1], delta_mu=1e-5, **KNOWN)
-    with pytest.raises(ValueError, match="reading='hoped'"):
-        true_norms_epsilon("weibull", threshold=1.0, steps=[1], delta_mu=1e-5, reading="hoped", **KNOWN)
-    with pytest.raises(ValueError, match="family='cauchy'"):
-        true_norms_epsilon("cauchy", threshold=1.0, steps=[1], delta_mu=1e-5, **KNOWN)
-    assert np.isinf(
-        true_norms_epsilon("weibull", threshold=1e300, steps=[1], delta_mu=1e-5, **(KNOWN | {"noise_std": 1e-9})).upper
-    )
+def test_hardly_any_noise_costs_without_end() -> None:
+    known = KNOWN | {"noise_std": 1e-9}
+    assert np.isinf(true_norms_epsilon("weibull", threshold=1e300, steps=[1], delta_mu=1e-5, **known).upper)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from typing import Any
 
 import numpy as np
@@ -83,56 +82,6 @@ def zipped() -> bytes:
 HUGE = npy(np.ones(4)).replace(b"(4,), }" + b" " * 20, b"(400000000000,), }" + b" " * 9)
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "column", "message"),
-    [
-        (b"", "x.csv", None, "x.csv, found an empty file"),
-        (b" \n\n", "x.csv", None, "empty file"),
-        (b"\xef\xbb\xbf", "x.csv", None, "x.csv"),
-        (b"norm\n", "x.csv", None, "only the line of column names 'norm'"),
-        (b"norm\n1\n", "x.csv", None, "at least 2 numbers in x.csv, norm, found 1"),
-        (b"norm\n1\nabc\n3\n", "x.csv", None, "x.csv, norm: row 2 holds the text 'abc'"),
-        (b"norm\n1\n\n2\nabc\n", "x.csv", None, "row 3 holds the text 'abc'"),
-        (b"a,b\n1,\n2,3\n", "x.csv", "b", "x.csv, b: row 1 holds nothing"),
-        (b"a,b\n1,2\n3\n", "x.csv", "b", "b in every row of x.csv: row 2 has 1 column"),
-        (b"a,b\n1,2\n", "x.csv", None, "choose one of x.csv's 2 columns: 'a', 'b'"),
-        (b"a,b\n1,2\n", "x.csv", "c", "column='c' to be one of x.csv's columns: 'a', 'b'"),
-        (b"1\n-3\n-4\n", "x.csv", None, r">= 0 in x.csv, column 1: row 2 holds -3 \(2 such rows\)"),
-        (b"1\nnan\n", "x.csv", None, "a number in every row.*row 2 holds nothing or NaN"),
-        (b"1\ninf\n", "x.csv", None, "finite numbers.*row 2 holds inf"),
-        (b"1\n1e999\n", "x.csv", None, "finite numbers.*row 2 holds inf"),
-        (b"\x00\x01\x02\x03", "x.csv", None, "found binary data"),
-        (b"1\n2\n\x00\n", "x.csv", None, "found binary data"),
-        (b"\xff\xd8\xff\xe0abc", "x.csv", None, "in UTF-8 or NPY, found other bytes"),
-        (b"1\n" * 600_000 + b"\xff\n", "x.csv", None, "in UTF-8, found other bytes"),
-        (b"1\n2\n", "x.npy", None, "does not begin like one"),
-        (zipped(), "x.npz", None, "a zip archive.*unpack"),
-        (npy(np.array([1, None]), allow_pickle=True), "x.npy", None, "Python objects, which are never loaded"),
-        (npy(np.array([Bomb(), 1]), allow_pickle=True), "x.npy", None, "never loaded"),
-        (npy(np.array(["a", "b"])), "x.npy", None, "real numbers, found type <U1"),
-        (npy(np.array([1j, 2])), "x.npy", None, "real numbers, found type complex128"),
-        (npy(np.array([True, False])), "x.npy", None, "real numbers, found type bool"),
-        (npy(np.array([(1, 2.0)], dtype="i4,f8")), "x.npy", None, "real numbers"),
-        (npy(np.float64(3)), "x.npy", None, r"found \(\)"),
-        (npy(np.ones((2, 2, 2))), "x.npy", None, r"found \(2, 2, 2\)"),
-        (npy(np.ones((3, 0))), "x.npy", None, "columns, found shape"),
-        (npy(np.ones(1)), "x.npy", None, "at least 2 numbers"),
-        (npy(np.ones((5, 2))), "x.npy", None, "choose one of x.npy's 2 columns"),
-        (npy(np.array([1.0, -2.0])), "x.npy", None, "row 2 holds -2"),
-        (npy(np.array([1.0, np.nan])), "x.npy", None, "row 2 holds nothing or NaN"),
-        (npy(np.ones(4))[:-3], "x.npy", None, "cut off or damaged"),
-        (npy(np.ones(4)) + b"1", "x.npy", None, "cut off or damaged"),
-        (HUGE, "x.npy", None, r"shape \(400000000000,\), it is cut off"),
-        (b"\x93NUMPY\x01\x00\x10\x00((((((((((((((((", "x.npy", None, "header cannot be read"),
-        (b"\x93NUMPY\x09\x09", "x.npy", None, "header cannot be read"),
-        (pickle.dumps(Bomb()), "x.csv", None, "found binary data|other bytes"),
-    ],
-)
-def test_refused_with_the_reason(data: bytes, name: str, column: str | None, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        read_distances(data, name, column)
-
-
 def test_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload, "MOST_ROWS", 1000)
     with pytest.raises(ValueError, match=r"at most 1,000 rows in x.csv, found 1,500: take a random part"):
@@ -141,13 +90,6 @@ def test_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         read_distances(npy(np.ones(1001)), "x.npy")
     assert read_distances(b"norm\n" + b"1\n" * 1000, "x.csv").size == 1000
     assert upload.MOST_ROWS == 1000
-
-
-def test_too_many_columns() -> None:
-    with pytest.raises(ValueError, match="1 to 10,000 columns, found 20,000"):
-        columns(b",".join([b"1"] * 20_000), "x.csv")
-    with pytest.raises(ValueError, match=r"'column 1', .*… \(30 in all\)"):
-        read_distances(npy(np.ones((3, 30))), "x.npy")
 
 
 def norms_or_reason(data: bytes, column: str | None = None) -> tuple[list[float], str]:
