@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,12 +15,11 @@ from dpviz import renyi_divergence
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import PRESETS, VERSION
-from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, Printed, Recomputed, published_runs
-from dpviz.questions.printed import bayesian_table as table
+from dpviz.questions.printed import BY_KEY, CLAIMS, FIGURES, PAPERS, Printed, Recomputed, published_runs
+from dpviz.questions.printed.reading import read
 from dpviz.questions.shared import IMAGE
 from dpviz.ui.registry import FIELDS
 
-BY_KEY = {claim.key: claim for claim in CLAIMS}
 # Found by other means, to the digits shown: direct sums over steps, an inversion of the loss's transform, the papers.
 KNOWN = {
     "abadi-moments-100": 1.258574741,
@@ -154,19 +154,19 @@ def test_figure_1_is_the_papers_at_its_order(found: dict[str, Recomputed]) -> No
 
 
 def test_an_epsilon_before_rounding_explains_a_probability_off_its_curve() -> None:
-    off = [row for row in table.ROWS if "-guess-" in row.key and row.verdict == "under"]
+    off = [row for row in CLAIMS if "-guess-" in row.key and row.verdict == "under"]
     assert {row.printed for row in off} == {"0.898", "0.649"}
     for row in off:
         epsilon = row.what.split("= ")[1].split(" ")[0]
         before = math.log(row.number / (1 - row.number))
         assert round(before, len(epsilon.partition(".")[2])) == float(epsilon)
+        assert f"on it at ε = {before:.4f}:" in row.why
 
 
 def test_every_table_is_complete() -> None:
     """Table 1 of two papers: 8 ε, 8 P(A), 8 accuracies; 8 ε and 10 accuracies."""
-    assert len(table.ROWS) == 24
-    rows = [claim for claim in CLAIMS if claim.paper == "sgmcmc" and claim.where == "Table 1"]
-    assert len(rows) == 18
+    rows = Counter(claim.paper for claim in CLAIMS if claim.where == "Table 1")
+    assert rows == {"bdp": 24, "sgmcmc": 18}
     assert len(BY_KEY) == len(CLAIMS)
     assert {claim.paper for claim in CLAIMS} == {figure.paper for figure in FIGURES} == set(PAPERS)
 
@@ -195,3 +195,34 @@ def test_a_row_says_what_is_missing_where_it_cannot_be_checked() -> None:
         Printed("x", "bdp", "§1", "ε", "1", "none", "open", "Why.")
     with pytest.raises(ValueError, match="VERDICTS"):
         Printed("x", "bdp", "§1", "ε", "1", "none", "wrong", "Why.")
+
+
+@pytest.mark.parametrize(("before", "after", "told"), [
+    ('verdict = "holds"', 'verdikt = "holds"', r"'a': \['verdict', 'verdikt'\] is unknown or missing"),
+    ('verdict = "holds"', 'verdict = "wrong"', "VERDICTS"),
+    ('printed = "1"', "printed = 1", "expected printed=1 to be of type str"),
+    ('why = "W."', 'why = "{nobody}"', "{nobody} is no word"),
+    ('"bayesian.guess"', '"bayesian.mean"', "'bayesian.mean' to be a function that returns Recomputed"),
+    ("{ epsilon = 1 }", "{ sigma = 1 }", "bayesian.guess cannot take"),
+    ('key = "a"', 'key = "a"\npaper = "q"', "paper='q' to be one of \\['p'\\]"),
+    ("[[claims]]", "[notes]\n[[claims]]", "got \\['notes'\\]"),
+])  # fmt: skip
+def test_a_papers_file_is_checked(before: str, after: str, told: str, tmp_path: Path) -> None:
+    text = """figures = []
+papers.p = { name = "P", title = "T" }
+[[claims]]
+key = "a"
+where = "1"
+what = "ε"
+printed = "1"
+verdict = "holds"
+how = "none"
+why = "W."
+recompute = "bayesian.guess"
+given = { epsilon = 1 }
+"""
+    (file := tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    assert [claim.key for claim in read(file)[1]] == ["a"]
+    file.write_text(text.replace(before, after), encoding="utf-8")
+    with pytest.raises(ValueError, match=told):
+        read(file)

@@ -24,7 +24,8 @@ from dpviz.questions.fields import Choice
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.papers.claims import HEADS, WIDTHS, row
-from dpviz.questions.printed.filters import CLAIMS, DELTA
+from dpviz.questions.printed import CLAIMS
+from dpviz.questions.printed.filters import DELTA
 from dpviz.questions.printed.published_runs import EXAMPLES, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE

@@ -16,7 +16,8 @@ from dpviz.experiments.record import COMMAND, Spread
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.fields import INFERRED
-from dpviz.questions.printed.bayesian_table import LAST_ORDER, TABLE_1
+from dpviz.questions.printed import BY_KEY
+from dpviz.questions.printed.bayesian import LAST_ORDER
 from dpviz.questions.printed.inferred import Inferred, inferred
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
@@ -26,9 +27,9 @@ _WHERE = "Triastcyn & Faltings 2020, Table 1"
 
 def printed(data: str) -> tuple[float, float, float, float]:
     """ε of DP, ε of Bayesian DP, accuracy without privacy and with it, in percent."""
-    dp, bayesian, accuracies = TABLE_1[data.capitalize()]
-    plain, private = (float(text.removesuffix(" %")) for text in accuracies)
-    return float(dp[0]), float(bayesian[0]), plain, private
+    rows = (f"dp-{data}", f"bdp-{data}", f"accuracy-{data}-0", f"accuracy-{data}-1")
+    dp, bayesian, plain, private = (float(BY_KEY[f"bdp-table1-{row}"].printed.removesuffix(" %")) for row in rows)
+    return dp, bayesian, plain, private
 
 
 def inference(*, data: str) -> Answer[Inferred]:

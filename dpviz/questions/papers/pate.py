@@ -22,7 +22,7 @@ from dpviz.questions.papers import pate_words as words
 from dpviz.questions.papers.pate_published import Publication, recorded_votes
 from dpviz.questions.papers.pate_words import PateFacts
 from dpviz.questions.presets import Preset
-from dpviz.questions.printed.langevin import PATE_QUERIES, TABLE_1
+from dpviz.questions.printed import CLAIMS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.training.ensemble import Taught, student
@@ -136,14 +136,13 @@ def chances(counts: Array, how: Release) -> Array:
 
 def printed_points(delta: float, last: float) -> tuple[Point, ...]:
     """What Li et al. 2019 print for PATE at this δ, as far as the axis goes."""
-    known = {"MNIST": 1e-5, "SVHN": 1e-6}
+    cited = "Li et al. 2019, Table 1"
     return tuple(
-        Point(float(queries), float(epsilon), f"{epsilon}, {method} on {data}, Li et al. 2019, Table 1", "bayesian")
-        for data, rows in TABLE_1.items()
-        for method, epsilon, _ in rows
-        if method.startswith("PATE")
-        and known[data] == delta
-        and (queries := PATE_QUERIES[data, int(method[5:-1])]) <= last
+        Point(float(queries), claim.number, f"{claim.printed}, {method} on {data}, {cited}", "bayesian")
+        for claim in CLAIMS
+        if claim.key.startswith("sg-table1-") and claim.recompute is not None
+        if (given := claim.recompute.keywords).get("delta") == delta and (queries := given["queries"]) <= last
+        for data, method in [claim.what.split(", ε of ")]
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dpviz.questions.printed import abadi, bayesian, bayesian_table, filters, langevin, sampled
+from pathlib import Path
+
 from dpviz.questions.printed.claim import KINDS, VERDICTS, Figure, Paper, Printed, Recomputed
+from dpviz.questions.printed.reading import read
 
-_READ = (bayesian, abadi, langevin, sampled, filters)
-PAPERS: dict[str, Paper] = {
-    paper.key: paper
-    for paper in (bayesian_table.PAPER, abadi.PAPER, abadi.SLIDES, langevin.PAPER, sampled.PAPER, filters.PAPER)
-}
-CLAIMS: tuple[Printed, ...] = tuple(claim for one in _READ for claim in one.CLAIMS)
-FIGURES: tuple[Figure, ...] = tuple(figure for one in _READ for figure in one.FIGURES)
+_FILES = ("bayesian.toml", "abadi.toml", "langevin.toml", "sampled.toml", "filters.toml")
+_READ = [read(Path(__file__).with_name(name)) for name in _FILES]
+PAPERS: dict[str, Paper] = {paper.key: paper for papers, _, _ in _READ for paper in papers}
+CLAIMS: tuple[Printed, ...] = tuple(claim for _, claims, _ in _READ for claim in claims)
+FIGURES: tuple[Figure, ...] = tuple(figure for _, _, figures in _READ for figure in figures)
+BY_KEY: dict[str, Printed] = {claim.key: claim for claim in CLAIMS}
 
-__all__ = ["CLAIMS", "FIGURES", "KINDS", "PAPERS", "VERDICTS", "Figure", "Paper", "Printed", "Recomputed"]
+__all__ = ["BY_KEY", "CLAIMS", "FIGURES", "KINDS", "PAPERS", "VERDICTS", "Figure", "Paper", "Printed", "Recomputed"]

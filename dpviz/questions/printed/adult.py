@@ -14,7 +14,7 @@ from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic
 from dpviz.charts import numbers
 from dpviz.experiments.adult import ADULT_METHODS, BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS
 from dpviz.experiments.record import ExperimentRecord, recorded
-from dpviz.questions.printed.claim import Printed, Recomputed
+from dpviz.questions.printed.claim import Recomputed
 
 ACCOUNTING = {
     "replaced": "One example replaced",
@@ -127,30 +127,3 @@ def beside_one_sample() -> Recomputed:
     return Recomputed(
         float(rest), said=f"points by which DP-SGLD is ahead at ε = {costs[-1]:.2g}, as counted there; {said}"
     )
-
-
-_LINK = "papers?pview=adult"
-_RUNS = "recorded runs with ten seeds; what the paper leaves open as elsewhere in it"
-ADULT_CLAIMS = (
-    Printed(
-        "sg-fig3", "sgmcmc", "Fig. 3, §4.2", "on Adult, ε ≈ 0.3 is the standard sampler", "0.3",
-        "Rényi divergences, classic tail bound, add or remove one; η₁ = 0.1, T = N, L = 1, q = 1/√N, δ = 1e-4",
-        "holds", "With the step size, T and L that the paper names elsewhere. For one example replaced, as it defines "
-        "neighbours, the same steps cost half as much again, even by the improved conversion.",
-        f"{_LINK}&pacc=printed", standard_sampler,
-    ),
-    Printed(
-        "sg-fig3-baseline", "sgmcmc", "Fig. 3, §4.2", "DP-SGLD has the standard sampler's accuracy there", "the same",
-        _RUNS, "under", "They are one chain where no gradient is longer than L. With L = 1 and rows as long as Adult's "
-        "clipping acts, and costs about a percentage point.",
-        _LINK, beside_the_baseline, kind="accuracy",
-    ),
-    Printed(
-        "sg-fig3-best", "sgmcmc", "Fig. 3, §4.2", "DP-SGLD is more accurate than the other methods", "higher accuracy",
-        f"{_RUNS}; the sample's radius 8 was chosen by trial on this data", "under",
-        "With one posterior sample counted by 4ρB, as printed, DP-SGLD is behind it at ε = 0.1 and ahead from about "
-        "0.15. By the range of the likelihood itself such a sample costs half as much: then it is ahead of DP-SGLD "
-        "up to ε = 0.2 for the same neighbours. A trial on the data is covered by no ε.",
-        _LINK, beside_one_sample, kind="accuracy",
-    ),
-)  # fmt: skip

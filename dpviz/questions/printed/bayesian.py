@@ -1,4 +1,4 @@
-"""Triastcyn & Faltings 2020: the text, Figures 1 to 5 and two formulas."""
+"""Triastcyn & Faltings 2020: the text, Table 1, Figures 1 to 5 and two formulas."""
 
 from __future__ import annotations
 
@@ -6,14 +6,68 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 import dpviz
+from dpviz.charts import numbers
+from dpviz.experiments.inference import SEEDS
 from dpviz.questions.printed import synthetic
-from dpviz.questions.printed.bayesian_table import ATTACK, GUESS, PAPER, ROWS, STRICT, guess
-from dpviz.questions.printed.claim import Figure, Printed, Recomputed
+from dpviz.questions.printed.claim import Recomputed
+from dpviz.questions.printed.inferred import inferred
 
-WIDE = ("0.05", "0.25", "0.75", "0.95")
 DRAWS = 3
+LAST_ORDER, STRICT = 32, 1e-10
+
+
+def guess(epsilon: float) -> Recomputed:
+    """The accuracy that ε allows."""
+    return Recomputed(float(dpviz.attack_success(epsilon)))
+
+
+def dp(sigma: float, batch: int, examples: int, steps: int) -> Recomputed:
+    """DP by Rényi divergences."""
+    known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "steps": steps, "delta": 1e-5}
+    return Recomputed(float(dpviz.epsilon("renyi", **known)), said=f"at σ = {sigma:g}")
+
+
+def floor(last: int = LAST_ORDER) -> Recomputed:
+    """No ε_μ can be less with λ up to `last`, whatever the gradients."""
+    return Recomputed(math.nan, -math.log(STRICT) / last, math.inf, "ln(1/δ_μ)/λ, whatever the gradients")
+
+
+def mnist() -> Recomputed:
+    """How far apart means of batches are, in C, of which 0.95 is made: all alike, 32 epochs, the notebook's λ."""
+    known: dict[str, Any] = {"noise_std": 0.1, "sample_rate": 1024 / 60_000, "steps": 1875, "delta_mu": STRICT}
+
+    def off(apart: float) -> float:
+        return float(dpviz.bayesian_epsilon([apart, apart], orders=[2, 4, 8, 16, 32], **known)) - 0.95
+
+    apart = brentq(off, 1e-3, 1.0, xtol=1e-9)
+    least = floor()
+    return least._replace(said=f"{least.said}; 0.95 if all means lie {apart:.2g} C apart")
+
+
+def noise(data: str, epsilon: float) -> Recomputed:
+    """The least σ of the printed ε of DP, by the moments accountant with the scripts' q and T."""
+    runs = inferred(data)
+    known: dict[str, Any] = {"steps": runs.settings["steps"], "delta": 1e-5, "sample_rate": runs.sample_rate}
+    sigma = dpviz.solve("noise_multiplier", method="moments", target_epsilon=epsilon, **known)
+    return Recomputed(math.nan, said=f"{epsilon:g} at σ = {sigma:.4g}")
+
+
+def reached(data: str, epsilon: float = math.inf) -> Recomputed:
+    """Accuracy of the recorded runs without privacy, or with the least noise of the printed ε of DP."""
+    runs = inferred(data)
+    spread = runs.without if math.isinf(epsilon) else runs.accuracy[runs.within(epsilon)]
+    ends = " to ".join(numbers.probability(end) for end in (spread.lowest, spread.highest))
+    return Recomputed(spread.mean, said=f"{ends}, {len(SEEDS)} seeds")
+
+
+def length(epsilon: float, sigma: float, batch: int, examples: int) -> Recomputed:
+    """The most steps for which the moments accountant stays within the printed ε, rounded."""
+    known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "delta": 1e-5}
+    steps = dpviz.solve("steps", method="moments", target_epsilon=epsilon, **known)
+    return Recomputed(math.nan, said=f"{epsilon:.1f} after {steps:.0f} steps, {steps * batch / examples:.0f} epochs")
 
 
 def figure_1(quantile: float) -> Recomputed:
@@ -79,135 +133,3 @@ def hundred_zeros() -> Recomputed:
 def percentile() -> Recomputed:
     """δ for 99.999 % of the data."""
     return Recomputed(dpviz.bayesian_percentile(delta_mu=STRICT, share=0.99999))
-
-
-def _text(index: int, epsilon: float, printed: str, what: str) -> Printed:
-    return Printed(
-        key=f"bdp-text-{index}", paper=PAPER.key, where="§3", what=what, printed=printed, how=GUESS,
-        verdict="holds", why="Rounded or cut at the last digit.", link=f"attack?aview=success&aeps={epsilon:g}&amax=12",
-        recompute=lambda: guess(epsilon),
-    )  # fmt: skip
-
-
-def _figure(letter: str, quantile: str) -> Printed:
-    gain = letter in "cd"
-    return Printed(
-        key=f"bdp-fig1{letter}",
-        paper=PAPER.key,
-        where=f"Fig. 1{letter}",
-        what=f"ε and ε_μ over 100 steps, noise at the {quantile}-quantile",
-        printed="“matches the moments accountant”" if letter == "b" else "two curves",
-        how=f"ε_μ after 100 steps, 50 new gradients a step, all pairs, {DRAWS} draws; λ = 16 and noise 2C as in the "
-        "authors' notebook (the caption says σ = C and names no λ)",
-        verdict="baseline" if gain else "under",
-        why={
-            "a": "At λ = 16 the Bayesian curve ends above DP's, as drawn. At its best λ, DP costs over 100 times less "
-            "than at λ = 16.",
-            "b": "At λ = 16 for both the two are of one size; how near depends on the draw. At its best λ, DP costs "
-            "over 100 times less than at λ = 16.",
-            "c": "At λ = 16 the Bayesian curve ends below DP's, as drawn, but DP is not best there. At the best λ of "
-            "each, which is lower depends on the draw.",
-            "d": "At λ = 16 the Bayesian curve ends far below DP's, as drawn, but DP is not best there. At the best λ "
-            "of each, which is lower depends on the draw.",
-        }[letter],
-        link=f"papers?pview=figure1&pquant={quantile}",
-        recompute=lambda: figure_1(float(quantile)),
-        slow=True,
-        kind="erratum",
-    )  # fmt: skip
-
-
-def _statement(key: str, where: str, what: str, printed: str, **more: object) -> Printed:
-    return Printed(key=f"bdp-{key}", paper=PAPER.key, where=where, what=what, printed=printed, **more)  # type: ignore[arg-type]
-
-
-CLAIMS = (
-    _text(1, 2.0, "88 %", "right guesses at ε = 2"),
-    _text(2, 5.0, "99.33 %", "right guesses at ε = 5"),
-    _text(3, 10.0, "99.995 %", "right guesses at ε = 10"),
-    *ROWS,
-    *(_figure(letter, quantile) for letter, quantile in zip("abcd", WIDE, strict=True)),
-    _statement(
-        "fig3", "Fig. 3a, App. B.2", "as C falls, “the BDP curve approaches the DP curve”", "approaches",
-        how="median distance of the clipped gradients ÷ 2C, which DP takes for all", verdict="under",
-        why="It moves towards DP's curve as C falls, and does not reach it: gradients that are all clipped have norm C "
-        "and different directions, so that their distances stay near 0.65 of 2C however small C is.",
-        link="papers?pview=figure3&pclip=0.01", recompute=medians, kind="erratum",
-    ),
-    _statement(
-        "fig5", "Fig. 5, App. B.3", "at C = 0.1, σ = 1 the best λ lies far outside the usual range", "far out",
-        how="moments accountant at σ/C = 10, q = 64/60000, 10 000 steps", verdict="holds",
-        why="It lies in the hundreds.", link="orders?preset=bdp5", recompute=far_order, kind="erratum", slow=True,
-    ),
-    _statement(
-        "zeros", "§4.3.1", "ρ̂ after 100 zeros, γ = 0.99^101", "0.01",
-        how="posterior Beta(1, 101), its (1 − γ)-quantile", verdict="holds", why="ρ̂ = 1 − γ^(1/101).",
-        link="papers?preset=bdpzeros", recompute=hundred_zeros, kind="erratum",
-    ),
-    _statement(
-        "percentile", "§5.2, Table 1", "δ for 99.999 % of the data, from δ_μ = 1e-10", "1e-5",
-        how="δ_μ/(1 − p), Markov's inequality", verdict="holds", why="Rounded.",
-        link="attack?preset=bdppercentile", recompute=percentile,
-    ),
-    _statement(
-        "psi-right", "Theorem 3", "ψ_R, the cost in the other direction", "max(ψ_L, ψ_R)",
-        how="ε at σ = 4, q = 0.01, 10 000 steps, δ = 1e-5, all distances 1: Fig. 2 of Abadi et al. 2016",
-        verdict="under",
-        why="It is a bound, and here ψ_R decides. Appendix A.3 says that this direction never decided. It is not "
-        "needed: A_α ≥ B_α (Mironov, Talwar, Zhang 2019, Theorem 5) covers it, and the authors' code takes ψ_L alone.",
-        link="compose?curves=moments.bayesian&source=vectors&psi=printed", recompute=printed_psi, kind="erratum",
-    ),
-    _statement(
-        "eq14", "Eq. 14", "the estimator, samples e^(λD)", "no exponent T",
-        how="d = 0 or C at even odds, σ = 1, q = 0.05, λ = 8, T = 100", verdict="misprint",
-        why="Hölder's inequality over T steps (Theorem 1) asks for (1/T) ln E e^(Tψ) a step, and the authors' code "
-        "has the T. Without it the cost is too low wherever distances differ.",
-        recompute=without_exponent, kind="erratum",
-    ),
-)  # fmt: skip
-FIGURES = (
-    *(
-        Figure(
-            f"bdp-fig1{letter}", PAPER.key, f"Fig. 1{letter}", f"ε along steps, noise at the {quantile}-quantile",
-            f"papers?pview=figure1&pquant={quantile}",
-            "DP and Bayesian DP at the same fixed λ, as printed, and both at their best λ.",
-        )
-        for letter, quantile in zip("abcd", WIDE, strict=True)
-    ),
-    Figure(
-        "bdp-fig2", PAPER.key, "Fig. 2", "gradient distances of train and test", "leakage?preset=bdp2",
-        "On the shipped digits; CIFAR-10 with VGG-16 is out of reach: its weights are not here.",
-    ),
-    *(
-        Figure(
-            f"bdp-fig3{letter}", PAPER.key, f"Fig. 3{letter}", f"ε against σ, clipping at the {quantile}-quantile",
-            f"papers?pview=figure3&pclip={quantile}",
-            "T = 1 and λ = 24 as in the authors' notebook, beside both at their best λ.",
-        )
-        for letter, quantile in zip("abc", ("0.01", "0.5", "0.99"), strict=True)
-    ),
-    *(
-        Figure(
-            f"bdp-fig4{letter}", PAPER.key, f"Fig. 4{letter}", f"ε against σ, noise at the {quantile}-quantile",
-            f"papers?pview=figure3&punclip=1&pclip={quantile}",
-            "Unclipped gradients have no largest distance: the estimate rests on the largest it drew.",
-        )
-        for letter, quantile in zip("abc", ("0.05", "0.5", "0.95"), strict=True)
-    ),
-    Figure(
-        "bdp-fig5", PAPER.key, "Fig. 5", "ε against λ for three thresholds", "orders?preset=bdp5",
-        "λ is drawn to 512; the paper's axis ends at 49, before the best λ at C = 0.1.",
-    ),
-    Figure(
-        "bdp-table1", PAPER.key, "Table 1", "ε, accuracy and P(A) on four data sets", ATTACK,
-        "P(A) on its curve; ε of MNIST and CIFAR10 under Compose.",
-    ),
-    Figure(
-        "bdp-table1-inference", PAPER.key, "Table 1", "variational inference on Abalone and Adult",
-        "papers?pview=bdpvi", "Recorded runs at several ε, five seeds each, beside what is printed.",
-    ),
-    Figure(
-        "bdp-town", PAPER.key, "§3", "the town and its outlier", "attack?preset=bdptown",
-        "The bound of Eq. 1 is reached by the claims an attacker is surest of.",
-    ),
-)  # fmt: skip

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +93,7 @@ class Printed:
     verdict: str
     why: str
     link: str = ""
-    recompute: Callable[[], Recomputed] | None = None
+    recompute: partial[Recomputed] | None = None
     missing: str = ""
     kind: str = "epsilon"
     slow: bool = False
