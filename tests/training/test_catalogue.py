@@ -18,7 +18,6 @@ from dpviz.training.data.base import coloured
 from dpviz.training.data.catalogue import load
 from dpviz.training.data.cifar10 import parse_archive, parse_batch
 from dpviz.training.data.sources import DataFile, DataSource, DataUnavailable
-from dpviz.training.data.svhn import parse_mat
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +54,6 @@ def test_sets_that_are_not_here_say_where_they_were_looked_for(name, tmp_path, m
         assert words in str(caught.value)
 
 
-def test_an_unknown_set_is_refused():
-    with pytest.raises(ValueError, match="data='cifar100' to be one of mnist-10k"):
-        load("cifar100")
-
-
 def test_adult_is_the_census():
     data = load("adult")
     assert float(data.train_y.double().mean()) == pytest.approx(7841 / 32561)  # the published count of > 50K
@@ -85,28 +79,12 @@ def test_a_row_of_adult_by_hand():
     assert x[1].sum() == pytest.approx(x[0, :5].sum() + 6)  # what is not known is no category
 
 
-@pytest.mark.parametrize(
-    ("raw", "words"),
-    [
-        (b"", "found none"),
-        (b"1,2,3\n", "15 values in line 1"),
-        (ADULT_ROW.replace(b"39", b"old"), "numbers in adult, found 'old'"),
-        (ADULT_ROW.replace(b"<=50K", b"rich"), "found 'rich'"),
-    ],
-)
-def test_damaged_tables_are_refused(raw, words):
-    with pytest.raises(ValueError, match=words):
-        parse_adult(raw)
-
-
 def test_rows_of_abalone_by_hand():
     raw = b"M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\nI,0.524,0.408,1.13,0.829,0.359,0.181,0.239,9\n"
     x, y = parse_abalone(raw)
     assert y.tolist() == [1, 0]
     np.testing.assert_allclose(x[0, :4], [1, 0, 0, (0.455 - 0.524) / 0.12], rtol=1e-5)
     np.testing.assert_allclose(x[1], [0, 0, 1, 0, 0, 4, 0, 0, 0, 0], atol=1e-6)
-    with pytest.raises(ValueError, match="M, F or I in abalone, found 'X'"):
-        parse_abalone(raw.replace(b"M", b"X"))
 
 
 def batch(draw, count, protocol=2):
@@ -203,20 +181,6 @@ def test_batches_of_several_pickle_protocols_are_read(protocol):
     assert classes.tolist() == labels
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({b"labels": [1]}, "pickled batch"),
-        ({b"data": np.zeros((2, 5), np.uint8), b"labels": [1, 2]}, "3072"),
-        ({b"data": np.zeros((2, 3072), np.uint8), b"labels": [1]}, "n labels"),
-        ({b"data": np.zeros((1, 3072), np.uint8), b"labels": [12]}, "0 to 9"),
-    ],
-)
-def test_damaged_batches_are_refused(content, words):
-    with pytest.raises(ValueError, match=words):
-        parse_batch(pickle.dumps(content, 2))
-
-
 def test_damaged_archives_are_refused():
     with pytest.raises(ValueError, match="tar archive"):
         parse_archive(b"nothing")
@@ -270,20 +234,6 @@ def test_svhn_s_extra_pictures_follow_those_of_training(tmp_path, small_svhn):
         load("svhn-whole", tmp_path)
     # What Li et al. 2019 train on: as many as their noise is computed for.
     assert DATA_SETS["svhn-whole"].examples == 73_257 + 531_131 == 604_388
-
-
-@pytest.mark.parametrize(
-    ("raw", "words"),
-    [
-        (b"nothing", "MATLAB file"),
-        (mat(np.zeros((32, 32, 3, 2)), np.ones((2, 1))), r"\(32, 32, 3, n\)"),
-        (mat(np.zeros((32, 32, 3, 2), np.uint8), np.ones((3, 1))), "n labels"),
-        (mat(np.zeros((32, 32, 3, 2), np.uint8), np.array([[0], [1]])), "1 to 10"),
-    ],
-)
-def test_damaged_svhn_files_are_refused(raw, words):
-    with pytest.raises(ValueError, match=words):
-        parse_mat(raw)
 
 
 def test_colours_are_scaled_channel_by_channel():

@@ -24,18 +24,6 @@ def test_recommended_plans_cost_what_was_asked_for(data, model, target):
     assert 0.999 * target < cost <= target
 
 
-def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="data='cifar'"):
-        recommended("cifar", "cnn", target_epsilon=1.0)
-    with pytest.raises(ValueError, match="model='vgg'"):
-        recommended("mnist", "vgg", target_epsilon=1.0)
-
-
-def test_a_delta_that_needs_no_noise_is_refused():
-    with pytest.raises(ValueError, match=r"Expected delta=0\.9999999999 < 1 = .*no noise is needed"):
-        recommended("mnist-10k", "mlp", target_epsilon=3.0, delta=0.9999999999)
-
-
 def test_the_settings_without_a_choice_cost_less_than_three():
     settings = RunSettings()
     cost = dpviz.epsilon(

@@ -1,7 +1,4 @@
-import gzip
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -30,23 +27,3 @@ def test_rubbish_gives_a_value_error_or_an_array_of_the_stated_size(raw):
     except ValueError:
         return
     assert write_idx(found) == raw
-
-
-@pytest.mark.parametrize(
-    ("raw", "words"),
-    [
-        (b"", "idx file"),
-        (gzip.compress(b"still packed", mtime=0), "idx file"),
-        (bytes.fromhex("00000d01") + b"\0\0\0\1" + b"\0\0\0\0", "type 13"),
-        (bytes.fromhex("00000803") + b"\0\0\0\1", "sizes"),
-        (bytes.fromhex("00000801") + b"\0\0\0\5" + b"1234", "cut or padded"),
-    ],
-)
-def test_says_what_is_wrong(raw, words):
-    with pytest.raises(ValueError, match=words):
-        parse_idx(raw, "labels")
-
-
-def test_only_bytes_are_written():
-    with pytest.raises(ValueError, match="uint8"):
-        write_idx(np.zeros(3))

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from dpviz.training import PrivateTraining
 from dpviz.training.data import DATA_SETS
-from dpviz.training.engine.accepted import full_precision, refuse_device
+from dpviz.training.engine.accepted import full_precision
 from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample, cross_entropy
 from dpviz.training.engine.record import rounding_of_sums
@@ -467,11 +467,6 @@ def test_a_private_training_looks_before_its_first_step():
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
     with pytest.raises(ValueError, match="MinMaxObserver"):
         PrivateTraining(network, (examples(6), LABELS), optimiser, batch_size=4, steps=2, noise_multiplier=1.0)
-
-
-def test_apples_gpu_is_refused():
-    with pytest.raises(ValueError, match="'mps'.*double precision.*network.to"):
-        refuse_device(torch.device("mps"))
 
 
 def test_convolutions_of_cudnn_are_in_full_precision_meanwhile():

@@ -135,12 +135,6 @@ def test_torch_keeps_its_threads() -> None:
     assert torch.get_num_threads() == before
 
 
-@pytest.mark.parametrize("examples", [7, 9, 6, 0, 8.5])
-def test_bad_number_of_examples(examples: float) -> None:
-    with pytest.raises(ValueError, match="examples"):
-        leakage_of_small_network("logistic", training_step=0, examples=examples)  # type: ignore[arg-type]
-
-
 def test_weights_of_something_else(tmp_path: Path) -> None:
     path, _ = trained(tmp_path, SMALL.with_(steps=1))
     with pytest.raises(ValueError, match="model='logistic', found 'mlp'"):

@@ -170,13 +170,6 @@ def test_features_without_a_place_to_keep_them(monkeypatch):
     assert scattering.features(torch.rand(2, 1, 28, 28)).shape == (2, 3969)
 
 
-@pytest.mark.parametrize("shape", [(2, 0, 28, 28), (2, 1, 28, 27), (2, 1, 27, 27), (2, 28, 28)])
-def test_scattering_wants_square_images(shape):
-    for compute in (scattering.scatter, scattering.features):
-        with pytest.raises(ValueError, match="square images"):
-            compute(torch.zeros(*shape))
-
-
 def direct(image):
     """The features (81, s/4, s/4) of one colour (s, s), each wavelet taken by itself at every pixel.
 

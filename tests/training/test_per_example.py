@@ -1,7 +1,6 @@
 """The engine against plain autograd, one example at a time, for every layer it knows and for networks of them."""
 
 import math
-import warnings
 
 import pytest
 import torch
@@ -521,49 +520,6 @@ def test_dropout_between_layers_is_part_of_the_example():
     torch.manual_seed(1)
     plain = torch.autograd.grad(F.cross_entropy(network(x), y, reduction="sum"), list(network.parameters()))
     torch.testing.assert_close(flat(found), flat(plain))
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)), "mixes examples"),
-        (lambda: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6, track_running_stats=False).eval()), "mixes examples"),
-        (lambda: nn.Sequential(Scale(), nn.LSTM(6, 3)), "return one tensor"),
-        (nn.Tanh, "trainable parameters"),
-    ],
-)
-def test_what_cannot_be_followed_is_refused(make, words):
-    x = torch.randn(4, 6)
-    with pytest.raises(ValueError, match=words), warnings.catch_warnings():
-        PerExample(make(), square_loss).gradients(x, x)
-
-
-def test_bad_arguments_are_named():
-    engine = PerExample(small("logistic", seed=0))
-    x, y = torch.zeros(4, 1, 28, 28), torch.zeros(4, dtype=torch.int64)
-    record = engine.gradients(x, y)
-    with pytest.raises(ValueError, match="max_grad_norm=0 "):
-        record.clipped_sum(0.0)
-    with pytest.raises(ValueError, match="max_grad_norm"):
-        engine.clipped(x, y, max_grad_norm=math.nan)
-    with pytest.raises(ValueError, match=r"pairs=3 <= 2, .* 4 examples"):
-        engine.clipped(x, y, max_grad_norm=1.0, pairs=3)
-    with pytest.raises(ValueError, match="pairs"):
-        engine.clipped(x, y, max_grad_norm=1.0, pairs=1.5)
-    with pytest.raises(ValueError, match="target for each of 4"):
-        engine.gradients(x, y[:3])
-    with pytest.raises(ValueError, match=r"second=4 in \[0, 4\)"):
-        record.pair_inner([0], [4])
-    with pytest.raises(ValueError, match="as many first as second"):
-        record.pair_inner([0, 1], [2])
-    with pytest.raises(ValueError, match="whole numbers"):
-        record.pair_inner([0.5], [1.5])
-    with pytest.raises(ValueError, match="weights of shape"):
-        record.weighted_sum(torch.ones(3))
-    with pytest.raises(ValueError, match="chunk_size=0"):
-        PerExample(engine.network, chunk_size=0)
-    with pytest.raises(ValueError, match=r"loss for each example.*reduction=.none"):
-        PerExample(engine.network, F.cross_entropy).gradients(x, y)
 
 
 def test_fallback_layers_are_named():

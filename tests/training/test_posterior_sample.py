@@ -74,19 +74,3 @@ def test_where_nothing_is_kept_nothing_is_returned(monkeypatch):
     monkeypatch.setattr(posterior_sample, "MOST_DRAWS", 64)
     with pytest.raises(RuntimeError, match="None of 64 draws could be kept"):
         posterior.draw(np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        ({"rows": [[2.0, 0.0]]}, "norm at most 1, found 2: scale them"),
-        ({"rows": [[np.nan, 0.0]]}, "finite numbers"),
-        ({"power": 1.5}, r"power=1.5 in \(0, 1\]"),
-        ({"radius": 0.0}, "radius"),
-        ({"prior_std": -1.0}, "prior_std"),
-    ],
-)
-def test_what_would_break_the_promise_is_refused(changed, text):
-    asked = {"rows": make_rows(), "power": 0.2, "radius": 4.0, "prior_std": 0.8} | changed
-    with pytest.raises(ValueError, match=text):
-        LogisticPosterior(np.asarray(asked.pop("rows")), **asked)
