@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from dpviz.charts.marks import Point
 
@@ -26,17 +27,12 @@ class Preset:
     note: str = ""
 
 
+def texts(link: str) -> dict[str, str]:
+    """The values that a link's query writes: "sigma=1&q=0.01"."""
+    return dict(parse_qsl(link, strict_parsing=True))
+
+
 # Triastcyn & Faltings 2020, §5.1: 50 vectors of 1000 Weibull(0.5) coordinates, all 1225 pairs.
-BDP_SYNTHETIC = {
-    "sigma": "1",
-    "q": "0.001",
-    "n": "60000",
-    "steps": "100",
-    "delta": "1e-5",
-    "source": "vectors",
-    "shape": "0.5",
-    "vectors": "50",
-    "dims": "1000",
-    "pairs": "all",
-    "dmu": "1e-5",
-}
+BDP_SYNTHETIC = texts(
+    "sigma=1&q=0.001&n=60000&steps=100&delta=1e-5&source=vectors&shape=0.5&vectors=50&dims=1000&pairs=all&dmu=1e-5"
+)

@@ -18,10 +18,9 @@ from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.chain import tight_interval, tight_key, with_tight
-from dpviz.questions.langevin.clip import CLIP
 from dpviz.questions.langevin.cost import COST
-from dpviz.questions.langevin.epsilon import EPSILON
 from dpviz.questions.langevin.region import REGION, Kept, boundary, boundary_key, with_boundary
+from dpviz.questions.langevin.sizes import CLIP, EPSILON
 from dpviz.questions.langevin.words import verdict
 from dpviz.questions.question import Question
 from tests.questions.asking import asked

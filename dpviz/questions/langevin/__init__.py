@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dpviz.questions.langevin.clip import CLIP
 from dpviz.questions.langevin.conditions import CONDITIONS
 from dpviz.questions.langevin.cost import COST
-from dpviz.questions.langevin.epsilon import EPSILON
-from dpviz.questions.langevin.mse import MSE
-from dpviz.questions.langevin.mse_epsilon import MSE_EPSILON
+from dpviz.questions.langevin.errors import MSE, MSE_EPSILON
 from dpviz.questions.langevin.region import REGION
-from dpviz.questions.langevin.size import SIZE
+from dpviz.questions.langevin.sizes import CLIP, EPSILON, SIZE
 from dpviz.questions.page import Page
 
 LANGEVIN = Page(

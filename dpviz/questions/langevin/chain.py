@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,8 @@ from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_ti
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import scaled
-from dpviz.charts.marks import Band
+from dpviz.charts.marks import Array, Band
 from dpviz.questions.answer import Answer, Slow
-
-Array = npt.NDArray[np.float64]
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
@@ -127,22 +125,16 @@ class ChainFacts:
         return self.epsilon() if self.tight is None else min(self.epsilon(), float(self.tight.upper[-1]))
 
 
-Known = TypeVar("Known", bound=ChainFacts)
-
-
 def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = None) -> ChainFacts:
     """What the steps up to each mark cost, and the largest step sizes for each ε and for the claim.
 
     Raises:
         ValueError: when the batch exceeds the data.
     """
-    setting = chain.setting
     cost = composed(chain, np.array([float(chain.steps)]) if marks is None else marks)
-    # One search for all targets.
-    targets = np.array([chain.claim]) if epsilon is None else np.append(epsilon, chain.claim)
     allowed = langevin_constants(
-        setting,
-        epsilon=targets,
+        chain.setting,
+        epsilon=np.append([] if epsilon is None else epsilon, chain.claim),  # one search for all targets
         delta=chain.delta,
         exponent=chain.exponent,
         steps=chain.steps,
@@ -192,7 +184,6 @@ def epsilon_grid(claim: float) -> Array:
 @np.errstate(all="ignore")
 def step_sizes(chain: Chain, theorem: str, epsilon: npt.ArrayLike) -> Array:
     """Largest first step sizes for each ε, NaN where none is proven; Wang et al. bound SGLD alone."""
-    setting = chain.setting
     if theorem == "wang":
         targets = np.asarray(epsilon, dtype=np.float64)
         holds = targets <= chain.wang_limit
@@ -204,11 +195,11 @@ def step_sizes(chain: Chain, theorem: str, epsilon: npt.ArrayLike) -> Array:
             steps=chain.steps,
             clip=chain.clip,
             batch_size=chain.batch_size,
-            adjacency=setting.adjacency,
+            adjacency=chain.setting.adjacency,
         )
         return np.where(holds, sizes, np.nan)
     sizes, _ = composed_step_size(
-        setting,
+        chain.setting,
         epsilon=epsilon,
         delta=chain.delta,
         exponent=1 / 3 if theorem == "theorem3" else 0.0,
@@ -252,7 +243,7 @@ def tight_interval(a: Answer[ChainFacts]) -> Band:
     return Band("tight", marks, np.array([low for low, _ in pairs]), upper)
 
 
-def with_tight(a: Answer[Known], found: Band) -> Answer[Known]:
+def with_tight(a: Answer[Any], found: Band) -> Answer[Any]:
     """The answer that knows the interval."""
     return replace(a, facts=replace(a.facts, tight=found))
 

@@ -1,4 +1,4 @@
-"""Where does Theorem 3 speak? Its three conditions along the steps."""
+"""Where does Theorem 3 speak? Its three conditions along the steps, as printed and as re-derived."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.langevin import presets, words
-from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven, step_marks
-from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.readings import READING, misread
-from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, finite, formulas, four_digits, metrics
-from dpviz.questions.question import Question
+from dpviz.questions.fields import Choice
+from dpviz.questions.langevin import presets
+from dpviz.questions.langevin.chain import Chain, ChainFacts, known, proven, step_marks
+from dpviz.questions.langevin.words import about, finite, four_digits
+
+READING = Choice(
+    key="lread",
+    label="Conditions (1) and (2)",
+    default="rederived",
+    options={"rederived": "Re-derived", "printed": "As printed"},
+    help="App. A of Li et al. loses a factor q²; re-derived, (1) and (2) are σ ≥ 1 and q < 1/(16σ).",
+)
 
 
 def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
@@ -81,34 +87,32 @@ def speaks(chain: Chain, low: float, high: float) -> tuple[float, float]:
     return start, stop
 
 
-def headline(a: Answer[ChainFacts]) -> str:
+def adds(a: Answer[ChainFacts]) -> str:
+    """At which steps the theorem speaks."""
     chain = a.facts.chain
     start, stop = speaks(chain, *step_size_limits(chain.setting, a.given["reading"]))
     if start > stop:
-        return f"{words.headline(a)} <b>Theorem 3's conditions (1) and (2) hold at no step.</b>"
+        return " <b>Theorem 3's conditions (1) and (2) hold at no step.</b>"
     if start <= 1 and stop >= chain.steps:
-        return f"{words.headline(a)} Theorem 3's conditions (1) and (2) hold at every step."
+        return " Theorem 3's conditions (1) and (2) hold at every step."
     first, last = numbers.steps(start), numbers.steps(stop)
-    return f"{words.headline(a)} Conditions (1) and (2) hold only from step <b>{first}</b> to <b>{last}</b>."
+    return f" Conditions (1) and (2) hold only from step <b>{first}</b> to <b>{last}</b>."
 
 
-def notes(a: Answer[ChainFacts]) -> list[Note]:
-    return [*words.notes(a), *misread(a)]
+def misread(a: Answer[ChainFacts]) -> list[Note]:
+    """A word where the printed conditions allow what the re-derived ones do not."""
+    low, high = step_size_limits(a.facts.chain.setting)
+    if a.given["reading"] != "printed" or low < a.facts.chain.step_size <= high:
+        return []
+    return [Note("As printed (1) and (2) miss a factor q²: re-derived, η₁ lies outside of what they allow.", "caution")]
 
 
-CONDITIONS: Question[ChainFacts] = Question(
-    key="langevin_conditions",
-    option="conditions",
-    title="Where does Theorem 3 speak?",
-    settings={**SETTINGS, "reading": READING},
-    answer=conditions,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+CONDITIONS = about(
+    "conditions",
+    "Where does Theorem 3 speak?",
+    conditions,
+    adds,
+    misread,
     presets=(presets.CONDITIONS,),
-    slow=(TIGHT,),
-    layout=layout(READING),
-    more=MORE,
+    reading=READING,
 )

@@ -12,9 +12,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, step_marks, tight_interval, tight_key, with_tight
-from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, at_most, finite, formulas, headline, metrics, notes
-from dpviz.questions.question import Question
+from dpviz.questions.langevin.words import about, at_most, finite
 
 
 def cost(**setting: Any) -> Answer[ChainFacts]:
@@ -60,19 +58,10 @@ def with_band(a: Answer[ChainFacts], found: Band) -> Answer[ChainFacts]:
     return replace(with_tight(a, found), plot=replace(a.plot, bands=(found,)))
 
 
-COST: Question[ChainFacts] = Question(
-    key="langevin_cost",
-    option="cost",
-    title="What do these steps really cost?",
-    settings=SETTINGS,
-    answer=cost,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+COST = about(
+    "cost",
+    "What do these steps really cost?",
+    cost,
     presets=(presets.MNIST, presets.SVHN, presets.MNIST_SGHMC, presets.SVHN_SGHMC, presets.EXAMPLE),
     slow=(Slow(tight_key, tight_interval, with_band),),
-    layout=layout(),
-    more=MORE,
 )

@@ -10,7 +10,6 @@ moment; until then it is drawn with the c₂ of the present batch, as if that se
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -22,31 +21,17 @@ from dpviz.accounting.langevin.solve import largest_inverse_variance
 from dpviz.charts import look, numbers
 from dpviz.charts.area_plot import AreaPlot
 from dpviz.charts.areas import Area
-from dpviz.charts.marks import Column, Line
+from dpviz.charts.marks import Array, Column, Line
 from dpviz.charts.plot import Axis
 from dpviz.charts.rings import Ring
 from dpviz.questions.answer import LATER, Answer, Note, Slow
-from dpviz.questions.langevin import words
-from dpviz.questions.langevin.chain import (
-    Array,
-    Chain,
-    ChainFacts,
-    known,
-    proven,
-    tight_interval,
-    tight_key,
-    with_tight,
-)
-from dpviz.questions.langevin.fields import SETTINGS, layout
-from dpviz.questions.langevin.readings import READING, misread
-from dpviz.questions.langevin.words import ASSUMPTIONS, MORE, formulas, four_digits, metrics
-from dpviz.questions.question import Question
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven
+from dpviz.questions.langevin.conditions import READING, misread
+from dpviz.questions.langevin.words import about, four_digits
 
 A_DECADE = 3  # rates at which (3) is looked up
 DECADES = 3  # of rates on either side of the present one
 TINT = 0.09
-
-
 WORDS = {True: "holds", False: "fails", None: "no step size is proven"}
 
 
@@ -89,9 +74,7 @@ def region(*, reading: str, **setting: Any) -> Answer[Kept]:
     low, high = step_size_limits(chain.setting, reading)
     last = float(chain.steps) ** chain.exponent
     found = Kept(
-        chain=chain,
-        cost=facts.cost,
-        allowed=facts.allowed,
+        **vars(facts),
         state=(
             chain.step_size <= high,
             chain.step_size / last > low,
@@ -178,7 +161,7 @@ def said(f: Kept) -> str:
     return f"{told} All three hold for some η₁ where τ is from {first} to {last}."
 
 
-def boundary_key(a: Answer[Kept]) -> Hashable:
+def boundary_key(a: Answer[Kept]) -> tuple[Any, ...]:
     """What decides condition (3) along the batches."""
     chain = a.facts.chain
     return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one
@@ -186,9 +169,8 @@ def boundary_key(a: Answer[Kept]) -> Hashable:
 
 def boundary(a: Answer[Kept]) -> Array:
     """The largest 1/σ₁² that composed moments allow at each rate; 0 where they allow none. Some tenths of a second."""
-    chain = a.facts.chain
-    decide = (chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one)
-    return np.array([allowed(rate, *decide) for rate in rates(chain)])
+    every, *others = boundary_key(a)
+    return np.array([allowed(rate, *others) for rate in every])
 
 
 @lru_cache(maxsize=2048)
@@ -211,18 +193,18 @@ def with_boundary(a: Answer[Kept], found: Array) -> Answer[Kept]:
     return replace(a, plot=drawn(facts), facts=facts)
 
 
-def headline(a: Answer[Kept]) -> str:
+def adds(a: Answer[Kept]) -> str:
     """Which conditions the present setting keeps at every step."""
     named = dict(zip(("(1)", "(2)", "(3)"), a.facts.state, strict=True))
     kept = [name for name, there in named.items() if there]
     failing = [name for name, there in named.items() if not there]
-    cost = f"{words.headline(a)} With your τ and η₁"
+    setting = " With your τ and η₁"
     if not failing:
-        return f"{cost} <b>all three conditions</b> hold at every step."
+        return f"{setting} <b>all three conditions</b> hold at every step."
     if not kept:
-        return f"{cost} <b>none of the three conditions</b> holds at every step."
+        return f"{setting} <b>none of the three conditions</b> holds at every step."
     return (
-        f"{cost} <b>{' and '.join(failing)}</b> {'fails' if len(failing) == 1 else 'fail'}, "
+        f"{setting} <b>{' and '.join(failing)}</b> {'fails' if len(failing) == 1 else 'fail'}, "
         f"{' and '.join(kept)} {'holds' if len(kept) == 1 else 'hold'} at every step."
     )
 
@@ -239,21 +221,15 @@ def notes(a: Answer[Kept]) -> list[Note]:
         told = [Note(f"{last}{third} is what composed moments allow at each batch for ε = {claim}.")]
         if not f.open.size:
             told.append(Note("No batch and step size on this chart keep all three conditions throughout.", "caution"))
-    return [*words.notes(a), *told, *misread(a)]
+    return [*told, *misread(a)]
 
 
-REGION: Question[Kept] = Question(
-    key="langevin_region",
-    option="region",
-    title="Which η and τ keep the conditions?",
-    settings={**SETTINGS, "reading": READING},
-    answer=region,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    slow=(Slow(boundary_key, boundary, with_boundary), Slow(tight_key, tight_interval, with_tight)),
-    layout=layout(READING),
-    more=MORE,
+REGION = about(
+    "region",
+    "Which η and τ keep the conditions?",
+    region,
+    adds,
+    notes,
+    slow=(Slow(boundary_key, boundary, with_boundary), TIGHT),
+    reading=READING,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,16 @@ from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import langevin_bound
 from dpviz.charts import numbers
-from dpviz.charts.marks import Line
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.charts.marks import Line, Region
+from dpviz.charts.plot import Axis
+from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.cards import cards
-from dpviz.questions.langevin.chain import Chain, ChainFacts, step_sizes
+from dpviz.questions.fields import Field
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, step_sizes
+from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.mechanism import PUBLIC_SIZE
+from dpviz.questions.presets import Preset
+from dpviz.questions.question import Question
 from dpviz.questions.tight_band import NAME
 
 ASSUMPTIONS = (
@@ -38,9 +44,6 @@ ASSUMPTIONS = (
 """
     + PUBLIC_SIZE
 )
-
-# Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
-MORE = {"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))}
 
 NO_WANG = Note("Wang et al. bound SGLD; for samplers with momentum there is no such curve.")
 
@@ -64,6 +67,9 @@ def wang_note(chain: Chain) -> Note:
     )
 
 
+REPLACED = Note(
+    "Neighbours replace one example. The paper's conditions (1) and (2) are about adding or removing one.", "caution"
+)
 THERMOSTAT = Note(
     "The thermostat is post-processing: its friction is made of momenta, and those of noisy gradients alone. So SGNHT "
     "costs what SGHMC costs with the same β, the one that its noise has."
@@ -99,23 +105,14 @@ def metrics(a: Answer[ChainFacts]) -> list[Metric]:
     f, chain = a.facts, a.facts.chain
     noise = chain.setting.noise_multiplier(chain.schedule.at([1.0, float(chain.steps)]))
     constants = f"c² = {numbers.plain(float(f.allowed.c_squared[-1]))}, λ = {float(f.allowed.order[-1]) - 1:.0f}"
+    largest = (numbers.plain(numbers.down(f.largest)), constants) if f.largest > 0 else ("none proven", "")
+    first, last = (numbers.plain(float(sigma)) for sigma in noise)
+    renyi, classic = (numbers.epsilon(f.epsilon(conversion), up=True) for conversion in ("improved", "classic"))
     return [
-        Metric(
-            "Rényi ε, composed",
-            numbers.epsilon(f.epsilon(), up=True),
-            f"classic conversion: {numbers.epsilon(f.epsilon('classic'), up=True)}",
-        ),
+        Metric("Rényi ε, composed", renyi, f"classic conversion: {classic}"),
         tight(f),
-        Metric(
-            "Largest η₁ for the claim",
-            numbers.plain(numbers.down(f.largest)) if f.largest > 0 else "none proven",
-            constants if f.largest > 0 else "",
-        ),
-        Metric(
-            "Noise σ, first → last",
-            f"{numbers.plain(float(noise[0]))} → {numbers.plain(float(noise[1]))}",
-            f"q = {numbers.plain(chain.setting.sample_rate)}",
-        ),
+        Metric("Largest η₁ for the claim", *largest),
+        Metric("Noise σ, first → last", f"{first} → {last}", f"q = {numbers.plain(chain.setting.sample_rate)}"),
     ]
 
 
@@ -131,11 +128,7 @@ def tight(f: ChainFacts) -> Metric:
 
 def notes(a: Answer[ChainFacts]) -> list[Note]:
     chain = a.facts.chain
-    replaced = Note(
-        "Neighbours replace one example. The paper's conditions (1) and (2) are about adding or removing one.",
-        "caution",
-    )
-    return [*([replaced] if chain.replace_one else []), *([THERMOSTAT] if chain.sampler == "sgnht" else [])]
+    return [*([REPLACED] if chain.replace_one else []), *([THERMOSTAT] if chain.sampler == "sgnht" else [])]
 
 
 def formulas(a: Answer[ChainFacts]) -> list[tuple[str, str]]:
@@ -209,3 +202,46 @@ def finite(lines: Sequence[Line]) -> list[float]:
     """All y that are numbers."""
     found = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines])
     return [float(v) for v in found[np.isfinite(found)]]
+
+
+def log_axis(title: str, column: str) -> Axis:
+    return Axis(title, column=column, log=True, hover=f"{title} = %{{x:.4~g}}")
+
+
+EPSILON_AXIS = log_axis("ε", "epsilon")
+
+
+def wang_region(chain: Chain) -> tuple[Region, ...]:
+    """The ε for which the theorem of Wang et al. does not hold."""
+    return () if chain.momentum else (Region(chain.wang_limit, math.inf, "Wang et al.: T too small"),)
+
+
+def about(
+    option: str,
+    title: str,
+    answer: Callable[..., Answer[Any]],
+    adds: Callable[[Answer[Any]], str] = lambda _: "",
+    more: Callable[[Answer[Any]], list[Note]] = lambda _: [],
+    *,
+    presets: tuple[Preset, ...] = (),
+    slow: tuple[Slow[Any], ...] = (TIGHT,),
+    **own: Field[Any],
+) -> Question[Any]:
+    """A question about a sampler: what `adds` and `more` say follows what all say; `own` settings follow too."""
+    return Question(
+        key=f"langevin_{option}",
+        option=option,
+        title=title,
+        settings={**SETTINGS, **own},
+        answer=answer,
+        headline=lambda a: headline(a) + adds(a),
+        metrics=metrics,
+        notes=lambda a: [*notes(a), *more(a)],
+        formulas=formulas,
+        assumptions=ASSUMPTIONS,
+        presets=presets,
+        slow=slow,
+        layout=layout(*own.values()),
+        # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
+        more={"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))},
+    )
