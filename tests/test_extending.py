@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpviz
 from dpviz.charts import numbers
 from dpviz.experiments.make import make
 from dpviz.experiments.record import ExperimentRecord
+from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.question import Question
-from dpviz.questions.script import script
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods import METHODS
 from dpviz.training.settings import RunSettings
 from tests.contract import checks
 from tests.contract.cases import Case
+from tests.questions.asking import run_script
 
 DOC = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
 
@@ -52,11 +52,9 @@ def test_the_question_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert question.headline(answer) == f"Without sampling <b>ε ≤ {numbers.epsilon(float(whole), up=True)}</b>."
     assert len(answer.plot.table()) > 5
     assert answer.plot.chart().figure["data"]
-    written = script(question, answer)
-    assert "sampling_of_the_docs" not in written, "it stands alone"
-    ran: dict[str, object] = {"__name__": "script"}
-    exec(compile(written, "script", "exec"), ran)
-    pd.testing.assert_frame_equal(ran["answer"].plot.data(), answer.plot.data())  # type: ignore[attr-defined]
+    monkeypatch.setitem(QUESTIONS, question.key, question)
+    asked = dpviz.ask(question.key, steps=100)
+    run_script(asked.script(), asked)
     assert module.PAGE.question(lambda field: field.default) is question
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
@@ -40,23 +40,12 @@ class Answer(Generic[F_co]):
     Attributes:
         plot: curves, bands and points on their axes.
         facts: the numbers that words are made of.
-        given: the values that it answers to, by keyword; `answered` puts them in.
+        given: the values that it answers to, by keyword; `Question.asked` puts them in.
     """
 
     plot: Plot
     facts: F_co
     given: Mapping[str, Any] = field(default_factory=dict)
-
-    def show(self) -> None:
-        """Open the chart in a browser."""
-        import plotly.graph_objects as go
-
-        go.Figure(self.plot.chart().figure).show()
-
-
-def answered(function: Callable[..., Answer[F]], /, **values: Any) -> Answer[F]:
-    """The function's answer, which knows the values that it answers to."""
-    return replace(function(**values), given=values)
 
 
 class Note(NamedTuple):

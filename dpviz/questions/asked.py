@@ -68,7 +68,11 @@ class Asked:
         return self.answer.plot.data()
 
     def script(self) -> str:
-        """Python source that makes the same answer."""
+        """Python source of some ten lines that makes the same answer.
+
+        Raises:
+            ValueError: no script can write a value that was given.
+        """
         return script(self.question, self.answer)
 
     @cached_property
@@ -76,19 +80,8 @@ class Asked:
         """The page and query string of the app that show it."""
         page = next(page for page in PAGES if self.question in page.questions)
         texts = {page.choice.key: self.question.asked_as} if page.choice else {}
-        query = links.written((texts | self._texts).items())
+        query = links.written((texts | self.question.texts(self.answer.given)).items())
         return f"/{page.key}?{query}" if query else f"/{page.key}"
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        """What fields say that differ from their defaults, by their keys."""
-        texts: dict[str, str] = {}
-        defaults = {field.key: field.write(field.default) for field in self.question.fields}
-        for keyword, setting in self.question.settings.items():
-            value = self.answer.given[keyword]
-            written = {setting.key: setting.write(value)} if isinstance(setting, Field) else setting.texts(value)
-            texts |= {key: text for key, text in written.items() if text != defaults[key]}
-        return texts
 
     def html(self, path: str | Path) -> None:
         """Write a page that needs no server: its chart follows every slider, one at a time, from what the file holds.
@@ -100,10 +93,12 @@ class Asked:
         """
         from dpviz.questions.handout import Handout
 
-        def get(field: Field[Any], /) -> Any:
-            return field.parse(self._texts[field.key]) if field.key in self._texts else field.default
+        texts, given = self.question.texts(self.answer.given), self.answer.given
 
-        given, here = self.answer.given, self.question.read(get)
+        def get(field: Field[Any], /) -> Any:
+            return field.parse(texts[field.key]) if field.key in texts else field.default
+
+        here = self.question.read(get)
 
         def at(moved: Reader) -> Answer[Any]:
             values = self.question.read(moved)

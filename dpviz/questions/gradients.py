@@ -1,4 +1,4 @@
-"""Gradient samples as values: drawn, measured or read when they are asked for, and named in keys and in scripts.
+"""Gradient samples as values: drawn, measured or read when they are asked for, and named in keys.
 
 >>> Norms("weibull", count=100, shape=2.0, seed=0).sample().size
 100

@@ -156,8 +156,3 @@ class RunNetwork(Network):
     @property
     def arguments(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("settings", "weights", "examples", "seed")}
-
-    def source(self) -> tuple[tuple[tuple[str, str], ...], str]:
-        imports, text = super().source()
-        more = [("dpviz.accounting.claims", "Claim")] if self.claim is not None else []
-        return (*imports, *more, *(("math", name) for name in ("inf", "nan") if name in text)), text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
 from dpviz.charts.plot import Plot
-from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow, answered
+from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow
 from dpviz.questions.fields import Field, Number
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing
@@ -105,6 +105,20 @@ class Question(Generic[F]):
                 found[keyword] = setting
         return found
 
+    def texts(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """What fields say of these settings' values, by their keys; what is at its default is left out.
+
+        Raises:
+            ValueError: no field can say a value.
+        """
+        defaults = {field.key: field.write(field.default) for field in self.fields}
+        found: dict[str, str] = {}
+        for keyword, value in values.items():
+            setting = self.settings[keyword]
+            written = setting.texts(value) if isinstance(setting, Compound) else {setting.key: setting.write(value)}
+            found |= {key: text for key, text in written.items() if text != defaults[key]}
+        return found
+
     def groups(self, get: Reader) -> Groups:
         """The controls in groups."""
         return self.layout(get) if self.layout is not None else {"Settings": self.fields}
@@ -119,7 +133,7 @@ class Question(Generic[F]):
 
     def asked(self, values: Mapping[str, Any]) -> Answer[F]:
         """The answer without its slow parts."""
-        return answered(self.answer, **values)
+        return replace(self.answer(**values), given=values)
 
 
 def value_of(setting: Setting, get: Reader) -> Any:

@@ -1,4 +1,4 @@
-"""What is drawn, measured or read when it is asked for, as values: in keys and in scripts by their names.
+"""What is drawn, measured or read when it is asked for, as values, which stand in keys by their names.
 
 A question takes such a value among its settings and asks it for its sample. A program gets the sample made on the
 spot; whoever cannot wait for it hands the question what is there: the sample held already, or why it is missing.
@@ -46,10 +46,6 @@ class Source(Named, ABC, Generic[T]):
     @abstractmethod
     def make(self) -> T:
         """Make the sample."""
-
-    def source(self) -> tuple[tuple[tuple[str, str], ...], str]:
-        """What a script imports, (module, name) each, and how it writes this."""
-        return ((type(self).__module__, type(self).__name__),), repr(self)
 
 
 @remembered
@@ -107,9 +103,6 @@ class Held(Source[T]):
 
     make = sample
 
-    def source(self) -> tuple[tuple[tuple[str, str], ...], str]:
-        return self.of.source()
-
 
 @dataclass(frozen=True)
 class Missing(Source[T]):
@@ -127,9 +120,6 @@ class Missing(Source[T]):
         raise NoSample(self.why, coming=self.coming)
 
     make = sample
-
-    def source(self) -> tuple[tuple[tuple[str, str], ...], str]:
-        return self.of.source()
 
 
 def origin(source: Source[T]) -> Source[T]:

@@ -6,26 +6,27 @@ import os
 import pickle
 import random
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpviz.questions.asked as asked_module
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import PENDING, Answer, Slow, whole
-from dpviz.questions.asked import ask
+from dpviz.questions.asked import Asked, ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.fields import Choice, Field, Flag, Number, Several
+from dpviz.questions.gradients import File
 from dpviz.questions.layout import fields_of
 from dpviz.questions.networks import Network
 from dpviz.questions.script import script
+from dpviz.questions.source import Held
+from tests.questions.asking import run_script
 from tests.trained import invented
 
 # Trains a network for each new setting: seconds.
@@ -66,15 +67,15 @@ def number(field: Number, draw: random.Random) -> float:
     return field.nearest(field.write(float(round(chosen)) if field.whole else chosen))
 
 
-def own(key: str, seed: int) -> tuple[Slow[Any], ...]:
+def own(key: str, seed: int | None) -> tuple[Slow[Any], ...]:
     """The slow parts that are tried with this question."""
     return tuple(slow for slow in QUESTIONS[key].slow if FIRST[slow.work] == key and (seed == 0 or len(SEEDS) > 4))
 
 
-def drawn(key: str, seed: int) -> Answer[Any] | None:
-    """The answer to random settings; None where they have none, which is said in a sentence."""
+def drawn(key: str, seed: int | None) -> Answer[Any] | None:
+    """The answer to random settings; None where they have none, which is said in a sentence. Defaults without seed."""
     question, draw = QUESTIONS[key], random.Random(f"{key} {seed}")
-    values = {field.key: value(field, draw) for field in question.fields}
+    values = {field.key: value(field, draw) for field in question.fields if seed is not None}
     try:
         return question.asked(question.read(lambda field: values.get(field.key, field.default)))
     except ValueError as problem:
@@ -143,21 +144,26 @@ def test_a_question_stands_with_any_legal_settings(key: str, seed: int) -> None:
             more(found)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [None, 0, 1])
 @pytest.mark.parametrize("key", QUESTIONS)
-def test_the_script_makes_the_chart(key: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its function is the question's own; what is tried is that nothing is missing and the values are written well."""
-    question, answer = QUESTIONS[key], drawn(key, seed)
+def test_the_script_makes_the_chart(key: str, seed: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the defaults, which it does not name, and at random settings."""
+    answer = drawn(key, seed)
     if answer is None:
         return
-    question = replace(question, slow=own(key, seed))
-    source = script(question, answer)
-    assert "dpviz.ui" not in source
-    assert "streamlit" not in source
-    ran = ModuleType("script")
-    monkeypatch.setitem(sys.modules, "script", ran)  # data classes look their module up
-    exec(compile(source, "script", "exec"), ran.__dict__)
-    pd.testing.assert_frame_equal(ran.answer.plot.data(), whole(answer, question.slow).plot.data())
+    question = replace(QUESTIONS[key], slow=own(key, seed))
+    monkeypatch.setitem(QUESTIONS, key, question)
+    run_script(script(question, answer), Asked(question, whole(answer, question.slow)))
+
+
+@pytest.mark.parametrize("column", ["a", "b"])
+def test_the_script_of_a_file_asks_for_its_path(column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("it's.csv").write_text("a,b\n" + "\n".join(f"{k / 50},{k % 7 + 1}" for k in range(1, 60)))
+    of = File("it's.csv", column)
+    asked = ask("compose", steps=20, curves=("bayesian",), gradients=Held(of, of.sample(), "1"))
+    assert "),  # name: the path of your file\n" in asked.script()
+    run_script(asked.script(), asked)
 
 
 @pytest.mark.parametrize("key", QUESTIONS)

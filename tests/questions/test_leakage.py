@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.leakage import leakage_of_run
-from tests.questions.asking import asked
+from tests.questions.asking import asked, run_script
 from tests.trained import TINY, recorded, trained
 
 QUICK = {"lkrun": "small", "lksteps": "20", "lkmodel": "logistic", "lkexamples": "60"}
@@ -74,16 +72,13 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "sgd", ""])
-def test_the_script_measures_the_same(home: Engine, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_measures_the_same(home: Engine, method: str) -> None:
     if method:
         bayesian = {"bayesian": float("inf")} if method == "dp_sgd" else {}
         recorded(home, method, name="First 'try'\n", told={"epsilon": bayesian})
     made = ask("membership", **{"lkexamples": 60} if method else QUICK)
     assert made.answer.facts.network.bayesian == ((float("inf"), TINY.delta) if method == "dp_sgd" else None)
-    ran: Any = ModuleType("script")
-    monkeypatch.setitem(sys.modules, "script", ran)  # data classes look their module up
-    exec(compile(made.script(), "script", "exec"), ran.__dict__)
-    facts, answer = made.answer.facts, ran.answer
+    facts, answer = made.answer.facts, run_script(made.script(), made).answer
     assert (answer.facts.comparison, answer.facts.attack) == (facts.comparison, facts.attack)
     assert answer.facts.network.bounds == facts.network.bounds
     assert answer.plot.rows == made.answer.plot.rows
