@@ -806,7 +806,7 @@ FAULTS = (
     ),
     Fault(
         "a report rounds ε to nearest",
-        "dpviz/runs/exchange/report.py",
+        "dpviz/ui/runs/report.py",
         "{rounded_up(claim.epsilon, 6):.6g}",
         "{claim.epsilon:.6g}",
         "tests/runs/test_claims.py::test_a_report_rounds_what_it_promises_up",

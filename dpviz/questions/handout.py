@@ -7,13 +7,11 @@ and so are the frames: the browser unpacks them (DecompressionStream, in all cur
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from html import escape
 from operator import attrgetter
 from string import Template
@@ -22,7 +20,7 @@ from typing import Any
 from dpviz import __version__
 from dpviz.charts import hand
 from dpviz.charts.export import export_config
-from dpviz.charts.hand.pack import Packer
+from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.plot import Plot
 from dpviz.questions.answer import LATER, Answer, soon
 from dpviz.questions.fields import Number
@@ -142,8 +140,8 @@ class Handout:
             link=_linked(self.link),
             version=__version__,
             date=date.today().isoformat(),
-            frames=_packed(json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()),
-            plotly=_plotly(),
+            frames=compressed(json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()),
+            plotly=compressed_plotly(),
             modules=_modules(),
         )
 
@@ -186,15 +184,6 @@ def _linked(address: str) -> str:
     if address.startswith(("http://", "https://")):
         return f'In the app, where every setting moves: <a href="{escape(address)}">{shown}</a>'
     return f"In the app, where every setting moves: {shown}, behind its address."
-
-
-def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode("ascii")
-
-
-@lru_cache(maxsize=1)
-def _plotly() -> str:
-    return _packed(hand.plotly().read_bytes())
 
 
 def _modules() -> str:

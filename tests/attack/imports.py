@@ -21,8 +21,7 @@ from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import bundle, export_json, import_json, steps_csv, steps_parquet
-from dpviz.runs.exchange.report import html_report
+from dpviz.runs.exchange.files import export_json, import_json, steps_csv, steps_parquet
 from dpviz.runs.store.records import RunRecord
 from dpviz.training.accounts.origins import Origin
 from dpviz.training.loop import FreeRun
@@ -31,6 +30,7 @@ from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page
 from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.runs.report import bundle, html_report
 from dpviz.ui.train import script, tight
 from dpviz.ui.train.form_state import texts_of
 from dpviz.ui.train.live import draw, screen, take

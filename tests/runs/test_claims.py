@@ -22,13 +22,13 @@ from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import disputes_of
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
-from dpviz.runs.exchange.report import html_report
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.records import Event
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.settings import RunSettings
+from dpviz.ui.runs.report import html_report
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 
 N = 3133  # of Abalone

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import json
 import math
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,9 +24,7 @@ import pytest
 from dpviz.runs.claims import GAP, NO_BEGINNING, charged_before, claim_of_record, claim_of_view, why_unknown
 from dpviz.runs.exchange import checks as typed
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import bundle, export_json, import_json, read_run, steps_csv, steps_parquet
-from dpviz.runs.exchange.report import html_report
-from dpviz.runs.exchange.svg import line_chart, nice_ticks
+from dpviz.runs.exchange.files import export_json, import_json, read_run, steps_csv, steps_parquet
 from dpviz.runs.store import checksums
 from dpviz.runs.store.sqlite import SqliteStore
 from dpviz.runs.store.tables import RunView, view_of
@@ -31,6 +32,7 @@ from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.events import heading
 from dpviz.training.settings import RunSettings
+from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.test_spending import PLAN, told
 from tests.runs.test_sqlite_store import OWNER, batch, started, steps
 
@@ -520,23 +522,26 @@ class Page(HTMLParser):
 
 
 class TestReport:
-    def test_needs_nothing_and_runs_nothing(self, store: SqliteStore) -> None:
+    def test_needs_nothing_and_runs_its_own_script_alone(self, store: SqliteStore) -> None:
         text = report(store, example(store))
         page = Page(text)
-        assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "a", "base", "form"}
+        assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "a", "base", "form"}
         for _, attributes in page.tags:
             assert not {name for name in attributes if name in ("src", "href", "srcset") or name.startswith("on")}
-        assert "url(" not in text
-        assert "@import" not in text
-        assert re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"] * text.count("<svg")
-        assert "default-src 'none'" in text
+        scripts = [attributes for tag, attributes in page.tags if tag == "script"]
+        assert [s["type"] for s in scripts] == ["application/gzip", "application/gzip", "module"]
+        assert text.count(f"<script type='module'>{_SCRIPT}</script>") == 1
+        allowed = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+        assert f"default-src 'none'; script-src 'sha256-{allowed}' blob:; style-src 'unsafe-inline'" in text
+        for words in ("url(", "@import", "http://", "https://"):
+            assert words not in text, words
 
     def test_says_what_happened(self, store: SqliteStore) -> None:
         page = Page(report(store, example(store)))
         for words in (NASTY, "It ran to its end after 9 steps: All done.", "started again 1 times", "ε, Rényi",
                       "0.75", "Privacy loss", "Settings"):  # fmt: skip
             assert words in page.text, words
-        labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "svg"]
+        labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "figure"]
         assert any(label and label.startswith("Privacy loss. ") and "Rényi ends at" in label for label in labels)
 
     def test_of_a_failed_and_of_an_empty_run(self, store: SqliteStore) -> None:
@@ -547,47 +552,16 @@ class TestReport:
         assert "<Trace>" not in Page(report(store, run)).text, "it may quote the data"
         assert "<Trace>" in Page(report(store, run, measured=True)).text
 
-
-class TestChart:
-    def test_lines_lie_inside_and_labels_apart(self) -> None:
-        x = np.arange(5000.0)
-        series = {f"line {i}": (x, np.sin(x / 500.0) + 0.001 * i) for i in range(9)}
-        chart = line_chart(series, title="T", x_title="x", y_title="y")
-        lines = re.findall(r'points="([^"]*)"', chart)
-        assert len(lines) == 9
-        for line in lines:
-            points = np.array([point.split(",") for point in line.split()], dtype=float)
-            assert len(points) <= 900
-            assert (points >= 0).all()
-            assert (points[:, 0] <= 640).all()
-            assert (points[:, 1] <= 300).all()
-        heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)" fill=', chart))
-        assert min(np.diff(heights)) >= 13.9
-
-    def test_a_peak_is_not_lost(self) -> None:
-        y = np.zeros(10_000)
-        y[1234] = 1.0
-        chart = line_chart({"a": (np.arange(10_000.0), y)}, title="T", x_title="x", y_title="y")
-        assert ",12.0" in chart  # the top
-
-    def test_nothing_to_draw(self) -> None:
-        nothing = np.full(3, np.nan)
-        assert line_chart({"a": (np.arange(3.0), nothing)}, title="T", x_title="x", y_title="y") == ""
-        assert line_chart({}, title="T", x_title="x", y_title="y") == ""
-
-    def test_one_point_and_a_constant(self) -> None:
-        for x in (np.array([1.0]), np.array([1.0, 2.0])):
-            chart = line_chart({"a & b": (x, np.full(x.size, 3.0))}, title="<T>", x_title="x", y_title="y")
-            assert "nan" not in chart
-            assert "a &amp; b" in chart
-            assert "&lt;T&gt;" in chart
-
-    @pytest.mark.parametrize(
-        ("low", "high"), [(0.0, 1.0), (1.0, 150.0), (-3.0, 2.0), (1e-9, 3e-9), (5.0, 5.0), (0, 1e12)]
-    )
-    def test_ticks_cover(self, low: float, high: float) -> None:
-        ticks = nice_ticks(low, high)
-        assert 2 <= len(ticks) <= 12
-        assert ticks[0] <= low
-        assert ticks[-1] >= high
-        assert np.allclose(np.diff(ticks), ticks[1] - ticks[0])
+    def test_charts_hold_every_peak(self, store: SqliteStore) -> None:
+        found = view(store, example(store))
+        step, loss = np.arange(1.0, 10_001.0), np.zeros(10_000)
+        loss[1234] = 7.0
+        long = replace(found, steps={"step": step, "loss": loss, "epsilon.renyi": np.full(10_000, np.nan)})
+        charts = {title: (words, figure) for title, words, figure in _charts(long)}
+        assert "Privacy loss" not in charts, "nothing to draw"
+        words, figure = next(chart for title, chart in charts.items() if title.startswith("Loss"))
+        assert "batch ends at 0." in words
+        batch = next(trace for trace in figure["data"] if trace.get("name") == "batch")
+        assert max(batch["y"]) == 7.0
+        assert batch["x"][-1] == 10_000
+        assert len(batch["y"]) <= 802

@@ -9,7 +9,6 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.runs.cluster.launch import worker_environment
 from dpviz.runs.exchange.files import export_json, import_json
-from dpviz.runs.exchange.report import html_report
 from dpviz.runs.store.tables import view_of
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.data import catalogue
@@ -18,6 +17,7 @@ from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.events import DECLARED
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.settings import RunSettings
+from dpviz.ui.runs.report import html_report
 from tests import own_sets
 from tests.ui.runs_made import events_of, fresh_engine, record
 

@@ -22,7 +22,6 @@ from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, clai
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json
-from dpviz.runs.exchange.report import html_report
 from dpviz.training.accounts.claims import everything_planned, planned_claim
 from dpviz.training.accounts.origins import Origin
 from dpviz.training.loop import FreeRun
@@ -30,6 +29,7 @@ from dpviz.training.loop import run as train
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.runs.report import html_report
 from dpviz.ui.train.live import epsilons, frontier, take
 from dpviz.ui.train.words import as_planned, figures, headline, notes
 from tests.ui.driver import open_app, said

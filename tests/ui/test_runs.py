@@ -13,10 +13,10 @@ from dpviz.charts.training import accuracies_shown
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json
-from dpviz.runs.exchange.report import html_report
 from dpviz.ui import state
 from dpviz.ui.runs import listing, page
 from dpviz.ui.runs.overlay import overlay, titles
+from dpviz.ui.runs.report import html_report
 from tests.ui.driver import charts, open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 

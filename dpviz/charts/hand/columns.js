@@ -1,4 +1,16 @@
-// Columns of numbers come as base64.
+// What comes packed: columns of numbers as base64, and in a page of one file all the rest, compressed.
+
+export async function packed(id) {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+// As a script of its own, for one that cannot be imported.
+export async function loadPacked(id) {
+  const src = URL.createObjectURL(await (await packed(id)).blob());
+  const script = document.createElement("script");
+  await new Promise((onload, onerror) => document.head.append(Object.assign(script, { src, onload, onerror })));
+}
 
 const KINDS = { u1: Uint8Array, u2: Uint16Array, f4: Float32Array, f8: Float64Array };
 

@@ -1,16 +1,11 @@
 // A page that was handed out: one chart, its controls, and all that they can show; there is no server.
 
-import { unpacked } from "dpviz/columns.js";
+import { loadPacked, packed, unpacked } from "dpviz/columns.js";
 import mountNumber from "dpviz/number.js";
 import { numberIn, readings } from "dpviz/readings.js";
 import { head } from "dpviz/words.js";
 
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
-
-async function told(id) {
-  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
-}
 
 class Page {
   constructor({ fields, base, frames, columns, config, key }) {
@@ -80,10 +75,6 @@ class Page {
   }
 }
 
-// As a script of its own: Plotly is none that can be imported.
-await new Promise(async (resolve, reject) => {
-  const source = URL.createObjectURL(await (await told("plotly")).blob());
-  document.head.append(Object.assign(document.createElement("script"), { src: source, onload: resolve, onerror: reject }));
-});
+await loadPacked("plotly");
 const { default: mountChart } = await import("dpviz/chart.js");
-new Page(await (await told("frames")).json());
+new Page(await (await packed("frames")).json());

@@ -1,26 +1,24 @@
-"""Runs as files: one JSON text that comes back as the same run, tables for other programs, and all in one bundle."""
+"""Runs as files: one JSON text that comes back as the same run, and tables for other programs."""
 
 from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from dataclasses import replace
 from typing import Any
 
-from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.claims import settings_of
 from dpviz.runs.exchange import validation as door
 from dpviz.runs.exchange.checks import NotARun, parsed, table
 from dpviz.runs.exchange.disputes import of_event
 from dpviz.runs.exchange.recheck import Recheck
-from dpviz.runs.exchange.report import html_report
 from dpviz.runs.exchange.sharing import cut, shared, shared_event, shared_settings, without_paths
 from dpviz.runs.spending import has_gap
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.checksums import KEY, NONE, verified, with_checksums
 from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
-from dpviz.runs.store.tables import RunView, view_of
+from dpviz.runs.store.tables import RunView
 from dpviz.runs.work import TRAINING
 from dpviz.training.events import NOT_COVERED, heading, not_covered
 
@@ -190,16 +188,3 @@ def steps_parquet(view: RunView) -> bytes:
     table = pyarrow.table({heading("step", name): pyarrow.array(column) for name, column in view.steps.items()})
     pyarrow.parquet.write_table(table, sink)
     return sink.getvalue()
-
-
-def bundle(store: Store, run: str) -> bytes:
-    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html, all measurements
-    in it and marked."""
-    view = view_of(store.run(run), store.events(run))
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("run.json", export_json(store, run))
-        archive.writestr("steps.csv", steps_csv(view))
-        archive.writestr("steps.parquet", steps_parquet(view))
-        archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))
-    return out.getvalue()

@@ -14,7 +14,7 @@ from dpviz.charts.alt import alt_text
 from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
-from dpviz.runs.exchange.files import bundle, import_json
+from dpviz.runs.exchange.files import import_json
 from dpviz.runs.store.interface import StoreError
 from dpviz.runs.store.records import RunRecord
 from dpviz.training.summary import accuracy_of, below_majority
@@ -26,6 +26,7 @@ from dpviz.ui.plain import plain
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.runs.report import bundle
 from dpviz.ui.train import watch
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS

@@ -14,7 +14,6 @@ from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
-from dpviz.runs.exchange.report import html_report
 from dpviz.runs.origins import unfit
 from dpviz.runs.store.interface import StoreError
 from dpviz.runs.store.records import RunRecord
@@ -25,6 +24,7 @@ from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.models import MODELS
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
+from dpviz.ui.runs.report import html_report
 from dpviz.ui.train import script
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.fields import START

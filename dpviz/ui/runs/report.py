@@ -1,19 +1,32 @@
-"""A run as one HTML page that needs nothing else: no network, no scripts, and prints well."""
+"""A run as one HTML page that needs nothing else, no network, and prints well; and all its files in one bundle."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
+import json
 import time
+import zipfile
 from collections.abc import Mapping
 from html import escape
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
+from dpviz.charts.hand import HERE
+from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
+from dpviz.charts.lines import line_figure
+from dpviz.charts.look import PALETTE
+from dpviz.charts.marks import Array, Line
+from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, told
+from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
 from dpviz.runs.exchange.sharing import shared_view
-from dpviz.runs.exchange.svg import line_chart
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.store.interface import Store
+from dpviz.runs.store.tables import RunView, view_of
 from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.events import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
@@ -28,16 +41,26 @@ ACCOUNTANTS = {
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #171614; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2rem; } figure { margin: 1rem 0; } svg { width: 100%; max-width: 44rem; }
-svg text { font: 12px system-ui, sans-serif; fill: #444; } svg .grid { stroke: #ddd; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2rem; break-after: avoid; }
+figure { margin: 1rem 0; max-width: 44rem; break-inside: avoid; }
 table { border-collapse: collapse; }
 td, th { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; vertical-align: top; }
 tr { border-bottom: 1px solid #eee; } td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .note { color: #555; } .bad { border-left: 4px solid #d57922; padding-left: 0.8rem; }
 """
 
-# As strict as can be: what the report shows comes from files that may have come from elsewhere.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# What the report shows comes from files that may have come from elsewhere: no script but this one, and what it unpacks.
+_SCRIPT = (
+    (HERE / "columns.js").read_text()
+    + """
+await loadPacked("plotly");
+const { figures, columns } = await (await packed("figures")).json();
+figures.forEach((figure, at) => {
+  const { data, layout } = unpacked(figure, columns);
+  Plotly.newPlot(`chart-${at}`, data, layout, { staticPlot: true });
+});
+"""
+)
 
 
 def _moment(seconds: float | None) -> str:
@@ -143,17 +166,54 @@ _CHARTS: tuple[tuple[str, str, dict[tuple[str, str], str]], ...] = (
 )
 
 
-def _charts(view: RunView) -> list[tuple[str, str]]:
-    """Title and SVG of each chart that there are numbers for."""
+# More points than these cannot be seen.
+_MOST_POINTS = 800
+
+
+def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
+    """Some `_MOST_POINTS`: the first, the last, lowest and highest of each stretch, so that no peak is lost."""
+    if x.size <= _MOST_POINTS:
+        return x, y
+    parts = np.array_split(np.arange(x.size), _MOST_POINTS // 2)
+    keep = {0, x.size - 1, *(part[of(y[part])] for part in parts for of in (np.argmin, np.argmax))}
+    return x[sorted(keep)], y[sorted(keep)]
+
+
+def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
+    """Title, words and figure of each chart that there are numbers for."""
     readings = {
         ("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name.startswith("epsilon.")
     }
     charts = []
     for title, unit, labels in (("Privacy loss", "ε", readings), *_CHARTS):
         series, mark = view.series(labels)
-        if chart := line_chart(series, title=title + mark, x_title="step", y_title=unit):
-            charts.append((title + mark, chart))
+        finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
+        lines = [
+            Line(name, name, *_thinned(x, y), "basic", color=color)
+            for color, (name, (x, y)) in zip(cycle(PALETTE), finite.items(), strict=False)
+        ]
+        if lines:
+            span = 0.0, max(1.0, *(float(x[-1]) for x, _ in finite.values()))
+            figure, _ = line_figure(lines, x_title="step", y_title=unit, x_kind="steps", x_range=span, height=300)
+            ends = "; ".join(f"{name} ends at {y[-1]:.4g}" for name, (_, y) in finite.items())
+            charts.append((title + mark, f"{title}{mark}. {ends}.", figure))
     return charts
+
+
+def _drawn(charts: list[tuple[str, str, dict[str, Any]]]) -> str:
+    """Each chart's place, and what draws in them."""
+    if not charts:
+        return ""
+    packer = Packer()
+    told = {"figures": [packer.figure(figure) for _, _, figure in charts], "columns": packer.columns}
+    places = "".join(
+        f"<h2>{escape(title)}</h2><figure id='chart-{at}' role='img' aria-label=\"{escape(words)}\">"
+        f"<noscript>{escape(words)}</noscript></figure>"
+        for at, (title, words, _) in enumerate(charts)
+    )
+    held = {"figures": compressed(json.dumps(told).encode()), "plotly": compressed_plotly()}
+    scripts = "".join(f"<script type='application/gzip' id='{name}'>{text}</script>" for name, text in held.items())
+    return f"{places}{scripts}<script type='module'>{_SCRIPT}</script>"
 
 
 LEFT_OUT = f"What was measured on the training data is {NOT_COVERED} and left out of this page."
@@ -171,7 +231,8 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
     view = shared_view(view if measured else view.covered())
     record = view.record
     title = escape(record.title)
-    charts = "".join(f"<h2>{escape(name)}</h2><figure>{chart}</figure>" for name, chart in _charts(view))
+    allowed = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{allowed}' blob:; style-src 'unsafe-inline'"
     trace = view.final.get("traceback")
     warning = below_majority(accuracy_of(view.final), view.started.get("majority"))
     notes = "".join(f"<li>Step {step}: {escape(text)}</li>" for step, text in view.notes)
@@ -183,7 +244,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         (
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
             "<meta name='viewport' content='width=device-width'>",
-            f"<meta http-equiv='Content-Security-Policy' content=\"{_POLICY}\">",
+            f"<meta http-equiv='Content-Security-Policy' content=\"{policy}\">",
             f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
             f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_headline(view))}</p>",
             f"<p class='note'>{escape(IMPORTED)} {escape(view.checksums)}</p>" if record.imported else "",
@@ -195,7 +256,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),
             f"<p class='bad'>{escape(warning)}</p>" if warning else "",
-            charts,
+            _drawn(_charts(view)),
             "<h2>How each accountant reads it</h2>",
             "<p class='note'>As if the end had been planned: readings, not claims.</p>",
             _table(_readings(view)),
@@ -210,3 +271,16 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
             "</body></html>",
         )
     )
+
+
+def bundle(store: Store, run: str) -> bytes:
+    """A zip file with run.json (which can be imported), steps.csv, steps.parquet and report.html, all measurements
+    in it and marked."""
+    view = view_of(store.run(run), store.events(run))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("run.json", export_json(store, run))
+        archive.writestr("steps.csv", steps_csv(view))
+        archive.writestr("steps.parquet", steps_parquet(view))
+        archive.writestr("report.html", html_report(view, claim_of_view(view, store), measured=True))
+    return out.getvalue()
