@@ -45,23 +45,6 @@ def test_no_bound_below_the_truth(sigma: float, rate: float, delta: float) -> No
         assert (np.isnan(bound) | (bound >= truth.lower)).all(), (method, bound, truth.lower)
 
 
-@given(sigmas, rates, deltas, st.integers(2, 3000), st.floats(1.0, 3.0))
-@settings(max_examples=12, deadline=None)
-def test_monotone_within_the_width(sigma: float, rate: float, delta: float, steps: int, factor: float) -> None:
-    def interval(s: float, q: float, t: int, d: float) -> tuple[float, float]:
-        found = tight_epsilon(SampledGaussian(s, q), t, d)
-        return float(found.lower), float(found.upper)
-
-    lower, _ = interval(sigma, rate, steps, delta)
-    for more in (
-        interval(sigma, rate, math.ceil(steps * factor), delta),
-        interval(sigma, min(1.0, rate * factor), steps, delta),
-        interval(sigma / factor, rate, steps, delta),
-        interval(sigma, rate, steps, delta / factor),
-    ):
-        assert more[1] >= lower
-
-
 @given(sigmas, rates, deltas, st.integers(1, 500), st.integers(1, 500))
 @settings(max_examples=8, deadline=None)
 def test_curve_runs_and_ledger_overlap(sigma: float, rate: float, delta: float, first: int, second: int) -> None:
