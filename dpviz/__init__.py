@@ -48,7 +48,7 @@ from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
 from dpviz.gradients.law_bound import bayesian_law_epsilon
 from dpviz.gradients.law_tight import law_tight as bayesian_law_tight
-from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
@@ -78,6 +78,7 @@ __all__ = [
     "Ledger",
     "Mechanism",
     "Odometer",
+    "PersonRows",
     "PosteriorSample",
     "PowerSchedule",
     "ReplaceOneGaussian",

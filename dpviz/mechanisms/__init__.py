@@ -3,6 +3,7 @@
 from dpviz.mechanisms.events import Event, GaussianEvent, History, merge_events
 from dpviz.mechanisms.laplace import Laplace
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism
+from dpviz.mechanisms.person_rows import PersonRows
 from dpviz.mechanisms.replace_one import ReplaceOneGaussian
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
@@ -13,6 +14,7 @@ __all__ = [
     "History",
     "Laplace",
     "Mechanism",
+    "PersonRows",
     "ReplaceOneGaussian",
     "SampledGaussian",
     "merge_events",

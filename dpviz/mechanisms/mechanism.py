@@ -39,6 +39,7 @@ class Adjacency:
 
     ADD_REMOVE: ClassVar[Adjacency]
     REPLACE_ONE: ClassVar[Adjacency]
+    PERSON: ClassVar[Adjacency]
     name: str
     unit: str
     neighbours: str
@@ -59,6 +60,12 @@ Adjacency.REPLACE_ONE = Adjacency(
     unit="one example",
     neighbours="Data sets that differ in one example, replaced by any other,",
     secret="whether the data held your example or another in its place",
+)
+Adjacency.PERSON = Adjacency(
+    "add or remove all rows of one person",
+    unit="one person",
+    neighbours="Data sets that differ by adding or removing all rows of one person",
+    secret="whether any of your rows took part",
 )
 
 

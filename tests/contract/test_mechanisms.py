@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,16 @@ from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import accountant, every_choice
-from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from tests.contract.cases import DIGITS, no_room, promised
 
 ACCOUNTANTS = {", ".join([name, *options.values()]): accountant(name, **options) for name, options in every_choice()}
-KINDS: dict[str, type[Any]] = {"laplace": Laplace, "replace one": ReplaceOneGaussian, "add or remove": SampledGaussian}
+KINDS: dict[str, Any] = {
+    "laplace": Laplace,
+    "replace one": ReplaceOneGaussian,
+    "add or remove": SampledGaussian,
+    "person": partial(PersonRows, rows=3),
+}
 PAIRS = [
     pytest.param(each, kind, id=f"{name}-{title}")
     for name, each in ACCOUNTANTS.items()
@@ -40,7 +46,7 @@ def room(method: Accountant, value: float) -> float:
 
 @pytest.mark.parametrize(("method", "kind"), PAIRS)
 class TestSupported:
-    def test_more_costs_no_less(self, method: Accountant, kind: type[Any]) -> None:
+    def test_more_costs_no_less(self, method: Accountant, kind: Any) -> None:
         for noise, rate, steps, delta in SETTINGS[:2]:
             here = epsilon(method, kind(noise, rate), steps, delta)
             more = [
@@ -52,7 +58,7 @@ class TestSupported:
                 more.append(epsilon(method, kind(noise, rate), steps, delta / 10))
             assert not any(each < here * (1 - DIGITS) - room(method, here) for each in more)  # NaN says nothing
 
-    def test_delta_inverts_epsilon(self, method: Accountant, kind: type[Any]) -> None:
+    def test_delta_inverts_epsilon(self, method: Accountant, kind: Any) -> None:
         noise, rate, steps, delta = SETTINGS[0]
         mechanism = kind(noise, rate)
         found = epsilon(method, mechanism, steps, delta)
@@ -63,7 +69,7 @@ class TestSupported:
             less = max(0.99 * found - 2 * room(method, found), 0.0)
             assert float(method.delta_of(mechanism, steps=steps, epsilon=less)) >= delta * (1 - 1e-9)
 
-    def test_curve_ledger_and_runs_are_one_number(self, method: Accountant, kind: type[Any]) -> None:
+    def test_curve_ledger_and_runs_are_one_number(self, method: Accountant, kind: Any) -> None:
         step, other = kind(4.0, 0.05), kind(6.0, 0.1)
         ledger = Ledger(method)
         ledger.spend(step, 2)
@@ -80,12 +86,12 @@ class TestSupported:
         assert both == pytest.approx([both[0]] * 3, rel=DIGITS, abs=room(method, both[0]))
         assert both[0] >= curve[3] - room(method, curve[3])
 
-    def test_nothing_released_costs_nothing(self, method: Accountant, kind: type[Any]) -> None:
+    def test_nothing_released_costs_nothing(self, method: Accountant, kind: Any) -> None:
         assert epsilon(method, kind(2.0, 0.0), [1, 10**6], 1e-9).tolist() == [0.0, 0.0]
         assert epsilon(method, kind(2.0, 0.5), 0, 1e-9) == 0.0
         assert float(method.delta_of(kind(2.0, 0.0), steps=7, epsilon=0.0)) == 0.0
 
-    def test_on_its_side_of_the_tight_interval(self, method: Accountant, kind: type[Any]) -> None:
+    def test_on_its_side_of_the_tight_interval(self, method: Accountant, kind: Any) -> None:
         for noise, rate, steps, delta in SETTINGS:
             mechanism = kind(noise, rate)
             found = epsilon(method, mechanism, steps, delta)
@@ -99,7 +105,7 @@ class TestSupported:
             if method.kind is Kind.LOWER:
                 assert found <= upper
 
-    def test_formula_carries_the_number(self, method: Accountant, kind: type[Any]) -> None:
+    def test_formula_carries_the_number(self, method: Accountant, kind: Any) -> None:
         noise, rate, steps, delta = SETTINGS[0]
         found = epsilon(method, kind(noise, rate), steps, delta)
         assert f"{found:.4g}" in method.latex(kind(noise, rate), steps, delta)

@@ -31,7 +31,7 @@ from dpviz.accounting.pld.grid import ADD, delta_bounds, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
-from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.mechanisms.noise import LEAST_SCALE
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
@@ -98,7 +98,7 @@ def best_accuracy(
 
 def _resolved(mechanism: Mechanism) -> Mechanism:
     """More noise shows no more: beyond what is resolved, the nearest noise that is bounds one side."""
-    if isinstance(mechanism, SampledGaussian | ReplaceOneGaussian):
+    if isinstance(mechanism, SampledGaussian | ReplaceOneGaussian | PersonRows):
         return replace(mechanism, noise_multiplier=min(max(mechanism.noise_multiplier, LEAST_SCALE), MOST_NOISE))
     if isinstance(mechanism, Laplace):
         return replace(mechanism, scale=min(max(mechanism.scale, LEAST_SCALE), MOST_NOISE))
