@@ -12,6 +12,7 @@ from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 from scipy.stats import laplace, norm
 
+from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.accounting.pld.single_step import single_step_delta, single_step_epsilon
@@ -169,6 +170,29 @@ def test_two_steps_by_direct_integration(mechanism: Mechanism) -> None:
         found = tight_delta(mechanism, 2, epsilon)
         assert float(found.lower) * (1 - 5e-4) <= truth <= float(found.upper) * (1 + 5e-4)
         assert float(found.upper) <= 1.05 * truth + 1e-4
+
+
+def test_losses_far_below_zero_have_their_place() -> None:
+    """There 1 + (exp(loss) − 1) has no digits left."""
+    mechanism = ReplaceOneGaussian(0.25, 0.3)
+    for epsilon in (20.0, 30.0):
+        truth, bounds = slow_delta(mechanism, 2, epsilon), tight_delta(mechanism, 2, epsilon)
+        assert float(bounds.lower) * (1 - 3e-3) <= truth <= float(bounds.upper) * (1 + 3e-3)
+        assert float(bounds.upper) <= 1.05 * truth
+
+
+def test_the_hull_corner_by_corner_is_the_hull_in_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(4)
+    for _ in range(200):
+        width, mass = random.exponential(size=30), random.exponential(size=31)
+        mass[random.integers(1, 31, 3)] *= -random.exponential(4.0, 3)
+        hulls = []
+        for passes in (100, 0):
+            monkeypatch.setattr(privacy_loss, "PASSES", passes)
+            hulls.append(privacy_loss._convex_hull(width, mass))
+        place = np.concatenate([[0.0], np.cumsum(width)])
+        curves = [np.maximum(place - place[:, None], 0.0).T @ hull for hull in hulls]
+        np.testing.assert_allclose(curves[0], curves[1], rtol=1e-9, atol=1e-9)
 
 
 # Another library -----------------------------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ from dpviz.mechanisms.pair import DominatingPair
 
 Array = npt.NDArray[np.float64]
 
+PASSES = 40  # over all corners at once, before they are taken one by one
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossDistribution:
@@ -142,12 +144,12 @@ def discretise(
     edges[0], edges[1::2], edges[2::2] = node[0], node[1:], middle
     z = np.clip(pair.output(edges), least, most)
     mass, gain, mass_error, gain_error = pair.cells(z)
-    excess = np.expm1(node)
-    above, heavier = _chords(pair, node, excess, mass, gain, least, most)
-    below = lower_corners(excess[1:], atom, mass[1:], gain[1:])
-    error, shift = _rounding(excess, heavier, mass_error, gain_error)
+    excess, ratio = np.expm1(node), np.exp(node)
+    width = ratio[:-1] * math.expm1(interval)  # not differences of `excess`: those are all −1 far below 0
+    above, heavier = _chords(pair, node, excess, width, mass, gain, least, most)
+    below = lower_corners(excess[1:], width[1:], atom, mass[1:], gain[1:])
+    error, shift = _rounding(excess, width, heavier, mass, mass_error, gain_error)
     shift = shift * -math.expm1(-interval)
-    ratio = np.exp(node)
     origin = anchor if grid is None else grid
     masses, minus_infinity, plus_infinity = above
 
@@ -172,16 +174,21 @@ def discretise(
 
 
 def _rounding(
-    excess: Array, heavier: npt.NDArray[np.bool_], mass_error: Array, gain_error: Array
+    excess: Array,
+    width: Array,
+    heavier: npt.NDArray[np.bool_],
+    mass: Array,
+    mass_error: Array,
+    gain_error: Array,
 ) -> tuple[Array, Array]:
     """Error bounds of each node's Q mass: in all, and of what is only put at the wrong end of the cell.
 
     A cell's error as a whole is put down to the end that holds most of its mass (the right one where `heavier`), to
-    which it is small; what the other end errs by has then moved there from it.
+    which it is small; what the other end errs by has then moved there from it, and that is no more than there is.
     """
     node_of = np.concatenate([[0], np.repeat(np.arange(1, excess.size - 1), 2)])
-    width = np.diff(excess)[node_of]
-    split = (gain_error + np.abs(excess[node_of]) * mass_error) / width
+    split = (gain_error + np.abs(excess[node_of]) * mass_error) / width[node_of]
+    split = np.minimum(split, mass + mass_error)
     cells = excess.size - 1
     whole, moved = np.bincount(node_of, mass_error, cells), np.bincount(node_of, split, cells)
     moved = moved + np.where(heavier, whole, 0.0)
@@ -194,12 +201,19 @@ def _rounding(
 
 
 def _chords(
-    pair: DominatingPair, node: Array, excess: Array, mass: Array, gain: Array, least: float, most: float
+    pair: DominatingPair,
+    node: Array,
+    excess: Array,
+    width: Array,
+    mass: Array,
+    gain: Array,
+    least: float,
+    most: float,
 ) -> tuple[tuple[Array, float, float], npt.NDArray[np.bool_]]:
     """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞; where a cell's mass went to its right."""
     cell_mass = np.concatenate([mass[:1], mass[1::2] + mass[2::2]])
     cell_gain = np.concatenate([gain[:1], gain[1::2] + gain[2::2]])
-    right = np.clip((cell_gain - excess[:-1] * cell_mass) / np.diff(excess), 0.0, cell_mass)
+    right = np.clip((cell_gain - excess[:-1] * cell_mass) / width, 0.0, cell_mass)
     total = np.zeros(node.size)
     total[:-1] += cell_mass - right
     total[1:] += right
@@ -212,15 +226,16 @@ def _chords(
     return (total, low_q, high_p), right > 0.5 * cell_mass
 
 
-def lower_corners(excess: Array, atom: float, mass: Array, gain: Array) -> Array:
-    """Q masses (cells + 1,) of the lower polygon at corners k_i = 1 + excess_i.
+def lower_corners(excess: Array, width: Array, atom: float, mass: Array, gain: Array) -> Array:
+    """Q masses (cells + 1,) of the lower polygon at corners k_i = 1 + excess_i, `width` (cells,) apart.
 
     `mass`, `gain` hold the half cells [k_0, x_0], [x_0, k_1], [k_1, x_1], …; `atom` is the Q mass at k_0.
     """
-    width = np.diff(excess)
     left_mass, right_mass = mass[0::2].copy(), mass[1::2].copy()
-    rise = np.maximum(gain[0::2] - excess[:-1] * left_mass, 0.0)  # E[X − k_i; left half of cell i]
-    fall = np.maximum(excess[1:] * right_mass - gain[1::2], 0.0)  # E[k_{i+1} − X; right half of cell i]
+    rise = np.clip(gain[0::2] - excess[:-1] * left_mass, 0.0, width * left_mass)  # E[X − k_i; left half of cell i]
+    fall = np.clip(
+        excess[1:] * right_mass - gain[1::2], 0.0, width * right_mass
+    )  # E[k_{i+1} − X; right half of cell i]
     left_mass[0] = rise[0] = 0.0  # it is in the atom, or dropped
     right_mass[-1] = fall[-1] = 0.0  # dropped
     up = np.clip((rise + width * right_mass - fall) / width, 0.0, left_mass + right_mass)
@@ -234,7 +249,7 @@ def lower_corners(excess: Array, atom: float, mass: Array, gain: Array) -> Array
         chord[0] -= atom
     drop = np.maximum(np.concatenate([rise, [0.0]]), np.concatenate([[0.0], fall]))
     slope = np.diff(drop) / width
-    return _convex_hull(excess, chord - np.diff(slope, prepend=0.0, append=0.0))
+    return _convex_hull(width, chord - np.diff(slope, prepend=0.0, append=0.0))
 
 
 def _tangents_in_range(
@@ -256,19 +271,18 @@ def _tangents_in_range(
     return rise, fall
 
 
-def _convex_hull(position: Array, mass: Array) -> Array:
-    """Masses of the convex hull of a polygon given by its changes of slope `mass` at `position`.
+def _convex_hull(width: Array, mass: Array) -> Array:
+    """Masses of the convex hull of a polygon given by its changes of slope `mass` at corners `width` apart.
 
     A corner with a negative change lies above the chord of its neighbours, so it is not on the hull: it is
     taken out and its change of slope shared among its neighbours. The first one may only be lowered: clipped to 0
     instead, it would add mass that is not there.
     """
     kept = np.arange(mass.size)
+    position = np.concatenate([[0.0], np.cumsum(width)])  # from the first corner on: no digits are lost there
     mass = mass.copy()
-    while True:
-        if (
-            mass[0] < 0 and mass.size > 1
-        ):  # lowers the first corner until the slope before it is no steeper than allowed
+    for _ in range(PASSES):
+        if mass[0] < 0 and mass.size > 1:  # it is lowered until the slope before it is no steeper than allowed
             mass[1] += mass[0]
             mass[0] = 0.0
         negative = mass < 0
@@ -284,6 +298,28 @@ def _convex_hull(position: Array, mass: Array) -> Array:
         np.add.at(mass, where - 1, mass[where] * share)
         np.add.at(mass, where + 1, mass[where] * (1 - share))
         mass, kept = np.delete(mass, where), np.delete(kept, where)
+    else:  # one high corner can take thousands of neighbours with it, one after the other
+        mass, kept = _one_by_one(position, mass, kept)
     result = np.zeros(position.size)
     result[kept] = np.maximum(mass, 0.0)
     return result
+
+
+def _one_by_one(position: Array, mass: Array, kept: npt.NDArray[np.int64]) -> tuple[Array, npt.NDArray[np.int64]]:
+    """The same hull from left to right, in one pass."""
+    places, masses = position[kept].tolist(), mass.tolist()
+    hull = [0]
+    for corner in range(1, len(masses)):
+        hull.append(corner)
+        while len(hull) > 1:
+            if masses[hull[0]] < 0:
+                masses[hull[1]] += masses[hull[0]]
+                masses[hull[0]] = 0.0
+            if len(hull) == 2 or masses[hull[-2]] >= 0:
+                break
+            before, here, after = hull[-3:]
+            share = (places[after] - places[here]) / (places[after] - places[before])
+            masses[before] += masses[here] * share
+            masses[after] += masses[here] * (1 - share)
+            hull.pop(-2)
+    return np.array(masses)[hull], kept[hull]

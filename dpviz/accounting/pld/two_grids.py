@@ -183,7 +183,7 @@ def coarsened_below(loss: float, interval: float, mass: Array, ratio: int) -> Lo
     )
     node = first + np.arange(count + 1) * (ratio * interval)
     excess = np.expm1(node)
-    corners = lower_corners(excess, 0.0, masses, gains)
+    corners = lower_corners(excess, np.diff(excess), 0.0, masses, gains)
     cell = masses[0::2] + masses[1::2]
     moved = 32 * UNIT * (min(ratio, mass.size) + 4) * cell * (1.0 + np.abs(excess[:-1]) / np.diff(excess))
     shift = np.zeros(node.size)
