@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,69 +21,34 @@ from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.layout import Expert, Groups, Reader, Row
 from dpviz.questions.needed import Need
 from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, bayesian_curves, dp_curve, law_curve
-from dpviz.questions.noise.details import accountants, use
-from dpviz.questions.noise.fields import ASKED, HIGH, LOG_Y, LOW, SHARED, TARGET, grouped
-from dpviz.questions.noise.needs import (
-    Needs,
-    accuracy_key,
-    accuracy_part,
-    accuracy_soon,
-    answers,
-    asked_of,
-    hue,
-    refused,
-    with_accuracy,
-    with_sample,
-)
+from dpviz.questions.noise.details import about
+from dpviz.questions.noise.fields import ASKED, HIGH, LOG_Y, LOW, TARGET, grouped
+from dpviz.questions.noise.needs import Needs, NoiseAsked, answers, hue
 from dpviz.questions.noise.presets import FIGURES
-from dpviz.questions.noise.words import ASSUMPTIONS, formulas, headline, metrics, notes
-from dpviz.questions.question import Block, Question
+from dpviz.questions.question import Block
 
 
-def along_noise(
-    *,
-    noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
-    delta: float,
-    target_epsilon: float,
-    methods: tuple[str, ...],
-    amplification: str,
-    quantiles: tuple[str, ...],
-    clip: str,
-    delta_mu: float | None,
-    failure: float,
-    gradients: Gradients | None,
-    lowest_noise: float,
-    largest_noise: float,
-    log_epsilon: bool,
-) -> Answer[Needs]:
-    """One curve a method. A sample that cannot be had is told, not raised: the other curves stand."""
+def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool, **setting: Any) -> Answer[Needs]:
+    """One curve a method; other keywords as in `NoiseAsked`."""
     if largest_noise < 1.2 * lowest_noise:
         raise ValueError(
             f"The σ axis goes from {lowest_noise:.6g} to {largest_noise:.6g}: under Show, let it end at "
             f"{1.2 * lowest_noise:.3g} or more."
         )
-    plan = SigmaAxis(lowest_noise, largest_noise, sample_rate, steps)
-    facts = asked_of("noise_multiplier", target_epsilon, methods, amplification, quantiles)
-    dp = [key for key in methods if key != "bayesian"]
-    curves = [dp_curve(key, amplification, plan, delta, target_epsilon) for key in dp]
-    if "bayesian" in methods and gradients is not None:
-        try:
-            facts = with_sample(facts, gradients, clip)
-            for quantile in quantiles:
-                curves += (
-                    [law_curve(gradients, quantile, plan, delta_mu or delta, target_epsilon)]
-                    if isinstance(gradients, Law)
-                    else bayesian_curves(
-                        gradients, BayesianAsk(quantile, clip, failure, delta_mu or delta), plan, target_epsilon
-                    )
-                )
-        except ValueError as problem:
-            facts = refused(facts, problem)
+    ask = NoiseAsked(**setting)
+    target, plan = ask.target_epsilon, SigmaAxis(lowest_noise, largest_noise, ask.sample_rate, ask.steps)
+    curves = [dp_curve(key, ask.amplification, plan, ask.delta, target) for key in ask.dp]
+
+    def add(gradients: Gradients, quantile: str) -> None:
+        if isinstance(gradients, Law):
+            curves.append(law_curve(gradients, quantile, plan, ask.weak_delta, target))
+        else:
+            weak = BayesianAsk(quantile, ask.clip, ask.failure, ask.weak_delta)
+            curves.extend(bayesian_curves(gradients, weak, plan, target))
+
+    facts = ask.facts("noise_multiplier", add)
     found = {curve.key: reached(curve, facts) for curve in curves if not curve.key.startswith("printed.")}
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=found)
-    rings = crossings(facts, lowest_noise, largest_noise)
     plot = LinePlot(
         x=Axis(
             "noise multiplier σ (noise ÷ sensitivity)",
@@ -93,20 +59,20 @@ def along_noise(
             hover="σ = %{x:.3~g}",
         ),
         y=Axis(
-            "ε (Bayesian DP: ε<sub>μ</sub>)" if "bayesian" in methods and quantiles else "ε",
+            "ε (Bayesian DP: ε<sub>μ</sub>)" if "bayesian" in ask.methods and ask.quantiles else "ε",
             name="ε",
             column="epsilon",
             log=log_epsilon,
-            shown=partial(around, target=target_epsilon, log=log_epsilon),
+            shown=partial(around, target=target, log=log_epsilon),
             write=epsilon_up,
             lowest="best",
             reading="attack",
         ),
-        lines=tuple(line(curve, facts, plan, delta if curve.key in dp else delta_mu or delta) for curve in curves),
-        rings=rings,
+        lines=tuple(line(curve, facts, plan, ask.delta if curve.key in ask.dp else ask.weak_delta) for curve in curves),
+        rings=crossings(facts, lowest_noise, largest_noise),
         guides=(
-            Guide("y", target_epsilon, f"target ε = {numbers.plain(target_epsilon)}"),
-            Guide("x", noise_multiplier, f"my σ = {numbers.plain(noise_multiplier)}"),
+            Guide("y", target, f"target ε = {numbers.plain(target)}"),
+            Guide("x", ask.noise_multiplier, f"my σ = {numbers.plain(ask.noise_multiplier)}"),
         ),
         more=tuple(fact for curve in curves for fact in tail(curve)),
         said=answers(facts).alt,
@@ -178,15 +144,13 @@ def tail(curve: Curve) -> list[tuple[str, Array]]:
     return [(f"largest_share_{curve.key}", found.largest_share), (f"effective_size_{curve.key}", found.effective_size)]
 
 
-def band_key(a: Answer[Needs]) -> Hashable:
+def band_key(a: Answer[Needs]) -> tuple[Any, ...]:
     """What decides the tight interval along σ."""
-    g = a.given
-    return g["lowest_noise"], g["largest_noise"], g["sample_rate"], g["steps"], g["delta"]
+    return tuple(a.given[name] for name in ("lowest_noise", "largest_noise", "sample_rate", "steps", "delta"))
 
 
 def band_part(a: Answer[Needs]) -> tight_band.TightBand:
-    g = a.given
-    return tight_band.along_noise(g["lowest_noise"], g["largest_noise"], g["sample_rate"], g["steps"], g["delta"])
+    return tight_band.along_noise(*band_key(a))
 
 
 def with_band(a: Answer[Needs], found: tight_band.TightBand) -> Answer[Needs]:
@@ -204,19 +168,14 @@ def layout(get: Reader) -> Groups:
     return grouped(get, ask=(TARGET, ASKED), mechanism=units.controls(get), show=(LOG_Y, Expert(Row((LOW, HIGH)))))
 
 
-ALONG_NOISE: Question[Needs] = Question(
-    key="noise",
+ALONG_NOISE = about(
+    "noise",
+    "Which noise keeps the target ε?",
+    along_noise,
+    {"lowest_noise": LOW, "largest_noise": HIGH, "log_epsilon": LOG_Y},
+    FIGURES,
+    Slow(band_key, band_part, with_band),
+    layout,
     option="curves",
-    title="Which noise keeps the target ε?",
-    settings={**SHARED, "lowest_noise": LOW, "largest_noise": HIGH, "log_epsilon": LOG_Y},
-    answer=along_noise,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    presets=FIGURES,
-    slow=(Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon), Slow(band_key, band_part, with_band)),
-    layout=layout,
-    more={"Needed": needed, "Use it": use, "Accountants": accountants},
+    more={"Needed": needed},
 )

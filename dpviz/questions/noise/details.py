@@ -1,11 +1,18 @@
-"""What either question offers below its chart: what to do with the answer, and the accountants' cards."""
+"""What makes either question, with what it offers below its chart: what to do with the answer, accountants' cards."""
 
 from __future__ import annotations
 
-from dpviz.questions.answer import Answer
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.cards import cards
-from dpviz.questions.noise.needs import Needs
-from dpviz.questions.question import Block
+from dpviz.questions.layout import Layout
+from dpviz.questions.noise import words
+from dpviz.questions.noise.fields import SHARED
+from dpviz.questions.noise.needs import ACCURACY, Needs
+from dpviz.questions.presets import Preset
+from dpviz.questions.question import Block, Question, Setting
 from dpviz.questions.use.blocks import use_it
 from dpviz.questions.use.plan import Plan, solved
 
@@ -31,3 +38,34 @@ def plan_of(a: Answer[Needs]) -> Plan:
 def accountants(a: Answer[Needs]) -> list[Block]:
     """The cards of the methods that are asked, and of the tight one."""
     return cards((*a.given["methods"], "tight"), a.given["amplification"])
+
+
+def about(
+    key: str,
+    title: str,
+    answer: Callable[..., Answer[Needs]],
+    own: Mapping[str, Setting],
+    presets: tuple[Preset, ...],
+    slow: Slow[Needs],
+    layout: Layout,
+    *,
+    option: str = "",
+    more: Mapping[str, Callable[[Answer[Needs]], Sequence[Block]]] = MappingProxyType({}),
+) -> Question[Needs]:
+    """A question about noise: its `own` settings follow those that both have."""
+    return Question(
+        key=key,
+        option=option,
+        title=title,
+        settings={**SHARED, **own},
+        answer=answer,
+        headline=words.headline,
+        metrics=words.metrics,
+        notes=words.notes,
+        formulas=words.formulas,
+        assumptions=words.ASSUMPTIONS,
+        presets=presets,
+        slow=(ACCURACY, slow),
+        layout=layout,
+        more={**more, "Use it": use, "Accountants": accountants},
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
@@ -15,7 +15,7 @@ from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing
-from dpviz.questions.answer import LATER, Answer, Note
+from dpviz.questions.answer import LATER, Answer, Note, Slow
 from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.methods import method
 from dpviz.questions.needed import SYMBOLS, Need
@@ -127,31 +127,56 @@ class Needs:
         return f"{times} {'the steps' if self.unknown == 'steps' else 'the rate'}"
 
 
-def asked_of(
-    unknown: str, target: float, methods: tuple[str, ...], amplification: str, quantiles: tuple[str, ...]
-) -> Needs:
-    """Facts without answers."""
-    bounds = (key for key in methods if key != "bayesian" and method(key, amplification).kind is Kind.UPPER)
-    return Needs(unknown, target, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in quantiles)]))
+@dataclass(frozen=True)
+class NoiseAsked:
+    """What both questions ask for: the keywords of their answers. Where δ_μ is None it is δ."""
 
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    delta: float
+    target_epsilon: float
+    methods: tuple[str, ...]
+    amplification: str
+    quantiles: tuple[str, ...]
+    clip: str
+    delta_mu: float | None
+    failure: float
+    gradients: Gradients | None
 
-def with_sample(facts: Needs, gradients: Gradients, clip: str) -> Needs:
-    """What Bayesian DP rests on.
+    @property
+    def weak_delta(self) -> float:
+        """δ_μ of Bayesian DP."""
+        return self.delta_mu or self.delta
 
-    Raises:
-        ValueError: there is no sample.
-    """
-    if isinstance(gradients, Law):
-        return replace(facts, certified=True, known=gradients)
-    sample = gradients.sample()
-    certified = clip == "both" and sample.independent
-    return replace(facts, certified=certified, size=sample.size, independent=sample.independent)
+    @property
+    def dp(self) -> list[str]:
+        """The methods of DP."""
+        return [key for key in self.methods if key != "bayesian"]
 
+    def facts(self, unknown: str, add: Callable[[Gradients, str], None]) -> Needs:
+        """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
 
-def refused(facts: Needs, problem: ValueError) -> Needs:
-    """Bayesian DP has no answer, which is told, not raised: the others stand."""
-    late = isinstance(problem, NoSample) and problem.coming
-    return replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
+        What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
+        """
+        bounds = (key for key in self.dp if method(key, self.amplification).kind is Kind.UPPER)
+        valid = frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in self.quantiles)])
+        facts = Needs(unknown, self.target_epsilon, valid)
+        if "bayesian" not in self.methods or self.gradients is None:
+            return facts
+        try:
+            if isinstance(self.gradients, Law):
+                facts = replace(facts, certified=True, known=self.gradients)
+            else:
+                sample = self.gradients.sample()
+                certified = self.clip == "both" and sample.independent
+                facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
+            for quantile in self.quantiles:
+                add(self.gradients, quantile)
+        except ValueError as problem:
+            late = isinstance(problem, NoSample) and problem.coming
+            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
+        return facts
 
 
 def written(unknown: str, need: Need) -> str:
@@ -266,3 +291,6 @@ def _attacked(a: Answer[Needs]) -> tuple[SampledGaussian, int]:
 
 def with_accuracy(a: Answer[Needs], found: Accuracy) -> Answer[Needs]:
     return replace(a, facts=replace(a.facts, accuracy=found))
+
+
+ACCURACY: Slow[Needs] = Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon)

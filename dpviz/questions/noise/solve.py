@@ -16,65 +16,30 @@ from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Groups, Reader
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need, left
 from dpviz.questions.noise.curves import BayesianAsk, share_of
-from dpviz.questions.noise.details import accountants, use
+from dpviz.questions.noise.details import about
 from dpviz.questions.noise.fields import ASKED, SHARED, TARGET, TIGHT, UNKNOWN, grouped
-from dpviz.questions.noise.needs import (
-    Needs,
-    accuracy_key,
-    accuracy_part,
-    accuracy_soon,
-    answers,
-    asked_of,
-    refused,
-    with_accuracy,
-    with_sample,
-)
+from dpviz.questions.noise.needs import Needs, NoiseAsked, answers
 from dpviz.questions.noise.presets import SGD
-from dpviz.questions.noise.words import ASSUMPTIONS, formulas, headline, metrics, notes
-from dpviz.questions.question import Question
 
 
-def solved(
-    *,
-    noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
-    delta: float,
-    target_epsilon: float,
-    methods: tuple[str, ...],
-    amplification: str,
-    quantiles: tuple[str, ...],
-    clip: str,
-    delta_mu: float | None,
-    failure: float,
-    gradients: Gradients | None,
-    unknown: str,
-    tight: bool,
-) -> Answer[Needs]:
-    """One answer a method. A sample that cannot be had is told, not raised: the other answers stand."""
-    known = {"noise_multiplier": noise_multiplier, "steps": steps, "sample_rate": sample_rate, "delta": delta}
-    facts = asked_of(unknown, target_epsilon, methods, amplification, quantiles)
-    found = {
-        key: dp_need(key, amplification, unknown, target_epsilon, left(known, unknown))
-        for key in methods
-        if key != "bayesian"
-    }
+def solved(*, unknown: str, tight: bool, **setting: Any) -> Answer[Needs]:
+    """One answer a method; other keywords as in `NoiseAsked`."""
+    ask = NoiseAsked(**setting)
+    target, known = ask.target_epsilon, left(setting, unknown)
+    found = {key: dp_need(key, ask.amplification, unknown, target, known) for key in ask.dp}
     if tight:
         found["tight"] = Need(None, waits=True)
-    if "bayesian" in methods and gradients is not None:
-        try:
-            facts = with_sample(facts, gradients, clip)
-            for quantile in quantiles:
-                weak = BayesianAsk(quantile, clip, failure, 0.5)
-                given = left(known | {"delta": delta_mu or delta}, unknown)
-                found[f"bayesian.{quantile}"] = (
-                    law_need(gradients, quantile, unknown, target_epsilon, given)
-                    if isinstance(gradients, Law)
-                    else bayesian_need(gradients, weak, unknown, target_epsilon, given)
-                )
-        except ValueError as problem:
-            facts = refused(facts, problem)
-    facts = replace(facts, needs=found)
+    given = left(setting | {"delta": ask.weak_delta}, unknown)
+
+    def add(gradients: Gradients, quantile: str) -> None:
+        weak = BayesianAsk(quantile, ask.clip, ask.failure, 0.5)
+        found[f"bayesian.{quantile}"] = (
+            law_need(gradients, quantile, unknown, target, given)
+            if isinstance(gradients, Law)
+            else bayesian_need(gradients, weak, unknown, target, given)
+        )
+
+    facts = replace(ask.facts(unknown, add), needs=found)
     return Answer(answers(facts), facts)
 
 
@@ -129,18 +94,12 @@ def layout(get: Reader) -> Groups:
     return grouped(get, ask=(UNKNOWN, TARGET, ASKED, TIGHT), mechanism=known, show=())
 
 
-SOLVE: Question[Needs] = Question(
-    key="solve",
-    title="Solve for σ, T, q or δ",
-    settings={**SHARED, "unknown": UNKNOWN, "tight": TIGHT},
-    answer=solved,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    presets=(SGD,),
-    slow=(Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon), Slow(tight_key, tight_part, with_tight)),
-    layout=layout,
-    more={"Use it": use, "Accountants": accountants},
+SOLVE = about(
+    "solve",
+    "Solve for σ, T, q or δ",
+    solved,
+    {"unknown": UNKNOWN, "tight": TIGHT},
+    (SGD,),
+    Slow(tight_key, tight_part, with_tight),
+    layout,
 )
