@@ -1,11 +1,14 @@
-"""A published setting as a value; each page lists its own, `registry` gathers them."""
+"""Published settings as values, each once in presets.toml; a page offers its own by their keys."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
+from pathlib import Path
+from typing import Any
 
 from dpviz.charts.marks import Point
+from dpviz.questions.tables import made, tables
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,35 @@ class Preset:
     note: str = ""
 
 
-def texts(link: str) -> dict[str, str]:
-    """The values that a link's query writes: "sigma=1&q=0.01"."""
-    return dict(parse_qsl(link, strict_parsing=True))
+def read(path: Path) -> tuple[dict[str, Preset], dict[str, tuple[Point, ...]]]:
+    """A file's presets by key, in its order, and points by name: ValueError where something in it is wrong."""
+    file = tables(path, {"words", "settings", "presets", "points"})
+    words, settings = file.get("words", {}), file.get("settings", {})
+
+    def points(several: list[dict[str, Any]], where: str) -> tuple[Point, ...]:
+        return tuple(made(Point, table, where, words) for table in several)
+
+    def preset(table: Mapping[str, Any]) -> Preset:
+        where, own = f"{path.name}, {table.get('key')!r}", dict(table)
+        values: dict[str, Any] = {}
+        for name in own.pop("settings", ()):
+            if name not in settings:
+                raise ValueError(f"{where}: {name!r} is none of the settings {sorted(settings)}.")
+            values |= settings[name]
+        values |= own.get("values", {})
+        if wrong := [key for key, text in values.items() if not isinstance(text, str)]:
+            raise ValueError(f"{where}: expected texts as values, got others for {wrong}.")
+        return made(Preset, own | {"values": values, "points": points(own.get("points", []), where)}, where, words)
+
+    several = [preset(table) for table in file["presets"]]
+    if len(by_key := {one.key: one for one in several}) < len(several):
+        raise ValueError(f"{path.name}: expected each key once, got {[one.key for one in several]}.")
+    return by_key, {name: points(rows, name) for name, rows in file.get("points", {}).items()}
 
 
-# Triastcyn & Faltings 2020, §5.1: 50 vectors of 1000 Weibull(0.5) coordinates, all 1225 pairs.
-BDP_SYNTHETIC = texts(
-    "sigma=1&q=0.001&n=60000&steps=100&delta=1e-5&source=vectors&shape=0.5&vectors=50&dims=1000&pairs=all&dmu=1e-5"
-)
+PRESETS, POINTS = read(Path(__file__).with_name("presets.toml"))
+
+
+def presets(*keys: str) -> tuple[Preset, ...]:
+    """Those with these keys."""
+    return tuple(PRESETS[key] for key in keys)

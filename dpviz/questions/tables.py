@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_TYPES: Any = {"str": str, "bool": bool, "float": int | float}
 
 
 def tables(path: Path, known: set[str]) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def made(kind: type[T], table: Mapping[str, Any], where: str, words: Mapping[str
     if wrong := (table.keys() - fields.keys()) | (needed - table.keys()):
         raise ValueError(f"{where}: {sorted(wrong)} is unknown or missing; {kind.__name__} has {sorted(fields)}.")
     for key, value in table.items():
-        if fields[key].type in ("str", "bool") and type(value).__name__ != fields[key].type:
+        if not isinstance(value, _TYPES.get(fields[key].type, object)):
             raise ValueError(f"{where}: expected {key}={value!r} to be of type {fields[key].type}.")
     try:
         return kind(**{key: v.format_map(words) if isinstance(v, str) else v for key, v in table.items()})

@@ -13,12 +13,12 @@ from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer
 from dpviz.questions.attack import residents, roc, success, town
-from dpviz.questions.attack.presets import PRINTED
 from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC, region_key
 from dpviz.questions.attack.seen import SEEN
 from dpviz.questions.attack.success import SUCCESS
 from dpviz.questions.attack.town import TOWN
+from dpviz.questions.presets import POINTS
 from tests.questions.asking import asked, asked_whole
 
 SMALL = {"sigma": "1", "q": "0.02", "steps": "100"}
@@ -36,7 +36,7 @@ def curves(a: Answer[Any]) -> dict[str, Any]:
 class TestSuccess:
     def test_printed_values_lie_on_the_curve(self) -> None:
         """Table 1's 0.898 at ε = 2.2 is the one that is off (0.9002); the others are rounded, or cut (0.999)."""
-        for point in PRINTED:
+        for point in POINTS["attack"]:
             exact = dpviz.attack_success(point.x)
             assert abs(exact - point.y) < (0.0025 if point.x == 2.2 else 0.0016), point.printed
 

@@ -15,7 +15,7 @@ from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
-from dpviz.questions.budget import policy, presets, spend, stop
+from dpviz.questions.budget import policy, spend, stop
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
 from dpviz.questions.budget.individual import INDIVIDUAL
@@ -23,7 +23,7 @@ from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.spend import SPEND, tight_key
 from dpviz.questions.budget.stop import STOP, band_key
 from dpviz.questions.budget.trajectories import NAMES
-from dpviz.questions.presets import Preset
+from dpviz.questions.presets import PRESETS, Preset
 from tests.questions.asking import asked, asked_whole
 
 SETTING = {"sigma": "1", "q": "512/50000", "delta": "1e-6"}
@@ -183,7 +183,7 @@ class TestSpend:
 class TestPolicy:
     def test_figure_1b(self) -> None:
         """The baseline ends after its 100 epochs; both policies go on for longer within the same budget."""
-        a = of_preset(presets.FIGURE_1B)
+        a = of_preset(PRESETS["fo1b"])
         trajectories = a.facts.trajectories
         ends = {key: int(trajectory.epochs[-1]) for key, trajectory in trajectories.items()}
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
@@ -192,7 +192,7 @@ class TestPolicy:
         assert all(NAMES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
 
     def test_figure_2d(self) -> None:
-        trajectories = of_preset(presets.FIGURE_2D).facts.trajectories
+        trajectories = of_preset(PRESETS["fo2d"]).facts.trajectories
         tuned, fixed = trajectories["tune"], trajectories["fixed"]
         assert tuned.ended == "goal"
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]

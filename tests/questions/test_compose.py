@@ -17,11 +17,11 @@ from dpviz.gradients.law_sample import law_sample
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.asked import ask
 from dpviz.questions.compose.notes import below_the_truth, notes
-from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.words import chances, headline, metrics
 from dpviz.questions.gradients import File, Measured, Norms, Vectors, clipped
 from dpviz.questions.methods import NAMES
+from dpviz.questions.presets import PRESETS
 from dpviz.questions.script import script
 from dpviz.questions.source import Missing
 from dpviz.questions.tight_band import along_steps
@@ -92,7 +92,7 @@ def test_every_curve_is_the_librarys_and_the_file_reads_back_equal():
 
 def test_printed_numbers_lie_on_the_curves():
     """Abadi et al. 2016, Fig. 2, as rounded there; strong composition to 0.15 %."""
-    preset = next(p for p in PRESETS if p.key == "abadi2")
+    preset = PRESETS["abadi2"]
     answer = asked(GROWTH, **{key: text for key, text in preset.values.items() if key != "n"})
     for point in preset.points:
         at = np.interp(point.x, answer.facts.steps, answer.facts.bounds[point.family].epsilon)

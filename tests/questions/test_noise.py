@@ -17,9 +17,9 @@ from dpviz.questions.noise.along import ALONG_NOISE, band_key
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import UNKNOWN
 from dpviz.questions.noise.needs import accuracy_key, mechanism, written
-from dpviz.questions.noise.presets import FIGURES
 from dpviz.questions.noise.solve import SOLVE, bayesian_need, tight_key
 from dpviz.questions.noise.words import chances, headline, metrics, notes
+from dpviz.questions.presets import PRESETS
 from dpviz.questions.tight_band import noise_grid
 from tests.questions.asking import asked
 
@@ -142,14 +142,14 @@ class TestNumbers:
 
     def test_the_lead_of_bayesian_dp_grows_with_the_quantile(self):
         """Fig. 3: clipped, Bayesian DP needs less noise than DP with its orders, and nears it as C shrinks."""
-        preset = {key: text for key, text in FIGURES[0].values.items() if key != "n"}
+        preset = {key: text for key, text in PRESETS["bdpfig3"].values.items() if key != "n"}
         needs = values(asked(ALONG_NOISE, **preset))
         ordered = [needs[key] for key in ("moments", "bayesian.q01", "bayesian.q50", "bayesian.q99")]
         assert ordered == sorted(ordered, reverse=True)
 
     def test_unclipped_with_a_low_threshold_needs_more_than_dp(self):
         """Fig. 4."""
-        preset = {key: text for key, text in FIGURES[1].values.items() if key != "n"}
+        preset = {key: text for key, text in PRESETS["bdpfig4"].values.items() if key != "n"}
         needs = values(asked(ALONG_NOISE, **preset))
         assert needs["bayesian.q05"] > needs["moments"]
 

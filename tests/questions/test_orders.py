@@ -20,7 +20,7 @@ from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, ORDERS, THR
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import least
 from dpviz.questions.orders.deciding import tight_key
-from dpviz.questions.orders.presets import FIGURE_5
+from dpviz.questions.presets import PRESETS
 from dpviz.questions.question import Question
 from tests.questions.asking import asked, asked_whole
 
@@ -32,7 +32,7 @@ def lines(a: Answer[Any]) -> dict[str, Line]:
 
 def figure_5() -> Answer[Any]:
     known = {field.key for field in THRESHOLDS.fields}
-    return asked(THRESHOLDS, **{key: text for key, text in FIGURE_5.values.items() if key in known})
+    return asked(THRESHOLDS, **{key: text for key, text in PRESETS["bdp5"].values.items() if key in known})
 
 
 class TestDeciding:

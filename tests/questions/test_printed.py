@@ -13,6 +13,7 @@ import pytest
 
 from dpviz import renyi_divergence
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions import presets
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import PRESETS, VERSION
 from dpviz.questions.printed import BY_KEY, CLAIMS, FIGURES, PAPERS, Printed, Recomputed, published_runs
@@ -226,3 +227,32 @@ given = { epsilon = 1 }
     file.write_text(text.replace(before, after), encoding="utf-8")
     with pytest.raises(ValueError, match=told):
         read(file)
+
+
+@pytest.mark.parametrize(("before", "after", "told"), [
+    ('"s"]', '"z"]', "'z' is none of the settings"), ('q = "1"', "q = 1", "expected texts as values"),
+    ('key = "a"', 'key = "b"', "each key once"), ("x = 1", 'x = "1"', "x='1' to be of type float"),
+    ('family = "m"', 'famili = "m"', "is unknown or missing"),
+])  # fmt: skip
+def test_a_file_of_presets_is_checked(before: str, after: str, told: str, tmp_path: Path) -> None:
+    text = """[settings.s]
+q = "1"
+[[presets]]
+key = "a"
+name = "A"
+settings = ["s"]
+points = [{ x = 1, y = 2.0, printed = "2", family = "m" }]
+[[presets]]
+key = "b"
+name = "B"
+values = {}
+"""
+    (file := tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    assert presets.read(file)[0]["a"].values == {"q": "1"}
+    file.write_text(text.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(ValueError, match=told):
+        presets.read(file)
+
+
+def test_every_preset_is_offered_by_a_question() -> None:
+    assert presets.PRESETS == PRESETS

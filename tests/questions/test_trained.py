@@ -14,11 +14,11 @@ from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Rerun
-from dpviz.questions.budget import presets, trained
+from dpviz.questions.budget import trained
 from dpviz.questions.budget.courses import Course, courses, together
 from dpviz.questions.budget.trained import TRAINED
 from dpviz.questions.budget.trajectories import NAMES
-from dpviz.questions.presets import Preset
+from dpviz.questions.presets import PRESETS, Preset
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import promised
 from dpviz.training.settings import RunSettings
@@ -124,7 +124,7 @@ def test_what_is_drawn_is_mean_and_spread() -> None:
 
 
 def test_figure_2d_says_the_printed_values_and_those_found() -> None:
-    a = of_preset(presets.FIGURE_2D)
+    a = of_preset(PRESETS["fo2d"])
     costs = {key: [run.odometer[-1] for run in runs] for key, runs in a.facts.arms.items()}
     assert max(costs["tune"]) < 0.5 * min(costs["fixed"])
     told = " ".join(note.text for note in trained.notes(a))
@@ -134,11 +134,11 @@ def test_figure_2d_says_the_printed_values_and_those_found() -> None:
         assert f"ε = {numbers.epsilon(float(np.mean(costs[key])), up=True)}" in told
     assert TRAINED.printed(a)
     assert a.plot.x.shown[1] > 8, "the printed values lie on the chart"  # type: ignore[attr-defined]
-    assert not TRAINED.printed(of_preset(presets.FIGURE_2C))
+    assert not TRAINED.printed(of_preset(PRESETS["fo2c"]))
 
 
 def test_figure_1_says_how_much_longer() -> None:
-    a = of_preset(presets.FIGURE_1B)
+    a = of_preset(PRESETS["fo1b"])
     ends = {
         key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
         for key, runs in a.facts.arms.items()

@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.charts import numbers
 from dpviz.experiments.record import recorded
-from dpviz.questions.budget import BUDGET, presets
+from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.blocks import Block
+from dpviz.questions.presets import presets
 from dpviz.ui import again
 from tests.ui.driver import charts, controls, open_app, open_part, said
 
@@ -76,7 +77,7 @@ def test_pins_fade_beside_the_question_that_they_ask() -> None:
 
 
 def test_printed_values_show_where_their_axes_do() -> None:
-    for preset in (presets.ODOMETERS, presets.FIGURE_2D):
+    for preset in presets("fo2b", "fo2d"):
         at = opened(**preset.values, preset=preset.key)
         assert all(point.printed in drawn(at) for point in preset.points)
     at.session_state["value.bshow"] = "noise"

@@ -5,9 +5,9 @@ import pytest
 
 import dpviz
 from dpviz.questions.compose.beside import beside_part
-from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
+from dpviz.questions.presets import presets
 from dpviz.ui import render
 from dpviz.ui.state import reader
 from tests.ui.driver import measured, open_app, open_part, said
@@ -30,7 +30,7 @@ def test_the_best_attack_has_a_number_whatever_is_typed(page, query):
 
 def test_every_preset_can_be_chosen():
     at = open_app("compose", "curves=moments")
-    for preset in PRESETS[:2]:
+    for preset in presets("abadi2", "bdpfig1"):
         at.selectbox(key="preset").set_value(preset.key).run()
         assert not at.exception
         assert at.session_state["value.preset"] == preset.key

@@ -25,7 +25,7 @@ from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.layout import Reader
 from dpviz.questions.presets import Preset
 from dpviz.questions.printed import CLAIMS, rows
-from dpviz.questions.printed.rows import BY_KEY, ROWS
+from dpviz.questions.printed.rows import BY_KEY
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.interface import StoreError
@@ -632,7 +632,7 @@ def of_row(row: Preset, **more: str) -> Reader:
     return lambda field: field.parse(texts[field.key]) if field.key in texts else field.default
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+@pytest.mark.parametrize("row", BY_KEY.values(), ids=lambda row: row.key)
 def test_a_papers_row_fills_the_form_with_a_run_that_can_be_started(row: Preset) -> None:
     assert set(row.values) <= {field.key for field in FIELDS}
     found = form.read(of_row(row))
@@ -661,7 +661,7 @@ def test_a_papers_row_is_chosen_in_the_sidebar(engine: Engine) -> None:
 
 def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
     links = [claim.link for claim in CLAIMS if claim.link.startswith("train?")]
-    for row in ROWS:
+    for row in BY_KEY.values():
         printed = row.name.endswith(" %")
         assert not printed or any(link.startswith(rows.train(row.key)) for link in links), "its accuracy is a claim"
     known = {field.key: field for field in FIELDS}

@@ -233,9 +233,7 @@ def lower_corners(excess: Array, width: Array, atom: float, mass: Array, gain: A
     """
     left_mass, right_mass = mass[0::2].copy(), mass[1::2].copy()
     rise = np.clip(gain[0::2] - excess[:-1] * left_mass, 0.0, width * left_mass)  # E[X − k_i; left half]
-    fall = np.clip(
-        excess[1:] * right_mass - gain[1::2], 0.0, width * right_mass
-    )  # E[k_{i+1} − X; right half]
+    fall = np.clip(excess[1:] * right_mass - gain[1::2], 0.0, width * right_mass)  # E[k_{i+1} − X; right half]
     left_mass[0] = rise[0] = 0.0  # it is in the atom, or dropped
     right_mass[-1] = fall[-1] = 0.0  # dropped
     up = np.clip((rise + width * right_mass - fall) / width, 0.0, left_mass + right_mass)

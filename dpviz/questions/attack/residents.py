@@ -14,12 +14,12 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.attack import presets
 from dpviz.questions.attack.fields import FACTOR, NOISE, SEED, SHARE
 from dpviz.questions.attack.fields import RESIDENTS as PEOPLE
 from dpviz.questions.attack.release import NOISES, SETTINGS, controls, draw, promise
 from dpviz.questions.attack.words import ASSUMPTIONS
 from dpviz.questions.layout import Expert, Groups, Reader, experts
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -157,6 +157,6 @@ RESIDENTS: Question[ResidentFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.PERCENTILE,),
+    presets=presets("bdppercentile"),
     layout=layout,
 )

@@ -14,10 +14,10 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import EPSILON, LARGEST, PRIOR
-from dpviz.questions.attack.presets import PRINTED, TABLE_1
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA
+from dpviz.questions.presets import POINTS, presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -59,7 +59,7 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
             write=at_most,
         ),
         lines=tuple(lines),
-        points=tuple(point for point in PRINTED if point.x <= largest) if prior == 0.5 else (),
+        points=tuple(point for point in POINTS["attack"] if point.x <= largest) if prior == 0.5 else (),
         rings=tuple(rings),
         end_values=False,
         said=f"At ε = {numbers.plain(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
@@ -185,6 +185,6 @@ SUCCESS: Question[Facts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(TABLE_1,),
+    presets=presets("bdptable1"),
     layout=layout,
 )

@@ -12,7 +12,6 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.attack import presets
 from dpviz.questions.attack.fields import LARGEST, NOISE, SHARE
 from dpviz.questions.attack.release import (
     PLAYED_SETTINGS,
@@ -31,6 +30,7 @@ from dpviz.questions.attack.release import (
 )
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
 from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -143,6 +143,6 @@ TOWN: Question[Guessed] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.TOWN,),
+    presets=presets("bdptown"),
     layout=layout,
 )

@@ -20,11 +20,11 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
-from dpviz.questions.budget.presets import ODOMETERS
 from dpviz.questions.budget.words import ASSUMPTIONS, accountants, epsilon, in_table, odometer_formula
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand
@@ -297,7 +297,7 @@ STOP: Question[StopFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(ODOMETERS,),
+    presets=presets("fo2b"),
     slow=(Slow(band_key, band, with_band, band_soon),),
     layout=layout,
     more={"Accountants": shown_cards},

@@ -17,10 +17,10 @@ from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.courses import Course, Courses, courses, together
 from dpviz.questions.budget.policy import COLORS
-from dpviz.questions.budget.presets import FIGURE_1A, FIGURE_1B, FIGURE_1C, FIGURE_1D, FIGURE_2C, FIGURE_2D, PRINTED
 from dpviz.questions.budget.trajectories import NAMES
 from dpviz.questions.budget.words import TRAINED_ASSUMPTIONS, budget_range, epsilon
 from dpviz.questions.layout import Groups, Offered, Reader
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE, LOG_Y
 
@@ -120,17 +120,18 @@ def notes(a: Answer[Courses]) -> list[Note]:
         here = {key: f"ε = {between(costs[key], COST)} after {between(epochs[key], EPOCHS)} epochs" for key in f.arms}
         said.append(
             Note(
-                f"Printed: {PRINTED['tune']}, and {PRINTED['fixed']}. Here: {here['tune']}, and {here['fixed']}. An "
-                "epoch costs the same in both; how many it takes, and when σ falls, depends on data and network: there "
-                "an ImageNet network on CIFAR-10, here digits."
+                "Printed: ε = 1.45 in under 8 epochs with fine-tuning, and 3.24 in 6 without (Fig. 2d). Here: "
+                f"{here['tune']}, and {here['fixed']}. An epoch costs the same in both; how many it takes, and when σ "
+                "falls, depends on data and network: there an ImageNet network on CIFAR-10, here digits."
             )
         )
     if a.given["runs"] == "budget" and "fixed" in f.arms and len(f.arms) > 1:
         beside = "; ".join(f"{NAMES[key]} {against(f.arms['fixed'], f.arms[key])}" for key in f.arms if key != "fixed")
         said.append(
             Note(
-                f"Printed: {PRINTED['noise']}; {PRINTED['batch']}. Here: {beside}. Most of what these networks learn "
-                "of digits they learn within five epochs, and steps keep their length when the noise per example grows."
+                "Printed: adaptive noise trains up to 3 times as long and gains 2.64 points; adaptive batch gains 0.98 "
+                f"(Fig. 1). Here: {beside}. Most of what these networks learn of digits they learn within five epochs, "
+                "and steps keep their length when the noise per example grows."
             )
         )
     return said
@@ -217,7 +218,7 @@ TRAINED: Question[Courses] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=TRAINED_ASSUMPTIONS,
-    presets=(FIGURE_1A, FIGURE_1B, FIGURE_1C, FIGURE_1D, FIGURE_2C, FIGURE_2D),
+    presets=presets("fo1a", "fo1b", "fo1c", "fo1d", "fo2c", "fo2d"),
     printed=lambda a: a.given["shown"] == "epsilon" and a.given["runs"] == "early",
     layout=layout,
     more={"The runs": lambda a: [runs_table(a)], "Run again": again},

@@ -27,7 +27,6 @@ from dpviz.questions.compose.fields import (
     offered,
 )
 from dpviz.questions.compose.notes import notes
-from dpviz.questions.compose.presets import PRESETS
 from dpviz.questions.compose.rank import rank_key, rank_part, with_rank
 from dpviz.questions.compose.sampled import sampled_key, sampled_part, with_sampled
 from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
@@ -36,6 +35,7 @@ from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import RARE
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
 
@@ -96,7 +96,7 @@ GROWTH: Question[ComposeFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=assumptions,
-    presets=PRESETS,
+    presets=presets("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
         Slow(tight_key, tight_part, with_tight, tight_soon),
         Slow(rank_key, rank_part, with_rank),

@@ -13,9 +13,9 @@ from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Choice
-from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, proven, step_marks
 from dpviz.questions.langevin.words import about, finite, four_digits
+from dpviz.questions.presets import presets
 
 READING = Choice(
     key="lread",
@@ -113,6 +113,6 @@ CONDITIONS = about(
     conditions,
     adds,
     misread,
-    presets=(presets.CONDITIONS,),
+    presets=presets("sgconditions"),
     reading=READING,
 )

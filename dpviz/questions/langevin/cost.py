@@ -10,9 +10,9 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Band, Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, step_marks, tight_interval, tight_key, with_tight
 from dpviz.questions.langevin.words import about, at_most, finite
+from dpviz.questions.presets import presets
 
 
 def cost(**setting: Any) -> Answer[ChainFacts]:
@@ -62,6 +62,6 @@ COST = about(
     "cost",
     "What do these steps really cost?",
     cost,
-    presets=(presets.MNIST, presets.SVHN, presets.MNIST_SGHMC, presets.SVHN_SGHMC, presets.EXAMPLE),
+    presets=presets("sgmnist", "sgsvhn", "sgmnisthmc", "sgsvhnhmc", "sgexample"),
     slow=(Slow(tight_key, tight_interval, with_band),),
 )

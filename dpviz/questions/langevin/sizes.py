@@ -15,9 +15,9 @@ from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.fields import Flag
-from dpviz.questions.langevin import presets
 from dpviz.questions.langevin.chain import EPSILON_POINTS, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.words import EPSILON_AXIS, about, four_digits, log_axis, wang_note, wang_region
+from dpviz.questions.presets import presets
 
 RULE = Flag(
     key="lrule",
@@ -135,9 +135,7 @@ def notes_of_clip(a: Answer[ChainFacts]) -> list[Note]:
 
 
 EPSILON = about(
-    "epsilon", "Largest step size against ε", against_epsilon, adds, notes_of_epsilon, presets=(presets.FIGURE_1,)
+    "epsilon", "Largest step size against ε", against_epsilon, adds, notes_of_epsilon, presets=presets("sgfig1")
 )
-SIZE = about(
-    "size", "Largest step size against N", against_size, adds, notes, presets=(presets.FIGURE_2_SIZE,), rule=RULE
-)
-CLIP = about("clip", "Largest step size against L", against_clip, adds, notes_of_clip, presets=(presets.FIGURE_2_CLIP,))
+SIZE = about("size", "Largest step size against N", against_size, adds, notes, presets=presets("sgfig2n"), rule=RULE)
+CLIP = about("clip", "Largest step size against L", against_clip, adds, notes_of_clip, presets=presets("sgfig2l"))

@@ -11,8 +11,8 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Expert, Groups, Reader
 from dpviz.questions.leakage.fields import LOG_X, NETWORK, controls
 from dpviz.questions.leakage.found import Found, filed, found, p_value, rows
-from dpviz.questions.leakage.presets import PRESETS
 from dpviz.questions.leakage.words import ASSUMPTIONS, formulas, headline, metrics, notes
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.source import Source
@@ -63,6 +63,6 @@ DISTANCES: Question[Found] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=PRESETS,
+    presets=presets("bdp2", "leakuntrained", "leakheart"),
     layout=layout,
 )

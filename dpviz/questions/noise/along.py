@@ -24,7 +24,7 @@ from dpviz.questions.noise.curves import Array, BayesianAsk, Curve, SigmaAxis, b
 from dpviz.questions.noise.details import about
 from dpviz.questions.noise.fields import ASKED, HIGH, LOG_Y, LOW, TARGET, grouped
 from dpviz.questions.noise.needs import Needs, NoiseAsked, answers, hue
-from dpviz.questions.noise.presets import FIGURES
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Block
 
 
@@ -173,7 +173,7 @@ ALONG_NOISE = about(
     "Which noise keeps the target ε?",
     along_noise,
     {"lowest_noise": LOW, "largest_noise": HIGH, "log_epsilon": LOG_Y},
-    FIGURES,
+    presets("bdpfig3", "bdpfig4"),
     Slow(band_key, band_part, with_band),
     layout,
     option="curves",

@@ -19,7 +19,7 @@ from dpviz.questions.noise.curves import BayesianAsk, share_of
 from dpviz.questions.noise.details import about
 from dpviz.questions.noise.fields import ASKED, SHARED, TARGET, TIGHT, UNKNOWN, grouped
 from dpviz.questions.noise.needs import Needs, NoiseAsked, answers
-from dpviz.questions.noise.presets import SGD
+from dpviz.questions.presets import presets
 
 
 def solved(*, unknown: str, tight: bool, **setting: Any) -> Answer[Needs]:
@@ -99,7 +99,7 @@ SOLVE = about(
     "Solve for σ, T, q or δ",
     solved,
     {"unknown": UNKNOWN, "tight": TIGHT},
-    (SGD,),
+    presets("noisesgd"),
     Slow(tight_key, tight_part, with_tight),
     layout,
 )

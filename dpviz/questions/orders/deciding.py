@@ -20,12 +20,12 @@ from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
-from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import Least, least, order_axis, value_axis
 from dpviz.questions.orders.epsilon import around, epsilon_lines, lowest_point, moments, rings
 from dpviz.questions.orders.fields import LARGEST, LOG_X, LOG_Y
 from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING, order
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import TightBand
@@ -232,7 +232,7 @@ DECIDING: Question[DecidingFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.FIGURE_2,),
+    presets=presets("abadi2orders"),
     slow=(Slow(tight_key, tight_part, with_tight, tight_soon),),
     layout=layout,
     more={

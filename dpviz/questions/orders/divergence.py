@@ -16,7 +16,6 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
-from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import (
     asymptotic,
@@ -32,6 +31,7 @@ from dpviz.questions.orders.curves import (
 )
 from dpviz.questions.orders.fields import LARGEST, LOG_X
 from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING, order
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -166,7 +166,7 @@ ONE_STEP: Question[DivergenceFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.CLOSED_FORM,),
+    presets=presets("sgm1"),
     layout=layout,
     more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved", "closed_form"))},
 )

@@ -17,12 +17,12 @@ from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
-from dpviz.questions.orders import presets
 from dpviz.questions.orders.bounds import known_bounds
 from dpviz.questions.orders.curves import Least, exact, least, order_axis, value_axis, whole_grid, whole_span
 from dpviz.questions.orders.epsilon import around, lowest_point, rings
 from dpviz.questions.orders.fields import FIRST, LARGEST, LOG_X, LOG_Y, SECOND, THIRD
 from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -147,7 +147,7 @@ THRESHOLDS: Question[ThresholdFacts] = Question(
     notes=notes,
     formulas=formulas,
     assumptions=ASSUMPTIONS,
-    presets=(presets.FIGURE_5,),
+    presets=presets("bdp5"),
     layout=layout,
     more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )

@@ -21,7 +21,7 @@ from dpviz.questions.papers import pate_fields as fields
 from dpviz.questions.papers import pate_words as words
 from dpviz.questions.papers.pate_published import Publication, recorded_votes
 from dpviz.questions.papers.pate_words import PateFacts
-from dpviz.questions.presets import Preset
+from dpviz.questions.presets import presets
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
@@ -188,54 +188,6 @@ def layout(get: Reader) -> Groups:
     } | ({"Publish": experts(fields.PUBLISHED_NOISE, fields.SMOOTHNESS, fields.ORDER)} if publishes else {})
 
 
-TABLE = Preset(
-    key="sgpate",
-    name="SG-MCMC, Table 1: PATE on MNIST",
-    values={
-        "pview": "pate",
-        "pavotes": "alike",
-        "pak": "250",
-        "paagree": "0.9",
-        "panoise": "lnmax",
-        "pab": "20",
-        "paqueries": "1000",
-        "delta": "1e-5",
-    },
-    note="Li et al. 2019, Table 1, after Papernot et al. 2017: 250 teachers, Laplace noise of scale 20. The votes are "
-    "in neither paper; 90 % agreement is chosen here.",
-)
-SANITISED = Preset(
-    key="sanitised",
-    name="PATE: an ε fit to be published",
-    values={
-        "pview": "pate",
-        "pavotes": "digits",
-        "paens": "250",
-        "panoise": "gnmax",
-        "pasigma": "20",
-        "paqueries": "1000",
-        "delta": "1e-5",
-    },
-    note="Smooth sensitivity as in Papernot et al. 2018, Appendix B, on recorded votes of 250 teachers; its numbers "
-    "are chosen here.",
-)
-CONFIDENT = Preset(
-    key="confident",
-    name="PATE: answer only where teachers agree",
-    values={
-        "pview": "pate",
-        "pavotes": "digits",
-        "paens": "250",
-        "panoise": "confident",
-        "pasigma": "25",
-        "pat": "150",
-        "pasig1": "75",
-        "paqueries": "1000",
-        "delta": "1e-5",
-    },
-    note="The rule of Papernot et al. 2018 on recorded votes of 250 teachers; its numbers are chosen here.",
-)
-
 PATE: Question[PateFacts] = Question(
     key="pate",
     title="PATE: what do answers cost?",
@@ -263,7 +215,7 @@ PATE: Question[PateFacts] = Question(
     notes=words.notes,
     formulas=words.formulas,
     assumptions=words.ASSUMPTIONS,
-    presets=(TABLE, SANITISED, CONFIDENT),
+    presets=presets("sgpate", "sanitised", "confident"),
     slow=(Slow(taught_key, taught, with_student),),
     layout=layout,
 )

@@ -16,7 +16,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.bayesian_fields import BINARY_FAILURE, ONES, ZEROS
-from dpviz.questions.presets import Preset
+from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 
@@ -124,13 +124,6 @@ RARE: Question[RareFacts] = Question(
 - **The paper's example:** 100 distances of 0; ρ̂ = 0.01 at γ = 0.99^101 = 0.36. At γ = 1e-15 the same sample gives 0.29.
 - Real distances lie between 0 and C: the estimator of Eq. 14, or the certified bound, is what the Compose page uses.
 """,
-    presets=(
-        Preset(
-            "bdpzeros",
-            "Bayesian DP, §4.3.1: 100 zeros",
-            {"pview": "rare", "rzeros": "100", "rones": "0", "rgamma": repr(0.99**101)},
-            note="Triastcyn & Faltings 2020, §4.3.1: after 100 zeros ρ̂ = 0.01 with γ = 0.99^101.",
-        ),
-    ),
+    presets=presets("bdpzeros"),
     layout=layout,
 )
