@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from dpviz.runs.cluster.child import Child
 from dpviz.runs.cluster.processes import (
     Process,
-    end_child,
     is_alive,
     process_of,
-    start_child,
     start_mark,
     this_machine,
     this_process,
@@ -77,12 +76,10 @@ def test_names_with_brackets_and_spaces() -> None:
 def test_a_child_ends_with_its_input_or_by_force(tmp_path: Path, source: str, code: int) -> None:
     """An end of input ends the first one in its own way, at once; the second one does not listen."""
     log = tmp_path / "logs" / "child.log"
-    made = start_child(["-c", f"import sys, time; {source}"], log, {"PATH": ""})
-    end_child(made, 30.0 if code > 0 else 0.2)
-    assert made.returncode == code
-    assert made.stdin is not None
-    assert made.stdin.closed
+    made = Child(["-c", f"import sys, time; {source}"], log, {"PATH": ""})
+    made.close(30.0 if code > 0 else 0.2)
+    assert made.code == code
+    assert made._input.closed
     assert log.stat().st_mode & 0o077 == 0
     assert ("EOFError" in log.read_text()) == (code > 0)
-    assert made.stdout is not None
-    made.stdout.close()
+    made.output.close()

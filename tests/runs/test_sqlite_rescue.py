@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.cluster.processes import start_child, this_process
+from dpviz.runs.cluster.child import Child
+from dpviz.runs.cluster.processes import this_process
 from dpviz.runs.store.damage import Damaged
 from dpviz.runs.store.interface import StoreError
 from dpviz.runs.store.records import IMPORTED_KIND, Event
@@ -443,4 +444,4 @@ def test_pipes_beside_the_store(tmp_path: Path) -> None:
     log.parent.mkdir()
     os.mkfifo(log)
     with pytest.raises(OSError, match=r"workers\.log is no plain file"):
-        start_child(["-c", ""], log, {})
+        Child(["-c", ""], log, {})

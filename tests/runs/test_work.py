@@ -251,7 +251,7 @@ class TestCall:
 
 def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
     script = (
-        "import sys, dpviz.runs.engine, dpviz.runs.cluster.host, dpviz.runs.cluster.preload, dpviz.runs.exchange.files;"
+        "import sys, dpviz.runs.engine, dpviz.runs.cluster.host, dpviz.runs.cluster.worker, dpviz.runs.exchange.files;"
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'streamlit', 'plotly', 'distributed'}))"
     )
     found = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -13,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.cluster.preload import PRELOAD_VARIABLE
-from dpviz.runs.cluster.processes import Process, end_child, process_of, start_child
+from dpviz.runs.cluster.child import Child
+from dpviz.runs.cluster.processes import Process, process_of
 from dpviz.runs.cluster.start import Start
 from dpviz.runs.cluster.tls import Certificate
+from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
 from dpviz.runs.store.permissions import scratch_folder
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
@@ -97,10 +97,7 @@ class Host:
     """
 
     def __init__(self, workers: int, log: Path, preload: tuple[str, ...] = TRAINING_MODULES) -> None:
-        self._log = log
-        self._child = start_child(
-            ["-m", HOST_MODULE, "--workers", str(workers)], log, worker_environment(workers, preload)
-        )
+        self._child = Child(["-m", HOST_MODULE, "--workers", str(workers)], log, worker_environment(workers, preload))
         self._start = Start(workers, time.monotonic())
         self._cluster: Cluster | None = None
         self._error = ""
@@ -109,9 +106,8 @@ class Host:
 
     def _read(self) -> None:
         """Every line it says, until it ends: the cluster's address, an error, a worker's phase."""
-        assert self._child.stdout is not None
-        with contextlib.suppress(OSError, ValueError):  # closed by `close`
-            for line in self._child.stdout:
+        with self._child.output as lines:
+            for line in lines:
                 try:
                     told: dict[str, Any] = json.loads(line)
                 except ValueError:  # a library that prints
@@ -119,7 +115,7 @@ class Host:
                 if "address" in told:
                     host = process_of(self._child.pid)
                     self._cluster = Cluster(
-                        told["address"], host, Certificate.from_json(told), scratch_folder(self._log)
+                        told["address"], host, Certificate.from_json(told), scratch_folder(self._child.log)
                     )
                     self._start.scheduler = True
                 elif "worker" in told:
@@ -137,26 +133,24 @@ class Host:
         if self._cluster is None and not self.alive:
             self._reader.join(1.0)
             if self._error:
-                raise ClusterError(f"The workers cannot start: {self._error}; see {self._log}.")
-            raise ClusterError(f"The workers ended while they started; see {self._log}.")
+                raise ClusterError(f"The workers cannot start: {self._error}; see {self._child.log}.")
+            raise ClusterError(f"The workers ended while they started; see {self._child.log}.")
         return self._cluster
 
     @property
     def starting(self) -> str:
         """What the first run would wait for now, in words; "" once a worker is up."""
         words = self._start.words(time.monotonic())
-        return f"{words} See {self._log}." if self._start.failed and words else words
+        return f"{words} See {self._child.log}." if self._start.failed and words else words
 
     @property
     def alive(self) -> bool:
-        return self._child.poll() is None
+        return self._child.alive
 
     def close(self, limit: float = 5.0) -> None:
         """End it and its workers: by closing its input, by force after `limit` seconds."""
-        end_child(self._child, limit)
+        self._child.close(limit)
         self._reader.join(limit)
-        if self._child.stdout is not None and not self._reader.is_alive():
-            self._child.stdout.close()
 
 
 def _after_the_end(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Which process is meant by an owner or a host, whether it still lives, and children of our own.
+"""Which process is meant by an owner or a host, and whether it still lives.
 
 A process id alone is not enough: ids are used again. The pair of id and starting mark is unique on one machine
 between two boots.
@@ -9,18 +9,12 @@ from __future__ import annotations
 import os
 import platform
 import socket
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
-
-from dpviz.runs.store.permissions import only_a_file, scratch_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,39 +90,3 @@ def is_alive(process: Process) -> bool | None:
     if name == here and boot != boot_here:
         return False  # this machine was started again since
     return None
-
-
-def start_child(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """`python` with these arguments, heard and spoken to over pipes; it is to end when its input closes.
-
-    What it says on standard error is added to `log`, which only its owner may read, and its temporary files lie beside
-    that. It has a process group of its own: Ctrl-C in the app's terminal goes to the app alone, which then ends it.
-
-    Raises:
-        PermissionError: if its temporary files would lie in a folder of another account.
-    """
-    scratch = str(scratch_folder(log))
-    # Dask's scratch folder stands first on its processes' import path.
-    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP", "DASK_TEMPORARY_DIRECTORY"), scratch)
-    only_a_file(log)
-    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as messages:
-        return subprocess.Popen(
-            [sys.executable, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=messages,
-            env={**environment, **temporary},
-            start_new_session=True,
-        )
-
-
-def end_child(child: subprocess.Popen[bytes], limit: float) -> None:
-    """End it: by closing its input, by force after `limit` seconds."""
-    if child.stdin is not None:
-        with suppress(OSError):
-            child.stdin.close()
-    try:
-        child.wait(limit)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()

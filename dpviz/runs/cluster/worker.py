@@ -8,44 +8,35 @@ was killed while its watcher still waited for it to come up was, on a busy machi
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import sys
-import threading
-import time
-from typing import Any
+from typing import IO, Any
 
-from dpviz.runs.cluster.preload import end_with_parent, load_ahead
+from dpviz.runs.cluster.child import end_with_parent, own_output
 from dpviz.runs.cluster.tls import Certificate, without_pages
 
-
-def _watch_parent() -> None:
-    """Where the kernel does not do it: end when the host has ended."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
+# Names of modules to load, with commas between; set by the host.
+PRELOAD_VARIABLE = "DPVIZ_PRELOAD"
 
 
-class Phases:
-    """Standard output as the host knows it; what training prints goes to the log from here on."""
-
-    def __init__(self) -> None:
-        self._out = os.dup(1)
-        os.dup2(2, 1)
-
-    def say(self, phase: str) -> None:
-        os.write(self._out, json.dumps({"worker": os.getpid(), "phase": phase}).encode() + b"\n")
-
-    def close(self) -> None:
-        os.close(self._out)
+def load_ahead() -> None:
+    """Import the modules that PRELOAD_VARIABLE names. One that fails to load fails its run later, in words."""
+    for name in filter(None, os.environ.get(PRELOAD_VARIABLE, "").split(",")):
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            print(f"dpviz worker: could not load {name} ahead: {error!r}", file=sys.stderr)
 
 
-async def serve(address: str, certificate: Certificate, phases: Phases) -> None:
+def say(phase: str, output: IO[bytes]) -> None:
+    """How far it has come, to the host."""
+    output.write(json.dumps({"worker": os.getpid(), "phase": phase}).encode() + b"\n")
+    output.flush()
+
+
+async def serve(address: str, certificate: Certificate, output: IO[bytes]) -> None:
     """Work for the scheduler at `address` until it ends."""
     from distributed import Worker
 
@@ -57,17 +48,16 @@ async def serve(address: str, certificate: Certificate, phases: Phases) -> None:
         security=certificate.security(),
         memory_limit=0,  # no watch over memory: it would hold a run for what PyTorch keeps to use again
     ) as worker:
-        phases.say("up")
-        phases.close()
+        say("up", output)
+        output.close()
         await worker.finished()
 
 
 if __name__ == "__main__":
     end_with_parent()
-    _watch_parent()
     told: dict[str, Any] = json.loads(sys.stdin.readline())
-    progress = Phases()
-    progress.say("loading")
-    load_ahead()
-    progress.say("connecting")
-    asyncio.run(serve(told["address"], Certificate.from_json(told), progress))
+    with own_output() as output:
+        say("loading", output)
+        load_ahead()
+        say("connecting", output)
+        asyncio.run(serve(told["address"], Certificate.from_json(told), output))

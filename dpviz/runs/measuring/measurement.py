@@ -200,7 +200,7 @@ class Measurements:
 
     def _follow(self, measurement: Measurement, process: MeasurementProcess) -> None:
         """Hand the work over and listen until it is over."""
-        process.send(measurement.asked.target, measurement.asked.arguments)
+        process.say({"target": measurement.asked.target, "arguments": dict(measurement.asked.arguments)})
         cancelled = False
         for kind, told, size in process.messages():
             if kind == "progress":
@@ -208,7 +208,7 @@ class Measurements:
                 if measurement.forgotten and not cancelled:
                     cancelled = True
                     self._drop(measurement)  # whoever asks from now on starts it anew
-                    process.cancel()
+                    process.say({"cancel": True})
             elif kind == "cancelled":
                 return
             elif kind == "failed":

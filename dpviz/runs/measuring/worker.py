@@ -19,8 +19,8 @@ from contextlib import suppress
 from typing import Any
 
 from dpviz._extras import extra
+from dpviz.runs.cluster.child import end_with_parent, own_output
 from dpviz.runs.cluster.memory import give_back
-from dpviz.runs.cluster.preload import end_with_parent
 from dpviz.training.progress import Progress, listening
 
 # Seconds between two words about the same task, and how much it steps back for those who train.
@@ -36,8 +36,7 @@ class Worker:
     """Answers requests one after the other; a thread of its own reads them, so that it hears of a cancelled one."""
 
     def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # what libraries print goes to the log from here on
+        self._out = own_output()
         self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._cancel = threading.Event()
         self._writing = threading.Lock()
