@@ -58,5 +58,5 @@ def test_it_is_refused_in_words(file: str, call: str, change: str, words: str) -
     if isinstance(value, (int, float, str)) and not others:
         forms = [f"={value!r}", repr(str(value)), f"found {name}", f"Expected {name} "]
         if not isinstance(value, str):
-            forms += ["NaN"] if value != value else [f"={value:.12g}", f"={value:,}"]
+            forms += ["NaN"] if value != value else [f"={value:.12g}", f"={value:,}", f" is {value:.12g}"]
         assert any(form in message for form in forms), message
