@@ -81,66 +81,6 @@ class TestReading:
         assert read(described(own_sets.images(tmp_path, text))).train_x.shape == (12, 1, 16, 16)
 
 
-CUT = {
-    "no scaling of a column": (
-        TABLE.replace("low = 0\nhigh = 10\n", ""),
-        r"\[columns\.minutes\].*column 'minutes'.*not covered by ε",
-    ),
-    "half a range": (TABLE.replace("low = 0\n", ""), "low and high, or mean and std, of column 'minutes'"),
-    "no scaling of an array": (ARRAYS.replace("scale = { low = 0, high = 255 }", ""), "scale = .*not covered by ε"),
-    "not declared public": (TABLE.replace("public = true\n", ""), "public = true, by which you say"),
-    "an empty range": (TABLE.replace("high = 10", "high = 0"), "low < high"),
-    "no deviation": (TABLE.replace("std = 10", "std = 0"), "std > 0"),
-    "no columns": (TABLE[: TABLE.index("[columns.minutes]")], r"a table \[columns\]"),
-    "the label as a feature": (TABLE + "[columns.good]\nlow = 0\nhigh = 1\n", "'good': it is the label"),
-    "a typing error": (TABLE.replace("label", "lable"), "found 'lable'"),
-    "no TOML": ("kind = \n", "TOML.*line 1, column"),
-    "another kind": (TABLE.replace('"csv"', '"parquet"'), "kind = one of csv, npz, images"),
-    "one class": (TABLE.replace('["no", "yes"]', '["no"]'), "classes = a list of 2"),
-    "a class twice": (TABLE.replace('["no", "yes"]', '["no", "no"]'), "each name once"),
-    "a file elsewhere": (TABLE.replace('"tea.csv"', '"/etc/passwd"'), "below the folder"),
-    "a file above": (TABLE.replace('"tea.csv"', '"../tea.csv"'), "below the folder"),
-    "no number of examples": (TABLE.replace("examples = 60\n", ""), "examples = a whole number"),
-    "all for testing": (TABLE.replace("0.2", "1.0"), "on both sides"),
-    "more than fits": (ARRAYS.replace("= 40", "= 100000000"), "at most 2 GiB"),
-    "a shape of words": (ARRAYS.replace("[16, 16]", '["a"]'), "shape = "),
-    "a number of another size": (ARRAYS.replace("low = 0,", "low = [0, 1, 2],"), "list of 1, found a list of 3"),
-    "not a number": (TABLE.replace("mean = 80", "mean = nan"), "mean = a number"),
-}
-
-
-@pytest.mark.parametrize("case", CUT)
-def test_a_description_that_says_too_little_is_refused_in_words(tmp_path: Path, case: str) -> None:
-    text, words = CUT[case]
-    (tmp_path / "tea.toml").write_text(text)
-    with pytest.raises(NotADataSet, match=f"(?s)tea.toml.*{words}"):
-        described(tmp_path / "tea.toml")
-
-
-ROWS = {
-    "another text": (["hunter2,80,black,no"], "tea.csv, line 2, column 'minutes': expected a number"),
-    "not finite": (["nan,80,black,no"], "line 2, column 'minutes'"),
-    "an empty cell": (["1,,black,no"], "line 2, column 'degrees'.*missing ="),
-    "no category": (["1,80,hunter2,no"], "line 2, column 'leaf': expected one of its categories"),
-    "no class": (["1,80,black,hunter2"], "line 2, column 'good': expected one of the classes"),
-    "too few values": (["1,80,black"], "line 2: expected 4 values, found 3"),
-    "too few rows": (["1,80,black,no"], "expected 60 rows as tea.toml declares, found 1"),
-    "too many rows": (["1,80,black,no"] * 61, "expected 60 rows.*found more"),
-    "an open quotation": (['"1,80,black,no'], "expected a CSV file"),
-    "a line without end": (["1" * 1_000_001], "at most 1,000,000 characters"),
-}
-
-
-@pytest.mark.parametrize("case", ROWS)
-def test_rows_that_are_not_as_described_are_refused_without_their_values(tmp_path: Path, case: str) -> None:
-    rows, words = ROWS[case]
-    data = described(own_sets.table(tmp_path, rows=rows))
-    with pytest.raises(NotADataSet, match=words) as refused:
-        read(data)
-    assert "hunter2" not in str(refused.value)
-    assert str(tmp_path) not in str(refused.value)
-
-
 def test_text_in_another_encoding_is_said(tmp_path: Path) -> None:
     data = described(own_sets.table(tmp_path))
     (tmp_path / "tea.csv").write_bytes("minutes,degrees,leaf,good\n1,80,grün,no\n".encode("latin-1"))
@@ -194,19 +134,6 @@ def test_a_length_that_no_packed_file_can_have_is_refused_before_it_is_allocated
     (tmp_path / "signs.npz").write_bytes(raw)
     with pytest.raises(NotADataSet, match="cut or padded"):
         read(data)
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"train_y": np.full(40, 5)}, "array 'train_y', example 0: expected one of the classes"),
-        ({"train_y": np.zeros(40)}, "expected labels, found type float64"),
-        ({"train_y": np.full(39, 3)}, r"expected shape \(40,\)"),
-    ],
-)
-def test_labels_come_from_the_declared_classes(tmp_path: Path, changed: dict[str, np.ndarray], words: str) -> None:
-    with pytest.raises(NotADataSet, match=words):
-        read(described(own_sets.arrays(tmp_path, **changed)))
 
 
 def test_a_file_that_is_no_npz_is_said(tmp_path: Path) -> None:
