@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import dpviz
 from dpviz.accounting.bayesian import income_example as towns
 from dpviz.charts import numbers
-from dpviz.questions.answer import Answer, Metric
+from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import EPSILON, FACTOR, NOISE, RELEASES, RESIDENTS, SEED, SHARE
-from dpviz.questions.attack.words import at_most
-from dpviz.questions.layout import Item, experts
+from dpviz.questions.attack.words import ASSUMPTIONS, at_most
+from dpviz.questions.fields import Field
+from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.question import Setting
+from dpviz.questions.presets import Preset
+from dpviz.questions.question import Question, Setting
+from dpviz.questions.shared import IMAGE
 
 MEDIAN, SPREAD = 30.0, 0.6  # thousand a year; the spread of log incomes in many countries
 NOISES = {"laplace": "Laplace", "gaussian": "Gaussian"}
@@ -25,6 +31,28 @@ SETTINGS: dict[str, Setting] = {
     "factor": FACTOR,
     "seed": SEED,
 }
+
+
+@dataclass(frozen=True)
+class Release:
+    """The town's mean, released once: the keywords of `SETTINGS`."""
+
+    epsilon: float
+    noise: str
+    delta: float
+    residents: int
+    factor: float
+    seed: int
+
+    def town(self) -> towns.Town:
+        return towns.draw_town(
+            residents=self.residents, median=MEDIAN, spread=SPREAD, outlier_factor=self.factor, seed=self.seed
+        )
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What the noise keeps, as functions of `income_example` ask for it."""
+        return {"mechanism": self.noise, "epsilon": self.epsilon, "delta": self.delta}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +67,14 @@ class Guessed:
     best: float
 
 
-def draw(*, residents: int, factor: float, seed: int) -> towns.Town:
-    return towns.draw_town(residents=residents, median=MEDIAN, spread=SPREAD, outlier_factor=factor, seed=seed)
-
-
-def played(
-    town: towns.Town, share: float, epsilon: Any, *, noise: str, delta: float, releases: int, seed: int
-) -> Guessed:
-    """Everybody's releases at each ε, from one set of coins and noises."""
-    options: dict[str, Any] = {
-        "limit": town.limit,
-        "mechanism": noise,
-        "delta": delta,
-        "releases": releases,
-        "seed": seed,
-    }
+def played(release: Release, people: towns.Town, share: float, releases: int, *before: float) -> Guessed:
+    """Everybody's releases at each ε, the release's own last, from one set of coins and noises."""
+    asked = release.promise | {"epsilon": np.array([*before, release.epsilon]), "seed": release.seed}
     outlier, resident = (
-        towns.play(income, epsilon=epsilon, confidence=0.99, **options)
-        for income in (town.outlier, town.resident(share))
+        towns.play(income, limit=people.limit, releases=releases, confidence=0.99, **asked)
+        for income in (people.outlier, people.resident(share))
     )
-    last = outlier.epsilon[-1]
-    return Guessed(outlier, resident, float(towns.guess_success(1.0, mechanism=noise, epsilon=last, delta=delta)))
+    return Guessed(outlier, resident, float(towns.guess_success(1.0, **release.promise)))
 
 
 def delta_kept(noise: str, delta: float) -> float:
@@ -125,5 +140,34 @@ def controls(noise: str) -> tuple[Item, ...]:
     return (EPSILON, NOISE, *((DELTA,) if noise == "gaussian" else ()))
 
 
-TOWN_CONTROLS: tuple[Item, ...] = (FACTOR, RESIDENTS, *experts(RELEASES, SEED))
-PLAYED_SETTINGS = SETTINGS | {"share": SHARE, "releases": RELEASES}
+def about(
+    key: str,
+    title: str,
+    answer: Callable[..., Answer[Any]],
+    headline: Callable[[Answer[Any]], str],
+    notes: Callable[[Answer[Any]], list[Note]] = lambda _: [],
+    *presets: Preset,
+    **own: Field[Any],
+) -> Question[Any]:
+    """A question about releases that are played; its `own` fields stand under Show."""
+
+    def layout(get: Reader) -> Groups:
+        return {
+            "Question": (*controls(get(NOISE)), SHARE),
+            "Town": (FACTOR, RESIDENTS, *experts(RELEASES, SEED)),
+            "Show": experts(*own.values(), IMAGE),
+        }
+
+    return Question(
+        key=key,
+        title=title,
+        settings=SETTINGS | {"share": SHARE, "releases": RELEASES, **own},
+        answer=answer,
+        headline=headline,
+        metrics=metrics,
+        notes=notes,
+        formulas=formulas,
+        assumptions=ASSUMPTIONS,
+        presets=presets,
+        layout=layout,
+    )

@@ -16,7 +16,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import FACTOR, NOISE, SEED, SHARE
 from dpviz.questions.attack.fields import RESIDENTS as PEOPLE
-from dpviz.questions.attack.release import NOISES, SETTINGS, controls, draw, promise
+from dpviz.questions.attack.release import NOISES, SETTINGS, Release, controls, promise
 from dpviz.questions.attack.words import ASSUMPTIONS
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.presets import presets
@@ -36,27 +36,25 @@ class ResidentFacts:
     cut: bool
 
 
-def residents(
-    *, epsilon: float, noise: str, delta: float, residents: int, factor: float, seed: int, share: float
-) -> Answer[ResidentFacts]:
-    """ε against the share of residents that is left out, x = 1 − p."""
-    people = draw(residents=residents, factor=factor, seed=seed)
-    release: dict[str, Any] = {"mechanism": noise, "epsilon": epsilon, "delta": delta}
+def residents(*, share: float, **setting: Any) -> Answer[ResidentFacts]:
+    """ε against the share of residents that is left out, x = 1 − p; other keywords as in `Release`."""
+    release = Release(**setting)
+    people, epsilon, delta = release.town(), release.epsilon, release.delta
     x = np.geomspace(1e-5, 0.9, 31)
-    own = towns.own_epsilon(np.quantile(people.incomes, 1.0 - x), limit=people.limit, **release)
+    own = towns.own_epsilon(np.quantile(people.incomes, 1.0 - x), limit=people.limit, **release.promise)
     lines = [
         Line("dp", "ε of the release", x, np.full(x.shape, epsilon), "moments", color=look.GREEN, kept=False),
         Line("own", "own ε (knowing all)", x, own, "moments", color=look.BLUE),
     ]
     most, cut = math.nan, False
-    if noise == "gaussian":
+    if release.noise == "gaussian":
         # Triastcyn & Faltings 2020, §4.4.1: δ_μ = δ(1 − p) gives the share p of the data δ.
         kept = delta * x > 2e-15  # below γ = 1e-15 the estimate itself may fail
         bayesian = np.full(x.shape, np.nan)
         if kept.any():
             bayesian[kept] = dpviz.bayesian_epsilon(
                 people.incomes,
-                noise_std=float(towns.noise_scale(**release)) * people.limit,
+                noise_std=float(towns.noise_scale(**release.promise)) * people.limit,
                 sample_rate=1.0,
                 steps=np.ones(int(kept.sum())),
                 delta_mu=delta * x[kept],
@@ -65,7 +63,7 @@ def residents(
         lines.append(Line("bayesian", "Bayesian DP", x, bayesian, "bayesian", color=look.ORANGE))
         # The value at the nearest share that leaves out no more than 1 %: never too favourable.
         most, cut = float(bayesian[int(np.searchsorted(x, 0.01 * (1 + 1e-12), side="right")) - 1]), not kept.all()
-    some = towns.own_epsilon([people.resident(share), people.incomes[-1]], limit=people.limit, **release)
+    some = towns.own_epsilon([people.resident(share), people.incomes[-1]], limit=people.limit, **release.promise)
     plot = LinePlot(
         x=Axis(
             "share of residents left out, 1 − p",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +13,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer
-from dpviz.questions.attack.fields import NOISE, SHARE
-from dpviz.questions.attack.release import (
-    PLAYED_SETTINGS,
-    TOWN_CONTROLS,
-    Guessed,
-    controls,
-    draw,
-    formulas,
-    measured,
-    metrics,
-    played,
-    promise,
-)
-from dpviz.questions.attack.words import ASSUMPTIONS
-from dpviz.questions.layout import Groups, Reader, experts
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
+from dpviz.questions.attack.release import Guessed, Release, about, measured, played, promise
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,24 +25,14 @@ class Seen(Guessed):
     scale: float
 
 
-def seen(
-    *,
-    epsilon: float,
-    noise: str,
-    delta: float,
-    residents: int,
-    factor: float,
-    seed: int,
-    share: float,
-    releases: int,
-) -> Answer[Seen]:
-    """Both densities, and the threshold between them."""
-    people = draw(residents=residents, factor=factor, seed=seed)
-    facts = played(people, share, np.array([epsilon]), noise=noise, delta=delta, releases=releases, seed=seed)
-    unit = float(towns.noise_scale(mechanism=noise, epsilon=epsilon, delta=delta))
-    scale = unit * people.limit / residents
-    without = float(people.incomes.sum()) / residents
-    there = without + people.outlier / residents
+def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
+    """Both densities, and the threshold between them; other keywords as in `Release`."""
+    release = Release(**setting)
+    people, noise = release.town(), release.noise
+    facts = played(release, people, share, releases)
+    scale = float(towns.noise_scale(**release.promise)) * people.limit / release.residents
+    without = float(people.incomes.sum()) / release.residents
+    there = without + people.outlier / release.residents
     tail = 5.0 if noise == "laplace" else 3.2
     x = np.unique(np.r_[np.linspace(without - tail * scale, there + tail * scale, 241), without, there])
     lines = tuple(
@@ -85,7 +60,7 @@ def seen(
         end_values=False,
         said=f"Centred at {numbers.plain(without)} without the outlier and {numbers.plain(there)} with.",
     )
-    return Answer(plot, Seen(facts.outlier, facts.resident, facts.best, without, there, scale))
+    return Answer(plot, Seen(**vars(facts), without=without, there=there, scale=scale))
 
 
 def density(z: np.ndarray, noise: str) -> np.ndarray:
@@ -104,18 +79,4 @@ def headline(a: Answer[Seen]) -> str:
     )
 
 
-def layout(get: Reader) -> Groups:
-    return {"Question": (*controls(get(NOISE)), SHARE), "Town": TOWN_CONTROLS, "Show": experts(IMAGE)}
-
-
-SEEN: Question[Seen] = Question(
-    key="releases",
-    title="The town: what the attacker sees",
-    settings=PLAYED_SETTINGS,
-    answer=seen,
-    headline=headline,
-    metrics=metrics,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    layout=layout,
-)
+SEEN = about("releases", "The town: what the attacker sees", seen, headline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,60 +13,41 @@ from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.attack.fields import LARGEST, NOISE, SHARE
+from dpviz.questions.attack.fields import LARGEST
 from dpviz.questions.attack.release import (
-    PLAYED_SETTINGS,
-    TOWN_CONTROLS,
     Guessed,
+    Release,
+    about,
     bound,
-    controls,
     delta_kept,
-    draw,
-    formulas,
     measured,
-    metrics,
     played,
     promise,
     promised,
 )
-from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.attack.words import at_most
 from dpviz.questions.presets import presets
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
 
 
-def town(
-    *,
-    epsilon: float,
-    noise: str,
-    delta: float,
-    residents: int,
-    factor: float,
-    seed: int,
-    share: float,
-    releases: int,
-    largest: float,
-) -> Answer[Guessed]:
-    """Shares of right guesses, measured, against ε; beside what (ε, δ) alone allows."""
+def town(*, share: float, releases: int, largest: float, **setting: Any) -> Answer[Guessed]:
+    """Shares of right guesses, measured, against ε; beside what (ε, δ) alone allows; other keywords as in `Release`."""
+    release = Release(**setting)
+    epsilon = release.epsilon
     x = np.linspace(0.0, max(largest, 1.25 * epsilon), 81)[1:]
-    people = draw(residents=residents, factor=factor, seed=seed)
-    every = np.append(x, epsilon)
-    facts = played(people, share, every, noise=noise, delta=delta, releases=releases, seed=seed)
+    facts = played(release, release.town(), share, releases, *x)
     o, r = facts.outlier, facts.resident
-    allowed = np.asarray(dpviz.attack_success(x, delta=delta_kept(noise, delta)))
+    allowed = np.asarray(dpviz.attack_success(x, delta=delta_kept(release.noise, release.delta)))
     lines = (
         Line("bound", "bound of (ε, δ)", x, allowed, "moments", color=look.GREEN, kept=False, write=at_most),
         Line("sure", "outlier, sure claims", x, o.sure[:-1], "moments", color=look.BROWN, kept=False),
         Line("outlier", "outlier", x, o.accuracy[:-1], "moments", color=look.ORANGE),
         Line("resident", "resident", x, r.accuracy[:-1], "moments", color=look.BLUE, kept=False),
     )
-    rings = [
-        ring("outlier", epsilon, o.accuracy[-1], o.accuracy_low[-1], o.accuracy_high[-1], look.ORANGE),
-        ring("resident", epsilon, r.accuracy[-1], r.accuracy_low[-1], r.accuracy_high[-1], look.BLUE),
-    ]
-    if not math.isnan(o.sure[-1]):
-        rings.append(ring("sure claims", epsilon, o.sure[-1], o.sure_low[-1], o.sure_high[-1], look.BROWN))
+    measured_here = (
+        ("outlier", o.accuracy, o.accuracy_low, o.accuracy_high, look.ORANGE),
+        ("resident", r.accuracy, r.accuracy_low, r.accuracy_high, look.BLUE),
+        ("sure claims", o.sure, o.sure_low, o.sure_high, look.BROWN),
+    )
     lowest = min(float(np.nanmin(line.y, initial=1.0)) for line in lines)
     plot = LinePlot(
         x=Axis("ε of the release", name="ε", shown=(0.0, float(x[-1])), hover="ε = %{x:,.4~r}"),
@@ -76,7 +58,11 @@ def town(
             write=numbers.probability,
         ),
         lines=lines,
-        rings=tuple(rings),
+        rings=tuple(
+            ring(what, epsilon, value[-1], low[-1], high[-1], color)
+            for what, value, low, high, color in measured_here
+            if not math.isnan(value[-1])
+        ),
         end_values=False,
         more=tuple(
             (f"right_{who}_{side}", getattr(found, f"{what}_{side}")[:-1])
@@ -129,20 +115,4 @@ def notes(a: Answer[Guessed]) -> list[Note]:
     return built
 
 
-def layout(get: Reader) -> Groups:
-    return {"Question": (*controls(get(NOISE)), SHARE), "Town": TOWN_CONTROLS, "Show": experts(LARGEST, IMAGE)}
-
-
-TOWN: Question[Guessed] = Question(
-    key="town",
-    title="The town: outlier and resident",
-    settings=PLAYED_SETTINGS | {"largest": LARGEST},
-    answer=town,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    presets=presets("bdptown"),
-    layout=layout,
-)
+TOWN = about("town", "The town: outlier and resident", town, headline, notes, *presets("bdptown"), largest=LARGEST)
