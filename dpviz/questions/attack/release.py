@@ -34,7 +34,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 @dataclass(frozen=True)
-class Release:
+class TownRelease:
     """The town's mean, released once: the keywords of `SETTINGS`."""
 
     epsilon: float
@@ -67,7 +67,7 @@ class Guessed:
     best: float
 
 
-def played(release: Release, people: towns.Town, share: float, releases: int, *before: float) -> Guessed:
+def played(release: TownRelease, people: towns.Town, share: float, releases: int, *before: float) -> Guessed:
     """Everybody's releases at each ε, the release's own last, from one set of coins and noises."""
     asked = release.promise | {"epsilon": np.array([*before, release.epsilon]), "seed": release.seed}
     outlier, resident = (

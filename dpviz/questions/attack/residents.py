@@ -16,7 +16,7 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import FACTOR, NOISE, SEED, SHARE
 from dpviz.questions.attack.fields import RESIDENTS as PEOPLE
-from dpviz.questions.attack.release import NOISES, SETTINGS, Release, controls, promise
+from dpviz.questions.attack.release import NOISES, SETTINGS, TownRelease, controls, promise
 from dpviz.questions.attack.words import ASSUMPTIONS
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.presets import presets
@@ -37,8 +37,8 @@ class ResidentFacts:
 
 
 def residents(*, share: float, **setting: Any) -> Answer[ResidentFacts]:
-    """ε against the share of residents that is left out, x = 1 − p; other keywords as in `Release`."""
-    release = Release(**setting)
+    """ε against the share of residents that is left out, x = 1 − p; other keywords as in `TownRelease`."""
+    release = TownRelease(**setting)
     people, epsilon, delta = release.town(), release.epsilon, release.delta
     x = np.geomspace(1e-5, 0.9, 31)
     own = towns.own_epsilon(np.quantile(people.incomes, 1.0 - x), limit=people.limit, **release.promise)

@@ -13,7 +13,7 @@ from dpviz.charts import look, numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions.answer import Answer
-from dpviz.questions.attack.release import Guessed, Release, about, measured, played, promise
+from dpviz.questions.attack.release import Guessed, TownRelease, about, measured, played, promise
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,8 @@ class Seen(Guessed):
 
 
 def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
-    """Both densities, and the threshold between them; other keywords as in `Release`."""
-    release = Release(**setting)
+    """Both densities, and the threshold between them; other keywords as in `TownRelease`."""
+    release = TownRelease(**setting)
     people, noise = release.town(), release.noise
     facts = played(release, people, share, releases)
     scale = float(towns.noise_scale(**release.promise)) * people.limit / release.residents

@@ -16,7 +16,7 @@ from dpviz.questions.answer import Answer, Note
 from dpviz.questions.attack.fields import LARGEST
 from dpviz.questions.attack.release import (
     Guessed,
-    Release,
+    TownRelease,
     about,
     bound,
     delta_kept,
@@ -30,8 +30,8 @@ from dpviz.questions.presets import presets
 
 
 def town(*, share: float, releases: int, largest: float, **setting: Any) -> Answer[Guessed]:
-    """Shares of right guesses, measured, against ε; beside what (ε, δ) alone allows; other keywords as in `Release`."""
-    release = Release(**setting)
+    """Right guesses, measured, against ε, and what (ε, δ) alone allows; other keywords as in `TownRelease`."""
+    release = TownRelease(**setting)
     epsilon = release.epsilon
     x = np.linspace(0.0, max(largest, 1.25 * epsilon), 81)[1:]
     facts = played(release, release.town(), share, releases, *x)
