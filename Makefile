@@ -48,7 +48,7 @@ papers: ## Run the experiments behind figures again, from nothing (under an hour
 
 attack: ## Attack the app by links, files, imports, accounts, kills, crowds; write docs/attacks.md (some twenty minutes)
 	@$(INSTALL) dev
-	@$(ONE_THREAD) $(PY) -m tests.attack
+	@$(ONE_THREAD) $(PY) -m tools.attack
 
 format: ## Put every file into the house's format
 	@$(INSTALL) dev

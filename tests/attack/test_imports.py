@@ -16,10 +16,10 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, read_run
 from dpviz.training.settings import RunSettings
-from tests.attack.imports import KINDS, attack, originals, show_everywhere
-from tests.attack.run_files import spoilt
 from tests.ui.driver import open_app, said
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+from tools.attack.imports import KINDS, attack, originals, show_everywhere
+from tools.attack.run_files import spoilt
 
 FEW = {kind: KINDS[kind] for kind in ("secret", "private counts", "after another", "plain")}
 
@@ -43,7 +43,7 @@ def test_mutants_are_refused_or_harmless(engine: Engine, trees: list[Any]) -> No
 
 
 def test_what_breaks_is_noticed(engine: Engine, trees: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.attack.imports.html_report", lambda *_: 1 // 0)
+    monkeypatch.setattr("tools.attack.imports.html_report", lambda *_: 1 // 0)
     assert attack(engine, trees, count=60, seed=1).broken.total() > 0  # one of four is taken in
 
 

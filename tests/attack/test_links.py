@@ -12,8 +12,8 @@ import pytest
 from dpviz._remember import MEMORY
 from dpviz.questions.fields import Number
 from dpviz.runs.engine import engine
-from tests.attack import links
 from tests.ui.driver import open_app
+from tools.attack import links
 
 
 def test_every_field_makes_something_legal_of_every_text() -> None:

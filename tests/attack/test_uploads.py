@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attack import uploads
+from tools.attack import uploads
 
 
 def test_mutants_are_refused_or_harmless() -> None:

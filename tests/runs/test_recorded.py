@@ -29,7 +29,7 @@ from dpviz.runs.work import NotRecorded
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts import earlier
 from dpviz.training.private import Step
-from tests.attack.kills import Programs
+from tools.attack.kills import Programs
 
 N = 300
 

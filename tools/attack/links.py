@@ -1,6 +1,6 @@
 """Links nobody would send: every field at its ends, just beyond, subnormal, huge and in words, and whole random links.
 
-python -m tests.attack.links --count 3000 --seed 1
+python -m tools.attack.links --count 3000 --seed 1
 
 A link is read as the pages read it; then the page computes, speaks, draws, tabulates and writes its script, without
 Streamlit around it. What takes long by design (`slow`) is done beside a page and left out here.
@@ -29,8 +29,8 @@ from dpviz.ui.train import form_state as train
 from dpviz.ui.train.fields import FIELDS as TRAIN_FIELDS
 from dpviz.ui.train.plan import plan
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
-from tests.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 from tests.ui.shown import SHOWN
+from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 
 SECONDS = 10.0  # for one link
 WHOLE_SECONDS = 150.0

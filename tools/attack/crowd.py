@@ -1,4 +1,4 @@
-"""Fifty visitors at once, each over a websocket of its own: ``python -m tests.attack.crowd``.
+"""Fifty visitors at once, each over a websocket of its own: ``python -m tools.attack.crowd``.
 
 Every visitor opens pages in turn as a browser would, waits for each to be drawn, and pulls one of its sliders for a
 second: it asks for the frames around its hand as `dpviz/charts/hand/frames.js` does. Said are the times, what went

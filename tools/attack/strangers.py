@@ -1,4 +1,4 @@
-"""Requests of other sites and accounts: ``python -m tests.attack.strangers``. Only the owner's own pages are answered.
+"""Requests of other sites and accounts: ``python -m tools.attack.strangers``. Only the owner's own pages are answered.
 
 Every pair of a Host and an Origin header is tried on the websocket and on each kind of address. Another account sends
 the right ones, with all that proxies say, comes first to the shared folder for temporary files, and stands where
@@ -118,7 +118,7 @@ def listeners(url: str) -> tuple[int, int]:
         subprotocols=["streamlit"],  # type: ignore[list-item]
         proxy=None,
     ) as visitor:
-        from tests.attack.crowd import open_page
+        from tools.attack.crowd import open_page
 
         open_page(visitor, "train")
         end, ports = time.monotonic() + 60.0, set[int]()

@@ -1,4 +1,4 @@
-"""Programs that record their training, killed and on disks that fill: ``python -m tests.attack.programs``.
+"""Programs that record their training, killed and on disks that fill: ``python -m tools.attack.programs``.
 
 Each round starts a program of its own, which says every step that it has seen; its weights may be anywhere by then.
 After the end the store is looked at: what it claims must cover the last step that was said.

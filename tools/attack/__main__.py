@@ -1,4 +1,4 @@
-"""All attacks, one after the other: ``python -m tests.attack [name …]`` writes docs/attacks.md.
+"""All attacks, one after the other: ``python -m tools.attack [name …]`` writes docs/attacks.md.
 
 Every module of this package that has a `table()` is an attack. Each runs in a process of its own and is ended after
 MINUTES; with names only those run, and their sections alone are printed.
@@ -21,7 +21,7 @@ MINUTES = 16.0
 
 HEAD = """# Attacks and what came of them
 
-Made by `make attack`, which runs every attack of `tests/attack` again (some twenty minutes) and writes this page. The
+Made by `make attack`, which runs every attack of `tools/attack` again (some twenty minutes) and writes this page. The
 attacks are seeded; times and memory are those of the machine.
 """
 
@@ -34,7 +34,7 @@ def attacks() -> list[str]:
 def section(name: str, minutes: float = MINUTES) -> str:
     """What one attack printed; in words where it failed or took too long."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"tests.attack.{name}"],
+        [sys.executable, "-m", f"tools.attack.{name}"],
         cwd=HERE.parents[1],
         stdout=subprocess.PIPE,
         text=True,

@@ -1,6 +1,6 @@
 """Mutated files of gradient distances: each is refused in words, or becomes numbers that every accountant takes.
 
-python -m tests.attack.uploads --count 3900 --seed 1
+python -m tools.attack.uploads --count 3900 --seed 1
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 import dpviz
 from dpviz.gradients.upload import columns, read_distances
-from tests.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
+from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 
 SECONDS = 5.0  # for one file
 WHOLE_SECONDS = 300.0

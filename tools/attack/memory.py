@@ -1,4 +1,4 @@
-"""What strangers leave behind in memory: ``python -m tests.attack.memory``. Random links, then dropped uploads.
+"""What strangers leave behind in memory: ``python -m tools.attack.memory``. Random links, then dropped uploads.
 
 Every link and every upload comes in a session of its own, over a websocket, and leaves as soon as its page is drawn.
 Said is what the app's process holds before, and after the sessions have ended.
@@ -30,9 +30,9 @@ from websockets.sync.client import connect
 from dpviz.questions.gradient_fields import COUNT, DIMENSIONS, PAIRING, SOURCE, VECTORS
 from dpviz.ui import departed
 from dpviz.ui.registry import FIELDS
-from tests.attack.crowd import resident
 from tests.browser.driver import ROOT, running_app
 from tests.questions.test_every_question import value
+from tools.attack.crowd import resident
 
 LINKS, UPLOADS = 200, 20
 ROWS = 2_000_000  # of each upload: 16 MB as a file, and again as numbers

@@ -1,11 +1,11 @@
-"""Processes are killed at random moments: ``python -m tests.attack.kills``. Nothing recorded may be lost.
+"""Processes are killed at random moments: ``python -m tools.attack.kills``. Nothing recorded may be lost.
 
 Each round starts an app of its own with a run under way and one that waits, kills one of the three with SIGKILL at a
 moment drawn from a fixed seed, and looks through the eyes of another app: the events that were recorded before are
 all there, the states are true, the run that waits runs to its end, and no process is left.
 
 `Programs`, for tests, kills many programs that train in a loop of their own (`recorded`): what the store claims then is
-held against the steps whose weights they had seen. `tests.attack.programs` does it to a few, on full disks too.
+held against the steps whose weights they had seen. `tools.attack.programs` does it to a few, on full disks too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A visitor in a hurry: ``python -m tests.attack.hurry``. What was entered last is what every part of the page says.
+"""A visitor in a hurry: ``python -m tools.attack.hurry``. What was entered last is what every part of the page says.
 
 A burst is a few entries within 0.3 s of each other, from a seed: texts typed and sent with Enter or Tab, arrow keys on
 sliders, sliders dragged with the pointer. Once the page is idle, each control that was touched must say its last entry,

@@ -1,6 +1,6 @@
 """Mutated run files: each is refused in words, or every page shows it within bounds of time and memory.
 
-python -m tests.attack.imports --count 2000 --seed 1
+python -m tools.attack.imports --count 2000 --seed 1
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from dpviz.ui.train import script, tight
 from dpviz.ui.train.form_state import texts_of
 from dpviz.ui.train.live import draw, screen, take
 from dpviz.ui.train.watch_settings import CHARTS
-from tests.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
-from tests.attack.run_files import spoilt
 from tests.ui.runs_made import TINY, events_of, record
+from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
+from tools.attack.run_files import spoilt
 
 SECONDS = 10.0  # for one file: taking it in, and everything that is drawn of it
 MEMORY = 3 << 30  # bytes of address space for one file; Arrow alone sets a gigabyte aside that it does not use
