@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
 from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from dpviz.accounting.formula import tex
 from dpviz.charts import look, numbers
-from dpviz.charts.marks import Column, Floor, Line
+from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
-from dpviz.questions.budget.trajectories import NAMES, Trajectories, TrajectoryPlot, quantity
-from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon
+from dpviz.questions.budget.trajectories import NAMES, QUANTITIES, Trajectories, TrajectoryPlot
+from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_axis, epsilon, floors, rise_formula
 from dpviz.questions.fields import Number
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
@@ -23,7 +21,6 @@ from dpviz.questions.shared import IMAGE, LOG_Y
 
 COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
-TITLES = {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": "accuracy (assumed)"}
 
 
 def policy(
@@ -79,25 +76,20 @@ def policy(
     budget = target if costs else None
     plot = TrajectoryPlot(
         x=Axis("epochs", shown=(0.0, max(end, 1.0)), hover="%{x:,d} epochs"),
-        y=Axis(
-            TITLES[shown],
-            log=log_y and costs,
-            shown=None if budget is None else partial(budget_range, budget=budget, log=log_y),
-            reading="attack" if costs else None,
-        ),
+        y=budget_axis(shown, "accuracy (assumed)", log=log_y, budget=budget),
         lines=tuple(
             Line(
                 key,
                 NAMES[key],
                 trajectory.epochs,
-                facts.account(trajectory) if costs else quantity(trajectory, shown),
+                facts.account(trajectory) if costs else getattr(trajectory, QUANTITIES[shown]),
                 "odometer",
                 color=COLORS[key],
                 hover=(Column("σ", trajectory.noise_multiplier), Column("batch", trajectory.batch_size)),
             )
             for key, trajectory in trajectories.items()
         ),
-        floors=() if budget is None else (Floor(budget, "budget", "budget"),),
+        floors=floors(budget),
         facts=facts,
     )
     return Answer(plot, facts)
@@ -188,10 +180,7 @@ def formulas(a: Answer[Trajectories]) -> list[tuple[str, str]]:
             rf"a \leftarrow a + {tex(s.pace)}\left({tex(s.top)} - {tex(s.toll)}\,\ln\frac{{\sigma/B}}{{1/512}}"
             rf" - a\right) + {tex(s.wobble)}\,\mathcal N(0,1)",
         ),
-        (
-            "the count that a policy sees, and when it counts as a rise (Lécuyer 2021, §5.1)",
-            rf"\hat c = {s.size}\,a + \mathcal N(0, 100^2), \qquad \hat c - \hat c_{{\text{{last}}}} \ge 3\cdot 100",
-        ),
+        rise_formula(rf"{s.size}\,a", 100),
     ]
 
 

@@ -15,7 +15,7 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts import numbers
-from dpviz.charts.marks import Floor, Line, Region
+from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis
 from dpviz.mechanisms import Event
 from dpviz.questions import tight_band, units
@@ -24,7 +24,16 @@ from dpviz.questions.budget.accounts import KEYS, accounts
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
 from dpviz.questions.budget.ledger import Entry, LedgerPlot
-from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_range, epsilon, odometer_formula
+from dpviz.questions.budget.words import (
+    ASSUMPTIONS,
+    accountants,
+    budget_range,
+    epsilon,
+    floors,
+    odometer_formula,
+    tight_figure,
+    tight_notes,
+)
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
 from dpviz.questions.question import Question
@@ -118,7 +127,7 @@ def spend(
             reading="attack",
         ),
         lines=tuple(lines),
-        floors=(Floor(target_epsilon, "budget", "budget"),),
+        floors=floors(target_epsilon),
         regions=(Region(end if end > 1.0 or taken else 0.0, math.inf, "refused"),) if refused else (),
         entries=tuple(entries),
         said=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
@@ -162,43 +171,30 @@ def coming(a: Answer[SpendFacts]) -> Block:
 
 def headline(a: Answer[SpendFacts]) -> str:
     g, f = a.given, a.facts
-    target = numbers.plain(g["target_epsilon"], digits=4)
+    budget, delta = f"a budget of <b>ε = {numbers.plain(g['target_epsilon'], digits=4)}</b>", numbers.delta(g["delta"])
     like = f"σ = {numbers.plain(g['noise_multiplier'])}, q = {numbers.plain(g['sample_rate'])}"
-    left = numbers.steps(f.left)
+    left, s = numbers.steps(f.left), "" if f.left == 1 else "s"
     if not f.taken:
         if f.left == 0:
             return (
-                f"A budget of <b>ε = {target}</b> at δ = {numbers.delta(g['delta'])} allows <b>not a single step</b> "
-                f"at {like}: raise the noise or the budget, or sample less."
+                f"A{budget[1:]} at δ = {delta} allows <b>not a single step</b> at {like}: raise the noise or the "
+                "budget, or sample less."
             )
-        return (
-            f"Nothing is spent of a budget of <b>ε = {target}</b> at δ = {numbers.delta(g['delta'])}. "
-            f"It allows <b>{left}</b> step{'' if f.left == 1 else 's'} at {like}: add a block."
-        )
+        return f"Nothing is spent of {budget} at δ = {delta}. It allows <b>{left}</b> step{s} at {like}: add a block."
     return (
-        f"<b>{epsilon(f.filled)}</b> of a budget of <b>ε = {target}</b> is spent (δ = {numbers.delta(g['delta'])}); "
-        f"<b>{left}</b> more step{'' if f.left == 1 else 's'} at {like} fit. "
+        f"<b>{epsilon(f.filled)}</b> of {budget} is spent (δ = {delta}); <b>{left}</b> more step{s} at {like} fit. "
         f"Without a budget, stopping now would cost <b>ε ≤ {epsilon(f.odometer)}</b> (odometer)."
     )
 
 
 def metrics(a: Answer[SpendFacts]) -> list[Metric]:
     target, f = a.given["target_epsilon"], a.facts
-    share = min(f.filled / target, 1.0)
-    if f.tight is not None:
-        last = f.tight.figure
-        last = last._replace(note=f"{last.note}; had it been planned")
-    else:
-        last = Metric(tight_band.NAME, "…" if f.taken else "–", "" if f.taken else "nothing spent")
+    share = math.ceil(1000 * min(f.filled / target, 1.0)) / 10
     return [
-        Metric(
-            "Budget filled",
-            f"{math.ceil(1000 * share) / 10:g} %",
-            f"{epsilon(f.filled)} of {numbers.plain(target)}",
-        ),
+        Metric("Budget filled", f"{share:g} %", f"{epsilon(f.filled)} of {numbers.plain(target)}"),
         Metric("Left", numbers.steps(f.left), "steps like the coming block's"),
         Metric("Odometer", epsilon(f.odometer), "needs no budget; holds at any stop"),
-        last,
+        tight_figure(f.tight, wanted=bool(f.taken), off="nothing spent", held="had it been planned"),
     ]
 
 
@@ -214,15 +210,9 @@ def notes(a: Answer[SpendFacts]) -> list[Note]:
         if not entry.passed
     ]
     if f.left < a.given["steps"]:
-        built.append(
-            Note(
-                f"The coming block ({coming(a).words}) would be refused: {numbers.steps(f.left)} of its steps "
-                "still fit. Fewer steps, more noise or a lower q would pass."
-            )
-        )
-    if f.tight is not None and f.tight.reason:
-        built.append(Note(f"Tight interval: {f.tight.reason}"))
-    return built
+        fits = f"{numbers.steps(f.left)} of its steps still fit. Fewer steps, more noise or a lower q would pass."
+        built.append(Note(f"The coming block ({coming(a).words}) would be refused: {fits}"))
+    return [*built, *tight_notes(f.tight)]
 
 
 def formulas(a: Answer[SpendFacts]) -> list[tuple[str, str]]:

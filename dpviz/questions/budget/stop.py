@@ -20,7 +20,15 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
-from dpviz.questions.budget.words import ASSUMPTIONS, accountants, epsilon, in_table, odometer_formula
+from dpviz.questions.budget.words import (
+    ASSUMPTIONS,
+    accountants,
+    epsilon,
+    in_table,
+    odometer_formula,
+    tight_figure,
+    tight_notes,
+)
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
@@ -76,12 +84,8 @@ def stop(
 ) -> Answer[StopFacts]:
     """ε against steps by every account that is asked for."""
     x = step_grid(steps, log_x)
-    along: dict[str, Any] = {
-        "noise_multiplier": noise_multiplier,
-        "sample_rate": sample_rate,
-        "steps": x,
-        "delta": delta,
-    }
+    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "delta": delta}
+    along = step | {"steps": x}
     bounds = {"odometer": OdometerAccountant(variant).evaluate(**along), "planned": Renyi(conversion).evaluate(**along)}
     if "other" in curves:
         bounds["other"] = OdometerAccountant(OTHER[variant]).evaluate(**along)
@@ -126,9 +130,7 @@ def stop(
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
-    allowed_rogers = dpviz.rogers_filter_steps(
-        noise_multiplier=noise_multiplier, sample_rate=sample_rate, target_epsilon=target_epsilon, delta=delta
-    )
+    allowed_rogers = dpviz.rogers_filter_steps(target_epsilon=target_epsilon, **step)
     facts = StopFacts(bounds["odometer"], bounds["planned"], float(rogers[-1]), allowed, allowed_rogers)
     return Answer(plot, facts)
 
@@ -189,12 +191,6 @@ def metrics(a: Answer[StopFacts]) -> list[Metric]:
     odometer, planned = float(f.odometer.epsilon[-1]), float(f.planned.epsilon[-1])
     price = odometer / max(planned, 1e-300)
     dear = f"; {price:.2f} × the plan" if math.isfinite(price) and price < 1e6 else ""
-    wanted = "tight" in g["curves"]
-    if f.tight is not None:
-        tight = f.tight.figure
-        tight = tight._replace(note=f"{tight.note}; for steps planned")
-    else:
-        tight = Metric(tight_band.NAME, "…" if wanted else "–", "" if wanted else "off")
     return [
         Metric("Stop when you like", epsilon(odometer), f"odometer, {VARIANT.options[g['variant']].lower()}{dear}"),
         Metric("As if planned", epsilon(planned), f"Rényi {g['conversion']}; no early stop"),
@@ -203,7 +199,7 @@ def metrics(a: Answer[StopFacts]) -> list[Metric]:
             numbers.steps(f.allowed),
             f"filter; Rogers et al.: {numbers.steps(f.allowed_rogers)}",
         ),
-        tight,
+        tight_figure(f.tight, wanted="tight" in g["curves"], off="off", held="for steps planned"),
     ]
 
 
@@ -224,9 +220,7 @@ def notes(a: Answer[StopFacts]) -> list[Note]:
                 f"{', above the chart' if above else ''}."
             )
         )
-    if f.tight is not None and f.tight.reason:
-        built.append(Note(f"Tight interval: {f.tight.reason}"))
-    return built
+    return [*built, *tight_notes(f.tight)]
 
 
 def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
@@ -269,12 +263,7 @@ def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, STEPS, Expert(VARIANT)),
         "Mechanism": units.controls(get),
-        "Show": (
-            Offered(CURVES, tuple(CURVES.options), ("other",)),
-            LOG_X,
-            LOG_Y,
-            *experts(VARIANT, CONVERSION, IMAGE),
-        ),
+        "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }
 
 

@@ -10,23 +10,21 @@ import numpy as np
 import pandas as pd
 
 from dpviz.charts import numbers
-from dpviz.charts.marks import Column, Floor, Line
+from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.record import Spread
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.courses import Course, Courses, courses, together
 from dpviz.questions.budget.policy import COLORS
-from dpviz.questions.budget.trajectories import NAMES
-from dpviz.questions.budget.words import TRAINED_ASSUMPTIONS, budget_range, epsilon
+from dpviz.questions.budget.trajectories import NAMES, QUANTITIES
+from dpviz.questions.budget.words import TRAINED_ASSUMPTIONS, budget_axis, epsilon, floors, rise_formula
 from dpviz.questions.layout import Groups, Offered, Reader
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE, LOG_Y
 
 OFFERED = {"budget": ("fixed", "noise", "batch"), "early": ("fixed", "tune")}
-TITLES = {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": "test accuracy"}
-QUANTITIES = {"noise": "noise_multiplier", "batch": "batch_size", "accuracy": "accuracy"}
 ENDS = {"plan": "plan done", "budget": "budget used up", "goal": "goal reached"}
 
 
@@ -49,14 +47,9 @@ def trained(
     end = end if budgeted else max(end, 8.0)  # up to where the paper's printed values lie
     plot = LinePlot(
         x=Axis("epochs", shown=(0.0, 1.02 * end), hover="%{x:,.3~r} epochs"),
-        y=Axis(
-            TITLES[shown],
-            log=log_y and costs,
-            shown=zoomed if shown == "accuracy" else partial(budget_range, budget=floor, log=log_y) if floor else None,
-            reading="attack" if costs else None,
-        ),
+        y=budget_axis(shown, "test accuracy", log=log_y, budget=floor, span=zoomed if shown == "accuracy" else None),
         lines=tuple(lines),
-        floors=() if floor is None else (Floor(floor, "budget", "budget"),),
+        floors=floors(floor),
         said="Error bars reach from the lowest to the highest seed.",
     )
     return Answer(plot, Courses(found.record, arms, found.budget, found.delta))
@@ -152,12 +145,8 @@ def zoomed(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def formulas(a: Answer[Courses]) -> list[tuple[str, str]]:
-    noise = 100 if a.given["runs"] == "early" else 20
     return [
-        (
-            "the count that a policy sees, and when it counts as a rise (Lécuyer 2021, §5.1)",
-            rf"\hat c = c + \mathcal N(0, {noise}^2), \qquad \hat c - \hat c_{{\text{{last}}}} \ge 3\cdot {noise}",
-        ),
+        rise_formula("c", 100 if a.given["runs"] == "early" else 20),
         (
             "a point and its bar, over the seeds s = 1 … S of an arm",
             r"\bar y = \frac1S \sum_s y_s, \qquad \left[\min_s y_s,\ \max_s y_s\right]",

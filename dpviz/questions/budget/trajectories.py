@@ -18,6 +18,8 @@ from dpviz.questions.budget.words import in_table
 Array = npt.NDArray[np.float64]
 
 NAMES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
+# What is drawn besides ε; the settings of an epoch stand at its end.
+QUANTITIES = {"noise": "noise_multiplier", "batch": "batch_size", "accuracy": "accuracy"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +88,3 @@ class TrajectoryPlot(LinePlot):
                 for column, name in quantities.items()
             }
         )
-
-
-def quantity(trajectory: PolicyTrajectory, shown: str) -> Array:
-    """What is drawn besides ε; the settings of an epoch stand at its end."""
-    return {"noise": trajectory.noise_multiplier, "batch": trajectory.batch_size, "accuracy": trajectory.accuracy}[
-        shown
-    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,16 @@ import numpy as np
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
 from dpviz.charts import numbers
-from dpviz.charts.marks import Line
+from dpviz.charts.lines import Span
+from dpviz.charts.marks import Floor, Line
+from dpviz.charts.plot import Axis
+from dpviz.questions.answer import Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.question import Block
+from dpviz.questions.tight_band import NAME, TightBand
+
+Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 
 ASSUMPTIONS = (
     """
@@ -105,4 +112,39 @@ def odometer_formula(
         rf"\\ &= 2^{{{filters - 1}}}\cdot {odometer.first_filter:g}\cdot\frac{{{tex(odds)}}}{{{tex(order - 1)}}}"
         rf" + \frac{{{tex(odds + 2 * np.log(filters))}}}{{{tex(order - 1)}}} = {tex(value)}"
         rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {odometer.orders.size})\end{{aligned}}",
+    )
+
+
+def tight_figure(found: TightBand | None, *, wanted: bool, off: str, held: str) -> Metric:
+    """The tight interval among the four numbers: what it holds for; `off` says why it is not `wanted`."""
+    if found is None:
+        return Metric(NAME, "…" if wanted else "–", "" if wanted else off)
+    return found.figure._replace(note=f"{found.figure.note}; {held}")
+
+
+def tight_notes(found: TightBand | None) -> list[Note]:
+    """Where its width is not kept."""
+    return [Note(f"Tight interval: {found.reason}")] if found is not None and found.reason else []
+
+
+def budget_axis(shown: str, accuracy: str, *, log: bool, budget: float | None, span: Shown = None) -> Axis:
+    """y of what is drawn against epochs; ε shows its budget, `span` is that of all else."""
+    costs = shown == "epsilon"
+    return Axis(
+        {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": accuracy}[shown],
+        log=log and costs,
+        shown=span if budget is None else partial(budget_range, budget=budget, log=log),
+        reading="attack" if costs else None,
+    )
+
+
+def floors(budget: float | None) -> tuple[Floor, ...]:
+    return () if budget is None else (Floor(budget, "budget", "budget"),)
+
+
+def rise_formula(counted: str, noise: int) -> tuple[str, str]:
+    """When a count with so much noise is a rise."""
+    return (
+        "the count that a policy sees, and when it counts as a rise (Lécuyer 2021, §5.1)",
+        rf"\hat c = {counted} + \mathcal N(0, {noise}^2), \qquad \hat c - \hat c_{{\text{{last}}}} \ge 3\cdot {noise}",
     )
