@@ -45,6 +45,7 @@ class MixturePair(DominatingPair):
     q: Weights
     _centre: Array = field(init=False, repr=False, compare=False)
     _weights: Array = field(init=False, repr=False, compare=False)
+    _log_weights: Array = field(init=False, repr=False, compare=False)
     _base: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,13 +53,15 @@ class MixturePair(DominatingPair):
         centre = np.array(sorted({*w, *v}))
         weights = np.array([[side.get(c, 0.0) for c in centre.tolist()] for side in (w, v)])
         with np.errstate(divide="ignore"):
-            ratio = weights[0] / weights[1]
-        if not (ratio[1:] >= ratio[:-1]).all():
+            log_weights = np.log(weights)
+        ratio = log_weights[0] - log_weights[1]
+        if not (ratio[1:] >= ratio[:-1] - 1e-12).all():
             raise ValueError("Expected weights whose ratio P/Q rises from centre to centre.")
         common = np.flatnonzero(weights.min(axis=0) > 0.0)
         base = common[np.argmax(weights[1, common])] if common.size else int(np.argmax(weights[1]))
         object.__setattr__(self, "_centre", centre)
         object.__setattr__(self, "_weights", weights)
+        object.__setattr__(self, "_log_weights", log_weights)
         object.__setattr__(self, "_base", float(centre[base]))
 
     @property
@@ -79,8 +82,7 @@ class MixturePair(DominatingPair):
 
     @property
     def largest_losses(self) -> tuple[float, float]:
-        with np.errstate(divide="ignore"):
-            log_ratio = np.log(self._weights[0]) - np.log(self._weights[1])
+        log_ratio = self._log_weights[0] - self._log_weights[1]
         return float(log_ratio[-1]), float(-log_ratio[0])
 
     def loss(self, z: Array | float) -> Array:
@@ -127,14 +129,10 @@ class MixturePair(DominatingPair):
 
     def split(self, loss: float) -> LossSplit:
         z = float(self.output(loss))
-        sides = (self._log_ratio(log - log[self._centre == self._base]) for log in self._log_tails(z))
-        left, right = (float(side) for side in sides)
-        return LossSplit(left, right, self.below(z)[0])
-
-    def _log_tails(self, z: float) -> tuple[Array, Array]:
-        """ln of the probabilities of an output of at most z, and of one above, by centre."""
         x = (z - self._centre) / self.sigma
-        return log_ndtr(x), log_ndtr(-x)
+        tails = log_ndtr(x), log_ndtr(-x)
+        left, right = (float(self._log_ratio(log - log[self._centre == self._base])[0]) for log in tails)
+        return LossSplit(left, right, self.below(z)[0])
 
     def below(self, z: float) -> tuple[float, float]:
         p, q = self._weights @ ndtr((z - self._centre) / self.sigma)
@@ -153,7 +151,7 @@ class MixturePair(DominatingPair):
         z = np.linspace(low, high, int(min(max(481.0, 20.0 * (high - low) / pair.sigma), 20_001.0)))
         density = pair._ratios(z) - 0.5 * (((z - self._base) / pair.sigma) ** 2)[:, None]
         width = (z[1] - z[0]) / (pair.sigma * math.sqrt(2.0 * math.pi))
-        return pair.loss(z), logsumexp(density, axis=1, b=self._weights[1]) + math.log(width)
+        return pair.loss(z), logsumexp(density + self._log_weights[1], axis=1) + math.log(width)
 
     def log_delta(self, epsilon: float) -> float:
         removed = self._log_delta(epsilon)
@@ -167,13 +165,14 @@ class MixturePair(DominatingPair):
         z = float(self.output(epsilon))
         if z == math.inf:
             return -math.inf
-        w, v = self._weights
         y, h = (z - self._base) / self.sigma, (self._centre - self._base) / self.sigma
         log_tails = log_ndtr(h - y)
         grown = epsilon + math.log(-math.expm1(-epsilon)) if epsilon > 0.0 else -math.inf
-        logs = np.append(_log_between(y, h), logsumexp(log_tails, b=v) + grown)
-        signs = np.append((w - v) * np.sign(h), -1.0)
-        log_sum, sign = logsumexp(logs, b=signs, return_sign=True)
+        apart = self._weights[0] - self._weights[1]
+        with np.errstate(divide="ignore"):
+            between = _log_between(y, h) + np.log(np.abs(apart))
+        logs = np.append(between, logsumexp(log_tails + self._log_weights[1]) + grown)
+        log_sum, sign = logsumexp(logs, b=np.append(np.sign(apart * h), -1.0), return_sign=True)
         return float(log_sum) if sign > 0.0 else -math.inf
 
     def _ratios(self, z: Array) -> Array:
@@ -181,33 +180,33 @@ class MixturePair(DominatingPair):
         far = (self._centre - self._base) / self.sigma
         return np.asarray(np.multiply.outer((z - self._base) / self.sigma, far) - 0.5 * far**2)
 
-    def _log_ratio(self, r: Array) -> Array:
-        """ln(P/Q) from r (…, centres)."""
-        tops, logs = [], []
-        for weights in self._weights:
-            kept = weights > 0.0
-            tops.append(r[..., kept].max(axis=-1))
-            logs.append(np.log(np.exp(r[..., kept] - tops[-1][..., None]) @ weights[kept]))
+    def _log_ratio(self, r: Array) -> tuple[Array, Array]:
+        """ln(P/Q) from r (…, centres), and by how much centres' means differ given r, in units of σ."""
+        tops, logs, means = [], [], []
+        for log_weights in self._log_weights:
+            kept = log_weights > -math.inf
+            tops.append(r[..., kept].max(axis=-1))  # apart from the weights: r may be 1e20
+            exponent = r[..., kept] - tops[-1][..., None] + log_weights[kept]
+            largest = exponent.max(axis=-1)
+            weight = np.exp(exponent - largest[..., None])
+            total = weight.sum(axis=-1)
+            logs.append(largest + np.log(total))
+            means.append(weight @ (self._centre[kept] - self._base) / (total * self.sigma))
         ratio = np.asarray((tops[0] - tops[1]) + (logs[0] - logs[1]))
         near = (np.abs(ratio) < 0.5) & (r.max(axis=-1) < _LARGEST)
         apart = np.expm1(r[near]) @ (self._weights[0] - self._weights[1])
         ratio[near] = np.log1p(apart / np.exp(tops[1][near] + logs[1][near]))
-        return ratio
+        return ratio, np.asarray(means[0] - means[1])
 
     def _loss_and_slope(self, z: Array) -> tuple[Array, Array]:
-        """Losses at z and their derivatives, (E[c | z, P] − E[c | z, Q])/σ²; the second only steers."""
-        flat, far = z.ravel(), (self._centre - self._base) / self.sigma
+        """Losses at z and their derivatives, which only steer."""
+        flat = z.ravel()
         loss, slope = np.empty((2, flat.size))
-        rows = max(1, _TOGETHER // far.size)
+        rows = max(1, _TOGETHER // self._centre.size)
         for start in range(0, flat.size, rows):
             here = slice(start, start + rows)
-            r = self._ratios(flat[here])
-            loss[here] = self._log_ratio(r)
-            weight = np.exp(r - r.max(axis=1)[:, None])
-            with np.errstate(invalid="ignore"):
-                means = [weight @ (side * far) / (weight @ side) for side in self._weights]
-            slope[here] = (means[0] - means[1]) / self.sigma
-        return loss.reshape(z.shape), slope.reshape(z.shape)
+            loss[here], slope[here] = self._log_ratio(self._ratios(flat[here]))
+        return loss.reshape(z.shape), slope.reshape(z.shape) / self.sigma
 
     def _inverted(self, wanted: Array) -> Array:
         """Outputs with losses that there are, of shape (n,)."""
@@ -251,11 +250,11 @@ def _table(pair: MixturePair) -> tuple[Array, Array]:
 @lru_cache(maxsize=256)
 def _quantile(pair: MixturePair, tail: float) -> float:
     """An output that P exceeds no more often than a Gaussian its mean by `tail` deviations; nearly the least."""
-    centre, weights = np.array(pair.p).T
+    centre, log_weights = np.array([(c, math.log(weight)) for c, weight in pair.p]).T
     low, high = (float(end) + tail * pair.sigma for end in (centre[0], centre[-1]))
     for _ in range(50):
         middle = 0.5 * (low + high)
-        if logsumexp(log_ndtr((centre - middle) / pair.sigma), b=weights) > log_ndtr(-tail):
+        if logsumexp(log_ndtr((centre - middle) / pair.sigma) + log_weights) > log_ndtr(-tail):
             low = middle
         else:
             high = middle

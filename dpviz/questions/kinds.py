@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.fields import Choice, Number, log_ticks
 from dpviz.questions.layout import Expert, Item, Reader
@@ -25,6 +25,19 @@ SCALE = Number(
     help="Scale of the Laplace noise, divided by the most that one example moves the sum (no unit). Its standard "
     "deviation is √2·b; one step without sampling has ε = 1/b.",
 )
+ROWS = Number(
+    key="rows",
+    symbol="k",
+    label="Rows k",
+    default=2.0,
+    low=1.0,
+    high=1000.0,
+    whole=True,
+    ticks=tuple(float(k) for k in (*range(1, 11), 15, 20, 30, 50, 100, 200, 500, 1000)),
+    ends=("one row each", "much of the data is one person's"),
+    example="2 to 10",
+    help="Most rows that one person has in the data. Each is drawn on its own, with probability q.",
+)
 
 
 @dataclass(frozen=True)
@@ -33,14 +46,14 @@ class MechanismKind:
 
     Attributes:
         name: in the choice.
-        make: the mechanism, from its noise and its sampling rate.
-        noise: the field of the noise.
+        make: the mechanism, from its fields and its sampling rate, by `NAMES`.
+        fields: its noise, and what else it has beside the sampling rate.
         assumes: what it does, as a Markdown line.
     """
 
     name: str
-    make: Callable[[float, float], Mechanism]
-    noise: Number
+    make: Callable[..., Mechanism]
+    fields: tuple[Number, ...]
     assumes: str
 
 
@@ -48,20 +61,27 @@ KINDS = {
     "gaussian": MechanismKind(
         "Gaussian, add or remove one",
         SampledGaussian,
-        SIGMA,
+        (SIGMA,),
         "**Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh each step.",
     ),
     "replace": MechanismKind(
         "Gaussian, replace one",
         ReplaceOneGaussian,
-        SIGMA,
+        (SIGMA,),
         "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. "
         "Replacing an example moves that sum by up to 2C; σ counts C, as in training.",
+    ),
+    "person": MechanismKind(
+        "Gaussian, a person with k rows",
+        PersonRows,
+        (SIGMA, ROWS),
+        "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. A "
+        "person's k rows are drawn independently of one another, so that they move that sum by up to k × C.",
     ),
     "laplace": MechanismKind(
         "Laplace, add or remove one",
         Laplace,
-        SCALE,
+        (SCALE,),
         "**Noise:** Laplace, scale b × C, on a sum of numbers between −C and C, fresh at every step. It is one number "
         "a step: gradients have many coordinates, and more noise is needed for those.",
     ),
@@ -72,19 +92,21 @@ KIND = Choice(
     default="gaussian",
     tall=True,
     options={key: kind.name for key, kind in KINDS.items()},
-    help="Which noise is added, and which data sets must look alike: with and without one example, or with another in "
-    "its place, which is the stronger promise at the same ε.",
+    help="Which noise is added, and which data sets must look alike: with and without one example, with another in its "
+    "place, which is the stronger promise at the same ε, or with and without all k rows of one person.",
 )
 
 
 # What the library, and so whoever asks by name, calls the fields.
-NAMES = {KIND.key: "mechanism", SIGMA.key: "noise_multiplier", SCALE.key: "scale", RATE.key: "sample_rate"}
+NAMES = {
+    KIND.key: "mechanism", SIGMA.key: "noise_multiplier", SCALE.key: "scale", ROWS.key: "rows", RATE.key: "sample_rate",
+}  # fmt: skip
 
 
 def read(get: Reader) -> Mechanism:
     """The mechanism that the fields ask for."""
     kind = KINDS[get(KIND)]
-    return kind.make(get(kind.noise), get(RATE))
+    return kind.make(**{NAMES[field.key]: get(field) for field in (*kind.fields, RATE)})
 
 
 def kind_of(mechanism: Mechanism) -> str | None:
@@ -101,13 +123,13 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
     key = kind_of(mechanism)
     if key is None:
         raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no link shows it.")
-    fields = KINDS[key].noise, RATE
+    fields = *KINDS[key].fields, RATE
     return {KIND.key: key} | {field.key: field.write(getattr(mechanism, NAMES[field.key])) for field in fields}
 
 
-MECHANISM = Compound((KIND, SIGMA, SCALE, RATE), read, texts, NAMES)
+MECHANISM = Compound((KIND, SIGMA, SCALE, ROWS, RATE), read, texts, NAMES)
 
 
 def controls(get: Reader) -> tuple[Item, ...]:
-    """The mechanism with its noise, q and T in either units, and δ."""
-    return Expert(KIND), KINDS[get(KIND)].noise, units.ALL, units.suggested(SIZE, get)
+    """The mechanism with its own fields, q and T in either units, and δ."""
+    return Expert(KIND), *KINDS[get(KIND)].fields, units.ALL, units.suggested(SIZE, get)

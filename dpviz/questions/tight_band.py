@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_tight_of_events, settled
 from dpviz.charts import numbers
 from dpviz.charts.marks import Band
@@ -81,7 +82,10 @@ def interval(events: Sequence[Event], delta: float) -> TightBand:
 def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) -> TightBand:
     """The interval at marked steps of one mechanism; some 0.2 s."""
     marks = marked_steps(steps, log=log)
-    rough = accountant("renyi").epsilon_of(mechanism, steps=marks, delta=delta).epsilon
+    if accountant("renyi").supports(mechanism):
+        rough = np.array([rough_epsilon(mechanism, count, delta) for count in marks.tolist()])
+    else:
+        rough = accountant("renyi").epsilon_of(mechanism, steps=marks, delta=delta).epsilon
     soon = end([(mechanism, steps)], delta).upper[-1]
     useful = np.append(rough[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)

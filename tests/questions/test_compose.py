@@ -14,7 +14,7 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.charts import numbers
 from dpviz.gradients.law_sample import law_sample
-from dpviz.mechanisms import Adjacency, Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.asked import ask
 from dpviz.questions.compose.notes import below_the_truth, notes
 from dpviz.questions.compose.question import GROWTH
@@ -395,6 +395,22 @@ def test_words_follow_the_mechanism():
     assert "mechanism='laplace',\n    scale=1,\n    sample_rate=0.02," in script(GROWTH, laplace)
 
 
+def test_a_person_with_several_rows_has_the_tight_interval_alone():
+    asked = ask("compose", mechanism="person", rows=5, noise_multiplier=1.1, sample_rate=256 / 60_000, steps=14_062)
+    assert asked.answer.given["mechanism"] == PersonRows(1.1, 256 / 60_000, 5)
+    assert asked.link == "/compose?mech=person&sigma=1.1&rows=5&q=0.004266666666666667&steps=14062&v=2"
+    assert asked.answer.plot.lines == ()
+    assert asked.answer.facts.tight.lower[-1] <= 16.11 <= asked.answer.facts.tight.upper[-1]
+    assert "whether any of your rows took part at most" in asked.headline
+    assert "all rows of one person" in GROWTH.assumed(asked.answer)
+    assert any("Rényi improved: needs the Rényi divergence" in text for text in texts(asked.answer))
+    assert metrics(asked.answer)[2].note == "ε and δ alone: 99.999991 %"
+    one = of("mech=person&rows=1&curves=moments")
+    np.testing.assert_allclose(one.plot.lines[0].y, of("curves=moments").plot.lines[0].y, rtol=1e-12)
+    for query in ("rows=3&q=0", "rows=1000&q=0.5&sigma=0.01&steps=20", "rows=2&q=1", "rows=7&curves=strong.bayesian"):
+        assert headline(with_part(of(f"mech=person&{query}"), TIGHT))
+
+
 def test_a_mechanism_is_asked_for_by_its_fields_or_whole():
     named = ask("compose", mechanism="laplace", scale=3, sample_rate=0.1, steps=20, curves=("moments",))
     assert named.answer.given["mechanism"] == Laplace(3.0, 0.1)
@@ -405,7 +421,7 @@ def test_a_mechanism_is_asked_for_by_its_fields_or_whole():
     as_ever = ask("compose", noise_multiplier=2, sample_rate=0.1, steps=20, curves=("moments",))
     assert as_ever.answer.given["mechanism"] == SampledGaussian(2.0, 0.1)
     assert as_ever.link == "/compose?sigma=2&q=0.1&steps=20&curves=moments&v=2"
-    with pytest.raises(ValueError, match="“cauchy” is none of gaussian, replace, laplace"):
+    with pytest.raises(ValueError, match="“cauchy” is none of gaussian, replace, person, laplace"):
         ask("compose", mechanism="cauchy")
 
 

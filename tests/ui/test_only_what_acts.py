@@ -21,7 +21,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {"curves": ("moments",)},
         {"lam": 16.0},
         {"source": "lognormal"},
-        *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "laplace")),
+        *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "person", "laplace")),
     ],
     "orders": [{"oview": key} for key in ("epsilon", "divergence", "thresholds", "concentrated")],
     "noise": [

@@ -17,7 +17,8 @@ ASSUMPTIONS = (
 - **One (ε, δ) alone** allows more than the mechanism behind it: the best attack on a known mechanism follows from its
   whole privacy curve, (1 + δ(0))/2 at even odds.
 - **ROC:** each curve bounds the true positive rate at each false positive rate, for adding and for removing an
-  example. “Whole privacy curve” intersects the regions of many (ε, δ(ε)), each with δ from above.
+  example. “Whole privacy curve” intersects the regions of many (ε, δ(ε)), each with δ from above. The mechanism is the
+  sampled Gaussian; other mechanisms, a person with several rows among them, have no ROC here yet: Compose has them.
 - **The town:** incomes are log-normal (median 30 thousand, spread 0.6), drawn from the seed; one income more is
   the outlier's. Released: (sum of incomes, each counted up to the outlier's, + noise) ÷ the public number of
   residents.

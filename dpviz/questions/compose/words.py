@@ -29,9 +29,11 @@ def headline(a: Answer[ComposeFacts]) -> str:
 
 
 def _least(a: Answer[ComposeFacts]) -> float:
-    """ε of the tightest valid bound after all steps; inf where there is none."""
-    best = a.facts.tightest()
-    return math.inf if best is None else float(a.facts.bounds[best].epsilon[-1])
+    """ε of the tightest valid bound after all steps, the tight interval's end where there is no other; inf for none."""
+    best, tight = a.facts.tightest(), a.facts.tight
+    if best is None:
+        return math.inf if tight is None or math.isnan(tight.upper[-1]) else float(tight.upper[-1])
+    return float(a.facts.bounds[best].epsilon[-1])
 
 
 def chances(a: Answer[ComposeFacts]) -> guessing.Guess:
@@ -163,7 +165,7 @@ def assumptions(a: Answer[ComposeFacts]) -> str:
     key = kind_of(mechanism)
     adjacency = mechanism.adjacency
     release = POISSON + KINDS[key].assumes if key else f"**The mechanism:** {mechanism.text}."
-    public = PUBLIC_SIZE if adjacency == Adjacency.ADD_REMOVE else ""
+    public = "" if adjacency == Adjacency.REPLACE_ONE else PUBLIC_SIZE
     return f"""
 - **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
   attacker can tell apart only as far as ε and δ allow.

@@ -319,6 +319,7 @@ ASSUMPTIONS = (
     """
 - **The answers are on the safe side:** σ and δ are rounded up, q and T down; each was put back into its accountant.
 - **Who is protected:** one example, added or removed. Every example joins each batch independently with probability q.
+  Other mechanisms, a person with several rows among them, cannot be solved for here yet: Compose has them.
 - **σ** is the noise's standard deviation divided by the sensitivity: C for plain norms, 2C for pairs of gradients. DP
   and Bayesian DP get the same noise σ × sensitivity at every clipping quantile.
 - **Less noise for Bayesian DP** is a weaker promise: it holds for examples drawn like the sample, with probability
