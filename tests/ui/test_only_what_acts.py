@@ -21,7 +21,8 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         {"curves": ("moments",)},
         {"lam": 16.0},
         {"source": "lognormal"},
-        *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "person", "laplace")),
+        *({"mech": key, "curves": ("strong", "moments", "bayesian")} for key in ("replace", "laplace")),
+        {"mech": "person", "curves": ("tight",)},
     ],
     "orders": [{"oview": key} for key in ("epsilon", "divergence", "thresholds", "concentrated")],
     "noise": [

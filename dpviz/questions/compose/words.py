@@ -165,7 +165,7 @@ def assumptions(a: Answer[ComposeFacts]) -> str:
     key = kind_of(mechanism)
     adjacency = mechanism.adjacency
     release = POISSON + KINDS[key].assumes if key else f"**The mechanism:** {mechanism.text}."
-    public = "" if adjacency == Adjacency.REPLACE_ONE else PUBLIC_SIZE
+    public = PUBLIC_SIZE if adjacency in (Adjacency.ADD_REMOVE, Adjacency.PERSON) else ""
     return f"""
 - **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
   attacker can tell apart only as far as ε and δ allow.
