@@ -33,6 +33,12 @@ class NotARun(ValueError):
     """The file is no exported run; the message says why."""
 
 
+def expect(right: bool, what: str) -> None:
+    """Refuse the file, saying what was expected, unless that is so."""
+    if not right:
+        raise NotARun(f"Expected {what}.")
+
+
 def refuse(what: str, wanted: str, found: Any) -> NoReturn:
     raise NotARun(f"Expected {what} {wanted}, found {shown(found)}.")
 

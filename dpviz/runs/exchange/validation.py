@@ -10,7 +10,20 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpviz.runs.exchange.checks import Check, NotARun, flag, listed, none_or, number, one_of, refuse, table, text, whole
+from dpviz.runs.exchange.checks import (
+    Check,
+    NotARun,
+    expect,
+    flag,
+    listed,
+    none_or,
+    number,
+    one_of,
+    refuse,
+    table,
+    text,
+    whole,
+)  # fmt: skip
 from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
 from dpviz.training.accounts.origins import MOST_ORIGINS
 from dpviz.training.data import DATA_SETS
@@ -34,28 +47,41 @@ _MOMENT = number(0.0, 1e11)  # seconds since 1970, until the year 5000
 _COLUMN = listed(none_or(_PLAIN), MOST_STEPS)
 _MECHANISM = listed(number(0.0), 3, 3)
 _EPSILON = none_or(number(0.0, endless=True))
+_EPSILONS = table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON))
 _CLAIM = table({}, {"epsilon": _EPSILON, "with_secret_noise": none_or(table({}, {"epsilon": _EPSILON}))})
+
+
+def _spent(what: str, found: Any) -> list[float]:
+    """A mechanism of steps that were made."""
+    sigma, rate, times = _MECHANISM(what, found)
+    possible = 1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1
+    expect(possible, f"{what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times")
+    return [sigma, rate, times]
+
+
+def _counted(what: str, found: Any) -> list[float]:
+    """A mechanism of a count."""
+    sigma, rate, times = _spent(what, found)
+    expect(rate == 1 and times == 1, f"{what} as noise in [1e-6, 1e12], rate 1, once")
+    return [sigma, rate, times]
+
 
 RECORD: Mapping[str, Check] = {
     "name": text(NAME),
-    "note": text(WORDS),
-    "target": text(WORDS),
+    **dict.fromkeys(("note", "target", "reason"), text(WORDS)),
     "state": one_of(STATES),
-    "reason": text(WORDS),
     "created": _MOMENT,
-    "started": none_or(_MOMENT),
-    "ended": none_or(_MOMENT),
+    **dict.fromkeys(("started", "ended"), none_or(_MOMENT)),
     "attempt": whole(0, MOST_ATTEMPTS),
     "steps": whole(0, MOST_STEPS),
-    "summary": table({}, {"epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)), "claim": none_or(_CLAIM)}),
+    "summary": table({}, {"epsilon": _EPSILONS, "claim": none_or(_CLAIM)}),
 }
 _ATTEMPT = table(
     {
         "attempt": whole(1, MOST_ATTEMPTS),
-        "execution": text(NAME),
+        **dict.fromkeys(("execution", "outcome"), text(NAME)),
         "started": _MOMENT,
         "ended": none_or(_MOMENT),
-        "outcome": text(NAME),
     }
 )
 _ENVELOPE = table(
@@ -70,11 +96,8 @@ _ENVELOPE = table(
 )
 COLUMNS = ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds")
 _EVALUATED: dict[str, Check] = {
-    "test_loss": none_or(_PLAIN),
-    "test_accuracy": none_or(_SHARE),
-    "train_loss": none_or(_PLAIN),
-    "train_accuracy": none_or(_SHARE),
-    "posterior_accuracy": none_or(_SHARE),
+    **dict.fromkeys(("test_loss", "train_loss"), none_or(_PLAIN)),
+    **dict.fromkeys(("test_accuracy", "train_accuracy", "posterior_accuracy"), none_or(_SHARE)),
 }
 _NORMS = table(
     {
@@ -88,14 +111,12 @@ _FINAL = table(
     {},
     {
         **_EVALUATED,
-        "majority": none_or(_SHARE),
+        **dict.fromkeys(("majority", "tail_share"), none_or(_SHARE)),
         "reason": text(NAME),
-        "text": text(WORDS),
+        **dict.fromkeys(("text", "bayesian_text"), text(WORDS)),
         "seconds": number(0.0),
-        "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)),
+        "epsilon": _EPSILONS,
         "claim": none_or(_CLAIM),
-        "tail_share": none_or(_SHARE),
-        "bayesian_text": text(WORDS),
         "traceback": text(TRACE),
     },
 )
@@ -110,21 +131,17 @@ KINDS: dict[str, Check] = {
             "classes": whole(0, 10**6),
             "majority": _SHARE,
             "claim": none_or(_CLAIM),
-            "device": text(NAME),
+            **dict.fromkeys(("device", "data_mark"), text(NAME)),
             "threads": whole(0, 10_000),
             "parameters": whole(0, 10**12),
-            "data": text(WORDS),
-            "data_mark": text(NAME),
-            "model": text(WORDS),
-            "noise_source": text(WORDS),
+            **dict.fromkeys(("data", "model", "noise_source", "unprotected"), text(WORDS)),
             "fallback_layers": listed(text(NAME), 1_000),
-            "unprotected": text(WORDS),
         },
     ),
     "step": table(
         {"first": whole(1, MOST_STEPS), "count": whole(1, MOST_STEPS)},
         {
-            "mechanisms": listed(_MECHANISM, MOST_STEPS),
+            "mechanisms": listed(_spent, MOST_STEPS),
             **dict.fromkeys(COLUMNS, _COLUMN),
             "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, listed(_EPSILON, MOST_STEPS))),
             "distances": none_or(listed(listed(number(0.0), MOST_DISTANCES), MOST_STEPS)),
@@ -135,15 +152,13 @@ KINDS: dict[str, Check] = {
     ),
     "evaluation": table({}, {**_EVALUATED, "samples": whole(0, MOST_STEPS)}),
     "count": table(
-        {"mechanism": _MECHANISM},
+        {"mechanism": _counted},
         {
             "count": number(),
             "accuracy": number(-1e6, 1e6),
-            "rose": none_or(flag),
-            "blocked": none_or(flag),
-            "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON)),
-            "noise_multiplier": number(0.0),
-            "batch_size": number(0.0),
+            **dict.fromkeys(("rose", "blocked"), none_or(flag)),
+            "epsilon": _EPSILONS,
+            **dict.fromkeys(("noise_multiplier", "batch_size"), number(0.0)),
         },
     ),
     "replanned": table({"total_steps": whole(1, MOST_PLANNED)}, {"text": text(WORDS)}),
@@ -153,7 +168,7 @@ KINDS: dict[str, Check] = {
         {"done": whole(0, 10**12), "total": whole(0, 10**12), "left": none_or(number(0.0, endless=True))},
     ),
     CONTROL_KIND: table({}, {"state": text(NAME)}),
-    CHARGED_KIND: table({"through": whole(0, MOST_PLANNED), "mechanisms": listed(_MECHANISM, MOST_STEPS)}),
+    CHARGED_KIND: table({"through": whole(0, MOST_PLANNED), "mechanisms": listed(_spent, MOST_STEPS)}),
     IMPORTED_KIND: table({"disputes": listed(_DISPUTE, MOST_DISPUTES)}, {"checksums": text(WORDS)}),
     **dict.fromkeys(FINAL_KINDS, _FINAL),
 }
@@ -161,17 +176,10 @@ KINDS: dict[str, Check] = {
 
 _ORIGIN = table(
     {
-        "run": text(NAME),
-        "name": text(NAME),
-        "data": text(NAME),
+        **dict.fromkeys(("run", "name", "data"), text(NAME)),
         "mechanisms": listed(_MECHANISM, MOST_MECHANISMS),
     },
-    {
-        "epsilon": none_or(number(0.0)),
-        "delta": _SHARE,
-        "unbounded": text(WORDS),
-        "replayable": flag,
-    },
+    {"epsilon": none_or(number(0.0)), "delta": _SHARE, "unbounded": text(WORDS), "replayable": flag},
 )
 
 
@@ -196,8 +204,7 @@ def settings_of_file(what: str, found: Any) -> dict[str, Any]:
     """
     if not isinstance(found, dict):
         refuse(what, "to be an object", found)
-    if len(found) > 200:
-        raise NotARun(f"Expected {what} with at most 200 entries, found {len(found):,}.")
+    expect(len(found) <= 200, f"{what} with at most 200 entries, found {len(found):,}")
     plain = {text(60)(f"a name in {what}", name): _setting(f"{name!r:.60} of {what}", v) for name, v in found.items()}
     try:
         settings = RunSettings.from_json(plain)
@@ -217,31 +224,28 @@ def settings_of_file(what: str, found: Any) -> dict[str, Any]:
 def _small_enough(settings: RunSettings) -> None:
     """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
     before = [one for origin in settings.origins for one in origin.mechanisms]
-    if len(before) > MOST_MECHANISMS or not all(
-        1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST_PLANNED for sigma, rate, count in before
-    ):
-        raise NotARun(
-            f"Expected origins with at most {MOST_MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
-            f"at most {MOST_PLANNED:,} times each."
-        )
+    expect(
+        len(before) <= MOST_MECHANISMS
+        and all(1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST_PLANNED for sigma, rate, count in before),
+        f"origins with at most {MOST_MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+        f"at most {MOST_PLANNED:,} times each",
+    )
     most = MOST_MECHANISMS if settings.changing else MOST_PLANNED
-    if settings.last_step > most:
-        raise NotARun(f"Expected at most {most:,} planned steps, found {settings.last_step:,}.")
-    if settings.batch_size > 10**9 or max(settings.learning_rate, settings.max_grad_norm) > 1e39:
-        raise NotARun("Expected batch_size, learning_rate and max_grad_norm of a run that can be trained.")
+    expect(settings.last_step <= most, f"at most {most:,} planned steps, found {settings.last_step:,}")
+    trainable = settings.batch_size <= 10**9 and max(settings.learning_rate, settings.max_grad_norm) <= 1e39
+    expect(trainable, "batch_size, learning_rate and max_grad_norm of a run that can be trained")
     free = settings.reads("noise_multiplier") or not settings.private  # not decided by the step size
-    if free and not 1e-6 <= settings.noise_multiplier <= 1e12:
-        raise NotARun(f"Expected noise_multiplier={settings.noise_multiplier:.6g} in [1e-6, 1e12].")
+    noise = settings.noise_multiplier
+    expect(not free or 1e-6 <= noise <= 1e12, f"noise_multiplier={noise:.6g} in [1e-6, 1e12]")
 
 
 def attempts_of(found: Any, latest: int) -> list[dict[str, Any]]:
     """Attempts 1 … `latest`; whose process it was is not a file's to say."""
     attempts = listed(_ATTEMPT, MOST_ATTEMPTS)("'attempts'", found)
     numbers = [attempt["attempt"] for attempt in attempts]
-    if numbers != list(range(1, latest + 1)):
-        raise NotARun(f"Expected attempts 1 … {latest}, found {numbers}.")
-    if len({attempt["execution"] for attempt in attempts}) != len(attempts):
-        raise NotARun("Expected an execution of its own for each attempt.")
+    expect(numbers == list(range(1, latest + 1)), f"attempts 1 … {latest}, found {numbers}")
+    executions = {attempt["execution"] for attempt in attempts}
+    expect(len(executions) == len(attempts), "an execution of its own for each attempt")
     return [{**attempt, "worker": {}} for attempt in attempts]
 
 
@@ -249,15 +253,13 @@ def events_of(found: Any, attempts: int) -> list[Event]:
     """All events in order, each of a known kind and in step with those before it."""
     if not isinstance(found, list):
         raise NotARun("Expected 'events' as a list.")
-    if len(found) > MOST_EVENTS:
-        raise NotARun(f"Expected at most {MOST_EVENTS:,} events, found {len(found):,}.")
+    expect(len(found) <= MOST_EVENTS, f"at most {MOST_EVENTS:,} events, found {len(found):,}")
     events = [_event(f"event {at}", entry) for at, entry in enumerate(found)]
     places = [(event.attempt, event.seq) for event in events]
-    if len(set(places)) != len(places):
-        raise NotARun("Expected each event to have a number of its own.")
+    expect(len(set(places)) == len(places), "each event to have a number of its own")
     for event in events:
-        if not (event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts):
-            raise NotARun(f"Expected every event to belong to an attempt, found one of attempt {event.attempt}.")
+        known = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
+        expect(known, f"every event to belong to an attempt, found one of attempt {event.attempt}")
     events.sort(key=lambda event: (event.attempt, event.seq))
     for attempt in range(1, attempts + 1):
         _in_step([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
@@ -268,17 +270,13 @@ def events_of(found: Any, attempts: int) -> list[Event]:
 def _event(what: str, entry: Any) -> Event:
     head = _ENVELOPE(what, entry)
     kind, data = head["kind"], entry["data"]
-    if data["kind"] != kind:
-        raise NotARun(f"Expected {what} to hold its own kind {kind!r}, found {data['kind']!r:.60}.")
-    if kind not in KINDS:
-        raise NotARun(f"Expected {what} of a known kind, found {kind!r}.")
+    expect(data["kind"] == kind, f"{what} to hold its own kind {kind!r}, found {data['kind']!r:.60}")
+    expect(kind in KINDS, f"{what} of a known kind, found {kind!r}")
     if kind == "step" and "first" not in data:
         data = _stretch_of_one(data, head["step"])
     body = KINDS[kind](what, data)
     if kind == "step":
         _columns(what, body, head["step"])
-    if kind == CHARGED_KIND:
-        _whole_times(what, body["mechanisms"])
     content = {"kind": kind, "step": head["step"], "time": head["time"], **body}
     return Event(head["attempt"], head["seq"], kind, head["step"], float(head["time"]), content)
 
@@ -291,55 +289,37 @@ def _stretch_of_one(data: dict[str, Any], step: int) -> dict[str, Any]:
 def _columns(what: str, body: dict[str, Any], step: int) -> None:
     """Every list as long as `count`, before anything is made of it."""
     count = body["count"]
-    if step != body["first"] + count - 1:
-        raise NotARun(f"Expected {what} to end at step {body['first'] + count - 1}, found step {step}.")
-    body.setdefault("mechanisms", [])
-    body.setdefault("epsilon", {})
-    body.setdefault("distances", None)
+    last = body["first"] + count - 1
+    expect(step == last, f"{what} to end at step {last}, found step {step}")
+    body.update({"mechanisms": [], "epsilon": {}, "distances": None} | body)
     lists = {name: body[name] for name in COLUMNS if name in body} | body["epsilon"]
     lists |= {} if body["distances"] is None else {"distances": body["distances"]}
     for name, entries in lists.items():
-        if len(entries) != count:
-            raise NotARun(f"Expected {name} of {what} with {count} numbers, found {len(entries)}.")
-    _whole_times(what, body["mechanisms"])
+        expect(len(entries) == count, f"{name} of {what} with {count} numbers, found {len(entries)}")
     steps = int(sum(times for _, _, times in body["mechanisms"]))
-    if body["mechanisms"] and steps != count:
-        raise NotARun(f"Expected mechanisms of {count} steps in {what}, found {steps}.")
-    norms = body.get("norms")
-    if norms is not None and (
-        len(norms["edges"]) != len(norms["counts"]) + 1 or norms["edges"] != sorted(set(norms["edges"]))
-    ):
-        raise NotARun(f"Expected norms of {what} with rising edges, one more than counts.")
-
-
-def _whole_times(what: str, mechanisms: Sequence[Sequence[float]]) -> None:
-    for sigma, rate, times in mechanisms:
-        if not (1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1):
-            raise NotARun(f"Expected mechanisms of {what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times.")
+    expect(not body["mechanisms"] or steps == count, f"mechanisms of {count} steps in {what}, found {steps}")
+    if norms := body.get("norms"):
+        edges = norms["edges"]
+        rising = len(edges) == len(norms["counts"]) + 1 and edges == sorted(set(edges))
+        expect(rising, f"norms of {what} with rising edges, one more than counts")
 
 
 def _in_step(events: Sequence[Event]) -> None:
     """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
     at, begun, last, missing = 0, False, 0, False
     for place, event in enumerate(events):
-        if event.step < last:
-            raise NotARun(f"Expected steps that never fall, found step {event.step} after {last}.")
+        expect(event.step >= last, f"steps that never fall, found step {event.step} after {last}")
         last = event.step
         missing |= event.seq != (events[place - 1].seq + 1 if place else 0)
         if event.kind == "started":
-            if begun or at:
-                raise NotARun("Expected 'started' once, before the first step.")
+            expect(not begun and not at, "'started' once, before the first step")
             begun = True
         elif event.kind == "step":
-            if event.data["first"] <= at or (event.data["first"] != at + 1 and not missing):
-                raise NotARun(f"Expected step {at + 1} next, found {event.data['first']}.")
+            first = event.data["first"]
+            expect(first == at + 1 or (first > at and missing), f"step {at + 1} next, found {first}")
             at, missing = event.step, False
-        elif event.kind in FINAL_KINDS and place != len(events) - 1:
-            raise NotARun(f"Expected nothing after {event.kind!r}.")
-        elif event.kind == "count":
-            sigma, rate, times = event.data["mechanism"]
-            if not (1e-6 <= sigma <= 1e12 and rate == 1 and times == 1):
-                raise NotARun("Expected the mechanism of a count as noise in [1e-6, 1e12], rate 1, once.")
+        elif event.kind in FINAL_KINDS:
+            expect(place == len(events) - 1, f"nothing after {event.kind!r}")
 
 
 def _bounded(events: Sequence[Event]) -> None:
@@ -366,8 +346,7 @@ def _bounded(events: Sequence[Event]) -> None:
         "new plans": (sum(event.kind == "replanned" for event in events), MOST_REPLANS),
     }
     for what, (many, most) in found.items():
-        if many > most:
-            raise NotARun(f"Expected at most {most:,} {what}, found {many:,}: to check their ε would take too long.")
+        expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
 
 
 def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
@@ -377,7 +356,8 @@ def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
             examples, known = event.data.get("examples"), DATA_SETS.get(settings.data)
             if examples is None:
                 raise NotARun("Expected 'started' to have 'examples'.")
-            if known is not None and examples != known.examples:
-                raise NotARun(f"Expected examples={examples:,} to be the {known.examples:,} of {settings.data}.")
-            if settings.batch_size > examples:
-                raise NotARun(f"Expected batch_size={settings.batch_size:,} <= {examples:,} examples.")
+            if known is not None:
+                right = examples == known.examples
+                expect(right, f"examples={examples:,} to be the {known.examples:,} of {settings.data}")
+            batch = settings.batch_size
+            expect(batch <= examples, f"batch_size={batch:,} <= {examples:,} examples")
