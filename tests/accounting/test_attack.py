@@ -40,25 +40,6 @@ def worst_pair(epsilon: float, delta: float) -> Pair:
 
 
 class TestAttackSuccess:
-    @pytest.mark.parametrize(
-        ("epsilon", "expected", "digits"),
-        [
-            (2.0, 0.8808, 4),
-            (5.0, 0.9933, 4),
-            (10.0, 0.99995, 5),
-            (2.2, 0.9002, 4),  # Triastcyn & Faltings 2020, Table 1, prints 0.898
-            (0.95, 0.721, 3),
-            (8.0, 0.9997, 4),
-            (0.76, 0.681, 3),
-            (7.6, 0.9995, 4),
-            (0.61, 0.648, 3),
-            (0.5, 0.6225, 4),
-            (0.2, 0.550, 3),
-        ],
-    )
-    def test_published_numbers(self, epsilon: float, expected: float, digits: int) -> None:
-        assert round(dpviz.attack_success(epsilon), digits) == expected
-
     @given(epsilons, st.floats(0, 1))
     def test_with_delta(self, epsilon: float, delta: float) -> None:
         expected = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
@@ -94,14 +75,6 @@ class TestAttackSuccess:
         assert delta_of(pair, epsilon) == pytest.approx(delta, abs=1e-12)
         best = np.maximum(prior * pair[0], (1 - prior) * pair[1]).sum()
         assert best == pytest.approx(dpviz.attack_success(epsilon, delta=delta, prior=prior), abs=1e-12)
-
-    def test_ends(self) -> None:
-        assert dpviz.attack_success(0.0) == 0.5
-        assert dpviz.attack_success(0.0, prior=0.01) == pytest.approx(0.99, rel=1e-14)
-        assert dpviz.attack_success(math.inf) == 1.0
-        assert dpviz.attack_success(math.inf, prior=0.2) == 1.0
-        assert dpviz.attack_success(1e5) == 1.0
-        assert dpviz.attack_success(3.0, delta=1.0) == 1.0
 
     def test_types(self) -> None:
         assert isinstance(dpviz.attack_success(1), float)
@@ -146,15 +119,6 @@ class TestPosteriorBelief:
         belief = 0.3 * pair[0] / (0.3 * pair[0] + 0.7 * pair[1])
         assert belief[0] > dpviz.posterior_belief(epsilon, delta=delta, failure=failure, prior=0.3)
 
-    def test_ends(self) -> None:
-        assert dpviz.posterior_belief(0.0, prior=0.01) == pytest.approx(0.01, rel=1e-14)
-        assert dpviz.posterior_belief(2.0) == dpviz.attack_success(2.0)
-        assert dpviz.posterior_belief(math.inf, prior=0.01) == 1.0
-        assert dpviz.posterior_belief(0.1, delta=1e-9) == 1.0  # with probability δ an output may prove membership
-        assert dpviz.posterior_belief(0.1, delta=1e-3, failure=1e-3) == 1.0
-        assert dpviz.posterior_belief(0.1, delta=0.0, failure=0.0) < 0.53
-        assert np.shape(dpviz.posterior_belief([1.0, 2.0], prior=[[0.1], [0.2]])) == (2, 2)
-
 
 class TestRoc:
     @given(epsilons, st.floats(0, 1))
@@ -183,12 +147,6 @@ class TestRoc:
         assert (top >= rates - 1e-15).all()
         assert (np.diff(top) >= 0).all()
         assert (np.diff(top, 2) <= 1e-13).all()
-
-    def test_ends(self) -> None:
-        assert float(dpviz.roc_bound(0.0, epsilon=3.0, delta=0.01)) == pytest.approx(0.01, rel=1e-14)
-        assert float(dpviz.roc_bound(1.0, epsilon=3.0)) == 1.0
-        assert float(dpviz.roc_bound(0.0, epsilon=1e5)) == 0.0
-        np.testing.assert_allclose(dpviz.roc_bound([0.2, 0.7], epsilon=0.0), [0.2, 0.7], rtol=1e-15)
 
     def test_huge_epsilon_beside_a_tiny_rate(self) -> None:
         """e^800 · 1e-310 > 1; cutting the exponent at 700 claimed that no attack does better than 1e-6."""

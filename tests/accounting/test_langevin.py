@@ -127,14 +127,6 @@ def test_along_the_steps_the_cost_grows_to_the_whole() -> None:
     np.testing.assert_allclose(along, alone, rtol=2e-3)
 
 
-def test_noise_multipliers() -> None:
-    sgld = dpviz.langevin_noise_multiplier([0.1, 0.4], n=60_000, batch_size=245, clip=4)
-    np.testing.assert_allclose(sgld, 245 / (4 * np.sqrt(np.array([0.1, 0.4]) * 60_000)), rtol=1e-14)
-    sghmc = dpviz.langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4, friction=0.05)
-    assert sghmc == pytest.approx(245 * math.sqrt(2 * 0.05 / (0.1 * 60_000)) / 4, rel=1e-14)
-    assert dpviz.langevin_noise_multiplier(0.0, n=10, batch_size=1, clip=1) == math.inf
-
-
 def test_lists_functions_and_power_laws_agree() -> None:
     setting = {"n": 10_000, "batch_size": 50, "clip": 1, "delta": 1e-5}
     law = dpviz.langevin_epsilon(PowerSchedule(0.02, 0.5, 2000), **setting)

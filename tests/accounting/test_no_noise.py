@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from dpviz.accounting.no_noise import chance_of_being_drawn, no_noise_needed
-
-
-@pytest.mark.parametrize(
-    ("rate", "steps", "chance"),
-    [
-        (0.5, 2, 0.75),
-        (1e-12, 1000, 1e-9),
-        (1.0, 0, 0.0),
-        (1.0, 3, 1.0),
-        (0.0, 10**9, 0.0),
-        (0.3, 0, 0.0),
-        (0.9, 10**6, 1.0),
-    ],
-)
-def test_chance(rate: float, steps: float, chance: float) -> None:
-    assert chance_of_being_drawn(rate, steps) == pytest.approx(chance, rel=1e-8)
-    assert chance_of_being_drawn(rate, steps) >= chance * (1.0 - 1e-9)
 
 
 def test_is_never_rounded_down() -> None:

@@ -13,7 +13,7 @@ import dpviz
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law, population_cost
 from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_cells import ClippedLaw, law_cells, threshold_over_median
+from dpviz.gradients.law_cells import ClippedLaw, law_cells
 from dpviz.gradients.truth import true_norms_epsilon
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import log_moment_table
@@ -229,17 +229,6 @@ def test_the_table_of_moments(rate: float) -> None:
     u, orders = np.geomspace(1e-6, 9.0, 12), np.array([1.0001, 1.7, 2.0, 8.3, 33.0, 400.0, 1e5])
     exact = log_moment(1.0 / np.sqrt(u), rate, orders[:, None])
     assert log_moment_table(u, rate, orders) == pytest.approx(exact, rel=1e-11, abs=3e-14)
-
-
-def test_c_over_the_median_norm() -> None:
-    assert [round(threshold_over_median("weibull", 0.5, p), 1) for p in (0.5, 0.9, 0.95, 0.99)] == [
-        1.0,
-        11.0,
-        18.7,
-        44.1,
-    ]
-    assert round(threshold_over_median("weibull", 2.0, 0.95), 1) == 2.1
-    assert threshold_over_median("lognormal", 20.0, 0.5) == pytest.approx(1.0)
 
 
 def test_hardly_any_noise_costs_without_end() -> None:

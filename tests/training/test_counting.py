@@ -2,7 +2,7 @@ import pytest
 
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.counting import Counting, baseline, make_policy, planned_counts
+from dpviz.training.accounts.counting import Counting, baseline, planned_counts
 from dpviz.training.settings import RunSettings
 from tests.accounting.released_counts import released
 
@@ -12,23 +12,6 @@ EXAMPLES = 10_000
 def counting(**changed):
     settings = RunSettings(**{"noise_multiplier": 1.0, "batch_size": 512} | changed)
     return Counting(settings, EXAMPLES)
-
-
-@pytest.mark.parametrize(
-    ("changed", "every"),
-    [
-        ({}, 0),
-        ({"policy": "adaptive_noise"}, 1),
-        ({"policy": "adaptive_noise", "count_every": 0}, 10),
-        ({"policy": "adaptive_batch", "count_every": 3}, 3),
-        ({"policy": "fine_tuning", "count_every": 0}, 1),
-        ({"target_accuracy": 0.9, "target_measure": "private"}, 1),
-        ({"target_accuracy": 0.9, "target_measure": "private", "count_every": 0}, 10),
-        ({"target_accuracy": 0.9}, 0),
-    ],
-)
-def test_how_often_a_policy_counts(changed, every):
-    assert make_policy(RunSettings(**changed), EXAMPLES).every == every
 
 
 def test_a_count_is_due_after_so_many_epochs():

@@ -17,24 +17,6 @@ def parameter_count(network):
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-@pytest.mark.parametrize(
-    ("model", "data", "expected"),
-    [
-        ("logistic", "mnist-10k", 7850),
-        ("mlp", "mnist-10k", 101_770),
-        ("cnn", "mnist-10k", 26_010),
-        ("cnn", "cifar10", 16 * 3 * 64 + 16 + 8224 + 32 * 32 * 25 + 32 + 330),
-        ("scattering", "mnist-10k", 3969 * 10 + 10),
-        ("whitened", "mnist-10k", 400 * 10 + 10),
-        ("scattering", "cifar10", 243 * 64 * 10 + 10),
-        ("bayesian-logistic", "abalone", 22),
-        ("logistic", "adult", 98),
-    ],
-)
-def test_parameter_counts(model, data, expected):
-    assert DATA_SETS[data].parameters[model] == expected
-
-
 def _outputs(model, shape):
     x = torch.randn(2, *shape)
     return MODELS[model].make(shape, 3)(scatter(x) if MODELS[model].features else x)
