@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpviz.charts import look, numbers
+from dpviz.charts import numbers
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
@@ -22,26 +22,6 @@ from dpviz.questions.shared import IMAGE
 MOST = 14  # rows of the chart
 HEADS = ("Source", "Printed", "What comes out", "How", "Verdict", "")
 WIDTHS = (1.4, 1.9, 1.9, 2, 3.3, 0.9)  # of a listing's columns
-COLORS = {
-    "holds": look.GREEN,
-    "under": look.BLUE,
-    "misprint": look.MAUVE,
-    "differs": look.BROWN,
-    "proof": look.MAUVE,
-    "baseline": look.BROWN,
-    "fails": look.ORANGE,
-    "open": look.GREY,
-}
-SAID = {  # of one, of several
-    "holds": ("holds", "hold"),
-    "under": ("holds under a condition", "hold under a condition"),
-    "misprint": ("is a misprint", "are misprints"),
-    "differs": ("is not reproduced", "are not reproduced"),
-    "proof": ("is an error in a proof", "are errors in proofs"),
-    "baseline": ("rests on its baseline", "rest on their baseline"),
-    "fails": ("does not hold", "do not hold"),
-    "open": ("cannot be checked", "cannot be checked"),
-}
 PAPER = Choice(
     key="ppaper",
     label="Paper",
@@ -54,7 +34,7 @@ VERDICT = Choice(
     key="pverdict",
     label="Verdict",
     default="all",
-    options={"all": "All"} | VERDICTS,
+    options={"all": "All"} | {key: verdict.name for key, verdict in VERDICTS.items()},
     tall=True,
     help="Holds: what comes out agrees with what is printed, to its last digit or on the safe side. Misprint: "
     "the source itself shows what was meant. Not reproduced: another value comes out, and nothing shows why. Rests on "
@@ -116,13 +96,13 @@ def drawn(claim: Printed, found: Recomputed) -> float:
 
 def dot(claim: Printed, found: Recomputed, ratio: float) -> Dot:
     """One claim's row."""
-    value = drawn(claim, found)
+    value, verdict = drawn(claim, found), VERDICTS[claim.verdict]
     text = numbers.probability(value) if claim.share else numbers.plain(value, digits=4)
     if value == found.lower:
         text = f"≥ {numbers.plain(numbers.down(value, 4), digits=4)}"
     hover = f"{PAPERS[claim.paper].name}, {claim.where}: {claim.printed} printed, {text} comes out"
     return Dot(
-        claim.what, ratio, text, f"{hover}<br>{VERDICTS[claim.verdict]}", COLORS[claim.verdict],
+        claim.what, ratio, text, f"{hover}<br>{verdict.name}", verdict.color,
         note=f"printed {claim.printed}", key=claim.key,
     )  # fmt: skip
 
@@ -162,7 +142,11 @@ def headline(a: Answer[Claims]) -> str:
     if not all_of:
         return "No printed value of this paper has this verdict."
     computed = sum(claim.computed for claim in a.facts.chosen)
-    said = ", ".join(f"<b>{count[key]}</b> {words[count[key] > 1]}" for key, words in SAID.items() if count[key])
+    said = ", ".join(
+        f"<b>{count[key]}</b> {verdict.several if count[key] > 1 else verdict.one}"
+        for key, verdict in VERDICTS.items()
+        if count[key]
+    )
     return (
         f"Of <b>{all_of}</b> printed values and statements, <b>{computed}</b> were computed anew and "
         f"<b>{all_of - computed}</b> were not: {said}."
@@ -209,7 +193,7 @@ def row(claim: Printed, found: Recomputed | None) -> tuple[str | Way, ...]:
         f"**{claim.printed}** {claim.what}",
         later if found is None else found.text(share=claim.share),
         "–" if claim.how == "none" else claim.how,
-        f"**{VERDICTS[claim.verdict].capitalize()}.** {claim.why}{missing}",
+        f"**{VERDICTS[claim.verdict].name.capitalize()}.** {claim.why}{missing}",
         Way("Open" if claim.link else "", claim.link),
     )
 

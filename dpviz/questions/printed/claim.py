@@ -9,17 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpviz.charts import numbers
+from dpviz.charts import look, numbers
+
+
+class Verdict(NamedTuple):
+    """Its name, what it says of one claim and of several, and its color."""
+
+    name: str
+    one: str
+    several: str
+    color: str
+
 
 VERDICTS = {
-    "holds": "holds",
-    "under": "holds under a condition",
-    "misprint": "misprint",
-    "differs": "not reproduced",
-    "proof": "error in a proof",
-    "baseline": "rests on its baseline",
-    "fails": "does not hold",
-    "open": "cannot be checked",
+    "holds": Verdict("holds", "holds", "hold", look.GREEN),
+    "under": Verdict("holds under a condition", "holds under a condition", "hold under a condition", look.BLUE),
+    "misprint": Verdict("misprint", "is a misprint", "are misprints", look.MAUVE),
+    "differs": Verdict("not reproduced", "is not reproduced", "are not reproduced", look.BROWN),
+    "proof": Verdict("error in a proof", "is an error in a proof", "are errors in proofs", look.MAUVE),
+    "baseline": Verdict("rests on its baseline", "rests on its baseline", "rest on their baseline", look.BROWN),
+    "fails": Verdict("does not hold", "does not hold", "do not hold", look.ORANGE),
+    "open": Verdict("cannot be checked", "cannot be checked", "cannot be checked", look.GREY),
 }
 KINDS = {"epsilon": "privacy", "accuracy": "accuracy", "erratum": "formula or statement"}
 

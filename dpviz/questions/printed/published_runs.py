@@ -3,7 +3,7 @@
 Extracted from the files under exp_results of the author's public repository, adaptive_rdp (matlecu in the paper,
 m-lecuyer today), commit 641b3f3. The repository has no licence: these are numbers from it, and none of its files.
 
->>> [run.epochs for run in NOISE]
+>>> [run.epochs for run in RUNS["noise"]]
 [283, 211, 217, 286, 291]
 """
 
@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import dpviz
 from dpviz.mechanisms import Event, SampledGaussian
+from dpviz.questions.tables import made, tables
 
-Array = npt.NDArray[np.float64]
 EXAMPLES, PLANNED_EPOCHS = 50_000, 100
 
 
@@ -50,65 +51,14 @@ class PublishedRun:
         return [(SampledGaussian(s, b / EXAMPLES), n * math.ceil(EXAMPLES / b)) for n, s, b in parts]
 
 
-def _noise(accuracy: float, last: int, levels: str) -> PublishedRun:
-    """σ = 1 for nine epochs, then each level for ten and the last for `last`."""
-    values = [float(level) for level in levels.split()]
-    counts = [10] * (len(values) - 1) + [last]
-    return PublishedRun(accuracy, sigma=((9, 1.0), *zip(counts, values, strict=True)))
+def _run(table: dict[str, Any]) -> PublishedRun:
+    pairs = {key: tuple(map(tuple, value)) for key, value in table.items() if isinstance(value, list)}
+    return made(PublishedRun, table | pairs, "published_runs.toml", {})
 
 
-def _batch(accuracy: float, *stretches: tuple[int, int]) -> PublishedRun:
-    return PublishedRun(accuracy, batch=((9, 512), *stretches))
-
-
-BASELINE = tuple(
-    PublishedRun(accuracy, batch=((PLANNED_EPOCHS, 512),))
-    for accuracy in (0.5470703125, 0.5498046875, 0.55244140625, 0.533984375, 0.548046875)
-)
-NOISE = (
-    _noise(0.57451171875, 4, "1.1 1.2 1.3 1.4 1.5 1.6 1.7 1.8 1.7 1.8 1.7 1.8 1.7 1.8 "
-           "1.7 1.6 1.5 1.6 1.5 1.6 1.5 1.4 1.5 1.4 1.3 1.3 1.2 1.1"),
-    _noise(0.5701171875, 2, "1.1 1.2 1.3 1.2 1.3 1.4 1.5 1.4 1.3 1.4 1.3 1.4 1.5 1.4 1.3 1.4 1.3 1.3 1.2 1.2 1.1"),
-    _noise(0.574609375, 8, "1.1 1.2 1.3 1.4 1.5 1.4 1.5 1.4 1.5 1.4 1.5 1.6 1.5 1.4 1.3 1.4 1.3 1.2 1.2 1.1 1.1"),
-    _noise(0.56962890625, 7, "1.1 1.2 1.3 1.4 1.5 1.6 1.7 1.6 1.7 1.6 1.7 1.6 1.7 1.8 "
-           "1.7 1.8 1.7 1.6 1.7 1.6 1.5 1.6 1.5 1.4 1.3 1.3 1.2 1.2"),
-    _noise(0.57119140625, 2, "1.1 1.2 1.3 1.4 1.5 1.4 1.5 1.6 1.7 1.6 1.7 1.8 1.7 1.6 1.7 "
-           "1.8 1.7 1.6 1.5 1.6 1.7 1.6 1.5 1.6 1.5 1.4 1.3 1.2 1.1"),
-)  # fmt: skip
-BATCH = (
-    _batch(
-        0.55380859375, (10, 384), (10, 256), (10, 384), (50, 256), (10, 384), (10, 256), (30, 384), (14, 512)
-    ),
-    _batch(0.54931640625, (10, 384), (80, 256), (10, 384), (10, 256), (20, 384), (19, 512)),
-    _batch(0.56376953125, (10, 384), (10, 256), (10, 384), (70, 256), (30, 384), (17, 512)),
-    _batch(
-        0.55185546875, (10, 384), (10, 256), (10, 384), (10, 256), (10, 384), (10, 256), (10, 384), (10, 256),
-        (40, 384), (14, 512),
-    ),
-    _batch(0.5552734375, (10, 384), (60, 256), (10, 384), (10, 256), (10, 384), (36, 512)),
-)  # fmt: skip
-RUNS = {"baseline": BASELINE, "batch": BATCH, "noise": NOISE}
-
-# Fine-tuning of the whole network: epochs until the test accuracy is 80 %, and σ of these epochs.
-FIXED_EPOCHS = (5, 6, 5, 5, 6)
-ADAPTED = tuple(
-    tuple(float(sigma) for sigma in sigmas.split())
-    for sigmas in (
-        "2 2 2 2 2 1.9 1.8 1.8",
-        "2 2 2 2 2 2 1.9",
-        "2 2 2 2 2 2 1.9 1.9 1.8 1.7 1.6",
-        "2 2 2 2 2 2",
-        "2 2 2 2 2 2 2 2 1.9 1.9 1.8 1.7 1.6 1.5 1.5",
-    )
-)
-
-# Fine-tuning of the last layer, adaptive: the run that the plotting code draws (fine_tune_last_0).
-LAST_LAYER = PublishedRun(
-    0.8330696202531646,
-    sigma=(
-        (6, 2.0), (2, 1.9), (1, 1.8), (1, 1.7), (2, 1.6), (1, 1.5), (1, 1.4), (1, 1.3), (1, 1.2), (2, 1.1), (32, 1.0)
-    ),
-)  # fmt: skip
+_FILE = tables(Path(__file__).with_suffix(".toml"), {"fixed_epochs", "adapted", "last_layer", "runs"})
+RUNS = {policy: tuple(map(_run, runs)) for policy, runs in _FILE["runs"].items()}
+FIXED_EPOCHS, ADAPTED, LAST_LAYER = _FILE["fixed_epochs"], _FILE["adapted"], _run(_FILE["last_layer"])
 
 
 def mean_accuracy(policy: str) -> float:
@@ -122,7 +72,7 @@ def lengths(policy: str) -> tuple[float, float]:
     return min(epochs), max(epochs)
 
 
-def adapted_odometer(sigmas: tuple[float, ...], delta: float) -> float:
+def adapted_odometer(sigmas: list[float], delta: float) -> float:
     """The author's odometer after epochs of these σ, counts of correct predictions not charged, as in the plots."""
     account = dpviz.Odometer(delta=delta, variant="authors")
     for sigma in sigmas:
