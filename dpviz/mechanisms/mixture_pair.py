@@ -16,8 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 
+from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.noise import LEAST_SCALE
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 
@@ -151,7 +152,7 @@ class MixturePair(DominatingPair):
         z = np.linspace(low, high, int(min(max(481.0, 20.0 * (high - low) / pair.sigma), 20_001.0)))
         density = pair._ratios(z) - 0.5 * (((z - self._base) / pair.sigma) ** 2)[:, None]
         width = (z[1] - z[0]) / (pair.sigma * math.sqrt(2.0 * math.pi))
-        return pair.loss(z), logsumexp(density + self._log_weights[1], axis=1) + math.log(width)
+        return pair.loss(z), log_sums(density + self._log_weights[1]) + math.log(width)
 
     def log_delta(self, epsilon: float) -> float:
         removed = self._log_delta(epsilon)
@@ -171,9 +172,10 @@ class MixturePair(DominatingPair):
         apart = self._weights[0] - self._weights[1]
         with np.errstate(divide="ignore"):
             between = _log_between(y, h) + np.log(np.abs(apart))
-        logs = np.append(between, logsumexp(log_tails + self._log_weights[1]) + grown)
-        log_sum, sign = logsumexp(logs, b=np.append(np.sign(apart * h), -1.0), return_sign=True)
-        return float(log_sum) if sign > 0.0 else -math.inf
+        logs = np.append(between, log_sums(log_tails + self._log_weights[1]) + grown)
+        top = float(logs.max())
+        total = float(np.append(np.sign(apart * h), -1.0) @ np.exp(logs - top)) if top > -math.inf else 0.0
+        return top + math.log(total) if total > 0.0 else -math.inf
 
     def _ratios(self, z: Array) -> Array:
         """r_c of densities at z (n,), (n, centres)."""
@@ -252,9 +254,9 @@ def _quantile(pair: MixturePair, tail: float) -> float:
     """An output that P exceeds no more often than a Gaussian its mean by `tail` deviations; nearly the least."""
     centre, log_weights = np.array([(c, math.log(weight)) for c, weight in pair.p]).T
     low, high = (float(end) + tail * pair.sigma for end in (centre[0], centre[-1]))
-    for _ in range(50):
+    for _ in range(24):
         middle = 0.5 * (low + high)
-        if logsumexp(log_ndtr((centre - middle) / pair.sigma) + log_weights) > log_ndtr(-tail):
+        if log_sums(log_ndtr((centre - middle) / pair.sigma) + log_weights) > log_ndtr(-tail):
             low = middle
         else:
             high = middle
