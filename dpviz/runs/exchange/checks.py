@@ -58,13 +58,12 @@ def parsed(content: bytes) -> Any:
     Raises:
         NotARun: if it is too large, no JSON, nested too deeply or names a thing twice.
     """
-    if len(content) > LARGEST:
-        raise NotARun(f"Expected a file of at most {LARGEST // 2**20} MB, found {len(content) // 2**20} MB.")
+    size = len(content)
+    expect(size <= LARGEST, f"a file of at most {LARGEST // 2**20} MB, found {size // 2**20} MB")
     values = sum(content.count(mark) for mark in (b",", b"[", b"{"))
-    if values > MOST_VALUES:
-        raise NotARun(f"Expected at most {MOST_VALUES:,} values in the file, found about {values:,}.")
-    if _nested(content) > MOST_NESTED:
-        raise NotARun(f"Expected at most {MOST_NESTED} brackets in brackets; this is no JSON of a run.")
+    expect(values <= MOST_VALUES, f"at most {MOST_VALUES:,} values in the file, found about {values:,}")
+    flat = _nested(content) <= MOST_NESTED
+    expect(flat, f"at most {MOST_NESTED} brackets in brackets; this is no JSON of a run")
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_each_once)
     except NotARun:
@@ -99,8 +98,7 @@ def table(required: Mapping[str, Check], possible: Mapping[str, Check] = {}) -> 
         if not isinstance(found, dict):
             refuse(what, "to be an object", found)
         for name in required:
-            if name not in found:
-                raise NotARun(f"Expected {what} to have {name!r}.")
+            expect(name in found, f"{what} to have {name!r}")
         checks = {**required, **possible}
         return {name: entry(f"{name!r} of {what}", found[name]) for name, entry in checks.items() if name in found}
 
@@ -146,8 +144,7 @@ def text(most: int) -> Check:
     def check(what: str, found: Any) -> str:
         if not isinstance(found, str):
             refuse(what, "to be words", found)
-        if len(found) > most:
-            raise NotARun(f"Expected {what} with at most {most:,} characters, found {len(found):,}.")
+        expect(len(found) <= most, f"{what} with at most {most:,} characters, found {len(found):,}")
         if found in WORDS_OF_NUMBERS:
             raise NotARun(f"Expected {what} to be words, found {found!r}, which stands for a number.")
         try:
@@ -171,8 +168,7 @@ def listed(entry: Check, most: int, least: int = 0) -> Check:
     def check(what: str, found: Any) -> list[Any]:
         if not isinstance(found, list):
             refuse(what, "to be a list", found)
-        if not least <= len(found) <= most:
-            raise NotARun(f"Expected {what} with {least:,} to {most:,} entries, found {len(found):,}.")
+        expect(least <= len(found) <= most, f"{what} with {least:,} to {most:,} entries, found {len(found):,}")
         return [entry(f"entry {at} of {what}", value) for at, value in enumerate(found)]
 
     return check

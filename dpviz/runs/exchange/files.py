@@ -9,7 +9,7 @@ from typing import Any
 
 from dpviz.runs.claims import settings_of
 from dpviz.runs.exchange import validation as door
-from dpviz.runs.exchange.checks import NotARun, parsed, table
+from dpviz.runs.exchange.checks import NotARun, expect, parsed, table
 from dpviz.runs.exchange.disputes import of_event
 from dpviz.runs.exchange.recheck import Recheck
 from dpviz.runs.exchange.sharing import cut, shared, shared_event, shared_settings, without_paths
@@ -108,13 +108,12 @@ def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
     """The run as one that is over, its state, steps and summary those of its last attempt's events."""
     mine = [event for event in events if event.attempt == record.attempt and event.kind != IMPORTED_KIND]
     last = max((event.step for event in mine), default=0)
-    if record.steps != last:
-        raise NotARun(f"Expected steps={record.steps} of the run to be {last}, the last step of its events.")
+    expect(record.steps == last, f"steps={record.steps} of the run to be {last}, the last step of its events")
     final = mine[-1] if mine and mine[-1].kind in FINAL_KINDS else None
-    if final is not None and FINAL_KINDS[final.kind] != record.state:
-        raise NotARun(f"Expected the state of a run that ended as {final.kind!r}, found {record.state!r}.")
-    if final is None and record.state == "done":
-        raise NotARun("Expected a last event 'done' of a run that is done.")
+    if final is not None:
+        right = FINAL_KINDS[final.kind] == record.state
+        expect(right, f"the state of a run that ended as {final.kind!r}, found {record.state!r}")
+    expect(final is not None or record.state != "done", "a last event 'done' of a run that is done")
     if record.state not in ENDED:
         state: State = "lost"
         record = replace(record, state=state, reason=f"exported while it was {record.state}")
@@ -126,8 +125,8 @@ def _rechecked(
 ) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     settings = settings_of(record)
     for event in events:
-        if event.kind == "started" and event.data.get("settings", record.settings) != record.settings:
-            raise NotARun("Expected the settings of 'started' to be those of the run.")
+        same = event.kind != "started" or event.data.get("settings", record.settings) == record.settings
+        expect(same, "the settings of 'started' to be those of the run")
     if settings is not None:
         door.known_size(settings, events)
     check, found = Recheck(settings), []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpviz.mechanisms import SampledGaussian
-from dpviz.runs.exchange.checks import NotARun
+from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
 from dpviz.runs.spending import has_gap
 from dpviz.runs.store.records import FINAL_KINDS, Event
@@ -106,13 +106,11 @@ class Recheck:
         recorded, first = data["epsilon"], data["first"]
         if accounts is None:
             if self.settings is not None:
-                if data["mechanisms"]:
-                    raise NotARun("Expected no mechanisms of a training without noise.")
+                expect(not data["mechanisms"], "no mechanisms of a training without noise")
                 for name, values in recorded.items():
                     self._along(name, first, values, [math.inf] * len(values))
             return {}
-        if not data["mechanisms"]:
-            raise NotARun("Expected the mechanism of every private step.")
+        expect(bool(data["mechanisms"]), "the mechanism of every private step")
         found: dict[str, list[float]] = {}
         for steps in _portions(decoded(data["mechanisms"]), data["distances"]):
             for mechanism, distances in steps:
