@@ -84,12 +84,8 @@ def figure_1(quantile: float) -> Recomputed:
 
 def figure_1_dp() -> tuple[float, float]:
     """DP after 100 steps, at λ = 16 and at its best λ."""
-    known: dict[str, Any] = {
-        "noise_multiplier": 1.0,
-        "sample_rate": synthetic.RATE,
-        "steps": 100,
-        "delta": synthetic.DELTA,
-    }
+    known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "steps": 100}
+    known["delta"] = synthetic.DELTA
     fixed = dpviz.epsilon("renyi", orders=[17.0], conversion="classic", **known)
     return float(fixed), float(dpviz.epsilon("moments", **known))
 

@@ -11,14 +11,7 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
-from dpviz.questions.printed.published_runs import (
-    ADAPTED,
-    FIXED_EPOCHS,
-    RUNS,
-    adapted_odometer,
-    lengths,
-    mean_accuracy,
-)
+from dpviz.questions.printed.published_runs import ADAPTED, FIXED_EPOCHS, RUNS, adapted_odometer, lengths, mean_accuracy
 
 RATE, DELTA, EPOCH = 512 / 50_000, 1e-6, 98
 
@@ -53,9 +46,8 @@ def fine_tuned() -> Recomputed:
     costs = [adapted_odometer(sigmas, DELTA) for sigmas in ADAPTED]
     epochs = [len(sigmas) for sigmas in ADAPTED]
     listed = ", ".join(f"{count} ({cost:.4g})" for count, cost in zip(epochs, costs, strict=True))
-    return Recomputed(
-        costs[epochs.index(8)], said=f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
-    )
+    said = f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
+    return Recomputed(costs[epochs.index(8)], said=said)
 
 
 def fixed_epochs() -> Recomputed:
