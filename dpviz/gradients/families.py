@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from dpviz import _validate
 from dpviz.accounting.bayesian.psi import step_costs
@@ -127,6 +126,8 @@ def population_cost(
 
 def law(family: str, shape: Any, scale: Any) -> Any:
     """The family's distribution, frozen, as scipy has it; arguments as for `draw_norms`."""
+    from scipy import stats  # a quarter of a second, which `import dpviz` need not take
+
     form, size = _parameters(family, shape, scale)
     if family == "weibull":
         return stats.weibull_min(form, scale=size)

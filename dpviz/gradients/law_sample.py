@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from dpviz import _validate
 from dpviz.accounting.bayesian.accountant import student_margin
@@ -117,6 +116,8 @@ def _cells(family: str, shape: Any, quantile: Any) -> LawCells:
 
 def _counts(masses: Array, size: int, seed: int) -> Array:
     """How many of `size` draws have each value: halves by halves, each by the quantile of its binomial distribution."""
+    from scipy import stats  # a quarter of a second, which `import dpviz` need not take
+
     depth = math.ceil(math.log2(masses.size))
     spare = 2**depth - masses.size
     padded = np.concatenate([np.zeros(spare), masses])

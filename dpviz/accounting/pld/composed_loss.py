@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft
-from scipy.signal import lfilter
 
 from dpviz.accounting.pld.privacy_loss import LossDistribution
 from dpviz.mechanisms.pair import UNIT
@@ -214,8 +213,12 @@ def _dense(frame: _Frame, cyclic: Array, transform_error: float) -> ComposedLoss
 
 
 def _tail_sum(values: Array, decay: float) -> Array:
-    """Σ_{l ≥ j} exp(−decay·(l − j)) values_l for each j."""
-    return np.asarray(lfilter([1.0], [1.0, -math.exp(-decay)], values[::-1])[::-1], dtype=np.float64)
+    """Σ_{l ≥ j} exp(−decay·(l − j)) values_l for each j: sums of 2, 4, 8, … terms, until weights vanish."""
+    total, ahead = values.copy(), 1
+    while ahead < total.size and (weight := math.exp(-decay * ahead)) > 0.0:
+        total[:-ahead] += weight * total[ahead:]
+        ahead *= 2
+    return total
 
 
 def _sparse(frames: list[_Frame], modes: Modes, points: int) -> list[ComposedLoss]:
