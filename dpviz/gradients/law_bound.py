@@ -46,11 +46,11 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.order_search import bottom_near, downhill
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.gradients.families import law
-from dpviz.gradients.law_cells import ClippedLaw, LawCells, law_cells, quantile_of
+from dpviz.gradients.law_cells import LawCells, clipped_law, law_cells
 from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
+from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -78,6 +78,46 @@ class LawBound:
     order: Array
     at_grid_end: npt.NDArray[np.bool_]
     floor: Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LawPlan:
+    """What is asked of a clipped law, checked; arguments and errors as in `bayesian_law_epsilon`.
+
+    Attributes:
+        steps, delta_mu: broadcast to one shape.
+        reading: "planned": each element of steps is a plan of its own. "running": the largest is the plan, and the
+            others are moments of that run.
+    """
+
+    noise_multiplier: Any
+    sample_rate: Any
+    steps: Any
+    delta_mu: Any
+    definition: int = 2
+    orders: Any = None
+    reading: str = "planned"
+
+    def __post_init__(self) -> None:
+        step = SampledGaussian(self.noise_multiplier, self.sample_rate)
+        delta = _validate.delta(self.delta_mu, "delta_mu")
+        shaped = np.broadcast_arrays(_validate.steps(self.steps, minimum=1), delta)
+        if self.definition not in DEFINITIONS or isinstance(self.definition, bool):
+            raise ValueError(f"Expected definition={self.definition!r} to be 1 or 2.")
+        _validate.choice("reading", self.reading, ("planned", "running"))
+        if shaped[0].size == 0:
+            raise ValueError("Expected steps as at least one number, found none.")
+        orders = None if self.orders is None else np.unique(_validate.orders(self.orders))
+        checked = (step.noise_multiplier, step.sample_rate, *shaped, orders)
+        names = ("noise_multiplier", "sample_rate", "steps", "delta_mu", "orders")
+        for name, value in zip(names, checked, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def grid(self) -> Array:
+        """The orders α that are tried."""
+        given: Array | None = self.orders
+        return (MARKOV_ORDERS if self.definition == 1 else FINE_ORDERS) if given is None else given
 
 
 def bayesian_law_epsilon(
@@ -115,80 +155,23 @@ def bayesian_law_epsilon(
         ValueError: for an argument out of its range, with the value.
     """
     _validate.choice("bound", bound, ("upper", "lower"))
-    found = law_bound(
-        family,
-        shape=shape,
-        quantile=quantile,
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=steps,
-        delta_mu=delta_mu,
-        definition=definition,
-        orders=orders,
-    )
+    plan = LawPlan(noise_multiplier, sample_rate, steps, delta_mu, definition, orders)
+    found = clipped_bound(law_cells(clipped_law(family, shape, quantile)), plan)
     epsilon: Array = found.upper if bound == "upper" else found.lower
     return float(epsilon) if epsilon.ndim == 0 else epsilon
 
 
-def law_bound(
-    family: str,
-    *,
-    shape: Any = 1.0,
-    quantile: Any,
-    noise_multiplier: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    definition: int = 2,
-    orders: Any = None,
-    reading: str = "planned",
-) -> LawBound:
-    """ε_μ with what decided it; arguments and errors as in `bayesian_law_epsilon`, arrays of the steps' shape.
-
-    Args:
-        reading: "planned": each element of steps is a plan of its own. "running": the largest is the plan, and the
-            others are moments of that run.
-    """
-    beyond = 1.0 - quantile_of(quantile)
-    threshold = float(law(family, shape, 1.0).isf(beyond))
-    return clipped_bound(
-        law_cells(ClippedLaw(family, float(shape), threshold, beyond)),
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=steps,
-        delta_mu=delta_mu,
-        definition=definition,
-        orders=orders,
-        reading=reading,
-    )
+def law_bound(family: str, *, shape: Any = 1.0, quantile: Any, **asked: Any) -> LawBound:
+    """ε_μ of a plan, keywords as in `LawPlan`, with what decided it; arrays of the steps' shape."""
+    return clipped_bound(law_cells(clipped_law(family, shape, quantile)), LawPlan(**asked))
 
 
-def clipped_bound(
-    cells: LawCells,
-    *,
-    noise_multiplier: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    definition: int,
-    orders: Any,
-    reading: str,
-) -> LawBound:
+def clipped_bound(cells: LawCells, asked: LawPlan) -> LawBound:
     """`law_bound` of a law that is clipped already."""
-    sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-    given, delta = np.broadcast_arrays(_validate.steps(steps, minimum=1), _validate.delta(delta_mu, "delta_mu"))
-    if definition not in DEFINITIONS or isinstance(definition, bool):
-        raise ValueError(f"Expected definition={definition!r} to be 1 or 2.")
-    _validate.choice("reading", reading, ("planned", "running"))
-    if given.size == 0:
-        raise ValueError("Expected steps as at least one number, found none.")
-    grid = MARKOV_ORDERS if definition == 1 else FINE_ORDERS
-    if orders is not None:
-        grid = np.unique(_validate.orders(orders))
-    taken, slack = given.ravel(), delta.ravel()
-    plan = np.full(taken.size, taken.max()) if reading == "running" else taken
-    conversion = _CONVERSIONS[definition]
+    sigma, rate, given, grid = asked.noise_multiplier, asked.sample_rate, asked.steps, asked.grid
+    taken, slack = given.ravel(), asked.delta_mu.ravel()
+    plan = np.full(taken.size, taken.max()) if asked.reading == "running" else taken
+    conversion = _CONVERSIONS[asked.definition]
     every, rows = np.arange(grid.size), np.arange(taken.size)
     share = taken / plan
 
@@ -198,7 +181,7 @@ def clipped_bound(
     above, below = side(cells.upper, cells.upper_mass), side(cells.lower, cells.lower_mass)
     ceiling: Array = np.full(taken.size, np.inf)
     tried: Index = np.broadcast_to(every, (taken.size, grid.size))
-    if orders is None and definition == 2:
+    if asked.orders is None and asked.definition == 2:
         ceiling, start = _renyi(sigma, rate, taken.tobytes(), slack.tobytes())
         tried = above.best(start)[:, None]
     upper, lower = (one.epsilon(rows[:, None], tried) for one in (above, below))

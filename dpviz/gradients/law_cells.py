@@ -74,6 +74,12 @@ def threshold_over_median(family: str, shape: Any, quantile: Any) -> float:
     return float(known.ppf(quantile_of(quantile)) / known.median())
 
 
+def clipped_law(family: str, shape: Any, quantile: Any) -> ClippedLaw:
+    """The law clipped at its quantile, checked."""
+    beyond = 1.0 - quantile_of(quantile)
+    return ClippedLaw(family, float(shape), float(law(family, shape, 1.0).isf(beyond)), beyond)
+
+
 @remembered
 def law_cells(clipped: ClippedLaw) -> LawCells:
     """The two discrete laws of a clipped one."""

@@ -18,7 +18,7 @@ noise levels and both definitions together. Both pay γ out of δ_μ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,8 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.bayesian.accountant import student_margin
 from dpviz.accounting.bayesian.envelope import lower_band
-from dpviz.gradients.families import law
-from dpviz.gradients.law_bound import MARKOV_ORDERS, clipped_bound, law_bound
-from dpviz.gradients.law_cells import ClippedLaw, LawCells, law_cells, quantile_of
+from dpviz.gradients.law_bound import MARKOV_ORDERS, LawPlan, clipped_bound
+from dpviz.gradients.law_cells import LawCells, clipped_law, law_cells
 from dpviz.mechanisms.log_moments import log_moment
 
 Array = npt.NDArray[np.float64]
@@ -56,21 +55,17 @@ def law_sample(
     *,
     shape: Any = 1.0,
     quantile: Any,
-    noise_multiplier: Any,
-    sample_rate: Any,
-    steps: Any,
     delta_mu: Any,
     samples: Any,
     failure: Any,
     seed: int = 0,
-    definition: int = 2,
-    orders: Any = None,
+    **asked: Any,
 ) -> LawSample:
     """Estimate and bound by one random sample. The same seed has the same luck in all settings: numbers move smoothly.
 
     Args:
-        family, shape, quantile, noise_multiplier, sample_rate, steps, definition, orders: as in `law_bound`; the
-            estimate takes whole λ = 1 … 32, or `orders`.
+        family, shape, quantile, asked: as in `law_bound`, the steps planned; the estimate takes whole λ = 1 … 32, or
+            `orders`.
         delta_mu: δ_μ in (γ, 1).
         samples: m ≥ 2 independent norms.
         failure: γ in (0, ½].
@@ -81,37 +76,21 @@ def law_sample(
     """
     size = int(_validate.scalar("samples", _validate.steps(samples, "samples", minimum=2)))
     gamma = _validate.estimator_failure(failure)
-    given, delta = np.broadcast_arrays(
-        _validate.steps(steps, minimum=1), _validate.delta_beyond_failure(delta_mu, gamma, 1)
-    )
-    cells = _cells(family, shape, quantile)
+    left = _validate.delta_beyond_failure(delta_mu, gamma, 1) - gamma
+    cells, plan = law_cells(clipped_law(family, shape, quantile)), LawPlan(delta_mu=left, reading="planned", **asked)
     counts = _counts(cells.upper_mass, size, seed)
-    bound = clipped_bound(
-        _above(cells, np.cumsum(counts), size, gamma),
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=given,
-        delta_mu=delta - gamma,
-        definition=definition,
-        orders=orders,
-        reading="planned",
-    )
-    whole = MARKOV_ORDERS if orders is None else np.unique(_validate.orders(orders))
+    bound = clipped_bound(_above(cells, np.cumsum(counts), size, gamma), plan)
+    whole = MARKOV_ORDERS if plan.orders is None else plan.orders
     seen = counts > 0.0
-    moments = log_moment(float(noise_multiplier) / np.sqrt(cells.upper[seen]), float(sample_rate), whole[:, None])
-    grown = given.reshape(-1, 1, 1) * moments
+    moments = log_moment(plan.noise_multiplier / np.sqrt(cells.upper[seen]), plan.sample_rate, whole[:, None])
+    grown = plan.steps.reshape(-1, 1, 1) * moments
     x = np.exp(grown - grown[..., -1:])
     share = counts[seen] / size
     mean = x @ share
     spread = np.sqrt((x - mean[..., None]) ** 2 @ share)
     cost = grown[..., -1] + np.log(mean + student_margin(size, gamma) * spread)
-    estimate = ((cost - np.log(delta - gamma).reshape(-1, 1)) / (whole - 1.0)).min(axis=1)
-    return LawSample(np.maximum(estimate, 0.0).reshape(given.shape), bound.upper)
-
-
-def _cells(family: str, shape: Any, quantile: Any) -> LawCells:
-    known, beyond = law(family, shape, 1.0), 1.0 - quantile_of(quantile)
-    return law_cells(ClippedLaw(family, float(shape), float(known.isf(beyond)), beyond))
+    estimate = ((cost - np.log(plan.delta_mu).reshape(-1, 1)) / (whole - 1.0)).min(axis=1)
+    return LawSample(np.maximum(estimate, 0.0).reshape(plan.steps.shape), bound.upper)
 
 
 def _counts(masses: Array, size: int, seed: int) -> Array:
@@ -143,14 +122,10 @@ def samples_needed(
     *,
     shape: Any = 1.0,
     quantile: Any,
-    noise_multiplier: Any,
-    sample_rate: Any,
-    steps: Any,
     delta_mu: Any,
     failure: Any,
     within: float = 0.05,
-    definition: int = 2,
-    orders: Any = None,
+    **asked: Any,
 ) -> float:
     """The least m = 10^(k/8) whose certified bound is within 5 % of the law's cost, for a sample that lies as the law.
 
@@ -167,15 +142,14 @@ def samples_needed(
     """
     gamma = _validate.estimator_failure(failure)
     delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, gamma, 1))
-    cells = _cells(family, shape, quantile)
-    given = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
-    given |= {"definition": definition, "orders": orders, "reading": "planned"}
-    exact = law_bound(family, shape=shape, quantile=quantile, delta_mu=delta, **given).upper
+    cells = law_cells(clipped_law(family, shape, quantile))
+    plan = LawPlan(delta_mu=delta, reading="planned", **asked)
+    exact, plan = clipped_bound(cells, plan).upper, replace(plan, delta_mu=delta - gamma)
 
     def fits(k: int) -> bool:
         size = int(10.0 ** (k / _STEPS_PER_DECADE))
         ranks = np.floor(np.minimum(np.cumsum(cells.upper_mass), 1.0) * size)
-        bound = clipped_bound(_above(cells, ranks, size, gamma), delta_mu=delta - gamma, **given)
+        bound = clipped_bound(_above(cells, ranks, size, gamma), plan)
         return bool(bound.upper <= (1.0 + within) * exact)
 
     low, high = -1, _MOST

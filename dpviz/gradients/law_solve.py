@@ -38,15 +38,13 @@ _HARDLY_ANY_NOISE = 0.01
 def solve_law(
     unknown: str,
     *,
-    family: str,
-    shape: Any = 1.0,
-    quantile: Any,
     target_epsilon: Any,
     noise_multiplier: Any = None,
     sample_rate: Any = None,
     steps: Any = None,
     delta_mu: Any = None,
     definition: int = 2,
+    **clipped: Any,
 ) -> float:
     """The missing one of (noise_multiplier, sample_rate, steps, delta_mu) at which ε_μ ≤ target_epsilon.
 
@@ -54,7 +52,7 @@ def solve_law(
         unknown: "noise_multiplier" (the smallest), "sample_rate" (the largest), "steps" (the longest plan) or
             "delta_mu" (the smallest): leave that argument out and give the three others.
         target_epsilon: ε_μ ≥ 0.
-        family, shape, quantile, noise_multiplier, sample_rate, steps, delta_mu, definition: as in
+        noise_multiplier, sample_rate, steps, delta_mu, definition, and clipped (family, shape, quantile): as in
             `bayesian_law_epsilon`, whose upper bound is solved for.
 
     Returns:
@@ -72,12 +70,11 @@ def solve_law(
     missing = [name for name, value in given.items() if value is None]
     if missing:
         raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} is solved for.")
-    known = {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items()}
+    known: dict[str, Any] = {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items()}
     target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
 
     def bound(value: float) -> Any:
-        options: dict[str, Any] = {**known, unknown: value}
-        return law_bound(family, shape=shape, quantile=quantile, definition=definition, **options)
+        return law_bound(**clipped, definition=definition, **(known | {unknown: value}))
 
     floor = float(bound(_STARTS[unknown]).floor)  # checks all arguments, too
     if unknown != "delta_mu" and target < floor and known.get("sample_rate", 1.0) > 0.0:

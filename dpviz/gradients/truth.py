@@ -25,7 +25,7 @@ from dpviz.accounting.bayesian.accountant import ORDERS, TOO_LARGE
 from dpviz.accounting.bayesian.envelope import envelope
 from dpviz.accounting.bayesian.table import Estimator
 from dpviz.gradients.families import law
-from dpviz.gradients.law_bound import clipped_bound
+from dpviz.gradients.law_bound import LawPlan, clipped_bound
 from dpviz.gradients.law_cells import ClippedLaw, law_cells
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.weibull import weibull_shape, weibull_vectors
@@ -54,54 +54,35 @@ def true_norms_epsilon(
     *,
     threshold: Any,
     noise_std: Any,
-    sample_rate: Any,
     steps: Any,
-    delta_mu: Any,
     shape: Any = 1.0,
     scale: Any = 1.0,
     orders: Any = ORDERS,
-    reading: str = "planned",
+    **asked: Any,
 ) -> Truth:
     """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances: `law_bound`, Definition 1.
 
     Args:
         family, shape, scale: as for `draw_norms`.
         threshold: clipping norm, > 0 and finite: without clipping see `tail_is_infinite`.
-        noise_std, sample_rate, steps, delta_mu, orders, reading: as in `dpviz.bayesian_epsilon`.
+        noise_std, steps, orders, and asked (sample_rate, delta_mu, reading): as in `dpviz.bayesian_epsilon`.
     """
     known = law(family, shape, scale)
     limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
     std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    found = clipped_bound(
-        law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0))),
-        noise_multiplier=max(std / limit, _validate.LEAST),
-        sample_rate=sample_rate,
-        steps=np.atleast_1d(steps),
-        delta_mu=delta_mu,
-        definition=1,
-        orders=_validate.whole_orders(orders) + 1.0,
-        reading=reading,
-    )
+    cells = law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)))
+    whole, sigma = _validate.whole_orders(orders), max(std / limit, _validate.LEAST)
+    plan = LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole + 1.0, **asked)
+    found = clipped_bound(cells, plan)
     return Truth(found.lower, found.upper, "from the distribution itself, between sums from below and from above")
 
 
-def true_vectors_epsilon(
-    *,
-    dimensions: Any,
-    shape: Any,
-    threshold: Any,
-    noise_std: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    orders: Any = ORDERS,
-    reading: str = "planned",
-) -> Truth:
+def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked: Any) -> Truth:
     """Of distances of two `weibull_vectors`, each clipped to `threshold`: an interval that holds with probability 0.99.
 
     Args:
         dimensions, shape: of the vectors.
-        threshold, noise_std, sample_rate, steps, delta_mu, orders, reading: as in `true_norms_epsilon`.
+        threshold, asked (noise_std, sample_rate, steps, delta_mu, orders, reading): as in `true_norms_epsilon`.
     """
     width = int(_validate.scalar("dimensions", _validate.steps(dimensions, "dimensions", 1)))
     limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
@@ -110,10 +91,9 @@ def true_vectors_epsilon(
     values, masses = envelope(distances, largest, DOUBT / 2.0)
     mirrored = envelope(largest - distances, largest, DOUBT / 2.0)
     lower = largest - mirrored[0][::-1], mirrored[1][::-1]
-    given = (noise_std, sample_rate, steps, delta_mu, orders, reading)
     return Truth(
-        _epsilon(*lower, "lower", *given),
-        _epsilon(values, masses, "upper", *given),
+        _epsilon(*lower, "lower", **asked),
+        _epsilon(values, masses, "upper", **asked),
         f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}",
     )
 
@@ -128,12 +108,13 @@ def _epsilon(
     values: Array,
     masses: Array,
     side: str,
+    *,
     noise_std: Any,
     sample_rate: Any,
     steps: Any,
     delta_mu: Any,
-    orders: Any,
-    reading: str,
+    orders: Any = ORDERS,
+    reading: str = "planned",
 ) -> Array:
     """ε_μ under a discrete distribution, ascending values and their masses, bounded from the given side."""
     std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,10 @@ class Law(Gradients):
 
     def make(self) -> GradientSample:
         raise NoSample("a known distribution is no sample.")
+
+    def clip(self, quantile: float) -> dict[str, Any]:
+        """The clipped distribution as the library's keywords."""
+        return {"family": self.family, "shape": self.shape, "quantile": quantile}
 
 
 @dataclass(frozen=True)

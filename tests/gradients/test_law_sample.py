@@ -11,7 +11,8 @@ from dpviz.accounting.bayesian.accountant import bayesian_bound
 from dpviz.accounting.bayesian.envelope import lower_band
 from dpviz.gradients import law_sample as law_sample_module
 from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_sample import _cells, _counts, law_sample, samples_needed
+from dpviz.gradients.law_cells import clipped_law, law_cells
+from dpviz.gradients.law_sample import _counts, law_sample, samples_needed
 
 LAW: dict[str, Any] = {"family": "weibull", "shape": 0.5, "quantile": 0.95}
 KNOWN: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta_mu": 1e-5}
@@ -31,7 +32,7 @@ def test_counts_are_multinomial() -> None:
 @pytest.mark.parametrize("failure", [1e-15, 1e-7])
 def test_both_numbers_are_those_of_the_sample_itself(failure: float) -> None:
     """The distances that the counts stand for, given to the accountant of measured distances."""
-    cells = _cells(LAW["family"], LAW["shape"], LAW["quantile"])
+    cells = law_cells(clipped_law(**LAW))
     distances = np.repeat(np.sqrt(cells.upper), _counts(cells.upper_mass, 1500, 3).astype(int))
     sample = law_sample(**LAW, **KNOWN, steps=STEPS, samples=1500, failure=failure, seed=3, definition=1)
     known = {"noise_std": 4.0, "sample_rate": 0.01, "steps": STEPS, "delta_mu": 1e-5, "estimator_failure": failure}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +12,10 @@ from dpviz._remember import remembered
 from dpviz.gradients.law_bound import LawBound, law_bound
 from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.compose.bayesian import Array
+from dpviz.questions.compose.bayesian import Array, failure_of
 from dpviz.questions.gradients import Law
 from dpviz.questions.methods import marked_steps
+from dpviz.questions.source import origin
 
 ONE_IN = 4  # of the other curves' points has a value: this curve costs more
 
@@ -34,6 +37,13 @@ class LawCost:
     def last(self) -> float:
         """The bound after all steps."""
         return float(self.bound.upper[-1])
+
+
+def law_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The page's known distribution, mechanism and δ_μ as the library's keywords."""
+    known = origin(given["gradients"])
+    assert isinstance(known, Law)
+    return known.clip(given["quantile"]) | asdict(given["mechanism"]) | {"delta_mu": failure_of(given)}
 
 
 @remembered
@@ -60,11 +70,8 @@ def law_cost(
     listed = np.abs(every[:, None] - np.array(marked_steps(int(every[-1])))).argmin(axis=0)
     steps = every[np.union1d(spread.round().astype(int), listed)]
     bound = law_bound(
-        known.family,
-        shape=known.shape,
-        quantile=quantile,
-        noise_multiplier=mechanism.noise_multiplier,
-        sample_rate=mechanism.sample_rate,
+        **known.clip(quantile),
+        **asdict(mechanism),
         steps=steps,
         delta_mu=delta_mu,
         definition=int(definition),

@@ -12,8 +12,7 @@ from dpviz.questions import tight_band
 from dpviz.questions.answer import Answer
 from dpviz.questions.compose.bayesian import failure_of
 from dpviz.questions.compose.curves import ComposeFacts
-from dpviz.questions.gradients import Law
-from dpviz.questions.source import origin
+from dpviz.questions.compose.law import law_of
 from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand
 
 
@@ -28,18 +27,8 @@ def rank_key(a: Answer[ComposeFacts]) -> Hashable | None:
 
 def rank_part(a: Answer[ComposeFacts]) -> TightBand:
     """The interval at marked steps; a second."""
-    g, known = a.given, origin(a.given["gradients"])
-    assert isinstance(known, Law)
-    steps = tight_band.marked_steps(g["steps"], log=g["log_steps"])
-    found = law_tight(
-        known.family,
-        shape=known.shape,
-        quantile=g["quantile"],
-        noise_multiplier=g["mechanism"].noise_multiplier,
-        sample_rate=g["mechanism"].sample_rate,
-        steps=steps,
-        delta_mu=failure_of(g),
-    )
+    steps = tight_band.marked_steps(a.given["steps"], log=a.given["log_steps"])
+    found = law_tight(**law_of(a.given), steps=steps)
     return TightBand(steps, found.lower, found.upper)
 
 

@@ -14,9 +14,8 @@ from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.bayesian import Array, failure_of
 from dpviz.questions.compose.curves import ComposeFacts, SampledCost
-from dpviz.questions.gradients import Law
+from dpviz.questions.compose.law import law_of
 from dpviz.questions.methods import NAMES
-from dpviz.questions.source import origin
 
 STRIDE = 3  # of the known distribution's points has a value: a sample costs more
 
@@ -32,18 +31,12 @@ def sampled_key(a: Answer[ComposeFacts]) -> Hashable | None:
 
 def sampled_part(a: Answer[ComposeFacts]) -> SampledCost:
     """Both at some of the steps; some 30 ms."""
-    g, known = a.given, origin(a.given["gradients"])
-    assert isinstance(known, Law)
+    g = a.given
     assert a.facts.law is not None
     steps = a.facts.law.steps[::-1][::STRIDE][::-1]
     cost = law_sample(
-        known.family,
-        shape=known.shape,
-        quantile=g["quantile"],
-        noise_multiplier=g["mechanism"].noise_multiplier,
-        sample_rate=g["mechanism"].sample_rate,
+        **law_of(g),
         steps=steps,
-        delta_mu=failure_of(g),
         samples=g["samples"],
         failure=g["failure"],
         definition=int(g["definition"]),

@@ -228,18 +228,8 @@ def law_at(
     known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, sigma: tuple[float, ...]
 ) -> tuple[Array, Array]:
     """The same at any σ."""
-    found = [
-        law_bound(
-            known.family,
-            shape=known.shape,
-            quantile=share_of(quantile),
-            noise_multiplier=each,
-            sample_rate=plan.rate,
-            steps=plan.steps,
-            delta_mu=delta_mu,
-        )
-        for each in sigma
-    ]
+    asked = known.clip(share_of(quantile)) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": delta_mu}
+    found = [law_bound(**asked, noise_multiplier=each) for each in sigma]
     return np.array([float(one.upper) for one in found]), np.array([float(one.order) for one in found])
 
 

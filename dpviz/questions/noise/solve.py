@@ -65,7 +65,7 @@ def law_need(gradients: Law, quantile: str, unknown: str, target: float, known: 
     """The answer of Bayesian DP of a known distribution."""
     names = {"delta": "delta_mu"}
     asked: dict[str, Any] = {names.get(name, name): value for name, value in known}
-    asked |= {"family": gradients.family, "shape": gradients.shape, "quantile": share_of(quantile)}
+    asked |= gradients.clip(share_of(quantile))
     try:
         return Need(solve_law(names.get(unknown, unknown), target_epsilon=target, **asked))
     except NoAnswer as none:
