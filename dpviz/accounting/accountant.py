@@ -40,6 +40,7 @@ class Accountant(ABC):
         title: what it is called in a sentence.
         about: what it is, in two sentences.
         when: when to cite it.
+        live: whether a run reads it after every step.
         options: option of the facade → the class's field.
         choices: options with a closed list of values, the first one the default.
     """
@@ -50,6 +51,7 @@ class Accountant(ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     when: ClassVar[str]
+    live: ClassVar[bool] = False
     options: ClassVar[Mapping[str, str]] = {}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 

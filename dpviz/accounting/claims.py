@@ -15,18 +15,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
 
+from dpviz.accounting.adaptive import filter
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.attack.membership import attack_success
+from dpviz.accounting.methods import PROVERS
 
 Covers = Literal["plan", "any_end", "adaptive", "nothing"]
 
-NAMES = {
-    "tight": "tight",
-    "renyi": "Rényi",
-    "moments": "moments",
-    "odometer": "odometer",
-    "filter": "filter's budget",
-    "": "nothing",
-}
+NAMES = PROVERS | {filter.NAME: "filter's budget", "": "nothing"}
 SHORT = {  # what it covers, after the accountant's name
     "plan": "whole plan",
     "any_end": "wherever it ends",
@@ -141,7 +137,7 @@ class Claim:
         if not (math.isfinite(odometer) and odometer < self.epsilon):
             return self
         return replace(
-            self, epsilon=odometer, accountant="odometer", covers="any_end", lower=None,
+            self, epsilon=odometer, accountant=OdometerAccountant.name, covers="any_end", lower=None,
             order=None, success=None, steps=step,
             reason="",
         )  # fmt: skip

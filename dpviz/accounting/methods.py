@@ -11,9 +11,11 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.mechanisms import Mechanism, SampledGaussian, log_moments
 
@@ -25,6 +27,12 @@ ACCOUNTANTS: tuple[type[Accountant], ...] = (Basic, Strong, Moments, Renyi, Clos
 
 _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
+# Those that a run reads after every step; what they, and the tight one, which reads a whole run, are called there.
+LIVE = tuple(each for each in ACCOUNTANTS if issubclass(each, AdditiveAccountant) and each.live)
+_ASKED: tuple[type[Accountant], ...] = (*LIVE, Tight)
+PROVERS = {each.name: each().short_label for each in _ASKED}
+FAMILIES = {each.name: each().family for each in ACCOUNTANTS}  # the colour of each with its default options
+READINGS = PROVERS | {bayesian.NAME: bayesian.CARD.name}
 
 
 def accountant(method: str, **options: Any) -> Accountant:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.methods import FAMILIES, READINGS
 from dpviz.charts import look, numbers
 from dpviz.charts.histogram import Mark, counted_histogram
 from dpviz.charts.lines import Chart, line_figure
@@ -16,8 +19,7 @@ from dpviz.charts.marks import Array, Band, Floor, Line
 # More points than these cannot be told apart, and every one of them travels to the browser once a second.
 MOST_POINTS = 140
 
-FAMILY = {"moments": "moments", "renyi": "renyi_improved", "odometer": "odometer_run", "bayesian": "bayesian"}
-NAME = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian DP", "tight": "tight"}
+FAMILY = FAMILIES | {OdometerAccountant.name: "odometer_run", bayesian.NAME: bayesian.NAME}
 STEP_HOVER = "step %{x:,d}"
 COLORS = {
     "test": look.BLUE,
@@ -53,7 +55,7 @@ def epsilon_chart(
 
     Args:
         steps: shape (n,), the steps done.
-        epsilons: what each accountant read after them, shape (n,) each; keys of NAME.
+        epsilons: what each accountant read after them, shape (n,) each; keys of READINGS.
         plan_steps, plan: likewise for the whole plan; what of it lies behind is not drawn.
         total: right end of the axis, the plan's last step.
         band: the tight interval.
@@ -69,12 +71,12 @@ def epsilon_chart(
     lines = []
     for key, values in epsilons.items():
         # Where the plan goes on, its end says both: what was read now, and where it leads.
-        lines.append(Line(key, NAME[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None))
+        lines.append(Line(key, READINGS[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None))
     for key, values in plan.items():
         now = f" {numbers.epsilon(float(epsilons[key][-1]), up=True)}" if key in epsilons and steps.size else ""
         x, y = plan_steps[ahead], values[ahead]
-        end = f"{NAME[key]}{now} →"
-        lines.append(Line(f"{key}.plan", f"{NAME[key]}, plan", x, y, FAMILY[key], faded=True, end=end))
+        end = f"{READINGS[key]}{now} →"
+        lines.append(Line(f"{key}.plan", f"{READINGS[key]}, plan", x, y, FAMILY[key], faded=True, end=end))
     return line_figure(
         lines,
         x_title="steps",
@@ -173,7 +175,7 @@ def frontier_chart(
 
 def _hue(name: str, place: int) -> str:
     """An accountant's own colour, else the next of the palette."""
-    key = next((key for key, called in NAME.items() if called == name and key in FAMILY), None)
+    key = next((key for key, called in READINGS.items() if called == name and key in FAMILY), None)
     if key is None:
         return look.PALETTE[place % len(look.PALETTE)]
     return look.style(FAMILY[key]).color

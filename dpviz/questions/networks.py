@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.accounting.attack.membership import attack_success
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import SHORT, Claim
+from dpviz.accounting.composition import Basic
+from dpviz.accounting.methods import FAMILIES
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.source import Measurable
 from dpviz.training import models
 from dpviz.training.accounts.origins import conditions_of_start
 from dpviz.training.settings import RunSettings
-
-FAMILIES = {"renyi": "renyi_improved", "": "basic"}  # the colour of who proves a claim; else that of its own name
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,8 @@ class Network(Measurable[Leakage]):
             return None
         claim = self.claim.shown
         name = f"{claim.name}, {SHORT[claim.covers]}" + ", with secret noise" * self.demonstration
-        return Limit(
-            "claim", name, FAMILIES.get(claim.accountant, claim.accountant), claim.epsilon, claim.delta, claim.guess
-        )
+        family = FAMILIES.get(claim.accountant or Basic.name, claim.accountant)
+        return Limit("claim", name, family, claim.epsilon, claim.delta, claim.guess)
 
     @property
     def bounds(self) -> tuple[Limit, ...]:
@@ -90,7 +90,7 @@ class Network(Measurable[Leakage]):
         if self.bayesian is not None:
             epsilon, delta = self.bayesian
             success = float(attack_success(epsilon, delta=delta))
-            found.append(Limit("bayesian", "Bayesian DP", "bayesian", epsilon, delta, success))
+            found.append(Limit(bayesian.NAME, bayesian.CARD.name, bayesian.NAME, epsilon, delta, success))
         return tuple(found)
 
 

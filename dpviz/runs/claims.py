@@ -12,7 +12,9 @@ import numpy as np
 from dpviz._remember import MEMORY, remembered
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.spending import charged_through, has_gap, mechanisms
 from dpviz.runs.store import jsontext
@@ -75,7 +77,7 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
     if not view.started:
         return Claim.nothing(RELEASED_NOTHING, settings.delta)
     claim = _ahead(record, settings, view.started)
-    reading, step = last_reading(view, "odometer"), record.steps
+    reading, step = last_reading(view, OdometerAccountant.name), record.steps
     if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
         charged = tuple((SampledGaussian(sigma, rate), int(n)) for sigma, rate, n in view.charged["mechanisms"])
         reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
@@ -204,10 +206,10 @@ def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[GaussianEvent,
 def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
     """Everything that the earlier attempts told of and all that this one may do, after what led to its start."""
     runs = merge_events((*spent_before(settings), *earlier, *everything_planned(settings, examples)))
-    lower, accountant = None, "renyi"
+    lower, accountant = None, Renyi.name
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
-        epsilon, lower, accountant = float(interval.upper), float(interval.lower), "tight"
+        epsilon, lower, accountant = float(interval.upper), float(interval.lower), Tight.name
     else:
         epsilon = float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon)
     if not math.isfinite(epsilon):

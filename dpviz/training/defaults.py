@@ -11,6 +11,7 @@ from typing import Any
 
 from dpviz import _validate
 from dpviz.accounting.no_noise import no_noise_needed
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import solve
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import find, is_own
@@ -66,7 +67,7 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
     sigma = solve(
         "noise_multiplier",
         target_epsilon=target_epsilon,
-        method="tight",
+        method=Tight.name,
         sample_rate=settings.sample_rate(examples),
         steps=settings.steps,
         delta=delta,

@@ -19,6 +19,7 @@ from torch import nn
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.no_noise import no_noise_needed
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import solve
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
@@ -263,7 +264,7 @@ def _solved(plan: RunSettings, examples: int, target_epsilon: float) -> float:
     """The least σ with which the whole plan costs `target_epsilon` by the tight accountant."""
     rate = plan.sample_rate(examples)
     sigma = solve(
-        "noise_multiplier", target_epsilon=target_epsilon, method="tight", sample_rate=rate, steps=plan.steps,
+        "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, sample_rate=rate, steps=plan.steps,
         delta=plan.delta,
     )  # fmt: skip
     if sigma == 0.0:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.training.accounts.bayesian_words import bayesian_words
 from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at
@@ -51,8 +53,8 @@ def closing(
         epsilon, mechanisms = accounts.epsilons(), encoded_events(accounts.events)
         everything = (*spent_before(settings), *accounts.events)
         if everything and len(set(everything)) <= MOST_DIFFERENT:
-            epsilon["tight"] = float(tight_epsilon_of_events(everything, settings.delta).upper)
-    odometer = epsilon.get("odometer", 0.0)
+            epsilon[Tight.name] = float(tight_epsilon_of_events(everything, settings.delta).upper)
+    odometer = epsilon.get(OdometerAccountant.name, 0.0)
     claim = claim_at(settings, examples, charged=charged, odometer=odometer, step=steps, reason=reason)
     return {
         "state": state,

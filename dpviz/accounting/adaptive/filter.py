@@ -41,8 +41,9 @@ from dpviz.mechanisms import Event, History, Mechanism
 Array = npt.NDArray[np.float64]
 _LARGEST_COUNT = 2**53
 
+NAME = "filter"  # of its claims and curves
 CARD = Card(
-    "filter",
+    NAME,
     "a Rényi filter",
     "A budget (ε, δ) is fixed ahead, and a step that would exceed it is refused. What comes next may depend on all "
     "that was seen before.",

@@ -62,6 +62,7 @@ class OdometerAccountant(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "odometer"
+    live: ClassVar[bool] = True
     reference: ClassVar[str] = "Lécuyer 2021"
     bibtex: ClassVar[tuple[str, ...]] = ("lecuyer2021",)
     title: ClassVar[str] = "the Rényi odometer"

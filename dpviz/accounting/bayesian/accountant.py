@@ -42,6 +42,7 @@ from dpviz.accounting.card import Card
 Array = npt.NDArray[np.float64]
 
 ORDERS = range(1, 33)
+NAME = "bayesian"  # of its readings and curves
 CARD = Card(
     "Bayesian DP",
     "Bayesian differential privacy",

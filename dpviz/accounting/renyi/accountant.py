@@ -59,6 +59,7 @@ class Renyi(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "renyi"
+    live: ClassVar[bool] = True
     reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019"
     bibtex: ClassVar[tuple[str, ...]] = ("mironov2019",)
     title: ClassVar[str] = "Rényi differential privacy of the sampled Gaussian mechanism"
@@ -177,6 +178,7 @@ class Moments(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "moments"
+    live: ClassVar[bool] = True
     reference: ClassVar[str] = "Abadi et al. 2016"
     bibtex: ClassVar[tuple[str, ...]] = ("abadi2016",)
     title: ClassVar[str] = "the moments accountant"

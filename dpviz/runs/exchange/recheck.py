@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
@@ -17,7 +19,7 @@ from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 
-_NAMES = {"moments": "moments", "renyi": "Rényi", "odometer": "odometer", "bayesian": "Bayesian", "tight": "tight"}
+_NAMES = READINGS | {bayesian.NAME: "Bayesian"}
 NOT_AS_PLANNED = "not as planned"
 # Steps and distances whose readings are worked out together: some MB.
 _STEPS, _DISTANCES = 500, 20_000

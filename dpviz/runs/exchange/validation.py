@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpviz.accounting.methods import READINGS
 from dpviz.runs.exchange.checks import (
     Check,
     NotARun,
@@ -40,14 +41,13 @@ MOST_REPLANS = 100  # after each, the Bayesian costs of all steps are worked out
 MOST_DISPUTES = 20
 NAME, WORDS, TRACE = 200, 4_000, 30_000  # characters: the name's field holds as many; a page; a deep traceback
 
-ACCOUNTANTS = ("moments", "renyi", "odometer", "bayesian", "tight")
 _PLAIN = number(endless=True)
 _SHARE = number(0.0, 1.0)
 _MOMENT = number(0.0, 1e11)  # seconds since 1970, until the year 5000
 _COLUMN = listed(none_or(_PLAIN), MOST_STEPS)
 _MECHANISM = listed(number(0.0), 3, 3)
 _EPSILON = none_or(number(0.0, endless=True))
-_EPSILONS = table({}, dict.fromkeys(ACCOUNTANTS, _EPSILON))
+_EPSILONS = table({}, dict.fromkeys(READINGS, _EPSILON))
 _CLAIM = table({}, {"epsilon": _EPSILON, "with_secret_noise": none_or(table({}, {"epsilon": _EPSILON}))})
 
 
@@ -143,7 +143,7 @@ KINDS: dict[str, Check] = {
         {
             "mechanisms": listed(_spent, MOST_STEPS),
             **dict.fromkeys(COLUMNS, _COLUMN),
-            "epsilon": table({}, dict.fromkeys(ACCOUNTANTS, listed(_EPSILON, MOST_STEPS))),
+            "epsilon": table({}, dict.fromkeys(READINGS, listed(_EPSILON, MOST_STEPS))),
             "distances": none_or(listed(listed(number(0.0), MOST_DISTANCES), MOST_STEPS)),
             "norms": none_or(_NORMS),
             "noise": none_or(table({"signal": number(0.0), "noise": number(0.0)})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.bayesian.psi import FIRST_ORDERS as ORDERS
 from dpviz.accounting.claims import rounded_up
 from dpviz.training.accounts.bayesian import Facts
@@ -19,7 +20,7 @@ def bayesian_words(accounts: LiveAccounts | None) -> str:
     """
     if accounts is None or accounts.bayesian is None or not accounts.bayesian.taken:
         return ""
-    facts, found, ceiling = accounts.bayesian.facts(), accounts.epsilons()["bayesian"], accounts.bayesian_ceiling()
+    facts, found, ceiling = accounts.bayesian.facts(), accounts.epsilons()[bayesian.NAME], accounts.bayesian_ceiling()
     settings = accounts.settings
     by_norms = settings.bayesian_distances == "norms"
     name = "Rényi" if settings.definition == 2 else "moments"

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz._remember import remembered
+from dpviz.accounting.adaptive import filter
 from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import GaussianEvent, merge_events
@@ -76,12 +78,12 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
 
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
-        offer("tight", float(interval.upper), float(interval.lower), _success(runs))
-    offer("renyi", float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
-    offer("moments", float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
+        offer(Tight.name, float(interval.upper), float(interval.lower), _success(runs))
+    offer(Renyi.name, float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
+    offer(Moments.name, float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
     if settings.filter_epsilon is not None:
         # Its refusal, too, is decided ahead.
-        offer("filter", settings.filter_epsilon)
+        offer(filter.NAME, settings.filter_epsilon)
     if not found:
         return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings, examples))
     return min(found, key=lambda claim: claim.epsilon)
@@ -96,7 +98,7 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
     return Claim(
         epsilon=budget.target_epsilon,
         delta=settings.delta,
-        accountant="filter",
+        accountant=filter.NAME,
         covers="adaptive",
         steps=settings.last_step,
         order=order,

@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.adaptive.single_order import one_order_filter, planned_epsilon
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.methods import LIVE
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.tabulated import Tabulated
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
@@ -118,6 +119,14 @@ def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: i
     return Tabulated(accountant, sigmas) if sigmas else accountant
 
 
+def live_accountants(settings: RunSettings, examples: int) -> dict[str, AdditiveAccountant]:
+    """Every accountant that is read after each step, by name."""
+    return {
+        each.name: renyi_accountant(settings, examples) if each is Renyi else for_steps(each(), settings, examples)
+        for each in LIVE
+    }
+
+
 class LiveAccounts:
     """What a run has spent, by every accountant: charging is a note, reading adds up all that was noted.
 
@@ -130,11 +139,8 @@ class LiveAccounts:
 
     def __init__(self, settings: RunSettings, *, examples: int) -> None:
         self.settings, self.delta = settings, settings.delta
-        self._trajectories = {
-            "moments": Trajectory(for_steps(Moments(), settings, examples), settings.delta),
-            "renyi": Trajectory(renyi_accountant(settings, examples), settings.delta),
-            "odometer": Trajectory(for_steps(OdometerAccountant(), settings, examples), settings.delta),
-        }
+        live = live_accountants(settings, examples)
+        self._trajectories = {name: Trajectory(accountant, settings.delta) for name, accountant in live.items()}
         limited = settings.adaptive or settings.filter_epsilon is not None
         self.budget = budget_filter(settings, examples) if limited else None
         self.bayesian, self._ceiling = None, ""
@@ -148,7 +154,7 @@ class LiveAccounts:
                 definition=settings.definition,
             )
             if settings.bayesian_distances == "norms" and settings.definition == 2:
-                self._ceiling = "renyi" if settings.bayesian_delta == settings.delta else CEILING
+                self._ceiling = Renyi.name if settings.bayesian_delta == settings.delta else CEILING
                 if self._ceiling == CEILING:
                     ceiling = renyi_accountant(settings, examples)
                     self._trajectories[CEILING] = Trajectory(ceiling, settings.bayesian_delta)
@@ -207,7 +213,7 @@ class LiveAccounts:
         self._add_up()
         found = dict(self._now)
         if self.bayesian is not None:
-            found["bayesian"] = min(self.bayesian.epsilon(), found.get(self._ceiling, math.inf))
+            found[bayesian.NAME] = min(self.bayesian.epsilon(), found.get(self._ceiling, math.inf))
         found.pop(CEILING, None)
         return found
 
@@ -223,7 +229,7 @@ class LiveAccounts:
         found, self._read = self._read, {name: [] for name in self._trajectories}
         if self.bayesian is not None:
             ceiling = found.get(self._ceiling, itertools.repeat(math.inf))
-            found["bayesian"] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
+            found[bayesian.NAME] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
         found.pop(CEILING, None)
         return found
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.methods import PROVERS
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.questions.fields import Choice, Field, Several
 from dpviz.training.data import DATA_SETS
 from dpviz.ui.train.fields import METHOD
@@ -68,7 +71,7 @@ ACCOUNTANT = Choice(
     key="r_acc",
     label="ε read from",
     default="claim",
-    options={"claim": "the claim", "renyi": "Rényi", "moments": "moments", "odometer": "odometer"},
+    options={"claim": "the claim"} | {each.name: PROVERS[each.name] for each in (Renyi, Moments, OdometerAccountant)},
     help="The claim is what could have been said had a run ended there; Rényi and moments read the end as planned.",
 )
 FIELDS = (CHOSEN, TEXT, STATE, DATA_FILTER, METHOD_FILTER, VIEW, ACCOUNTANT)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.methods import READINGS
 from dpviz.charts import look
 from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Line
-from dpviz.charts.training import NAME, STEP_HOVER, accuracies_shown, thinned
+from dpviz.charts.training import STEP_HOVER, accuracies_shown, thinned
 from dpviz.runs.claims import claims_along
 from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.store.tables import RunView
@@ -51,7 +52,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         claims: what may be claimed of each.
         accountant: whose ε is drawn along the steps, or "claim".
     """
-    reading = titled(f"ε, {NAME.get(accountant)}", {("step", f"epsilon.{accountant}"): accountant})
+    reading = titled(f"ε, {READINGS.get(accountant)}", {("step", f"epsilon.{accountant}"): accountant})
     epsilon = "ε claimed, had it ended there" if accountant == "claim" else reading
     lines, gone = [], []
     for place, (view, claim, name) in enumerate(zip(views, claims, titles(views), strict=True)):

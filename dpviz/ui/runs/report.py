@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
+from dpviz.accounting.methods import READINGS
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.lines import line_figure
@@ -31,13 +34,7 @@ from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.events import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
 
-ACCOUNTANTS = {
-    "moments": "moments accountant",
-    "renyi": "Rényi",
-    "tight": "tight",
-    "odometer": "odometer",
-    "bayesian": "Bayesian",
-}
+ACCOUNTANTS = READINGS | {Moments.name: "moments accountant", bayesian.NAME: "Bayesian"}
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #171614; }

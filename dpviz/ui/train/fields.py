@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpviz.accounting.adaptive.policies import POLICIES
+from dpviz.accounting.methods import PROVERS
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.questions import shared
 from dpviz.questions.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
 from dpviz.questions.layout import Reader
@@ -96,8 +99,8 @@ TARGET = Number(
 SOLVER = Choice(
     key="t_solver",
     label="Solved with",
-    default="tight",
-    options={"tight": "tight", "renyi": "Rényi", "moments": "moments"},
+    default=Tight.name,
+    options={each.name: PROVERS[each.name] for each in (Tight, Renyi, Moments)},
     help="The accountant that proves the target: the tight one needs the least noise; moments, the oldest, the most.",
 )
 # σ, δ and δ_μ are those of the what-if pages, with values of their own: a plan is not the setting looked at there.

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
 from dpviz.accounting.claims import DEMONSTRATION
+from dpviz.accounting.methods import READINGS
 from dpviz.charts import numbers, training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
@@ -163,8 +164,7 @@ def _plan(form: Form, found: PlannedCost) -> None:
         height=ONE,
     )
     lines = [
-        Line(key, training.NAME[key], found.steps, values, training.FAMILY[key])
-        for key, values in found.epsilon.items()
+        Line(key, READINGS[key], found.steps, values, training.FAMILY[key]) for key, values in found.epsilon.items()
     ]
     pieces.plot(Drawing(chart.figure, alt_text(lines, x_name="steps", x_kind="steps")), key="train-plan")
     st.html(strip(_figures(form, found)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpviz._remember import MEMORY
 from dpviz.accounting.claims import Claim
+from dpviz.accounting.methods import READINGS
 from dpviz.charts import training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.lines import Chart
@@ -163,7 +164,7 @@ def _takeaway(look: Look, key: str) -> str:
     lines = []
     if key == "epsilon":
         lines = [
-            Line(name, training.NAME[name], view.steps["step"], values, training.FAMILY[name])
+            Line(name, READINGS[name], view.steps["step"], values, training.FAMILY[name])
             for name, values in epsilons(view).items()
         ]
         return alt_text(lines, x_name="steps", x_kind="steps")
@@ -179,7 +180,7 @@ def _takeaway(look: Look, key: str) -> str:
 
 def epsilons(view: RunView) -> dict[str, Array]:
     """ε by accountant, shape (steps,) each, in the order they are drawn."""
-    return {name: view.steps[f"epsilon.{name}"] for name in training.NAME if f"epsilon.{name}" in view.steps}
+    return {name: view.steps[f"epsilon.{name}"] for name in READINGS if f"epsilon.{name}" in view.steps}
 
 
 def _epsilon(look: Look, height: int) -> Chart:
@@ -190,7 +191,7 @@ def _epsilon(look: Look, height: int) -> Chart:
         view.steps.get("step", EMPTY),
         epsilons(view),
         plan_steps=planned.steps if planned is not None else EMPTY,
-        plan={name: values for name, values in ahead.items() if name in training.NAME},
+        plan={name: values for name, values in ahead.items() if name in READINGS},
         total=float(max(look.total, look.record.steps)),
         band=_band(look),
         budget=budget,
@@ -208,7 +209,7 @@ def _band(look: Look) -> Band | None:
 
 # Chart → (kind of event, name of a number) → the line's name.
 _LINES: dict[str, dict[tuple[str, str], str]] = {
-    "epsilon": {("step", f"epsilon.{name}"): called for name, called in training.NAME.items()},
+    "epsilon": {("step", f"epsilon.{name}"): called for name, called in READINGS.items()},
     "accuracy": {
         ("evaluation", "test_accuracy"): "test",
         ("evaluation", "train_accuracy"): "train",

@@ -11,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import GaussianEvent
 from dpviz.questions import tight_band
 from dpviz.questions.tight_band import TightBand
 from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
-from dpviz.training.accounts.live import for_steps, renyi_accountant
+from dpviz.training.accounts.live import live_accountants
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
@@ -67,11 +66,7 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost
     runs = planned_events(settings, examples)
     if not runs:
         return PlannedCost(marked(settings.steps), {}, claim)
-    accountants: dict[str, AdditiveAccountant] = {
-        "moments": for_steps(Moments(), settings, examples),
-        "renyi": renyi_accountant(settings, examples),
-        "odometer": for_steps(OdometerAccountant(), settings, examples),
-    }
+    accountants = live_accountants(settings, examples)
     before = spent_before(settings)
     if len(runs) > 1 or before:
         return _of_different(settings, (before, runs), accountants, claim)
@@ -93,7 +88,7 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost
 def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
     """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
     claim = claim.shown
-    if claim.accountant != "tight" or claim.counts or claim.lower is None:
+    if claim.accountant != Tight.name or claim.counts or claim.lower is None:
         return found
     lower, upper = found.lower.copy(), found.upper.copy()
     lower[-1], upper[-1] = claim.lower, claim.epsilon

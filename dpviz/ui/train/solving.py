@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.single_order import planned_epsilon
 from dpviz.accounting.boundary import boundary, bracket
+from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import no_noise_needed
-from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
 from dpviz.charts import numbers
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
@@ -37,7 +37,7 @@ def solved_noise(
 
     Args:
         target: ε > 0.
-        method: "renyi" or "tight"; with counts it is Rényi, as the plan that the page shows.
+        method: of `methods.METHODS`; with counts it is Rényi, as the plan that the page shows.
         rate, steps, delta: q, T and δ.
         counts, count_noise: releases beside the steps, and their noise multiplier.
         before, named: what earlier runs may have spent on the same data, and what they are called.
@@ -51,7 +51,7 @@ def solved_noise(
     """
     try:
         if counts or adaptive or before:
-            cost = planned_epsilon if adaptive else _COSTS["renyi" if counts else method]
+            cost = planned_epsilon if adaptive else _cost(Renyi.name if counts else method)
             spent = cost(before, delta) if before else 0.0
             spent_words = f"{named} may have spent {numbers.epsilon(spent, digits=4, up=True)} of it on the same data."
             if before and spent >= target:
@@ -78,11 +78,8 @@ def solved_noise(
     return found
 
 
-_COSTS: dict[str, Callable[[Sequence[GaussianEvent], float], float]] = {
-    "tight": lambda runs, delta: float(tight_epsilon_of_events(runs, delta).upper),
-    "renyi": lambda runs, delta: float(Renyi().of_events(runs, delta).epsilon),
-    "moments": lambda runs, delta: float(Moments().of_events(runs, delta).epsilon),
-}
+def _cost(method: str) -> Callable[[Sequence[GaussianEvent], float], float]:
+    return lambda runs, delta: float(accountant(method).of_events(runs, delta).epsilon)
 
 
 def _proved(
