@@ -506,8 +506,8 @@ FAULTS = (
     Fault(
         "the tight interval's lower end is claimed",
         "dpviz/training/accounts/claims.py",
-        'offer(Tight.name, float(interval.upper)',
-        'offer(Tight.name, float(interval.lower)',
+        "offer(Tight.name, float(interval.upper)",
+        "offer(Tight.name, float(interval.lower)",
         "tests/training/test_claims.py::test_a_fixed_plan_claims_what_the_tight_accountant_says_of_all_its_steps",
     ),
     Fault(
