@@ -94,7 +94,7 @@ def end_with_parent() -> None:
     parent = os.getppid()
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == 1:  # it had ended before we asked
+        if os.getppid() != parent:  # it ended before we asked; one that ended still earlier has closed our input
             os._exit(1)
 
     def watch() -> None:
