@@ -53,19 +53,9 @@ class Promise:
 
 
 def weak(
-    gradients: Gradients,
-    steps: Array,
-    *,
-    mechanism: SampledGaussian,
-    quantile: float,
-    clip: str,
-    delta_mu: float,
-    failure: float,
-    orders: range,
-    reading: str,
-    divergence: str,
+    gradients: Gradients, steps: Array, *, mechanism: SampledGaussian, quantile: float, clip: str, **asked: Any
 ) -> Promise:
-    """Both curves; the noise is σ times the sensitivity, so that DP spends exactly its ε(σ, q).
+    """Both curves, other keywords as in `bayesian_bound`; the noise is σ·sensitivity: DP spends exactly its ε(σ, q).
 
     Raises:
         ValueError: there is no sample, the quantile clips everything to 0, or δ_μ does not exceed γ.
@@ -80,12 +70,8 @@ def weak(
             noise_std=noise_std,
             sample_rate=mechanism.sample_rate,
             steps=steps,
-            delta_mu=delta_mu,
-            estimator_failure=failure,
-            orders=orders,
-            reading=reading,
-            divergence=divergence,
             largest_distance=largest,
+            **asked,
         )
 
     main, printed, worst = bound(None), None, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
@@ -121,8 +121,8 @@ def growth(
     if "bayesian" in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
         try:
             if isinstance(gradients, Law):
-                asked = (mechanism, quantile, delta_mu, definition, order, reading)
-                facts = replace(facts, law=law_cost(gradients, tuple(grid), *asked))
+                asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
+                facts = replace(facts, law=law_cost(gradients, quantile, tuple(grid), order, **asked))
             else:
                 found = weak(
                     gradients,
@@ -131,7 +131,7 @@ def growth(
                     quantile=quantile,
                     clip=clip,
                     delta_mu=delta_mu,
-                    failure=failure,
+                    estimator_failure=failure,
                     orders=orders_of(order),
                     reading=reading,
                     divergence=divergence,

@@ -11,7 +11,6 @@ import numpy as np
 from dpviz._remember import remembered
 from dpviz.gradients.law_bound import LawBound, law_bound
 from dpviz.gradients.law_cells import threshold_over_median
-from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.compose.bayesian import Array, failure_of
 from dpviz.questions.gradients import Law
 from dpviz.questions.methods import marked_steps
@@ -47,17 +46,8 @@ def law_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @remembered
-def law_cost(
-    known: Law,
-    grid: tuple[float, ...],
-    mechanism: SampledGaussian,
-    quantile: float,
-    delta_mu: float,
-    definition: str,
-    order: int | None,
-    reading: str,
-) -> LawCost:
-    """The cost along some of the steps, those of the table among them.
+def law_cost(known: Law, quantile: float, grid: tuple[float, ...], order: int | None, **asked: Any) -> LawCost:
+    """The cost along some of the steps, those of the table among them; other keywords as in `LawPlan`.
 
     Raises:
         ValueError: there is no such quantile to clip at.
@@ -69,13 +59,6 @@ def law_cost(
     spread = (every.size - 1) * np.linspace(0.0, 1.0, max(every.size // ONE_IN, 16)) ** 1.5
     listed = np.abs(every[:, None] - np.array(marked_steps(int(every[-1])))).argmin(axis=0)
     steps = every[np.union1d(spread.round().astype(int), listed)]
-    bound = law_bound(
-        **known.clip(quantile),
-        **asdict(mechanism),
-        steps=steps,
-        delta_mu=delta_mu,
-        definition=int(definition),
-        orders=None if order is None else (order + 1.0,),
-        reading=reading,
-    )
+    orders = None if order is None else (order + 1.0,)
+    bound = law_bound(**known.clip(quantile), steps=steps, orders=orders, **asked)
     return LawCost(steps, bound, threshold_over_median(known.family, known.shape, quantile))
