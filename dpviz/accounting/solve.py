@@ -25,6 +25,7 @@ from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import chance_of_being_drawn
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.conversion import epsilon_per_order
@@ -192,7 +193,7 @@ def _noise_multiplier(problem: _Problem) -> float:
         return 0.0
     hardly_ever_drawn = problem.known["delta"] >= chance_of_being_drawn(problem.known["sample_rate"], steps)
     # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
-    if hardly_ever_drawn and (problem.method.name == "tight" or problem.fits(noise_multiplier=_HARDLY_ANY_NOISE)):
+    if hardly_ever_drawn and (isinstance(problem.method, Tight) or problem.fits(noise_multiplier=_HARDLY_ANY_NOISE)):
         return 0.0
     problem.check_floor()
 
@@ -243,7 +244,7 @@ def _steps(problem: _Problem) -> float:
             return float(near[int(fits.argmin()) - 1])
     elif warm := _start(problem, "steps"):
         start = warm
-    tolerance = problem.tolerance if problem.method.name == "tight" else 0.0
+    tolerance = problem.tolerance if isinstance(problem.method, Tight) else 0.0
     return last_whole(
         lambda t: size_of_gap(float(problem.bound(steps=t).epsilon), problem.target), start, LARGEST_STEPS, tolerance
     )
@@ -274,7 +275,7 @@ def _delta(problem: _Problem) -> float:
     if not found < 1.0:  # NaN too
         raise problem.no_answer("delta below 1", delta=0.5)
     for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
-        if found * (1.0 + 1e-4 * 2.0**k) >= 1.0 or problem.method.name != "tight" or problem.fits(delta=found):
+        if found * (1.0 + 1e-4 * 2.0**k) >= 1.0 or not isinstance(problem.method, Tight) or problem.fits(delta=found):
             break
         found *= 1.0 + 1e-4 * 2.0**k
     return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta=value))
@@ -290,7 +291,7 @@ _SOLVERS: dict[str, Callable[[_Problem], float]] = {
 
 def _start(problem: _Problem, for_: str) -> float | None:
     """Where to look first: for an accountant that takes its time (tight), the Rényi accountant's answer."""
-    if problem.method.name != "tight":
+    if not isinstance(problem.method, Tight):
         return None
     try:
         found = _SOLVERS[for_](_Problem(Renyi(), problem.target, problem.known, 1e-3))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.ticks import FORMATS
@@ -30,7 +31,7 @@ def alt_text(
     far = max(last for _, _, last, _, _ in ends)
     here = [e for e in ends if e[2] == far]
     # Bayesian DP promises less than DP does, and an approximation promises nothing: neither is called the best bound.
-    proper = [e for e in here if not e[0].approximate and e[0].family != "bayesian"]
+    proper = [e for e in here if not e[0].approximate and e[0].family != bayesian.NAME]
     bounds = proper or here
     line, first, last, y_first, y_last = min(bounds, key=lambda e: e[4])
     write = FORMATS[x_kind]
@@ -40,7 +41,7 @@ def alt_text(
     if top[0] is not line:
         said += f"; {top[0].name} ends highest at {numbers.epsilon(top[4])}"
     for other, _, _, _, y_other in here:
-        if other.family == "bayesian" and other not in (line, top[0]):
+        if other.family == bayesian.NAME and other not in (line, top[0]):
             said += f"; {other.name} (a weaker promise) ends at {numbers.epsilon(y_other)}"
     if len(ends) > 2:
         said += f"; {len(ends)} curves"

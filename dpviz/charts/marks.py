@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
 from dpviz.charts.ink import estimate
 
@@ -121,7 +122,7 @@ class Band:
     lower: Numbers
     upper: Numbers
     key: str = ""
-    family: str = "tight"
+    family: str = Tight.name
 
     @property
     def filed(self) -> str:

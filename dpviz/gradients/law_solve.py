@@ -17,6 +17,7 @@ from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.no_noise import chance_of_being_drawn
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
 from dpviz.gradients.law_bound import law_bound
 
@@ -30,7 +31,7 @@ _CHECKS: dict[str, Callable[[Any], npt.NDArray[Any]]] = {
     "delta_mu": lambda value: _validate.delta(value, "delta_mu"),
 }
 _STARTS = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000.0, "delta_mu": 1e-5}
-_METHODS = {1: "moments", 2: "renyi"}
+_METHODS = {1: Moments.name, 2: Renyi.name}
 _MOST_LOG = 230.0
 _HARDLY_ANY_NOISE = 0.01
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dpviz.accounting.adaptive import filter, rogers
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.card import Card
-from dpviz.accounting.methods import accountant
 from dpviz.questions.answer import Folded
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.question import Block
 
 # Cards of what the library has no accountant for: a sample decides, or what was seen does.
-_OTHERS = {"bayesian": bayesian.CARD, "filter": filter.CARD, "rogers": rogers.CARD}
+_OTHERS = {bayesian.NAME: bayesian.CARD, filter.NAME: filter.CARD, "rogers": rogers.CARD}
 
 
 def card_of(key: str, amplification: str) -> Card:
     """The card behind a curve's key; "odometer_authors" is the odometer of the authors' plots."""
     if key in _OTHERS:
         return _OTHERS[key]
-    if key == "tight":
-        return accountant(key).card
-    if key.startswith("odometer"):
-        return accountant("odometer", variant=key.partition("_")[2] or "paper").card
+    if key.startswith(OdometerAccountant.name):
+        return OdometerAccountant(key.partition("_")[2] or "paper").card
     return method(key, amplification).card
 
 

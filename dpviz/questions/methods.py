@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.composition import Basic
 from dpviz.accounting.methods import METHODS, accountant, every_choice
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.mechanisms import Mechanism
 
 Array = npt.NDArray[np.float64]
@@ -23,28 +28,31 @@ _EVERY = sorted(
     (accountant(name, **options) for name, options in every_choice()),
     key=lambda each: (METHODS.index(each.name), each.family),
 )
+_BY_KEY = {each.family: each for each in reversed(_EVERY)}
 # What a curve's family is called: the first accountant of each, which has its default options.
 NAMES = {each.family: each.label for each in reversed(_EVERY)} | {
-    "bayesian": "Bayesian DP",
+    bayesian.NAME: bayesian.CARD.name,
     "bayesian_printed": "asymptotic, as printed",
 }
+_PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccountant)]
 # Whose curves pages offer: all that bound a plan by a formula, and Bayesian DP.
-OFFERED = {key: NAMES[key] for key in (*(e.family for e in _EVERY if e.name not in ("tight", "odometer")), "bayesian")}
+OFFERED = {key: NAMES[key] for key in (*_PLANNED, bayesian.NAME)}
 
 # Those of them that only experts look for.
-RARE = ("basic", "renyi_classic")
+RARE = (Basic.name, Renyi("classic").family)
 
 
 def called(key: str, amplification: str, moment: int = 0) -> tuple[str, dict[str, Any]]:
     """What the library calls the accountant behind a curve's key, and its options; at one λ alone if not 0."""
-    if key in ("basic", "strong"):
-        return key, {"amplification": amplification}
-    if key == "moments":
-        return key, {"min_order": moment, "max_order": moment} if moment else {}
-    orders = {"orders": (moment + 1.0,)} if moment else {}
-    if key.startswith("renyi_"):
-        return "renyi", {"conversion": key.removeprefix("renyi_"), **orders}
-    return key, orders
+    chosen = _BY_KEY[key]
+    options: dict[str, Any] = {name: getattr(chosen, name) for name in chosen.choices}
+    if "amplification" in options:
+        options["amplification"] = amplification
+    elif moment and "max_order" in chosen.options:
+        options |= {"min_order": moment, "max_order": moment}
+    elif moment:
+        options["orders"] = (moment + 1.0,)
+    return chosen.name, options
 
 
 def method(key: str, amplification: str, moment: int = 0) -> Accountant:
@@ -56,7 +64,7 @@ def method(key: str, amplification: str, moment: int = 0) -> Accountant:
 def left_out(curves: Iterable[str], mechanism: Mechanism) -> dict[str, str]:
     """The curves that there are none of under this mechanism, and why."""
     reasons = {
-        key: needs_sampled_gaussian(mechanism) if key == "bayesian" else method(key, "exact").supports(mechanism)
+        key: needs_sampled_gaussian(mechanism) if key == bayesian.NAME else method(key, "exact").supports(mechanism)
         for key in curves
     }
     return {key: reason for key, reason in reasons.items() if reason}

@@ -8,6 +8,8 @@ from typing import Any
 
 import dpviz
 from dpviz._remember import remembered
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts import numbers
 from dpviz.questions.methods import called
@@ -39,7 +41,7 @@ def left(given: Mapping[str, Any], unknown: str) -> Known:
 @remembered
 def dp_need(key: str, amplification: str, unknown: str, target: float, known: Known) -> Need:
     """The answer of one DP method, or of "tight", which takes a tenth of a second."""
-    if key == "tight" and tight_steps(unknown, target, known) > MOST_TIGHT_STEPS:
+    if key == Tight.name and tight_steps(unknown, target, known) > MOST_TIGHT_STEPS:
         return Need(None, f"beyond {numbers.steps(MOST_TIGHT_STEPS)} steps the tight accountant takes too long")
     name, options = called(key, amplification)
     asked: dict[str, Any] = {"target_epsilon": target, "tolerance": TOLERANCE, **options, **dict(known)}
@@ -52,5 +54,5 @@ def dp_need(key: str, amplification: str, unknown: str, target: float, known: Kn
 def tight_steps(unknown: str, target: float, known: Known) -> float:
     """How many steps the tight accountant would meet: those given, or nearly those that Rényi allows."""
     if unknown == "steps":
-        return dp_need("renyi_improved", "", unknown, target, known).value or 0.0
+        return dp_need(Renyi().family, "", unknown, target, known).value or 0.0
     return dict(known)["steps"]

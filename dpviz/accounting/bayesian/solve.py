@@ -19,6 +19,7 @@ from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
 from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
 
 Array = npt.NDArray[np.float64]
@@ -179,7 +180,7 @@ class _BayesianProblem:
 @remembered
 def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float], ...]) -> float:
     try:
-        return solve(missing, method="moments", target_epsilon=target, tolerance=1e-3, **dict(known))
+        return solve(missing, method=Moments.name, target_epsilon=target, tolerance=1e-3, **dict(known))
     except ValueError:  # no answer there says nothing of this one
         return math.nan
 

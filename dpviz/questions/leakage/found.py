@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import numbers
 from dpviz.charts.marks import Numbers
 from dpviz.gradients.leakage import Attack, Comparison, Leakage, compare_distances, threshold_attack
@@ -75,7 +76,7 @@ def rows(f: Found) -> tuple[tuple[str, str, str], ...]:
     for bound in f.network.bounds:
         said = f"ε = {value(bound.epsilon, digits=4, up=True)} at {numbers.delta(bound.delta)}"
         exchanged = f"if exchanged {p(bound.swapped, up=True)}"
-        mark = f", {NOT_COVERED}" if bound.key == "bayesian" else ""
+        mark = f", {NOT_COVERED}" if bound.key == bayesian.NAME else ""
         built.append((f"bound, {bound.name}{mark}", p(bound.success, up=True), f"{said}; {exchanged}"))
     return tuple(built)
 
@@ -93,5 +94,5 @@ def filed(f: Found) -> dict[str, Numbers]:
             f"attack_low [{NOT_COVERED}]": [f.attack.low],
             f"attack_high [{NOT_COVERED}]": [f.attack.high],
         }
-    marks = {"bayesian": f" [{NOT_COVERED}]"}
+    marks = {bayesian.NAME: f" [{NOT_COVERED}]"}
     return built | {f"bound_{bound.key}{marks.get(bound.key, '')}": [bound.success] for bound in f.network.bounds}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import look, numbers
 from dpviz.charts.allowed import Allowed, AllowedPlot, Reached
 from dpviz.gradients.leakage import Leakage
@@ -46,7 +47,7 @@ def membership(*, network: Source[Leakage]) -> Answer[Found]:
 def bar(bound: Limit) -> Allowed:
     """What it allows, rounded up."""
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
-    typical = bound.key == "bayesian"
+    typical = bound.key == bayesian.NAME
     note = f"for data like these, {NOT_COVERED}" if typical else ""
     promise = f"ε = {epsilon} at {'δ_μ' if typical else 'δ'} = {numbers.delta(bound.delta)}"
     return Allowed(

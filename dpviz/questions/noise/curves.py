@@ -11,6 +11,8 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound
 from dpviz.accounting.bayesian.sweep import BayesianSweep
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.gradients.law_bound import law_bound
 from dpviz.questions.gradients import Gradients, Law, clipped
@@ -21,7 +23,8 @@ from dpviz.questions.tight_band import noise_grid
 Array = npt.NDArray[np.float64]
 Evaluate = Callable[[Array], Array]
 
-SEARCHED = ("moments", "renyi_classic", "renyi_improved")  # only at orders that may decide: divergences are exact
+# Only at orders that may decide: divergences are exact.
+SEARCHED = (Moments.name, *(Renyi(each).family for each in CONVERSIONS))
 WHOLE_ORDERS = tuple(float(order) for order in range(2, 34))  # of the moments accountant, λ = 1..32
 HALVINGS = 4  # each by eight
 # Where the crossing is looked for around the guess, relative: a grid that keeps three digits honest.
@@ -126,7 +129,7 @@ def dp_curve(key: str, amplification: str, plan: SigmaAxis, delta: float, target
 @remembered
 def dp_values(key: str, amplification: str, plan: SigmaAxis, delta: float) -> tuple[Array, Array, str]:
     """ε and the deciding order along σ, and why there is none where there is none."""
-    kept = search(key == "moments", plan.low, plan.high, plan.rate) if key in SEARCHED else None
+    kept = search(key == Moments.name, plan.low, plan.high, plan.rate) if key in SEARCHED else None
     epsilon, order, reason = dp_at(key, amplification, plan, delta, plan.sigma, kept=kept)
     return epsilon, order, reason if np.isnan(epsilon).any() else ""
 
@@ -143,8 +146,8 @@ def dp_at(
 ) -> tuple[Array, Array, str]:
     """The same at any σ; `near` is an order that is known to decide close by, `kept` knows divergences there."""
     if key in SEARCHED:
-        known = kept or OrderSearch(sigma, plan.rate, WHOLE_ORDERS if key == "moments" else None)
-        conversion = "improved" if key == "renyi_improved" else "classic"
+        known = kept or OrderSearch(sigma, plan.rate, WHOLE_ORDERS if key == Moments.name else None)
+        conversion = "improved" if key == Renyi().family else "classic"
         return *known.epsilon(float(plan.steps), delta, conversion, near), ""
     one = method(key, amplification)
     bound = one.evaluate(noise_multiplier=sigma, sample_rate=plan.rate, steps=plan.steps, delta=delta)

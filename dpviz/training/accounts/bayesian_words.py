@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.bayesian.psi import FIRST_ORDERS as ORDERS
 from dpviz.accounting.claims import rounded_up
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.training.accounts.bayesian import Facts
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.events import NOT_COVERED
@@ -23,7 +24,7 @@ def bayesian_words(accounts: LiveAccounts | None) -> str:
     facts, found, ceiling = accounts.bayesian.facts(), accounts.epsilons()[bayesian.NAME], accounts.bayesian_ceiling()
     settings = accounts.settings
     by_norms = settings.bayesian_distances == "norms"
-    name = "Rényi" if settings.definition == 2 else "moments"
+    name = (Renyi if settings.definition == 2 else Moments)().short_label
     delta = f"{settings.bayesian_delta:.3g}"
     said = (
         f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_plain(found)} at δ_μ = {delta} "
