@@ -17,17 +17,15 @@ OWN = {
 # Files where names still stand in quotes; this list may only become shorter.
 LEFT = {
     "": "__main__",
-    "accounting/langevin": "cost",
-    "accounting/pate": "answers",
     "charts": "training",
     "experiments": "inference inferred",
     "questions/attack": "residents roc seen success town",
-    "questions/budget": "accounts fields individual ledger policy spend stop trained trajectories words",
+    "questions/budget": "fields individual ledger policy spend stop trained trajectories words",
     "questions": "story tight_band",
-    "questions/compose": "beside curves fields notes question rank sampled words",
+    "questions/compose": "beside curves fields question rank sampled words",
     "questions/langevin": "chain conditions errors region sizes words",
     "questions/leakage": "stored",
-    "questions/noise": "along details fields needs solve words",
+    "questions/noise": "along fields needs solve words",
     "questions/orders": "bounds concentrated deciding divergence epsilon thresholds",
     "questions/papers": "adaptive adult bob check clipping described figure1 figure3 inference loss "
     "pate rare reached sampled_figure1 tail theorem1 theorem5 together",

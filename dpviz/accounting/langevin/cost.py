@@ -24,7 +24,9 @@ import numpy.typing as npt
 
 from dpviz import _validate
 from dpviz.accounting.bound import Bound
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import (
@@ -41,7 +43,7 @@ from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
 Array = npt.NDArray[np.float64]
 
 ADJACENCIES = ("add_remove", "replace_one")
-METHODS = ("renyi", "tight")
+METHODS = (Renyi.name, Tight.name)
 GROUPS = 300
 
 
@@ -138,7 +140,7 @@ def langevin_epsilon(
     batch_size: float,
     clip: float,
     delta: float,
-    method: str = "renyi",
+    method: str = Renyi.name,
     conversion: str = "improved",
     steps: int | None = None,
     friction: float | None = None,
@@ -167,7 +169,7 @@ def langevin_epsilon(
     setting = Langevin(n, batch_size, clip, friction, adjacency)
     schedule = checked(step_sizes, steps)
     target = _validate.scalar("delta", _validate.delta(delta))
-    if _validate.choice("method", method, METHODS) == "tight":
+    if _validate.choice("method", method, METHODS) == Tight.name:
         if marks is not None:
             raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
         return float(tight_epsilon_of_events(langevin_events(setting, schedule, groups), target).upper)

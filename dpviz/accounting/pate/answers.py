@@ -28,13 +28,15 @@ from scipy.special import log_ndtr
 from dpviz import _validate
 from dpviz.accounting.methods import epsilon
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
-METHODS = ("renyi", "tight")
+METHODS = (Renyi.name, Tight.name)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def pate_epsilon(
     noise_std: float | None = None,
     noise_scale: float | None = None,
     threshold_std: float | None = None,
-    method: str = "renyi",
+    method: str = Renyi.name,
 ) -> float | Array:
     """ε of so many queries, whatever the teachers vote: this may be published.
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.methods import NAMES, method
@@ -15,14 +17,14 @@ from dpviz.questions.question import Block
 if TYPE_CHECKING:
     from dpviz.questions.budget.spend import SpendFacts
 
-KEYS = ("basic", "strong", "moments", "renyi_classic", "renyi_improved")
 ADDED = {
-    "basic": "Σε_i",
-    "strong": "√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1)",
-    "moments": "Σα_i(λ), best λ ≤ 32",
-    "renyi_classic": "ΣR_i(α), best α",
-    "renyi_improved": "ΣR_i(α), best α",
+    Basic.name: "Σε_i",
+    Strong.name: "√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1)",
+    Moments.name: "Σα_i(λ), best λ ≤ 32",
+    Renyi("classic").family: "ΣR_i(α), best α",
+    Renyi("improved").family: "ΣR_i(α), best α",
 }
+KEYS = tuple(ADDED)
 
 
 def accounts(a: Answer[SpendFacts]) -> list[Block]:
@@ -30,12 +32,12 @@ def accounts(a: Answer[SpendFacts]) -> list[Block]:
     if not a.facts.taken:
         return [Note("Nothing is spent: add a block, and what it costs by each accountant stands here.")]
     rows = []
-    for key in KEYS:
+    for key, added in ADDED.items():
         ledger = Ledger(method(key, "exact"))
         for block in a.facts.taken:
             ledger.spend(block.mechanism, block.steps)
         value = float(ledger.bound(a.given["delta"]).epsilon)
-        rows.append({"accountant": NAMES[key], "adds up": ADDED[key], "ε": numbers.epsilon(value, digits=4, up=True)})
+        rows.append({"accountant": NAMES[key], "adds up": added, "ε": numbers.epsilon(value, digits=4, up=True)})
     if (tight := a.facts.tight) is not None and not tight.soon:
         rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": tight.last})
     return [

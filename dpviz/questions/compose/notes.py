@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpviz.accounting.bayesian.accountant import BayesianBound
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.curves import ComposeFacts
@@ -68,7 +69,7 @@ def left_notes(a: Answer[ComposeFacts]) -> list[Note]:
 def law_notes(a: Answer[ComposeFacts]) -> list[Note]:
     """Why Bayesian DP of the known distribution gains little here, in a sentence; else nothing."""
     found, g = a.facts.law, a.given
-    alike = a.facts.bounds.get("renyi_improved" if g["definition"] == "2" else "moments")
+    alike = a.facts.bounds.get((Renyi if g["definition"] == "2" else Moments)().family)
     if found is None or not math.isfinite(found.last):
         return []
     floor = float(found.bound.floor[-1])

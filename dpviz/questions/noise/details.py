@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Layout
@@ -37,7 +38,7 @@ def plan_of(a: Answer[Needs]) -> Plan:
 
 def accountants(a: Answer[Needs]) -> list[Block]:
     """The cards of the methods that are asked, and of the tight one."""
-    return cards((*a.given["methods"], "tight"), a.given["amplification"])
+    return cards((*a.given["methods"], Tight.name), a.given["amplification"])
 
 
 def about(
