@@ -65,7 +65,7 @@ class Guess:
             return Metric(RIGHT, self.right)
         if not self.by_curve:
             return Metric(RIGHT, f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
-        said = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "no ε is proven"
+        said = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "by the whole privacy curve; chance: 50 %"
         return Metric(RIGHT, f"≤ {self.right}", said)
 
 

@@ -124,7 +124,7 @@ def test_without_an_accountant_the_curve_still_bounds_attackers():
     assert answer.facts.tightest() is None
     answer = with_part(answer, TIGHT)
     assert "at most <b>74.1 %</b>" in headline(answer)
-    assert metrics(answer)[2][1:] == ("≤ 74.1 %", "no ε is proven")
+    assert metrics(answer)[2][1:] == ("≤ 74.1 %", "by the whole privacy curve; chance: 50 %")
 
 
 EXTREME = [

@@ -52,7 +52,7 @@ def test_without_any_epsilon():
     assert guessing.guess(math.inf, 1e-5, Accuracy(0.7, 0.7)).figure == (
         "Best attack is right",
         "≤ 70.0 %",
-        "no ε is proven",
+        "by the whole privacy curve; chance: 50 %",
     )
 
 

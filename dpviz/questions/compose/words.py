@@ -59,7 +59,7 @@ def metrics(a: Answer[ComposeFacts]) -> list[Metric]:
     """The four figures below the chart."""
     best = a.facts.tightest()
     if best is None:
-        first = Metric("Tightest valid bound", "–", "no accountant here")
+        first = Metric("Tightest valid bound", "–", "no formula for this mechanism" if a.facts.left else "none drawn")
     else:
         bound = a.facts.bounds[best]
         value, order = float(bound.epsilon[-1]), float(bound.order[-1])
