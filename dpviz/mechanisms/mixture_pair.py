@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
+from dpviz._remember import remembered
 from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.noise import LEAST_SCALE
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
@@ -237,10 +237,10 @@ class MixturePair(DominatingPair):
             open_ = open_[~(exact | narrow | (~outside & (np.abs(new - here) <= settled)))]
             if not open_.size:
                 break
-        return result
+        return np.asarray(result)
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _table(pair: MixturePair) -> tuple[Array, Array]:
     """Outputs and their rising losses; at the ends far between, up to where all losses are that there are."""
     low, high = pair.reach(_FURTHEST)
@@ -249,7 +249,7 @@ def _table(pair: MixturePair) -> tuple[Array, Array]:
     return z, np.maximum.accumulate(pair.loss(z))
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _quantile(pair: MixturePair, tail: float) -> float:
     """An output that P exceeds no more often than a Gaussian its mean by `tail` deviations; nearly the least."""
     centre, log_weights = np.array([(c, math.log(weight)) for c, weight in pair.p]).T

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 from dpviz import _validate
+from dpviz._remember import remembered
 from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
@@ -79,7 +79,7 @@ class PersonRows(Mechanism):
         return math.exp(self.pair().log_delta(0.0)) if self.releases else 0.0
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _binomial(trials: int, rate: float) -> Weights:
     """Binomial probabilities, correctly rounded: of whole numbers, as a float is one over a power of two."""
     drawn, whole = rate.as_integer_ratio()

@@ -118,7 +118,7 @@ def test_peeking_is_a_type_error(tmp_path: Path) -> None:
         "    Released(9_000.0, mechanism)\n"
         "    Released(9_000.0, mechanism, None)\n"
     )
-    modules = [ROOT / "dpviz/accounting" / name for name in ("released.py", "policies.py")]
+    modules = [ROOT / "dpviz/accounting/adaptive" / name for name in ("released.py", "policies.py")]
     command = [sys.executable, "-m", "mypy", "--follow-imports=skip", "--no-error-summary", f"--cache-dir={tmp_path}"]
     run = subprocess.run([*command, source, *modules], cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [re.search(r"peek.py:(\d+): error: .*\[(.*)\]", line) for line in run.stdout.splitlines()]

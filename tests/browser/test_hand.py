@@ -416,7 +416,7 @@ def test_all_frames_come_while_a_hand_is_there_and_after_it_let_go(page: Page) -
     stops = int(slider(page, "sigma").get_attribute("max") or 0) + 1
     page.wait_for_function("n => Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= n", arg=stops)
     assert kept(page) == stops
-    assert sum("field=delta" in url for url in asked) <= 1
+    assert sum("field=delta" in url for url in asked) <= 2  # of some twenty
 
 
 def test_the_headline_is_heard_once_a_gesture(page: Page) -> None:

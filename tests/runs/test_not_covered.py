@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dpviz.charts.training import NAME
+from dpviz.accounting.methods import READINGS
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv
@@ -174,7 +174,7 @@ def test_charts_say_it_in_the_picture_and_to_a_reader(made: Engine, key: str) ->
 def test_runs_side_by_side_say_it(made: Engine) -> None:
     _, view = run_of(made, real())
     claim = claim_of_view(view, made.store)
-    for accountant in ("claim", *NAME):
+    for accountant in ("claim", *READINGS):
         chart, _ = overlay([view], [claim], "epsilon", accountant)
         assert (NOT_COVERED in str(chart.figure["layout"])) == (accountant == "bayesian")
 

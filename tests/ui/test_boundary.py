@@ -13,11 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz._remember import MEMORY
 from dpviz.questions.answer import Slow
-from dpviz.questions.catalogue import PAGES
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import engine
-from dpviz.ui import boundary, details, home, places, render
+from dpviz.ui import boundary, details, home, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import form
 from tests.ui.driver import charts, open_app, said
@@ -125,7 +124,7 @@ def test_a_slow_part_that_fails_is_said_and_can_be_tried_again(monkeypatch: pyte
 
     slow = (Slow(lambda _: "key", work, lambda answer, _: answer),)
     page = replace(ORDERS, questions=(replace(DECIDING, slow=slow), *ORDERS.questions[1:]))
-    monkeypatch.setattr(places, "PAGES", tuple(page if one.key == page.key else one for one in PAGES))
+    monkeypatch.setattr("dpviz.questions.orders.ORDERS", page)
     at = open_app("orders")
     assert not at.exception
     assert any("could not be computed" in text for text in said(at, "problem"))
