@@ -10,6 +10,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 
 # Before anything loads a BLAS: workers share the cores, and more threads than cores slow every test down.
@@ -27,7 +28,15 @@ settings.register_profile("explore", deadline=None)
 settings.load_profile("explore" if os.environ.get("DPVIZ_EXPLORE") else "steady")
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks decide what is run
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: Counter[str] = Counter()
+    for item in items:
+        if one_of := item.get_closest_marker("one_of"):
+            function = item.nodeid.partition("[")[0]
+            if cases[function] % one_of.args[0]:
+                item.add_marker(pytest.mark.sweep)
+            cases[function] += 1
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

@@ -92,6 +92,7 @@ def test_friction_scales_the_step_size() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("rate", [0.0045, 0.5])
+@pytest.mark.one_of(3)
 def test_the_step_size_of_a_replaced_example_keeps_its_claim(rate: float, epsilon: float) -> None:
     setting = {"n": 50_000, "clip": 1, "delta": 1e-5, "batch_size": rate * 50_000, "adjacency": "replace_one"}
     size = dpviz.langevin_step_size("theorem3", **setting, epsilon=epsilon, steps=10_000, refine=False)

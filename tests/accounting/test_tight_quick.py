@@ -41,6 +41,7 @@ def test_random_settings(kind: type[Mechanism]) -> None:
 @pytest.mark.parametrize(
     "every", [pytest.param(1, marks=(pytest.mark.long, pytest.mark.timeout(3600))), 80], ids=["all stops", "some"]
 )
+@pytest.mark.one_of(3)
 def test_along_every_slider_around_the_defaults(kind: type[Mechanism], every: int) -> None:
     scales = SCALE if kind is Laplace else SIGMA
     for scale in scales.ticks[::every]:

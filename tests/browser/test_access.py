@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
+import pytest
 from playwright.sync_api import Page
 
 from dpviz.ui.places import ORDER
@@ -42,6 +43,7 @@ def judged(page: Page, *, all_rules: bool) -> list[Any]:
     return found
 
 
+@pytest.mark.sweep
 def test_every_page_in_both_themes(page: Page) -> None:
     open_page(page)
     page.add_script_tag(content=AXE.read_text())

@@ -1,11 +1,14 @@
 """The Attack page in a real browser."""
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page
 
 import dpviz
 from dpviz.charts import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
+
+pytestmark = pytest.mark.sweep
 
 
 def test_opens_with_the_librarys_numbers(page: Page) -> None:

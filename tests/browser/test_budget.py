@@ -7,6 +7,8 @@ import dpviz
 from dpviz.charts import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
+pytestmark = pytest.mark.sweep
+
 
 def open_budget(page: Page, **query: object) -> None:
     """By the navigation, as a visitor comes: a page's own address makes Streamlit ask for what is not there."""

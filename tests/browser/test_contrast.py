@@ -18,6 +18,7 @@ PAGES = (  # one of each kind of chart
 
 
 @pytest.mark.parametrize("path", PAGES)
+@pytest.mark.one_of(7)
 def test_words_on_charts_can_be_read_in_both_themes(page: Page, path: str) -> None:
     open_page(page, path)
     no_traceback(page)

@@ -14,6 +14,8 @@ from tests.browser import driver
 from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app, wait_idle
 from tests.browser.test_train import children_of_the_app, headline, lives, visitor
 
+pytestmark = pytest.mark.sweep
+
 # Half a second a step: there is time to see what happens between two.
 FORM = "/train?t_data=abalone&t_model=logistic&t_by=sigma&t_sigma=2&t_batch=64&t_steps=500&t_slow=0.5"
 

@@ -79,6 +79,7 @@ def everything(page: Page) -> dict[str, Any]:
         ("compose?curves=moments.renyi_improved", "batch", -12),
     ],
 )
+@pytest.mark.one_of(3)
 def test_a_drag_moves_all_and_ends_where_a_fresh_page_begins(page: Page, address: str, field: str, by: int) -> None:
     open_page(page, address)
     page.evaluate(WATCH)

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 from playwright.sync_api import Page
 
 from tests.browser.driver import main_area, open_page
+
+pytestmark = pytest.mark.sweep
 
 EDGE = 6  # pixels of the file, two to one of the screen
 

@@ -1,10 +1,13 @@
 """The Langevin page in a real browser."""
 
+import pytest
 from playwright.sync_api import Page
 
 import dpviz
 from dpviz.charts import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page
+
+pytestmark = pytest.mark.sweep
 
 
 def test_opens_with_the_librarys_numbers(page: Page) -> None:

@@ -11,6 +11,8 @@ from dpviz.training.leakage import leakage_of_small_network
 from tests.browser.contrast import faint
 from tests.browser.driver import TIMEOUT_MS, chart_data, main_area, no_traceback, open_page, wait_idle
 
+pytestmark = pytest.mark.sweep
+
 SMALL = {"lkrun": "small", "lkmodel": "logistic", "lksteps": 100, "lkexamples": 200}
 
 

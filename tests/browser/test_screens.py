@@ -13,6 +13,8 @@ from dpviz.charts import numbers
 from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
 from tests.browser.test_hand import slider, text
 
+pytestmark = pytest.mark.sweep
+
 SETTING = {"sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 STORY = ["sigma=6&curves=moments", "sigma=2&curves=moments"]
 WIDTH = "() => document.querySelector('.js-plotly-plot')._fullLayout.xaxis._length"

@@ -22,6 +22,8 @@ from dpviz.ui.owner import NOT_THE_OWNER
 from tests.browser.driver import ROOT, TIMEOUT_MS, open_page, running_app
 from tests.other_account import CAN_BE_OTHERS, by_another, needs_root
 
+pytestmark = pytest.mark.sweep
+
 
 def shake_hands(url: str, **headers: str) -> int:
     """HTTP status that the websocket's handshake is answered with; 101 is welcome."""

@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 import dpviz
 from tests.browser.driver import ROOT, chart_data, main_area, no_traceback, open_page, running_app, wait_idle
 
+pytestmark = pytest.mark.sweep
+
 
 def npy(array: np.ndarray, **options: bool) -> bytes:
     held = io.BytesIO()

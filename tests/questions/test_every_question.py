@@ -126,6 +126,7 @@ def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("key", QUESTIONS)
+@pytest.mark.one_of(4)
 def test_a_question_stands_with_any_legal_settings(key: str, seed: int) -> None:
     question, answer = QUESTIONS[key], drawn(key, seed)
     if answer is None:
@@ -183,6 +184,7 @@ def test_every_control_is_a_setting_and_every_setting_has_a_control(key: str) ->
 
 
 @pytest.mark.parametrize("key", QUESTIONS)
+@pytest.mark.one_of(3)
 def test_asked_by_name(key: str) -> None:
     answer = ask(key)
     assert answer.headline

@@ -78,6 +78,7 @@ def asked(question: Question[Any], get: Reader) -> tuple[Answer[Any], Answer[Any
 
 @pytest.mark.parametrize("most", EVERY)
 @pytest.mark.parametrize("key", BOUNDED)
+@pytest.mark.one_of(4)
 def test_a_frame_says_what_the_settled_page_says(key: str, most: int) -> None:
     question = QUESTIONS[key]
 

@@ -25,6 +25,8 @@ from dpviz.runs.store.records import RunRecord
 from dpviz.runs.store.sqlite import SqliteStore
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
+pytestmark = pytest.mark.sweep
+
 ENDLESS = {"steps": 100_000, "pause": 0.02}
 LOOK = 3.0  # seconds in which a look must show the truth
 

@@ -33,6 +33,7 @@ def test_the_settings_without_a_choice_cost_less_than_three():
     assert cost <= 3.0
 
 
+@pytest.mark.sweep
 def test_the_default_run_reaches_93_percent_at_epsilon_3():
     """MNIST, 10,000 digits, the CNN of 26,010 parameters; about 20 s on one free core."""
     events = []

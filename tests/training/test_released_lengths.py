@@ -127,6 +127,7 @@ class Opposed:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.one_of(6)
 def test_no_example_adds_more_than_the_bound_by_its_views(name, scale, count):
     released(name, scale, Opposed(count))
 

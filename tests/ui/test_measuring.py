@@ -160,6 +160,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.sweep
 def test_no_page_loads_torch(tmp_path: Path) -> None:
     """Every page, Leakage and the measured gradients too, which have what they show measured elsewhere."""
     environment = {**os.environ, "DPVIZ_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}

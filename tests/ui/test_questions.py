@@ -16,6 +16,7 @@ EVERY = [(page, question.asked_as) for page in PAGES for question in page.questi
 
 
 @pytest.mark.parametrize(("page", "view"), EVERY, ids=lambda v: v if isinstance(v, str) else v.key)
+@pytest.mark.one_of(4)
 def test_a_question_and_its_details_open(page: Page, view: str) -> None:
     at = open_app(page.key, urlencode(QUICK | {"expert": "1"} | ({page.view: view} if page.view else {})))
     question = next(q for q in page.questions if q.asked_as == view)
@@ -34,6 +35,7 @@ def test_a_question_and_its_details_open(page: Page, view: str) -> None:
 
 
 @pytest.mark.parametrize("preset", [(p, s) for p in PAGES for s in p.presets], ids=lambda v: v[1].key)
+@pytest.mark.one_of(5)
 def test_every_preset_opens(preset: tuple[Page, object]) -> None:
     page, chosen = preset
     at = open_app(page.key, urlencode(chosen.values | QUICK | {"preset": chosen.key}))  # type: ignore[attr-defined]
