@@ -108,7 +108,7 @@ def _how(given: argparse.Namespace) -> dict[str, Any]:
 
 def _number(name: str, text: str | None) -> float:
     """A number as pages read it."""
-    from dpviz.questions.fields import Number
+    from dpviz.fields.field import Number
 
     flag = f"--{name.replace('_', '-')}"
     if text is None:

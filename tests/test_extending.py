@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.experiments.make import make
 from dpviz.experiments.record import ExperimentRecord
+from dpviz.fields import numbers
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.question import Question
 from dpviz.training.accounts.claims import planned_claim

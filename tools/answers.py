@@ -24,10 +24,10 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import links
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import of_texts
 from dpviz.questions.question import Question
 

@@ -442,7 +442,7 @@ FAULTS = (
     ),
     Fault(
         "an interval's lower end is rounded to nearest",
-        "dpviz/charts/numbers.py",
+        "dpviz/fields/numbers.py",
         "epsilon(down(low, digits), digits=digits)",
         "epsilon(low, digits=digits)",
         "tests/charts/test_numbers.py::test_the_written_ends_of_an_interval_never_lie_inside_it",

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dpviz.charts import captions, look, numbers
+from dpviz.charts import captions, look
 from dpviz.charts.ink import named
 from dpviz.charts.labels import text_width
 from dpviz.charts.lines import BOTTOM, Chart
 from dpviz.charts.listed import Listed
 from dpviz.charts.plot import HEIGHT
 from dpviz.charts.ticks import axis, baseline, position
+from dpviz.fields import numbers
 
 GUESSING = 0.5
 BAR = 0.55  # a bar's share of its row

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.ticks import FORMATS
+from dpviz.fields import numbers
 
 
 def alt_text(

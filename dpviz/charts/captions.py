@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.labels import pushed_apart
 from dpviz.charts.marks import Floor, Point, Region
+from dpviz.fields import numbers
 
 Annotation = dict[str, Any]
 

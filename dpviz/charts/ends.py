@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.ink import named
 from dpviz.charts.labels import pushed_apart, shortened, text_width
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.ticks import position
+from dpviz.fields import numbers
 
 GAP, TALL = 17, 33  # pixels from one name to the next: of one line, and with P(A) below it
 LONGEST = 28

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpviz import _validate
-from dpviz.charts import captions, look, numbers
+from dpviz.charts import captions, look
 from dpviz.charts.ink import named
 from dpviz.charts.lines import BOTTOM, Chart
 from dpviz.charts.marks import Array, Numbers, short_floats
 from dpviz.charts.ticks import axis, baseline
+from dpviz.fields import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

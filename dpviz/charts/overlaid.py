@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpviz import _validate
-from dpviz.charts import histogram, look, numbers
+from dpviz.charts import histogram, look
 from dpviz.charts.histogram import HEAVY, Mark
 from dpviz.charts.lines import BOTTOM, Chart
 from dpviz.charts.listed import Listed
@@ -17,6 +17,7 @@ from dpviz.charts.marks import Array, Numbers, short_floats
 from dpviz.charts.plot import HEIGHT
 from dpviz.charts.ticks import axis, baseline
 from dpviz.charts.traces import QUIET
+from dpviz.fields import numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.areas import with_names_on_lines
 from dpviz.charts.guides import Guide, with_guides
 from dpviz.charts.lines import Chart, Span, line_figure
 from dpviz.charts.marks import Array, Band, Column, Floor, Line, Point, Region
 from dpviz.charts.rings import Ring, with_rings
+from dpviz.fields import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

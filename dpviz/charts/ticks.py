@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from dpviz.charts import numbers
 from dpviz.charts.look import AXIS, GRID, MINOR_GRID
+from dpviz.fields import numbers
 
 Format = Callable[[float], str]
 FORMATS: dict[str, Format] = {"plain": numbers.plain, "steps": numbers.short_steps, "delta": numbers.delta}

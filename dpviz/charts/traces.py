@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.ink import named
 from dpviz.charts.marks import Array, Band, Column, Line, Point, Region, short_floats
+from dpviz.fields import numbers
 
 Trace = dict[str, Any]
 MOST_BARS = 30  # of a line

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.histogram import Mark, counted_histogram
 from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Band, Floor, Line
+from dpviz.fields import numbers
 
 # More points than these cannot be told apart, and every one of them travels to the browser once a second.
 MOST_POINTS = 140

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dpviz.questions.fields import Choice, Number, even_ticks, log_ticks
+from dpviz.fields.field import Choice, Number, even_ticks, log_ticks
 from dpviz.questions.gradients import File, Gradients, Law, Measured, Norms, Vectors
 from dpviz.questions.layout import Expert, Item, Own, Reader, Row, experts
 from dpviz.questions.question import Compound

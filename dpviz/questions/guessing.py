@@ -11,8 +11,8 @@ from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.quick import quick_tight, settled
-from dpviz.charts import numbers
 from dpviz.charts.marks import Array, Column
+from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 from dpviz.questions.answer import Metric
 from dpviz.questions.mechanism import DELTA

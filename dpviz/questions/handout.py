@@ -22,8 +22,8 @@ from dpviz.charts import hand
 from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.plot import Plot
+from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER, Answer, soon
-from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting, frame, paragraphs, rows, settings

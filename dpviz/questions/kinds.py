@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dpviz.fields.field import Choice, Number, log_ticks
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
-from dpviz.questions.fields import Choice, Number, log_ticks
 from dpviz.questions.layout import Expert, Item, Reader
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE
 from dpviz.questions.question import Compound

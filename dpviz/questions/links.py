@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from dpviz.fields.field import Field
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Field
 from dpviz.questions.layout import of_texts
 
 VERSION = "v"

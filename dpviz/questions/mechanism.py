@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dpviz.charts import numbers
-from dpviz.questions import expression
-from dpviz.questions.fields import LEAST_DELTA, Number, log_ticks
+from dpviz.fields import expression, numbers
+from dpviz.fields.field import LEAST_DELTA, Number, log_ticks
 from dpviz.training import events
 
 SIGMA = Number(

@@ -11,7 +11,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.methods import called
 
 SYMBOLS = {"noise_multiplier": "σ", "steps": "T", "sample_rate": "q", "delta": "δ"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpviz.fields.field import Choice, Number, log_ticks
 from dpviz.gradients.norm_families import FAMILIES
-from dpviz.questions.fields import Choice, Number, log_ticks
 
 FAMILY = Choice(
     key="cfam",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpviz.questions.fields import Choice, Field
+from dpviz.fields.field import Choice, Field
 from dpviz.questions.layout import Reader
 from dpviz.questions.presets import Preset
 from dpviz.questions.question import Question

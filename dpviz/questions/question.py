@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from dpviz.charts.plot import Plot
+from dpviz.fields.field import Field, Number
 from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow
-from dpviz.questions.fields import Field, Number
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.presets import Preset

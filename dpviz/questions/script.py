@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import is_dataclass
 from typing import Any
 
+from dpviz.fields.field import Field, Flag, Number, Several
 from dpviz.questions.answer import Answer
-from dpviz.questions.fields import Field, Flag, Number, Several
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import Reader, of_texts
 from dpviz.questions.question import Compound, Question

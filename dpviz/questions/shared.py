@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpviz.questions.fields import LEAST_DELTA, Choice, Flag, Number, log_ticks
+from dpviz.fields.field import LEAST_DELTA, Choice, Flag, Number, log_ticks
 
 IMAGE = Choice(
     key="image",

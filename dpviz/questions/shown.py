@@ -8,9 +8,9 @@ from html import escape
 from typing import Any
 
 from dpviz.charts.plot import HEIGHT, Plot
+from dpviz.fields.field import Field
 from dpviz.questions import links
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader, fields_of
 from dpviz.questions.listing import Cell, Listing
 from dpviz.questions.question import Question

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpviz.charts import numbers
 from dpviz.charts.plot import Plot
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing
 from dpviz.questions.answer import LATER, Answer

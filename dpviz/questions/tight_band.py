@@ -14,8 +14,8 @@ from dpviz.accounting.methods import accountant
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_tight_of_events, settled
-from dpviz.charts import numbers
 from dpviz.charts.marks import Band
+from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.questions.answer import Metric
 

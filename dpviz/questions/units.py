@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from dpviz.charts import numbers
-from dpviz.questions import expression
-from dpviz.questions.expression import steps_of
-from dpviz.questions.fields import Choice, Field, Number, log_ticks
+from dpviz.fields import expression, numbers
+from dpviz.fields.expression import steps_of
+from dpviz.fields.field import Choice, Field, Number, log_ticks
 from dpviz.questions.layout import InUnits, Item, Reader, Suggested
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 

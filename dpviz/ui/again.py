@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.charts import numbers
 from dpviz.experiments.record import Trial, recorded
+from dpviz.fields import numbers
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import noted
 from dpviz.questions.source import NoSample

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import units
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Suggested
 from dpviz.questions.papers.check_fields import UNSETTLED
 from dpviz.ui import history, state

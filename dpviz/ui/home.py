@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice, Field
 from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Choice, Field
 from dpviz.questions.layout import Reader
 from dpviz.questions.story import STOPS, Stop
 from dpviz.ui import controls, mechanism, page, pieces, places, slow, state

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.layout import Control, InUnits, Noted, Offered, Own, Row, Suggested
 from dpviz.ui import controls, mechanism, state
 from dpviz.ui.controls import NumberControl

@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
+from dpviz.fields.expression import steps_of
+from dpviz.fields.field import Number
 from dpviz.questions import units
-from dpviz.questions.expression import steps_of
-from dpviz.questions.fields import Number
 from dpviz.questions.layout import InUnits, Item
 from dpviz.questions.mechanism import DELTA, FIELDS, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.units import BATCH, EPOCHS, UNITS

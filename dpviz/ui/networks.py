@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Choice
+from dpviz.fields.field import Choice
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
 from dpviz.ui import controls, state

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.questions.fields import Field, Number
+from dpviz.fields.field import Field, Number
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
 from dpviz.ui import modes, page, state

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.fields.field import Choice, Field
 from dpviz.questions import links
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Choice, Field
 from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.shared import IMAGE

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from dpviz.fields.field import Field
 from dpviz.questions import links
-from dpviz.questions.fields import Field
 from dpviz.questions.layout import Reader, of_texts
 
 V = TypeVar("V")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpviz._remember import MEMORY
-from dpviz.questions.fields import Number
+from dpviz.fields.field import Number
 from dpviz.runs.engine import engine
 from tests.ui.driver import open_app
 from tools.attack import links

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page
 
 pytestmark = pytest.mark.sweep

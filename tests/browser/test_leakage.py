@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import compare_distances
 from dpviz.training.leakage import leakage_of_small_network
 from tests.browser.contrast import faint

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from tests.browser.driver import chart_data, main_area, no_traceback, open_page, wait_idle
 
 ANSWERS = "() => Number(document.querySelector('.js-plotly-plot').dataset.answers)"

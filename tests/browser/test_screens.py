@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
 from tests.browser.test_hand import slider, text
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageColor
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.ui.places import ORDER
 from tests.engines.webdriver import LISTEN, Browser
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer
 from dpviz.questions.attack import residents, roc, success, town
 from dpviz.questions.attack.residents import RESIDENTS

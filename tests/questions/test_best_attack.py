@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpviz.accounting.attack.best_accuracy import best_accuracy
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.answer import soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import Reader, of_texts

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 import dpviz
 from dpviz.accounting.adaptive.individual import IndividualFilter
-from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
 from dpviz.questions.budget import policy, spend, stop

@@ -12,7 +12,7 @@ from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.gradients.law_sample import law_sample
 from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.asked import ask

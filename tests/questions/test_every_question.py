@@ -17,10 +17,10 @@ import pytest
 
 import dpviz.questions.asked as asked_module
 from dpviz.charts.plot import LinePlot
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.answer import PENDING, Answer, Slow, whole
 from dpviz.questions.asked import Asked, ask
 from dpviz.questions.catalogue import PAGES, QUESTIONS
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import fields_of
 from dpviz.questions.networks import Network

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dpviz.fields.field import Number
 from dpviz.questions.answer import Answer, Metric, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.methods import coarsely
 from dpviz.questions.networks import Network

@@ -8,7 +8,7 @@ import pytest
 import dpviz
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.claims import Claim
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions import guessing
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dpviz import ask
+from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER
-from dpviz.questions.fields import Number
 from dpviz.questions.handout import STOPS, stops
 from dpviz.questions.shown import paragraphs
 

@@ -12,9 +12,9 @@ import pytest
 
 import dpviz
 from dpviz.accounting.claims import Claim
-from dpviz.charts import numbers
 from dpviz.charts.allowed import AllowedPlot
 from dpviz.charts.overlaid import OverlaidPlot
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import Asked, ask

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from dpviz.fields.field import Number
 from dpviz.questions.answer import Answer, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
-from dpviz.questions.fields import Number
 from dpviz.questions.handout import stops
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.charts.ink import estimate
+from dpviz.fields import numbers
 from dpviz.questions import links
 from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import norm
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, ORDERS, THRESHOLDS
 from dpviz.questions.orders.bounds import known_bounds, theorems

@@ -9,9 +9,9 @@ import pytest
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import Trial, recorded
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Rerun
 from dpviz.questions.budget import trained

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Field
 from dpviz.questions.layout import fields_of
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.experiments.record import recorded
+from dpviz.fields import numbers
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.presets import presets

@@ -21,11 +21,11 @@ from starlette.routing import Match
 from streamlit.testing.v1 import AppTest
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
+from dpviz.fields.field import Number
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import units
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.fields import Number
 from dpviz.questions.gradients import File
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.source import Held

@@ -15,7 +15,7 @@ import pytest
 
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.leakage.stored import of_run
 from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.budget.blocks import Block, Blocks
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
 from dpviz.ui import measuring
 from dpviz.ui.registry import FIELDS
 from tests.trained import invented

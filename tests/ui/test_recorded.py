@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.runs.engine import Engine
 from dpviz.runs.recorded import recorded
 from tests.runs.test_recorded import training

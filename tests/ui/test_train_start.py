@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Locator, Page, sync_playwright
 
-from dpviz.questions.fields import Number
+from dpviz.fields.field import Number
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.units import EPOCHS
 from dpviz.ui.registry import FIELDS

@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlencode
 
-from dpviz.questions.fields import Choice, Field, Flag, Number, Several
+from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.ui import state
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.runs.fields import FIELDS as RUNS_FIELDS

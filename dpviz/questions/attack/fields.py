@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Choice, Flag, Number, even_ticks, log_ticks
+from dpviz.fields.field import Choice, Flag, Number, even_ticks, log_ticks
 
 EPSILON = Number(
     key="aeps",

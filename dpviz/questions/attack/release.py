@@ -10,11 +10,11 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.bayesian import income_example as towns
-from dpviz.charts import numbers
+from dpviz.fields import numbers
+from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import EPSILON, FACTOR, NOISE, RELEASES, RESIDENTS, SEED, SHARE
 from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.fields import Field
 from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import Preset

@@ -10,9 +10,10 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.bayesian import income_example as towns
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.attack.fields import FACTOR, NOISE, SEED, SHARE
 from dpviz.questions.attack.fields import RESIDENTS as PEOPLE

@@ -14,9 +14,10 @@ import dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_profile
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions import guessing, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.attack.fields import LOG_RATES

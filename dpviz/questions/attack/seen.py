@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.bayesian import income_example as towns
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer
 from dpviz.questions.attack.release import Guessed, TownRelease, about, measured, played, promise
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 import dpviz
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.attack.fields import LARGEST
 from dpviz.questions.attack.release import (

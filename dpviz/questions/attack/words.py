@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.mechanism import PUBLIC_SIZE
 
 ASSUMPTIONS = (

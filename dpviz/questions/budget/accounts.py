@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.accounting.composition import Basic, Strong
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.question import Block

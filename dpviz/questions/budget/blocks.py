@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
+from dpviz.fields.field import Field
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.fields import Field
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 
 MOST_BLOCKS = 24

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpviz.accounting.adaptive.trajectory import MARGIN_EPOCHS
+from dpviz.fields.field import Choice, Flag, Number, Several, even_ticks, log_ticks
 from dpviz.questions.budget.blocks import Blocks
-from dpviz.questions.fields import Choice, Flag, Number, Several, even_ticks, log_ticks
 
 TARGET = Number(
     key="beps",

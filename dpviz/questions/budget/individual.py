@@ -8,10 +8,11 @@ import numpy as np
 
 from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 from dpviz.accounting.formula import tex
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note

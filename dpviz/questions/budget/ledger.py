@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.charts import numbers
 from dpviz.charts.alt import alt_text
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.words import epsilon, in_table
 

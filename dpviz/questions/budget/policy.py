@@ -5,15 +5,16 @@ from __future__ import annotations
 from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
 from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from dpviz.accounting.formula import tex
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
+from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.trajectories import NAMES, QUANTITIES, Trajectories, TrajectoryPlot
 from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_axis, epsilon, floors, rise_formula
-from dpviz.questions.fields import Number
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question

@@ -14,9 +14,9 @@ import dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.additive import RunningSum
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
 from dpviz.mechanisms import Event
 from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow

@@ -14,9 +14,9 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions import tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT

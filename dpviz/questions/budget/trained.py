@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.record import Spread
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.budget import fields
 from dpviz.questions.budget.courses import Course, Courses, courses, together

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpviz.accounting.adaptive.trajectory import PolicyTrajectory, Scenario
-from dpviz.charts import numbers
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.budget.words import in_table
 
 Array = npt.NDArray[np.float64]

@@ -10,10 +10,10 @@ import numpy as np
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
-from dpviz.charts import numbers
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Floor, Line
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
 from dpviz.questions.answer import Metric, Note
 from dpviz.questions.cards import cards
 from dpviz.questions.mechanism import PUBLIC_SIZE

@@ -10,9 +10,9 @@ import numpy as np
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.charts import numbers
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.gradients.law_sample import LawSample
 from dpviz.gradients.truth import Truth
 from dpviz.mechanisms import Mechanism, SampledGaussian

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz.accounting.bayesian.statements import bayesian_group, bayesian_percentile
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.histogram import HistogramPlot, Mark
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.bayesian import Promise, failure_of
 from dpviz.questions.compose.curves import ComposeFacts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from dpviz.fields.field import Choice, Number, Several, log_ticks
 from dpviz.questions import kinds
-from dpviz.questions.fields import Choice, Number, Several, log_ticks
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.layout import Reader
 from dpviz.questions.methods import OFFERED, left_out

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.compose.curves import ComposeFacts
 from dpviz.questions.compose.fields import WITH_ORDERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.questions import gradient_fields, kinds, units
 from dpviz.questions.answer import Slow

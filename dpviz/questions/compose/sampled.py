@@ -6,9 +6,9 @@ import math
 from collections.abc import Hashable
 from dataclasses import replace
 
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.gradients.law_sample import LawSample, law_sample
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Note

@@ -6,7 +6,7 @@ import math
 
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.formula import tex
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import Adjacency, Mechanism
 from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Metric

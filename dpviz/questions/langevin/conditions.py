@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.langevin.bounds import step_size_limits
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.fields import Choice
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, proven, step_marks
 from dpviz.questions.langevin.words import about, finite, four_digits
 from dpviz.questions.presets import presets

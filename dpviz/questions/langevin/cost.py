@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Band, Column, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, step_marks, tight_interval, tight_key, with_tight
 from dpviz.questions.langevin.words import about, at_most, finite

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.accounting.langevin.mse import best_step_size, mse_of_schedule, mse_proposition5
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
+from dpviz.fields.field import Number, log_ticks
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.fields import Number, log_ticks
 from dpviz.questions.langevin.chain import EPSILON_POINTS, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.words import EPSILON_AXIS, about, four_digits, log_axis, wang_note, wang_region
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpviz.fields.field import Choice, Flag, Number, log_ticks
 from dpviz.questions import units
-from dpviz.questions.fields import Choice, Flag, Number, log_ticks
 from dpviz.questions.layout import Groups, Item, Layout, Noted, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.question import Setting

@@ -18,12 +18,13 @@ import numpy as np
 
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.solve import largest_inverse_variance
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.area_plot import AreaPlot
 from dpviz.charts.areas import Area
 from dpviz.charts.marks import Array, Column, Line
 from dpviz.charts.plot import Axis
 from dpviz.charts.rings import Ring
+from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Note, Slow
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven
 from dpviz.questions.langevin.conditions import READING, misread

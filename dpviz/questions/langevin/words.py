@@ -12,12 +12,12 @@ import dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import langevin_bound
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
+from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.cards import cards
-from dpviz.questions.fields import Field
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, step_sizes
 from dpviz.questions.langevin.fields import SETTINGS, layout
 from dpviz.questions.mechanism import PUBLIC_SIZE

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.overlaid import Histogram, OverlaidPlot
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Expert, Groups, Reader

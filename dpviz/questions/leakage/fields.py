@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
+from dpviz.fields.field import Choice, Field, Flag, Number
 from dpviz.gradients.leakage import Leakage
-from dpviz.questions.fields import Choice, Field, Flag, Number
 from dpviz.questions.layout import Expert, Item, Own, Reader
 from dpviz.questions.networks import Network, RunNetwork, SmallNetwork, StandIn
 from dpviz.questions.question import Compound

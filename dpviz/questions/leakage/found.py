@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.charts import numbers
 from dpviz.charts.marks import Numbers
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import Attack, Comparison, Leakage, compare_distances, threshold_attack
 from dpviz.questions.networks import Network
 from dpviz.questions.source import NoSample, Source, origin

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.allowed import Allowed, AllowedPlot, Reached
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Groups, Reader, experts

@@ -7,7 +7,7 @@ from html import escape
 
 from dpviz.accounting.claims import DEMONSTRATION, rounded_up
 from dpviz.accounting.formula import tex
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.gradients.leakage import CONFIDENCE, Attack, Comparison, Leakage
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.guessing import alone

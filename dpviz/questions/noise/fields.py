@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dpviz.fields.field import Choice, Flag, Number, Several, log_ticks
 from dpviz.questions import gradient_fields
-from dpviz.questions.fields import Choice, Flag, Number, Several, log_ticks
 from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, experts, fields_of
 from dpviz.questions.mechanism import DELTA, SETTINGS

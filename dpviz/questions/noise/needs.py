@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.solve import LARGEST_STEPS
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing
 from dpviz.questions.answer import LATER, Answer, Note, Slow

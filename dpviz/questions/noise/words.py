@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.gradients.law_cells import threshold_over_median
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note

@@ -14,7 +14,7 @@ import pandas as pd
 
 import dpviz
 from dpviz.accounting.renyi.closed_form import ClosedForm
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.mechanism import in_words
 from dpviz.questions.orders.curves import MOST_MOMENTS, Least, closed_last, least, order_grid

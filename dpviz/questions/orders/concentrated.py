@@ -9,9 +9,9 @@ import numpy as np
 
 from dpviz.accounting.formula import tex
 from dpviz.accounting.pld.loss_density import loss_density
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards

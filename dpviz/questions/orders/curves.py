@@ -13,10 +13,11 @@ import numpy.typing as npt
 import dpviz
 from dpviz.accounting.renyi.accountant import exact_divergence
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
 
 Array = npt.NDArray[np.float64]
 

@@ -10,11 +10,12 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.formula import tex
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Band, Line
 from dpviz.charts.plot import LinePlot
 from dpviz.charts.rings import Ring
+from dpviz.fields import numbers
 from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Metric, Note, Slow
 from dpviz.questions.cards import cards

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards

@@ -9,10 +9,10 @@ import numpy as np
 
 import dpviz
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
-from dpviz.charts import numbers
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Line
 from dpviz.charts.rings import Ring
+from dpviz.fields import numbers
 from dpviz.questions.orders.curves import (
     MOST_MOMENTS,
     Array,

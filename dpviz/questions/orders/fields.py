@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Flag, Number, even_ticks, log_ticks
+from dpviz.fields.field import Flag, Number, even_ticks, log_ticks
 
 LARGEST = Number(
     key="omax",

@@ -9,9 +9,10 @@ import numpy as np
 
 from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
+from dpviz.fields import numbers
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.cards import cards

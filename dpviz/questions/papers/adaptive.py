@@ -14,13 +14,14 @@ from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountant
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line, Point
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.fields import Choice
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing
 from dpviz.questions.papers.claims import HEADS, WIDTHS, row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import LEAST_DELTA, Number, log_ticks
+from dpviz.fields.field import LEAST_DELTA, Number, log_ticks
 
 _COUNTS = tuple(float(round(n)) for n in log_ticks(10.0, 1e6, 12))
 ZEROS = Number(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpviz
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Choice, Number, Several, log_ticks
+from dpviz.fields.field import Choice, Number, Several, log_ticks
 from dpviz.questions.mechanism import DELTA, SIZE
 
 BATCH = Number(

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpviz.charts import numbers
 from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.fields import Choice
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing, Way
 from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, Recomputed

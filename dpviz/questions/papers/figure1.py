@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import dpviz
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import PENDING, Answer, Metric, Note, Pending, Slow
 from dpviz.questions.layout import Expert, Groups, Reader, experts
 from dpviz.questions.papers.fields import ORDER_1, PANEL, SEED

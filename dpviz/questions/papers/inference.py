@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpviz.charts import numbers
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Band, Column, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.inference import PLAIN
 from dpviz.experiments.record import COMMAND, Spread
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.fields import INFERRED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.experiments.teachers import TEACHERS
-from dpviz.questions.fields import Choice, Flag, Number, even_ticks, log_ticks
+from dpviz.fields.field import Choice, Flag, Number, even_ticks, log_ticks
 
 ENDS = ("less noise", "more noise, more privacy")
 

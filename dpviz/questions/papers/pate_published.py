@@ -10,10 +10,10 @@ import numpy as np
 from dpviz._remember import remembered
 from dpviz.accounting.pate.release import answers, released_epsilon
 from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
-from dpviz.charts import numbers
 from dpviz.charts.marks import Array
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES as EXPERIMENT
+from dpviz.fields import numbers
 from dpviz.training.ensemble import votes_of
 
 # The noise on ln S, in β, and the chance that what is published is too low.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.charts import numbers
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.papers.pate_published import CHANCE, Publication
 from dpviz.training.ensemble import Taught

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from scipy.special import betainccinv
 
 import dpviz
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.papers.bayesian_fields import BINARY_FAILURE, ONES, ZEROS

@@ -10,12 +10,13 @@ import pandas as pd
 
 import dpviz
 from dpviz._remember import remembered
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.experiments.reached import CIFAR, DELTA, EPSILONS, MODELS, REACHED, WHOLE, arm
 from dpviz.experiments.record import COMMAND, recorded
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note, Rerun
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.question import Block, Question

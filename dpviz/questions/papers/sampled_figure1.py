@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import dpviz
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, InUnits, Reader, experts
 from dpviz.questions.mechanism import PUBLIC_SIZE, RATE, SIZE

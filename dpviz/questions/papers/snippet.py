@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpviz.questions.fields import Field, Number
+from dpviz.fields.field import Field, Number
 from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.bindings import Bindings, Reading, name_of
 from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED

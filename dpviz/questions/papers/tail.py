@@ -9,10 +9,11 @@ import numpy as np
 import dpviz
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Band, Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Metric, Note, Slow

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.accounting.renyi.both_directions import both_directions
-from dpviz.charts import look, numbers
+from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.fields import numbers
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer, Metric, Note

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
 

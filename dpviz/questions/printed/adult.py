@@ -11,9 +11,9 @@ import numpy as np
 import dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
-from dpviz.charts import numbers
 from dpviz.experiments.adult import ADULT_METHODS, BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS
 from dpviz.experiments.record import ExperimentRecord, recorded
+from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed
 
 ACCOUNTING = {

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 import dpviz
-from dpviz.charts import numbers
 from dpviz.experiments.inference import SEEDS
+from dpviz.fields import numbers
 from dpviz.questions.printed import synthetic
 from dpviz.questions.printed.claim import Recomputed
 from dpviz.questions.printed.inferred import inferred

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpviz.charts import look, numbers
+from dpviz.charts import look
+from dpviz.fields import numbers
 
 
 class Verdict(NamedTuple):

@@ -13,7 +13,7 @@ import dpviz
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import Langevin, langevin_tight
 from dpviz.accounting.schedules import power_sums
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed, tight
 
 THIRD = 1.0 / 3.0

@@ -6,7 +6,7 @@ import math
 
 from dpviz import __version__
 from dpviz.accounting.methods import accountant
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.use.plan import CLIP, Plan, tight_epsilon, value_text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, dp_need, left
 

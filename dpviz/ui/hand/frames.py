@@ -19,9 +19,9 @@ import streamlit as st
 
 from dpviz._remember import Named
 from dpviz.charts.hand.pack import Packer
+from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
-from dpviz.questions.fields import Number
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.questions.source import NoSample

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.questions.fields import Choice, Field, Several
+from dpviz.fields.field import Choice, Field, Several
 from dpviz.training.data import DATA_SETS
 from dpviz.ui.train.fields import METHOD
 from dpviz.ui.train.words import STATE_WORDS

@@ -10,8 +10,8 @@ from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.fields.field import Choice, Field, Flag, Number, even_ticks, log_ticks
 from dpviz.questions import shared
-from dpviz.questions.fields import Choice, Field, Flag, Number, even_ticks, log_ticks
 from dpviz.questions.layout import Reader
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS

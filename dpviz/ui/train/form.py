@@ -11,11 +11,12 @@ import streamlit as st
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
 from dpviz.accounting.claims import DEMONSTRATION
 from dpviz.accounting.methods import READINGS
-from dpviz.charts import numbers, training
+from dpviz.charts import training
 from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice, Field, Flag, Number
 from dpviz.questions.answer import Metric
-from dpviz.questions.fields import Choice, Field, Flag, Number
 from dpviz.questions.guessing import alone
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band

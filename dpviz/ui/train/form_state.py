@@ -7,7 +7,7 @@ from typing import Any
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.policies import POLICIES
-from dpviz.questions.fields import Field
+from dpviz.fields.field import Field
 from dpviz.questions.layout import Reader
 from dpviz.runs.origins import StartFrom
 from dpviz.training.accounts.counting import planned_counts

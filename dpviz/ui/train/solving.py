@@ -12,7 +12,7 @@ from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import TOLERANCE, solve
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
 
 _MOST_LOG = 100.0

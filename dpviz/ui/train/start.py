@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpviz.accounting.claims import Claim
-from dpviz.charts import numbers
-from dpviz.questions.fields import Choice
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.origins import FINISHED, StartFrom, start_of, unfit

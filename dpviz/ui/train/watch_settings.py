@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.fields import Choice
+from dpviz.fields.field import Choice
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.fields import Id
 

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from dpviz.accounting.claims import DEMONSTRATION, SHORT, Claim
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.answer import Metric, Note
 from dpviz.questions.guessing import alone
 from dpviz.questions.tight_band import TightBand

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import dpviz
-from dpviz.charts import numbers
+from dpviz.fields import numbers
 from dpviz.questions.compose.details import plan_of as present
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.noise.along import ALONG_NOISE

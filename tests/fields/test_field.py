@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.questions.fields import Choice, Flag, Number, Several
+from dpviz.fields.field import Choice, Flag, Number, Several
 from dpviz.ui.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 from dpviz.ui.registry import FIELDS, PRESET
 

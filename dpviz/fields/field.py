@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dpviz.charts import numbers
-from dpviz.questions import expression
+from dpviz.fields import expression, numbers
 
 V = TypeVar("V")
 

@@ -16,10 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpviz.charts.hand import HERE
-from dpviz.questions import expression
+from dpviz.fields import expression
+from dpviz.fields.expression import steps_of
+from dpviz.fields.field import Number
 from dpviz.questions.asked import ask
-from dpviz.questions.expression import steps_of
-from dpviz.questions.fields import Number
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 from dpviz.questions.units import BATCH
 from dpviz.ui.registry import ENTERED

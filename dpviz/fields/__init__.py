@@ -1,0 +1,1 @@
+"""Settings of questions and of training: how each is declared, read from what people type, and written for the eye."""
