@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, Bools
 
 
 def _numbers(name: str, value: Any, wanted: str) -> Array:
@@ -33,7 +32,7 @@ def _numbers(name: str, value: Any, wanted: str) -> Array:
     return numbers
 
 
-def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], npt.NDArray[np.bool_]]) -> Array:
+def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], Bools]) -> Array:
     numbers = _numbers(name, value, wanted)
     good = holds(numbers)
     if not good.all():

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.formula import tex
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
-
-Array = npt.NDArray[np.float64]
 
 _SMALLEST_LOG_DELTA = -700.0
 
@@ -113,12 +111,12 @@ class Accountant(ABC):
         value = float(self.epsilon_of(mechanism, steps=steps, delta=delta).epsilon)
         return rf"\varepsilon = {self.formula} = {tex(value)}"
 
-    def epsilon_of(self, mechanism: Mechanism, *, steps: npt.ArrayLike, delta: npt.ArrayLike) -> Bound:
+    def epsilon_of(self, mechanism: Mechanism, *, steps: ArrayLike, delta: ArrayLike) -> Bound:
         """ε of `steps` equal steps of one mechanism; steps and δ broadcast."""
         self.check(mechanism)
         return self._epsilon_of(mechanism, _validate.steps(steps), _validate.delta(delta))
 
-    def delta_of(self, mechanism: Mechanism, *, steps: npt.ArrayLike, epsilon: npt.ArrayLike) -> Array:
+    def delta_of(self, mechanism: Mechanism, *, steps: ArrayLike, epsilon: ArrayLike) -> Array:
         """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; steps and ε broadcast."""
         self.check(mechanism)
         return self._delta_of(mechanism, _validate.steps(steps), _validate.epsilon(epsilon))
@@ -132,10 +130,10 @@ class Accountant(ABC):
     def evaluate(
         self,
         *,
-        noise_multiplier: npt.ArrayLike,
-        sample_rate: npt.ArrayLike,
-        steps: npt.ArrayLike,
-        delta: npt.ArrayLike,
+        noise_multiplier: ArrayLike,
+        sample_rate: ArrayLike,
+        steps: ArrayLike,
+        delta: ArrayLike,
     ) -> Bound:
         """ε of `steps` sampled Gaussian steps; all broadcast. σ > 0, q in [0, 1], whole steps ≥ 0, δ in (0, 1)."""
         return self._evaluate(
@@ -160,10 +158,10 @@ class Accountant(ABC):
     def delta(
         self,
         *,
-        noise_multiplier: npt.ArrayLike,
-        sample_rate: npt.ArrayLike,
-        steps: npt.ArrayLike,
-        epsilon: npt.ArrayLike,
+        noise_multiplier: ArrayLike,
+        sample_rate: ArrayLike,
+        steps: ArrayLike,
+        epsilon: ArrayLike,
     ) -> Array:
         """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; 1 where no δ < 1 will do. All four broadcast."""
         sigma = _validate.noise_multiplier(noise_multiplier)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, Bools
 
 
 class Kind(StrEnum):
@@ -40,7 +39,7 @@ class Bound:
 
     epsilon: Array
     order: Array
-    at_grid_end: npt.NDArray[np.bool_]
+    at_grid_end: Bools
     floor: Array
     reason: str = ""
 

@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from dpviz import _validate
+from dpviz._arrays import Array, Bools
 from dpviz.accounting.accountant import Accountant, gaussian_steps
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.mechanisms import Event, Mechanism
-
-Array = npt.NDArray[np.float64]
 
 AMPLIFICATIONS = ("exact", "linear")
 
@@ -45,7 +43,7 @@ def gaussian_step_epsilon(sigma: Array, delta0: Array) -> Array:
     return np.where(delta0 >= 1.0, 0.0, np.where(_profile_confirms(sigma, textbook, log_delta0), textbook, always))
 
 
-def _profile_confirms(sigma: Array, epsilon: Array, log_delta0: Array) -> npt.NDArray[np.bool_]:
+def _profile_confirms(sigma: Array, epsilon: Array, log_delta0: Array) -> Bools:
     """Whether Φ(1/(2σ) − εσ) − e^ε Φ(−1/(2σ) − εσ) ≤ δ₀, in logs."""
     with np.errstate(divide="ignore", invalid="ignore"):
         near, far = log_ndtr(0.5 / sigma - epsilon * sigma), epsilon + log_ndtr(-0.5 / sigma - epsilon * sigma)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
@@ -18,9 +16,6 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.mechanisms import Mechanism, SampledGaussian, log_moments
-
-Array = npt.NDArray[np.float64]
-
 
 # Every accountant there is: the facade, the contract that its tests keep, and pages read this list.
 ACCOUNTANTS: tuple[type[Accountant], ...] = (Basic, Strong, Moments, Renyi, ClosedForm, Tight, OdometerAccountant)
@@ -68,10 +63,10 @@ def every_choice() -> list[tuple[str, dict[str, str]]]:
 def epsilon(
     method: str,
     *,
-    noise_multiplier: npt.ArrayLike | None = None,
-    sample_rate: npt.ArrayLike | None = None,
-    steps: npt.ArrayLike,
-    delta: npt.ArrayLike,
+    noise_multiplier: ArrayLike | None = None,
+    sample_rate: ArrayLike | None = None,
+    steps: ArrayLike,
+    delta: ArrayLike,
     mechanism: Mechanism | None = None,
     **options: Any,
 ) -> float | Array:
@@ -113,10 +108,10 @@ def epsilon(
 def delta(
     method: str,
     *,
-    noise_multiplier: npt.ArrayLike | None = None,
-    sample_rate: npt.ArrayLike | None = None,
-    steps: npt.ArrayLike,
-    epsilon: npt.ArrayLike,
+    noise_multiplier: ArrayLike | None = None,
+    sample_rate: ArrayLike | None = None,
+    steps: ArrayLike,
+    epsilon: ArrayLike,
     mechanism: Mechanism | None = None,
     **options: Any,
 ) -> float | Array:
@@ -129,9 +124,7 @@ def delta(
     return _plain(chosen.delta(noise_multiplier=sigma, sample_rate=rate, steps=steps, epsilon=epsilon))
 
 
-def _settings(
-    noise_multiplier: npt.ArrayLike | None, sample_rate: npt.ArrayLike | None
-) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+def _settings(noise_multiplier: ArrayLike | None, sample_rate: ArrayLike | None) -> tuple[ArrayLike, ArrayLike]:
     for name, value in (("noise_multiplier", noise_multiplier), ("sample_rate", sample_rate)):
         if value is None:
             raise ValueError(f"Expected {name}=None to be a number, or a mechanism in place of σ and q.")
@@ -140,7 +133,7 @@ def _settings(
     return noise_multiplier, sample_rate
 
 
-def _without_settings(noise_multiplier: npt.ArrayLike | None, sample_rate: npt.ArrayLike | None) -> None:
+def _without_settings(noise_multiplier: ArrayLike | None, sample_rate: ArrayLike | None) -> None:
     for name, value in (("noise_multiplier", noise_multiplier), ("sample_rate", sample_rate)):
         if value is not None:
             raise ValueError(f"Expected no {name}={value!r} beside a mechanism, which has its own.")
@@ -155,9 +148,7 @@ def one_mechanism(noise_multiplier: float | None, sample_rate: float | None, mec
     return SampledGaussian(sigma, rate)  # type: ignore[arg-type]  # which checks that they are numbers
 
 
-def renyi_divergence(
-    *, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: npt.ArrayLike
-) -> float | Array:
+def renyi_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array:
     """R(α) of one sampled Gaussian step, exact to 1e-11, for any real orders > 1; arguments broadcast."""
     return _plain(log_moments.renyi_divergence(noise_multiplier, sample_rate, orders))
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, ArrayLike, Bools, Whole
 
 # Steps up to here are added one by one, later ones by an integral that lies above their sum.
 _ADDED_ONE_BY_ONE = 4096
@@ -46,12 +44,12 @@ class PowerSchedule:
         object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "steps", steps)
 
-    def at(self, t: npt.ArrayLike) -> Array:
+    def at(self, t: ArrayLike) -> Array:
         """η_t; t ≥ 1 of any shape."""
         return np.asarray(self.first * np.asarray(t, dtype=np.float64) ** -self.exponent, dtype=np.float64)
 
 
-StepSizes = PowerSchedule | npt.ArrayLike | Callable[[Array], npt.ArrayLike]
+StepSizes = PowerSchedule | ArrayLike | Callable[[Array], ArrayLike]
 Schedule = PowerSchedule | Array
 
 
@@ -66,12 +64,12 @@ class Grouped:
         largest: their largest step size.
     """
 
-    mark: npt.NDArray[np.int64]
+    mark: Whole
     count: Array
     mean: Array
     largest: Array
 
-    def of(self, kept: npt.NDArray[np.bool_]) -> Grouped:
+    def of(self, kept: Bools) -> Grouped:
         """The parts that are `kept`."""
         return Grouped(self.mark[kept], self.count[kept], self.mean[kept], self.largest[kept])
 

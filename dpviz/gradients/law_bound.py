@@ -37,9 +37,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, Bools, Index
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import TOO_LARGE
 from dpviz.accounting.renyi.accountant import Renyi
@@ -51,9 +51,6 @@ from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 DEFINITIONS = (1, 2)
 MARKOV_ORDERS = np.arange(2.0, 34.0)  # λ = 1 … 32
@@ -76,7 +73,7 @@ class LawBound:
     lower: Array
     upper: Array
     order: Array
-    at_grid_end: npt.NDArray[np.bool_]
+    at_grid_end: Bools
     floor: Array
 
 

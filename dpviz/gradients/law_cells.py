@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gamma, gammainc, log_ndtr
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.gradients.families import law
-
-Array = npt.NDArray[np.float64]
 
 # Ends of the cells as parts of C²: narrower towards 1, where exp(Tψ) piles up, and in ratio where it is nearly 1.
 _FALL = np.expm1(1.5 * np.linspace(1.0, 0.0, 72)) / np.expm1(1.5)  # 1 − r, from 1 to 0

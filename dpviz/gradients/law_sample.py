@@ -22,16 +22,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import student_margin
 from dpviz.accounting.bayesian.envelope import lower_band
 from dpviz.gradients.law_bound import MARKOV_ORDERS, LawPlan, clipped_bound
 from dpviz.gradients.law_cells import LawCells, clipped_law, law_cells
 from dpviz.mechanisms.log_moments import log_moment
-
-Array = npt.NDArray[np.float64]
 
 _STEPS_PER_DECADE = 8
 _MOST = 96  # eighths of a decade: 10^12 samples

@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, Index
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.pld.composed_bounds import delta_at
 from dpviz.accounting.pld.composed_loss import ComposedLoss
@@ -42,8 +42,6 @@ from dpviz.gradients.families import law
 from dpviz.gradients.law_cells import quantile_of
 from dpviz.mechanisms.noise import gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 CELLS = 40
 _SCAN = 10  # distances of a first look, on each of two scales
@@ -125,7 +123,7 @@ class _Mixture:
         divergence = counts * np.log1p(self.rate**2 * np.expm1(squared))
         return np.minimum(np.sqrt(0.5 * divergence) * (1.0 + SLACK), 1.0)
 
-    def groups(self, counts: Array) -> list[npt.NDArray[np.intp]]:
+    def groups(self, counts: Array) -> list[Index]:
         """Indices of ascending counts > 0 that are solved together; one alone where δ has a closed form."""
         if self.rate == 0.0:
             return []

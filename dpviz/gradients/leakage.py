@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, ArrayLike
 
 CONFIDENCE = 0.95
 CENTERS = ("median", "mean")
@@ -84,7 +82,7 @@ class Comparison(NamedTuple):
 
 
 def compare_distances(
-    train: npt.ArrayLike, test: npt.ArrayLike, *, confidence: float = CONFIDENCE, center: str = "median"
+    train: ArrayLike, test: ArrayLike, *, confidence: float = CONFIDENCE, center: str = "median"
 ) -> Comparison:
     """Are distances between training examples distributed as those between test examples?
 
@@ -160,8 +158,8 @@ class Attack(NamedTuple):
 
 
 def threshold_attack(
-    train_losses: npt.ArrayLike,
-    test_losses: npt.ArrayLike,
+    train_losses: ArrayLike,
+    test_losses: ArrayLike,
     *,
     random: np.random.Generator,
     confidence: float = CONFIDENCE,

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainc
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, ArrayLike
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class NormGroup:
         """E[r]."""
         return self.scale * math.gamma(1.0 + 1.0 / self.shape)
 
-    def clipped_mean(self, threshold: npt.ArrayLike) -> Array:
+    def clipped_mean(self, threshold: ArrayLike) -> Array:
         """E[min(r, C)] for thresholds C ≥ 0 of any shape: the integral of P(r > t) up to C."""
         t = np.asarray(threshold, dtype=np.float64) / self.scale
         return np.asarray(self.mean * gammainc(1.0 / self.shape, t**self.shape))
 
-    def beyond(self, norm: npt.ArrayLike) -> Array:
+    def beyond(self, norm: ArrayLike) -> Array:
         """P(r > norm)."""
         return np.exp(-((np.asarray(norm, dtype=np.float64) / self.scale) ** self.shape))
 
@@ -52,11 +51,11 @@ class NormFamily:
         """E[r]."""
         return sum(group.share * group.mean for group in self.groups)
 
-    def clipped_norm(self, threshold: npt.ArrayLike) -> Array:
+    def clipped_norm(self, threshold: ArrayLike) -> Array:
         """E[min(r, C)]."""
         return np.asarray(sum(group.share * group.clipped_mean(threshold) for group in self.groups))
 
-    def beyond(self, norm: npt.ArrayLike) -> Array:
+    def beyond(self, norm: ArrayLike) -> Array:
         """P(r > norm)."""
         return np.asarray(sum(group.share * group.beyond(norm) for group in self.groups))
 
@@ -65,13 +64,13 @@ class NormFamily:
         """E[g] in the plane of the groups' directions, shape (2,)."""
         return np.asarray(sum(group.share * group.mean * _direction(group.angle) for group in self.groups))
 
-    def clipped(self, threshold: npt.ArrayLike) -> Array:
+    def clipped(self, threshold: ArrayLike) -> Array:
         """E[g · min(1, C/‖g‖)], shape (…, 2)."""
         return np.asarray(
             sum(g.share * g.clipped_mean(threshold)[..., None] * _direction(g.angle) for g in self.groups)
         )
 
-    def largest(self, examples: npt.ArrayLike) -> Array:
+    def largest(self, examples: ArrayLike) -> Array:
         """The norm that the largest of so many (≥ 1) examples exceeds with probability ½."""
         count = np.asarray(examples, dtype=np.float64)
         wanted = -np.expm1(-math.log(2.0) / count)  # P(one norm is beyond it)

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

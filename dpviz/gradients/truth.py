@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, TOO_LARGE
 from dpviz.accounting.bayesian.envelope import envelope
@@ -29,8 +29,6 @@ from dpviz.gradients.law_bound import LawPlan, clipped_bound
 from dpviz.gradients.law_cells import ClippedLaw, law_cells
 from dpviz.gradients.sample import GradientSample
 from dpviz.gradients.weibull import weibull_shape, weibull_vectors
-
-Array = npt.NDArray[np.float64]
 
 DOUBT = 0.01  # of a simulated interval
 _COORDINATES = 20_000_000  # drawn for a simulation: about a second

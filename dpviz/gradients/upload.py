@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.gradients.sample import GradientSample
-
-Array = npt.NDArray[np.float64]
 
 MOST_ROWS = 20_000_000
 _MOST_COLUMNS = 10_000

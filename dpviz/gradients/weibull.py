@@ -15,12 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.gradients.sample import GradientSample, Pairs
-
-Array = npt.NDArray[np.float64]
 
 PAIRINGS = ("disjoint", "all")
 SHAPES = (0.05, 50.0)  # outside, squares of coordinates leave the range of floats or all coordinates are equal

@@ -27,9 +27,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.renyi.accountant import Renyi
@@ -38,7 +38,6 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import Event, History, Mechanism
 
-Array = npt.NDArray[np.float64]
 _LARGEST_COUNT = 2**53
 
 NAME = "filter"  # of its claims and curves
@@ -86,7 +85,7 @@ class Filter:
         *,
         target_epsilon: float,
         delta: float,
-        orders: npt.ArrayLike | None = None,
+        orders: ArrayLike | None = None,
         conversion: str = "classic",
         union: bool = False,
         accountant: AdditiveAccountant | None = None,

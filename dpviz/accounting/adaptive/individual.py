@@ -18,14 +18,12 @@ follows from people's own data, and is no part of what is promised.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike, Bools
 from dpviz.accounting.adaptive.single_order import one_order_filter
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
-
-Array = npt.NDArray[np.float64]
 
 _LEAST_SHARE = 1e-9  # of the largest norm: shorter gradients, but for 0, are charged like this one
 
@@ -65,7 +63,7 @@ class IndividualFilter:
         """Σ R(α) of each person, (n,): their own data decide it, so it must not be published."""
         return self._spent.copy()
 
-    def divergence(self, norms: npt.ArrayLike) -> Array:
+    def divergence(self, norms: ArrayLike) -> Array:
         """R(α) of one step for clipped gradients of these norms, of any shape."""
         r = _validate.non_negative("norms", norms)
         if r.size and float(r.max()) > self._largest:
@@ -75,14 +73,14 @@ class IndividualFilter:
         charged = np.maximum(r, _LEAST_SHARE * self._largest)
         return np.where(r > 0.0, renyi_divergence(self._noise / charged, self._rate, self.order), 0.0)
 
-    def allows(self, norms: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def allows(self, norms: ArrayLike) -> Bools:
         """Who may take part in a step in which their clipped gradients have these norms, (n,)."""
         cost = self.divergence(norms)
         if cost.shape != self._spent.shape:
             raise ValueError(f"Expected norms of {self._spent.size} people, found shape {cost.shape}.")
         return np.asarray((self._spent + cost <= self.budget) | (cost == 0.0))
 
-    def spend(self, norms: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def spend(self, norms: ArrayLike) -> Bools:
         """Charge a step to all who may take part, and say who they are: the others are to be left out of its sum."""
         passed = self.allows(norms)
         self._spent += np.where(passed, self.divergence(norms), 0.0)
@@ -90,7 +88,7 @@ class IndividualFilter:
 
 
 def individual_steps(
-    norms: npt.ArrayLike,
+    norms: ArrayLike,
     *,
     noise_std: float,
     largest_norm: float,

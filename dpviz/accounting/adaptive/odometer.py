@@ -26,17 +26,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike, Whole
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import exact_divergence
 from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
 from dpviz.mechanisms import Event, Mechanism
-
-Array = npt.NDArray[np.float64]
 
 PAPER_ORDERS: tuple[float, ...] = (*np.arange(1.25, 10.01, 0.25).tolist(), 16.0, 32.0)
 AUTHORS_ORDERS: tuple[float, ...] = tuple(a for a in PAPER_ORDERS if a >= 2.25)
@@ -110,14 +108,14 @@ class OdometerAccountant(AdditiveAccountant):
         """w, the first filter's size in units of ln(2|Λ|/δ)/(α − 1)."""
         return VARIANTS[self.variant][1]
 
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         return exact_divergence(noise_multiplier, sample_rate, self.order_values)
 
     def _log_odds(self, delta: Array) -> Array:
         """ln(2|Λ|/δ), the nats that the union over orders and filters costs."""
         return np.asarray(math.log(2.0 * len(self.order_values)) - np.log(delta))
 
-    def filters(self, total: Array, delta: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def filters(self, total: Array, delta: ArrayLike) -> Whole:
         """f of each order: the smallest filter that holds `total` (…, orders); _NO_FILTER where none does."""
         unit = self.first_filter * self._log_odds(np.asarray(delta, dtype=np.float64))[..., None] / (self.orders - 1.0)
         with np.errstate(over="ignore"):
@@ -129,7 +127,7 @@ class OdometerAccountant(AdditiveAccountant):
         k = np.where(total == 0.0, 0, k)
         return np.where(np.isinf(total), _NO_FILTER, k + 1).astype(np.int64)
 
-    def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
+    def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
         """ε by the odometer for divergences (…, orders) spent so far."""
         given = np.asarray(delta, dtype=np.float64)
         shape = np.broadcast_shapes(total.shape[:-1], given.shape)
@@ -179,7 +177,7 @@ class Odometer:
         delta: δ, fixed before the first step.
     """
 
-    def __init__(self, *, delta: float, orders: npt.ArrayLike | None = None, variant: str = "paper") -> None:
+    def __init__(self, *, delta: float, orders: ArrayLike | None = None, variant: str = "paper") -> None:
         """Orders default to the variant's: from 1.25 ("paper") or 2.25 ("authors") to 10, 16, 32; "powers" of two."""
         self.delta = _validate.scalar("delta", _validate.delta(delta))
         chosen = () if orders is None else tuple(_validate.orders(orders).tolist())
@@ -210,12 +208,12 @@ class Odometer:
 
 def odometer_epsilon(
     *,
-    noise_multiplier: npt.ArrayLike,
-    sample_rate: npt.ArrayLike,
-    steps: npt.ArrayLike,
-    delta: npt.ArrayLike,
+    noise_multiplier: ArrayLike,
+    sample_rate: ArrayLike,
+    steps: ArrayLike,
+    delta: ArrayLike,
     variant: str = "paper",
-    orders: npt.ArrayLike | None = None,
+    orders: ArrayLike | None = None,
 ) -> float | Array:
     """What an odometer reads after `steps` equal steps (Lécuyer 2021, §4.4–4.5).
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
-
-Array = npt.NDArray[np.float64]
 
 CARD = Card(
     "Rogers odometer",
@@ -37,9 +35,7 @@ CARD = Card(
 _ODOMETER_FACTOR = 1.0 + math.log(math.sqrt(3.0))
 
 
-def rogers_spent(
-    *, squares: npt.ArrayLike, drift: npt.ArrayLike, target_epsilon: npt.ArrayLike, delta: npt.ArrayLike
-) -> Array:
+def rogers_spent(*, squares: ArrayLike, drift: ArrayLike, target_epsilon: ArrayLike, delta: ArrayLike) -> Array:
     """K of the filter: it refuses once this exceeds the target ε (Rogers et al. 2016, Thm 5.1).
 
     Args:
@@ -56,7 +52,7 @@ def rogers_spent(
     return np.asarray(d + np.sqrt(2.0 * (s + share) * (1.0 + 0.5 * np.log1p(used)) * (math.log(2.0) - np.log(failure))))
 
 
-def rogers_odometer(*, squares: npt.ArrayLike, drift: npt.ArrayLike, delta: npt.ArrayLike, size: float) -> Array:
+def rogers_odometer(*, squares: ArrayLike, drift: ArrayLike, delta: ArrayLike, size: float) -> Array:
     """ε of the odometer (Rogers et al. 2016, Thm 6.3); arguments as in `rogers_spent`, `size` n ≥ 2 examples."""
     s, d = _validate.non_negative("squares", squares), _validate.non_negative("drift", drift)
     failure, n = _validate.delta(delta), _validate.scalar("size", _validate.steps(size, "size", minimum=2))
@@ -80,10 +76,10 @@ def _sums(sigma: Array, rate: Array, steps: Array, delta: Array, horizon: Array)
 
 def rogers_odometer_epsilon(
     *,
-    noise_multiplier: npt.ArrayLike,
-    sample_rate: npt.ArrayLike,
-    steps: npt.ArrayLike,
-    delta: npt.ArrayLike,
+    noise_multiplier: ArrayLike,
+    sample_rate: ArrayLike,
+    steps: ArrayLike,
+    delta: ArrayLike,
     size: float,
     horizon: float,
 ) -> float | Array:

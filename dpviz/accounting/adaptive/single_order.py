@@ -25,16 +25,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import Event, merge_events
-
-Array = npt.NDArray[np.float64]
 
 _CONVERSION = "improved"
 _ALL = Renyi(_CONVERSION)

@@ -14,9 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
@@ -25,8 +25,6 @@ from dpviz.accounting.adaptive.released import Spending, release
 from dpviz.accounting.adaptive.single_order import one_order_filter
 from dpviz.accounting.ledger import Ledger
 from dpviz.mechanisms import Event, SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 _REFERENCE_BATCH = 512.0  # of the paper's non-adaptive runs, with σ = 1
 MARGIN_EPOCHS = 50  # the paper's: a step's budget is lowered only while the filter would let pass more epochs

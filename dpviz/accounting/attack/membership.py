@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit, ndtr, ndtri
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 
-Array = npt.NDArray[np.float64]
 
-
-def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior: npt.ArrayLike = 0.5) -> float | Array:
+def attack_success(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | Array:
     """The highest accuracy of a guess of membership, over all attacks, that (ε, δ) alone allows.
 
     δ + (1 − δ)·max(e^ε/(1 + e^ε), π, 1 − π): the largest π·TPR + (1 − π)(1 − FPR) over the region of `roc_bound`
@@ -36,11 +34,11 @@ def attack_success(epsilon: npt.ArrayLike, *, delta: npt.ArrayLike = 0.0, prior:
 
 
 def posterior_belief(
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     *,
-    prior: npt.ArrayLike = 0.5,
-    delta: npt.ArrayLike = 0.0,
-    failure: npt.ArrayLike = 0.0,
+    prior: ArrayLike = 0.5,
+    delta: ArrayLike = 0.0,
+    failure: ArrayLike = 0.0,
 ) -> float | Array:
     """The highest belief in "member" that an attacker with prior π may come to, but with probability `failure`.
 
@@ -68,7 +66,7 @@ def posterior_belief(
     return float(belief) if belief.ndim == 0 else belief
 
 
-def sure_success(epsilon: npt.ArrayLike, *, hit_rate: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> float | Array:
+def sure_success(epsilon: ArrayLike, *, hit_rate: ArrayLike, delta: ArrayLike = 0.0) -> float | Array:
     """The highest share of true claims among claims of membership that members draw with probability `hit_rate`.
 
     r/(r + (r − δ)e^−ε) at even odds: the attacker speaks up only when an event is seen that has probability r with the
@@ -88,7 +86,7 @@ def sure_success(epsilon: npt.ArrayLike, *, hit_rate: npt.ArrayLike, delta: npt.
     return float(success) if success.ndim == 0 else success
 
 
-def roc_bound(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> Array:
+def roc_bound(false_positive_rate: ArrayLike, *, epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Array:
     """The highest true positive rate of any attack: min(e^ε FPR + δ, 1 − e^−ε(1 − δ − FPR)), within [0, 1].
 
     Kairouz, Oh, Viswanath 2015, Theorem 2.1. Arguments broadcast.
@@ -100,9 +98,7 @@ def roc_bound(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, del
     return np.asarray(np.clip(np.minimum(rising, 1.0 - np.exp(-e) * (1.0 - d - fpr)), 0.0, 1.0))
 
 
-def gaussian_roc(
-    false_positive_rate: npt.ArrayLike, *, noise_multiplier: npt.ArrayLike, steps: npt.ArrayLike = 1
-) -> Array:
+def gaussian_roc(false_positive_rate: ArrayLike, *, noise_multiplier: ArrayLike, steps: ArrayLike = 1) -> Array:
     """The exact ROC curve of the Gaussian mechanism without sampling: TPR = Φ(Φ⁻¹(FPR) + √T/σ).
 
     T releases with fresh noise are one release with σ/√T (Dong, Roth, Su 2022, §2.2 and Corollary 3.3). No test of
@@ -118,7 +114,7 @@ def gaussian_roc(
     return np.asarray(ndtr(ndtri(fpr) + np.sqrt(count) / sigma))
 
 
-def profile_roc(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> Array:
+def profile_roc(false_positive_rate: ArrayLike, *, epsilon: ArrayLike, delta: ArrayLike) -> Array:
     """The highest TPR that a whole privacy curve δ(ε) allows: at each FPR the smallest `roc_bound` of all its pairs.
 
     With upper bounds on δ it is an upper bound on every attack; the denser the ε, the closer to the mechanism's own
@@ -134,7 +130,7 @@ def profile_roc(false_positive_rate: npt.ArrayLike, *, epsilon: npt.ArrayLike, d
     return np.asarray(roc_bound(fpr[..., None], epsilon=e, delta=d).min(axis=-1))
 
 
-def profile_success(*, epsilon: npt.ArrayLike, delta: npt.ArrayLike, prior: float = 0.5) -> float:
+def profile_success(*, epsilon: ArrayLike, delta: ArrayLike, prior: float = 0.5) -> float:
     """The highest accuracy of a guess that a whole privacy curve δ(ε) allows: the least `attack_success` of its pairs.
 
     Where ε = |ln((1 − π)/π)| is among them it is max(π, 1 − π) + min(π, 1 − π)·δ(ε), and no curve says less: δ at that
@@ -146,7 +142,7 @@ def profile_success(*, epsilon: npt.ArrayLike, delta: npt.ArrayLike, prior: floa
     return float(np.min(attack_success(e, delta=d, prior=p)))
 
 
-def _profile(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> tuple[Array, Array]:
+def _profile(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Array, Array]:
     e, d = np.atleast_1d(_validate.epsilon(epsilon)), np.atleast_1d(_validate.probability("delta", delta))
     if e.ndim != 1 or e.shape != d.shape or e.size == 0:
         raise ValueError(f"Expected epsilon and delta as lists of one length >= 1, found shapes {e.shape}, {d.shape}.")

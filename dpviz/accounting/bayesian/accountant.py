@@ -30,16 +30,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from dpviz import _validate
+from dpviz._arrays import Array, Bools, Index
 from dpviz.accounting.bayesian.envelope import envelope
 from dpviz.accounting.bayesian.psi import step_costs
 from dpviz.accounting.bayesian.table import Estimator
 from dpviz.accounting.card import Card
-
-Array = npt.NDArray[np.float64]
 
 ORDERS = range(1, 33)
 NAME = "bayesian"  # of its readings and curves
@@ -81,13 +79,13 @@ class BayesianBound:
 
     epsilon: Array
     order: Array
-    at_grid_end: npt.NDArray[np.bool_]
+    at_grid_end: Bools
     floor: Array
     largest_share: Array
     effective_size: Array
-    tail_dominated: npt.NDArray[np.bool_]
+    tail_dominated: Bools
     certified: bool
-    worst_case: npt.NDArray[np.bool_]
+    worst_case: Bools
     ceiling: Array
 
 
@@ -188,8 +186,8 @@ def _evaluate(
     estimator: Estimator,
     found: _Moments,
     total_steps: Array,
-    wanted: npt.NDArray[np.bool_],
-    columns: npt.NDArray[np.intp],
+    wanted: Bools,
+    columns: Index,
     level: int,
 ) -> None:
     """Writes one level's answers into `found` where wanted, the rows of an order together."""

@@ -38,12 +38,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, betaincinv
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-
-Array = npt.NDArray[np.float64]
 
 _WIDEST, _NARROWEST = 1.25, 1.02  # ratios of neighbouring k; finer ranks share γ among more, and take time
 _TOP, _MASSART = 0.5, 0.25  # their parts of γ; the other ranks share the rest evenly
@@ -71,7 +69,7 @@ def _clopper_pearson(k: Array, size: int, failure: float) -> Array:
     return np.where(wrong, 0.0, found)
 
 
-def lower_band(ranks: npt.ArrayLike, size: int, failure: float) -> Array:
+def lower_band(ranks: ArrayLike, size: int, failure: float) -> Array:
     """b_i ≤ F(d_(i)) at the ranks i in 0 … m, with probability 1 − failure for all ranks together; b_0 = 0.
 
     Args:

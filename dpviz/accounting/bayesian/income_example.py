@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv, ndtr
 
 from dpviz import _validate
+from dpviz._arrays import Array, Whole
 from dpviz._remember import remembered
 from dpviz.mechanisms.noise import gaussian_log_delta
-
-Array = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 MECHANISMS = ("laplace", "gaussian")
 LARGEST_TOWN = 1_000_000
@@ -76,7 +73,7 @@ class Played:
     sure_low: Array
     sure_high: Array
     releases: int
-    beyond: Counts
+    beyond: Whole
 
 
 def draw_town(*, residents: Any, median: Any, spread: Any, outlier_factor: Any, seed: Any) -> Town:

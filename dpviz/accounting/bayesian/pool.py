@@ -26,12 +26,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Index
 from dpviz.accounting.bayesian.accountant import student_margin
 from dpviz.accounting.bayesian.psi import FIRST_ORDERS, psi
-
-Array = npt.NDArray[np.float64]
 
 # Upper ends of the cells, in parts of d_max: even where costs grow, in ratios below.
 _ENDS = np.concatenate([np.geomspace(0.01, 0.25, 64), np.linspace(0.25, 1.0, 129)[1:]])
@@ -86,7 +84,7 @@ class Pool:
         self.printed = self.printed + self._estimates(each, sizes)
         return self._costs(held, counted, logs, without)
 
-    def _estimates(self, each: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]) -> Array:
+    def _estimates(self, each: Index, sizes: Index) -> Array:
         """Σ of (1/T) ln[M + τ S], M and S of exp(Tψ) over a step's own distances; what d_max costs without two."""
         grown = self._grown()
         top, some = grown[-1], sizes > 1

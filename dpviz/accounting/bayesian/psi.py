@@ -16,11 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Whole
 from dpviz._remember import remembered
-
-Array = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 20  # numbers in one temporary: 8 MB stays near the cache
 
@@ -46,7 +44,7 @@ def _log_sum_exp(terms: Array) -> Array:
         return np.asarray(np.log(np.exp(terms - shift).sum(axis=-1)) + shift[..., 0])
 
 
-def step_costs(scaled: Array, orders: npt.NDArray[np.int64], rate: float, divergence: str = "left") -> Array:
+def step_costs(scaled: Array, orders: Whole, rate: float, divergence: str = "left") -> Array:
     """ψ at every u and order.
 
     The probabilities add to one, so ψ = ln(1 + Σ P(k) expm1((k² ∓ k) u/2)): positive terms only, and full relative
@@ -112,7 +110,7 @@ def psi(scaled: Array, rate: float) -> Array:
     return found
 
 
-def costs_of(scaled: Array, orders: npt.NDArray[np.int64], rate: float, divergence: str = "left") -> Array:
+def costs_of(scaled: Array, orders: Whole, rate: float, divergence: str = "left") -> Array:
     """ψ at every u and order, as `step_costs`: by `psi` where that holds them all, one product instead of many sums."""
     if divergence == "left" and orders.size > 1 and orders.min() >= 1 and orders.max() <= FIRST_ORDERS[-1]:
         return psi(scaled, rate)[:, orders - 1]

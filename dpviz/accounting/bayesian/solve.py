@@ -13,17 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
 from dpviz.accounting.boundary import boundary, bracket, last_whole
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _OF_DP = {"noise_std": "noise_multiplier", "delta_mu": "delta"}

@@ -16,16 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, Index
 from dpviz.accounting.bayesian.accountant import ORDERS, TOO_LARGE, BayesianBound, largest_of, student_margin
 from dpviz.accounting.bayesian.envelope import envelope
 from dpviz.accounting.bayesian.psi import step_costs
 from dpviz.accounting.bayesian.table import Bins, Estimator, LogMeans, make_bins
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 _BINS = 192  # more distances than twice that are grouped, from above: ε_μ reads at most about 0.1 % high
 _STRIDES = (8, 2, 1)

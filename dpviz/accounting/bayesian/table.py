@@ -20,12 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Index, Whole
 from dpviz.accounting.bayesian.psi import costs_of
-
-Array = npt.NDArray[np.float64]
-Orders = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 18  # numbers in one temporary of the (steps × bins) work: 2 MB
 _SMALL = 4096  # bins
@@ -43,7 +40,7 @@ class Bins:
     exact: bool  # every bin holds equal samples: bounds from below and above coincide
 
 
-def _starts(ordered: Array, count: int) -> npt.NDArray[np.intp]:
+def _starts(ordered: Array, count: int) -> Index:
     """First index of each of at most about `count` bins.
 
     exp(Tψ) piles up near the largest u, the closer the larger T is, and T may be anything: a quarter of the bins are
@@ -115,7 +112,7 @@ class Estimator:
     def __init__(
         self,
         scaled: Array,
-        orders: Orders,
+        orders: Whole,
         rate: float,
         tau: float,
         divergence: str,
@@ -142,7 +139,7 @@ class Estimator:
             self._tables[level] = make_bins(self.ordered, self.counts[level], self.masses)
         return self._tables[level]
 
-    def log_means(self, total_steps: Array, columns: npt.NDArray[np.intp], level: int) -> list[LogMeans]:
+    def log_means(self, total_steps: Array, columns: Index, level: int) -> list[LogMeans]:
         """The bounds for all T (shape (n,)) at each of the chosen orders, one entry per order."""
         bins = self._bins(level)
         if bins.low.size <= _SMALL:  # all orders at once cost little more than one
@@ -153,7 +150,7 @@ class Estimator:
             low, mean, high = self._costs_of(bins, self.orders[columns])
         return [self._one_order(bins, low[:, i], mean[:, i], high[:, i], total_steps) for i in range(columns.size)]
 
-    def _costs_of(self, bins: Bins, orders: Orders) -> tuple[Array, Array, Array]:
+    def _costs_of(self, bins: Bins, orders: Whole) -> tuple[Array, Array, Array]:
         """ψ at the bins' low ends, means and high ends, shape (bins, orders) each."""
         high = costs_of(bins.high, orders, self.rate, self.divergence)
         if bins.exact:

@@ -15,16 +15,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound
 from dpviz.accounting.langevin.solve import largest_inverse_variance
 from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.varying_noise import WHOLE_ORDERS
 from dpviz.accounting.schedules import PowerSchedule
-
-Array = npt.NDArray[np.float64]
 
 THEOREMS = ("theorem3", "theorem4", "wang", "wang_as_plotted")
 READINGS = ("rederived", "printed")
@@ -34,7 +32,7 @@ EXPONENTS = {"theorem3": 1.0 / 3.0, "theorem4": 0.0}
 def langevin_step_size(
     theorem: str,
     *,
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     delta: float,
     n: float,
     steps: int,
@@ -121,7 +119,7 @@ def wang_largest_epsilon(*, sample_rate: float, steps: float, delta: float) -> f
 def composed_step_size(
     setting: Langevin,
     *,
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     delta: float,
     exponent: float,
     steps: int,
@@ -189,7 +187,7 @@ class LangevinConstants:
 def langevin_constants(
     setting: Langevin,
     *,
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     delta: float,
     exponent: float,
     steps: int,
@@ -215,12 +213,12 @@ def langevin_constants(
 
 def third_condition(
     *,
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     delta: float,
     n: float,
     clip: float,
     steps: int,
-    c_squared: npt.ArrayLike,
+    c_squared: ArrayLike,
     exponent: float,
 ) -> Array:
     """Right side of condition (3) at t = 1: ε² N/(c² L² T^(1−p) ln(1/δ)); times t^(−p) at other t."""

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
@@ -39,8 +39,6 @@ from dpviz.accounting.schedules import (
     total_steps,
 )
 from dpviz.mechanisms import Event, ReplaceOneGaussian, SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 ADJACENCIES = ("add_remove", "replace_one")
 METHODS = (Renyi.name, Tight.name)
@@ -105,18 +103,18 @@ class Langevin:
         each = self.clip / self.batch_size
         return each * each * self.n / heat  # inf rather than an OverflowError, as each**2 would be
 
-    def noise_multiplier(self, step_sizes: npt.ArrayLike) -> Array:
+    def noise_multiplier(self, step_sizes: ArrayLike) -> Array:
         """σ of each step size; inf where the step size is 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / np.sqrt(self.cost * np.abs(_validate.non_negative("step_sizes", step_sizes))))
 
-    def step_size(self, noise_multiplier: npt.ArrayLike) -> Array:
+    def step_size(self, noise_multiplier: ArrayLike) -> Array:
         """The step size whose noise multiplier this is."""
         return np.asarray(1.0 / (self.cost * _validate.noise_multiplier(noise_multiplier) ** 2))
 
 
 def langevin_noise_multiplier(
-    step_sizes: npt.ArrayLike,
+    step_sizes: ArrayLike,
     *,
     n: float,
     batch_size: float,
@@ -147,7 +145,7 @@ def langevin_epsilon(
     adjacency: str = "add_remove",
     orders: Sequence[float] | None = None,
     groups: int = GROUPS,
-    marks: npt.ArrayLike | None = None,
+    marks: ArrayLike | None = None,
 ) -> float | Array:
     """ε at `delta` of all steps together, or of those up to each mark, never too small.
 
@@ -183,7 +181,7 @@ def langevin_bound(
     *,
     delta: float,
     conversion: str = "improved",
-    marks: npt.ArrayLike | None = None,
+    marks: ArrayLike | None = None,
     orders: Sequence[float] | None = None,
 ) -> Bound:
     """The Rényi bound after each number of steps in `marks` (increasing; all steps by default), shape (marks,).
@@ -203,7 +201,7 @@ def langevin_bound(
     return to_bound(totals, alpha, delta, conversion)
 
 
-def _marks(marks: npt.ArrayLike | None, steps: int) -> Array:
+def _marks(marks: ArrayLike | None, steps: int) -> Array:
     if marks is None:
         return np.array([float(steps)])
     ends = np.atleast_1d(_validate.steps(marks, "marks", minimum=1))

@@ -12,16 +12,14 @@ Proposition 5 is meant to be the same for η_t = η₁ t^(−1/3), yet neither i
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.schedules import power_sums
-
-Array = npt.NDArray[np.float64]
 
 
 def mse_of_schedule(
-    step_size: npt.ArrayLike,
+    step_size: ArrayLike,
     *,
     exponent: float,
     steps: int,
@@ -59,7 +57,7 @@ def _sampling(n: float, batch_size: float, variance: float) -> float:
 
 
 def mse_proposition5(
-    scale: npt.ArrayLike, *, steps: int, n: float, batch_size: float, gradient_variance: float = 0.0
+    scale: ArrayLike, *, steps: int, n: float, batch_size: float, gradient_variance: float = 0.0
 ) -> Array:
     """MSE/C of Proposition 5 as printed; `scale` is η̃₀ = ε²/(c₂² L² ln(1/δ)) > 0."""
     eta = _validate.positive("scale", scale)

@@ -13,13 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.varying_noise import WHOLE_ORDERS, MomentTable, moment_table
 from dpviz.accounting.schedules import PowerSchedule, split
-
-Array = npt.NDArray[np.float64]
 
 _FINE = 8  # grid points per octave
 _SLOW_ORDERS = 40
@@ -28,7 +26,7 @@ _OCTAVES_DOWN = 5  # of the schedule, tabulated finely; below, cells widen
 
 def largest_inverse_variance(
     *,
-    epsilon: npt.ArrayLike,
+    epsilon: ArrayLike,
     delta: float,
     sample_rate: float,
     exponent: float,

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.methods import epsilon
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
 from dpviz.accounting.pld.accountant import Tight
@@ -33,8 +33,6 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 METHODS = (Renyi.name, Tight.name)
 
@@ -78,9 +76,9 @@ class Threshold:
 
 
 def pate_epsilon(
-    queries: npt.ArrayLike,
+    queries: ArrayLike,
     *,
-    delta: npt.ArrayLike,
+    delta: ArrayLike,
     noise_std: float | None = None,
     noise_scale: float | None = None,
     threshold_std: float | None = None,
@@ -112,8 +110,8 @@ def pate_epsilon(
 
 
 def pate_divergence_at(
-    votes: npt.ArrayLike,
-    orders: npt.ArrayLike,
+    votes: ArrayLike,
+    orders: ArrayLike,
     *,
     noise_std: float | None = None,
     noise_scale: float | None = None,
@@ -133,7 +131,7 @@ def pate_divergence_at(
 
 
 def pate_epsilon_at(
-    votes: npt.ArrayLike,
+    votes: ArrayLike,
     *,
     delta: float,
     noise_std: float | None = None,
@@ -141,7 +139,7 @@ def pate_epsilon_at(
     threshold: float | None = None,
     threshold_std: float | None = None,
     one_sided: bool = False,
-    orders: npt.ArrayLike = DEFAULT_ORDERS,
+    orders: ArrayLike = DEFAULT_ORDERS,
 ) -> Array:
     """ε at these votes after each query, (queries,): private itself, and not to be published as it is.
 
@@ -161,7 +159,7 @@ def pate_epsilon_at(
     return np.minimum(found.epsilon, whatever)
 
 
-def checked_votes(votes: npt.ArrayLike) -> Array:
+def checked_votes(votes: ArrayLike) -> Array:
     """Counts (queries, classes) as numbers, checked."""
     counts = _validate.non_negative("votes", votes)
     if counts.ndim != 2 or counts.shape[0] < 1 or counts.shape[1] < 2:

@@ -35,13 +35,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, logsumexp
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.mechanisms import Event, Laplace, SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 # One vote that moves takes 1 from the leader's count and gives 1 to another class: a lead falls by 2 at most.
 _LEAD = 2.0

@@ -15,20 +15,18 @@ cost at known votes is not smoothed.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.pate.answers import checked_votes
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
 from dpviz.accounting.pate.smooth_release import SmoothRelease
 from dpviz.accounting.pate.vote_sensitivity import VoteSensitivity, smooth
 from dpviz.accounting.renyi.conversion import to_bound
 
-Array = npt.NDArray[np.float64]
-
 
 def pate_epsilon_released(
-    votes: npt.ArrayLike,
+    votes: ArrayLike,
     *,
     delta: float,
     noise_std: float,

@@ -30,13 +30,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri_exp
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
-
-Array = npt.NDArray[np.float64]
 
 # One vote that moves changes a sorted lead by 2 at most.
 STEP = 2.0
@@ -115,7 +113,7 @@ class VoteSensitivity:
         return np.asarray(log_ndtr(-lead / (math.sqrt(2.0) * self.noise_std)))
 
 
-def smooth(local: Array, smoothness: float, whatever: npt.ArrayLike) -> Array:
+def smooth(local: Array, smoothness: float, whatever: ArrayLike) -> Array:
     """S of LS(d) (…, distances), never 0; `whatever` (…,): the cost at any votes."""
     discount = np.exp(-smoothness * np.arange(local.shape[-1]))
     return np.asarray(np.maximum((local * discount).max(axis=-1), _FLOOR * np.asarray(whatever)))

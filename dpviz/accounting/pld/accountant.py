@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.pld.bounds import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 BOUNDS = ("upper", "lower")
 

@@ -27,15 +27,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.pld.grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, too_large
 from dpviz.accounting.pld.plan import promised
 from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class TightProfile:
     upper: Array
 
 
-def tight_epsilon(mechanism: Mechanism, steps: npt.ArrayLike, delta: float) -> TightResult:
+def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> TightResult:
     """Lower and upper ε at δ after each number of steps.
 
     Args:
@@ -88,7 +86,7 @@ def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResul
     return TightResult(lower, upper, _reason(lower, upper, np.array(float(sum(t for _, t in merged)))))
 
 
-def tight_delta(mechanism: Mechanism, steps: npt.ArrayLike, epsilon: float) -> TightResult:
+def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> TightResult:
     """Lower and upper δ at ε after each number of steps: the inverse of `tight_epsilon`, to 0.1 % of δ.
 
     No width is promised; δ below 1e-299 is not told apart.

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from dpviz._arrays import Array
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms.mechanism import Mechanism
-
-Array = npt.NDArray[np.float64]
 
 MOST_MECHANISMS = 8  # with all orders; divergences of many different steps take their time
 

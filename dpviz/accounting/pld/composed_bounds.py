@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Index
 from dpviz.accounting.pld.composed_loss import ComposedLoss
-
-Array = npt.NDArray[np.float64]
 
 
 def blurred(pld: ComposedLoss, epsilon: float, delta: float) -> bool:
@@ -63,7 +61,7 @@ def _sides(pld: ComposedLoss) -> tuple[Array, Array]:
     return np.where(resolved, pld.delta, 0.0) - error, np.where(resolved, pld.delta + error, np.inf)
 
 
-def _slopes(low: Array, high: Array, interval: float, j: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+def _slopes(low: Array, high: Array, interval: float, j: Index) -> tuple[Array, Array]:
     """How steeply a convex δ(exp ε) falls at most left, at least right of the cells j, times the cells' widths; ≥ 0.
 
     A convex curve lies above its chords continued: those through the two points before a cell and the two behind it.

@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import irfft
 
+from dpviz._arrays import Array, Complex, Whole
 from dpviz.accounting.pld.privacy_loss import LossDistribution
 from dpviz.mechanisms.pair import UNIT
-
-Array = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 LOG_SILENT = -46.0  # modes below exp of this are counted as an error instead of computed
 LARGEST_EXPONENT = 650.0
@@ -88,7 +85,7 @@ class Modes:
     """
 
     size: int
-    alive: npt.NDArray[np.int64]
+    alive: Whole
     value: Complex
     error: Array
     origins: list[int]

@@ -14,14 +14,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import rfft
 
+from dpviz._arrays import Array, Complex, Whole
 from dpviz.accounting.pld.composed_loss import LOG_SILENT, TiltedLoss
 from dpviz.mechanisms.pair import UNIT
-
-Array = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 LONGEST_LOSS = 2**13  # grid points; beyond, a transform is no slower
 POINTS_PER_POINT = 32  # of the transform that bounds φ, for each grid point of the distribution
@@ -57,7 +54,7 @@ def transform_at(mass: Array, start: int, count: int, size: int) -> tuple[Comple
     padded = np.zeros(blocks * width)
     padded[: mass.size] = mass
 
-    def turn(index: npt.NDArray[np.int64]) -> Complex:  # angles from whole numbers: nothing is lost
+    def turn(index: Whole) -> Complex:  # angles from whole numbers: nothing is lost
         return np.asarray(np.exp(-2j * math.pi * ((k[:, None] * (index % size)) % size / size)))
 
     inner = turn(np.arange(width)) @ padded.reshape(blocks, width).T

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.accounting.pld import two_grids as two_scales
 from dpviz.accounting.pld.cap import renyi_epsilon
 from dpviz.accounting.pld.composed_bounds import blurred, delta_at, epsilon_above, epsilon_below
@@ -42,7 +42,6 @@ from dpviz.mechanisms.mechanism import Mechanism
 from dpviz.mechanisms.noise import LEAST_SCALE, gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
-Array = npt.NDArray[np.float64]
 Mechanisms = Sequence[Mechanism]
 
 LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow

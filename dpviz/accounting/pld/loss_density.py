@@ -15,16 +15,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.privacy_loss import discretise
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.pair import UNIT
-
-Array = npt.NDArray[np.float64]
 
 DIRECTIONS = ("remove", "add")
 RESOLVED = 1e-13  # probabilities below are not resolved after T steps

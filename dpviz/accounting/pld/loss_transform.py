@@ -29,9 +29,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
+from dpviz._arrays import Array, Complex, Whole
 from dpviz.accounting.pld.composed_loss import (
     LARGEST_EXPONENT,
     LOG_SILENT,
@@ -46,9 +46,6 @@ from dpviz.accounting.pld.composed_loss import (
 from dpviz.accounting.pld.few_modes import LARGEST_PERIOD, loud_modes, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution
 from dpviz.mechanisms.pair import UNIT
-
-Array = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
 
 LOG_WRAP = -25.0  # ln of the tilted probability that may wrap around, each side, unless asked for less
 MASS_WRAP = -36.0  # the same for bounds on single masses
@@ -176,9 +173,7 @@ def _power(transform: Complex, modulus: Array, rest: float, counts: Array, unit:
     return counts[:, None] * logarithm, counts[:, None] * each + 4 * UNIT
 
 
-def _exponentiated(
-    size: int, alive: npt.NDArray[np.int64], exponent: Complex, relative: Array, origins: list[int]
-) -> Modes:
+def _exponentiated(size: int, alive: Whole, exponent: Complex, relative: Array, origins: list[int]) -> Modes:
     value = np.exp(exponent)
     with np.errstate(over="ignore"):
         error = np.abs(value) * np.expm1(np.minimum(relative, LARGEST_EXPONENT))

@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import log_weight
 from dpviz.accounting.pld.loss_transform import LEAST_ATOM
 from dpviz.accounting.pld.privacy_loss import pair_of
 from dpviz.mechanisms.mechanism import Mechanism
-
-Array = npt.NDArray[np.float64]
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take

@@ -24,13 +24,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, Bools, Whole
 from dpviz._remember import remembered
 from dpviz.mechanisms.mechanism import Mechanism
 from dpviz.mechanisms.pair import DominatingPair
-
-Array = npt.NDArray[np.float64]
 
 PASSES = 40  # over all corners at once, before they are taken one by one
 
@@ -176,7 +174,7 @@ def discretise(
 def _rounding(
     excess: Array,
     width: Array,
-    heavier: npt.NDArray[np.bool_],
+    heavier: Bools,
     mass: Array,
     mass_error: Array,
     gain_error: Array,
@@ -209,7 +207,7 @@ def _chords(
     gain: Array,
     least: float,
     most: float,
-) -> tuple[tuple[Array, float, float], npt.NDArray[np.bool_]]:
+) -> tuple[tuple[Array, float, float], Bools]:
     """Q masses of the chord polygon at all nodes, Q mass at −∞, P mass at +∞; where a cell's mass went to its right."""
     cell_mass = np.concatenate([mass[:1], mass[1::2] + mass[2::2]])
     cell_gain = np.concatenate([gain[:1], gain[1::2] + gain[2::2]])
@@ -303,7 +301,7 @@ def _convex_hull(width: Array, mass: Array) -> Array:
     return result
 
 
-def _one_by_one(position: Array, mass: Array, kept: npt.NDArray[np.int64]) -> tuple[Array, npt.NDArray[np.int64]]:
+def _one_by_one(position: Array, mass: Array, kept: Whole) -> tuple[Array, Whole]:
     """The same hull from left to right, in one pass."""
     places, masses = position[kept].tolist(), mass.tolist()
     hull = [0]

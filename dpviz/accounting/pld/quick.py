@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import ROUNDING, best_accuracy
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
@@ -42,8 +42,6 @@ from dpviz.accounting.pld.grid import (
 from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, rough_epsilon, tail_for
 from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
-
-Array = npt.NDArray[np.float64]
 
 ANCHOR = 0.15  # of the largest ε of a curve: one tilt resolves it all from there, from the middle not where δ is near 1
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked

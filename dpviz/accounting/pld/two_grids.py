@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import ComposedLoss
 from dpviz.accounting.pld.loss_transform import compose, masses_of
@@ -32,8 +32,6 @@ from dpviz.accounting.pld.privacy_loss import Brackets, LossDistribution, discre
 from dpviz.mechanisms.mechanism import Mechanism
 from dpviz.mechanisms.pair import UNIT
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 LARGE_SHARE = 3e-5  # of the steps, about, that count as large
 MOST_LARGE = 2.0  # expected number of large ones

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting import formula
 from dpviz.accounting.bound import Bound
@@ -21,8 +21,6 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi.search import Spent, capped_bound, capped_delta, equal_steps
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
-
-Array = npt.NDArray[np.float64]
 
 # Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
 # own, the grid's vectors are added up.
@@ -36,7 +34,7 @@ def _cached_divergence(sigma: float, rate: float, orders: tuple[float, ...]) -> 
     return found
 
 
-def exact_divergence(noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: tuple[float, ...]) -> Array:
+def exact_divergence(noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: tuple[float, ...]) -> Array:
     """R(α) for the broadcast shape of σ and q, then (orders,); one setting at a time is remembered by value."""
     sigma, rate = np.asarray(noise_multiplier, dtype=np.float64), np.asarray(sample_rate, dtype=np.float64)
     if sigma.size == 1 and rate.size == 1:
@@ -113,7 +111,7 @@ class Renyi(AdditiveAccountant):
         """Whether the caller left the orders to the accountant."""
         return self.order_values is DEFAULT_ORDERS
 
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         return exact_divergence(noise_multiplier, sample_rate, self.order_values)
 
     def searches(self, mechanisms: int) -> bool:
@@ -222,5 +220,5 @@ class Moments(AdditiveAccountant):
     def conversion(self) -> str:
         return "classic"
 
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         return exact_divergence(noise_multiplier, sample_rate, tuple(self.orders.tolist()))

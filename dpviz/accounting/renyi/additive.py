@@ -7,16 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import composed_latex
 from dpviz.accounting.renyi import conversion
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class AdditiveAccountant(Accountant):
         """Rényi orders α > 1, increasing."""
 
     @abstractmethod
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         """R(α) of one sampled Gaussian step, NaN where it has none: both arguments broadcast, then (orders,)."""
 
     def divergence(self, mechanism: Mechanism) -> Array:
@@ -71,7 +69,7 @@ class AdditiveAccountant(Accountant):
         known = {(m.noise_multiplier, m.sample_rate) for m in mechanisms if isinstance(m, SampledGaussian)}
         return "; ".join(sorted({self.reason(np.asarray(sigma), np.asarray(rate)) for sigma, rate in known} - {""}))
 
-    def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
+    def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
         """ε of divergences (…, orders) that were added up over all steps."""
         return conversion.to_bound(total, self.orders, delta, self.conversion, reason)
 

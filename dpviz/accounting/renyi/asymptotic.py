@@ -14,18 +14,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, ArrayLike
 
 SMALLEST_NOISE_MULTIPLIER = 1.0
 
 
-def asymptotic_moment(
-    *, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: npt.ArrayLike
-) -> float | Array:
+def asymptotic_moment(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array:
     """q²λ(λ + 1)/((1 − q)σ²), the leading term of the log moment of one step; NaN where a condition of the lemma fails.
 
     Divide by λ for the Rényi divergence at α = λ + 1. An approximation: the lemma adds O(q³λ³/σ³).

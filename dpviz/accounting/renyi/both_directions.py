@@ -10,21 +10,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.mechanisms.excess import log_excess, log_sums
 from dpviz.mechanisms.laplace_moments import laplace_directions
 from dpviz.mechanisms.log_moments import renyi_divergence
 
-Array = npt.NDArray[np.float64]
-
 _POINTS = 4801
 _TAIL = 12.0
 
 
-def both_directions(mechanism: SampledGaussian | Laplace, orders: npt.ArrayLike) -> tuple[Array, Array]:
+def both_directions(mechanism: SampledGaussian | Laplace, orders: ArrayLike) -> tuple[Array, Array]:
     """ln A_α/(α − 1) and ln B_α/(α − 1) of one step, for orders α > 1 of shape (n,)."""
     alpha = _validate.orders(orders)
     if isinstance(mechanism, Laplace):

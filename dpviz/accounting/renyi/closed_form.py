@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting import formula
 from dpviz.accounting.card import Card
 from dpviz.accounting.renyi.accountant import Renyi
@@ -17,15 +17,11 @@ from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.conversion import CONVERSIONS, converted
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 
-Array = npt.NDArray[np.float64]
-
 LARGEST_SAMPLE_RATE = 0.2
 SMALLEST_NOISE_MULTIPLIER = 4.0
 
 
-def closed_form_divergence(
-    *, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike, orders: npt.ArrayLike
-) -> Array:
+def closed_form_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> Array:
     """2q²α/σ², an upper bound on R(α) of one step; NaN where a condition of the theorem fails.
 
     With L = ln(1 + 1/(q(α − 1))) the theorem needs q ≤ 1/5, σ ≥ 4, 1 < α ≤ ½σ²L − 2 ln σ and
@@ -83,7 +79,7 @@ class ClosedForm(AdditiveAccountant):
     def orders(self) -> Array:
         return np.array(self.order_values)
 
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         sigma, rate = np.asarray(noise_multiplier), np.asarray(sample_rate)
         return closed_form_divergence(
             noise_multiplier=sigma[..., None], sample_rate=rate[..., None], orders=self.orders

@@ -12,12 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import Card
-
-Array = npt.NDArray[np.float64]
 
 CONVERSIONS = ("improved", "classic")
 
@@ -61,7 +59,7 @@ def log_delta_per_order(total: Array, orders: Array, epsilon: Array, conversion:
     return np.asarray(exponent + orders * np.log1p(-1.0 / orders) - np.log(s))
 
 
-def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str, reason: str = "") -> Bound:
+def to_bound(total: Array, orders: Array, delta: ArrayLike, conversion: str, reason: str = "") -> Bound:
     """The smallest ε over orders and what decided it.
 
     Args:
@@ -102,7 +100,7 @@ def to_bound(total: Array, orders: Array, delta: npt.ArrayLike, conversion: str,
     )
 
 
-def to_delta(total: Array, orders: Array, epsilon: npt.ArrayLike, conversion: str) -> Array:
+def to_delta(total: Array, orders: Array, epsilon: ArrayLike, conversion: str) -> Array:
     """The smallest δ over orders for a given ε; at most 1, NaN where no order has a value."""
     epsilon_array = np.asarray(epsilon, dtype=np.float64)
     shape = np.broadcast_shapes(total.shape[:-1], epsilon_array.shape)

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz._remember import remembered
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.accounting.renyi.total_variation import one_step_variation
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 _STRIDES = (256, 64, 16, 1)
 # From a guess, which may be far off where a solver has moved far.
@@ -38,7 +35,7 @@ class Divergences:
         orders: the grid, increasing, shape (orders,).
     """
 
-    def __init__(self, sigma: npt.ArrayLike, rate: npt.ArrayLike, orders: Array = FINE_ORDERS) -> None:
+    def __init__(self, sigma: ArrayLike, rate: ArrayLike, orders: Array = FINE_ORDERS) -> None:
         given = np.broadcast_arrays(np.asarray(sigma, dtype=np.float64), np.asarray(rate, dtype=np.float64))
         self.sigma, self.rate = (np.atleast_1d(values).astype(np.float64) for values in given)
         self.orders = orders
@@ -46,7 +43,7 @@ class Divergences:
         self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty(0)
 
     @property
-    def releases(self) -> npt.NDArray[np.bool_]:
+    def releases(self) -> Bools:
         """Whether each setting releases anything, shape (settings,)."""
         return self.rate > 0.0
 
@@ -94,7 +91,7 @@ class _OfMechanisms(Divergences):
         self.mechanisms = mechanisms
 
     @property
-    def releases(self) -> npt.NDArray[np.bool_]:
+    def releases(self) -> Bools:
         return np.array([mechanism.releases for mechanism in self.mechanisms])
 
     @property

@@ -21,14 +21,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
+
+from dpviz._arrays import Array
 
 # α − 1 from one value to the next, with the ratio of neighbours.
 _STRETCHES = ((1e-4, 0.1, 1.1), (0.1, 10.0, 1.04), (10.0, 1e4, 1.02), (1e4, 1e6, 1.04))
 SUBDIVISIONS = 32
 
 
-def _default_orders() -> npt.NDArray[np.float64]:
+def _default_orders() -> Array:
     parts = [
         np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(ratio)), endpoint=False)
         for low, high, ratio in _STRETCHES
@@ -36,10 +37,10 @@ def _default_orders() -> npt.NDArray[np.float64]:
     return 1.0 + np.concatenate([*parts, [_STRETCHES[-1][1]]])
 
 
-def _fine_orders() -> npt.NDArray[np.float64]:
+def _fine_orders() -> Array:
     log = np.log(_default_orders() - 1.0)
     between = log[:-1, None] + np.diff(log)[:, None] * np.arange(SUBDIVISIONS) / SUBDIVISIONS
-    fine: npt.NDArray[np.float64] = 1.0 + np.exp(np.append(between.ravel(), log[-1]))
+    fine: Array = 1.0 + np.exp(np.append(between.ravel(), log[-1]))
     fine[::SUBDIVISIONS] = _default_orders()
     fine.setflags(write=False)
     return fine

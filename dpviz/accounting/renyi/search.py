@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.conversion import epsilon_per_order, log_delta_per_order
-from dpviz.accounting.renyi.order_search import Divergences, Index, divergences_of, lowest
+from dpviz.accounting.renyi.order_search import Divergences, divergences_of, lowest
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.accounting.renyi.total_variation import total_variation
 from dpviz.mechanisms import SampledGaussian
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,7 +36,7 @@ class Spent:
     count: Array
 
     @property
-    def something(self) -> npt.NDArray[np.bool_]:
+    def something(self) -> Bools:
         """Whether a row released anything, shape (rows,)."""
         return np.asarray(((self.count > 0.0) & self.divergences.releases[self.member]).any(axis=-1))
 
@@ -122,7 +120,7 @@ class OrderSearch:
         orders: the grid, increasing, shape (orders,); FINE_ORDERS, with the cap, where none was named.
     """
 
-    def __init__(self, sigma: npt.ArrayLike, rate: npt.ArrayLike, orders: npt.ArrayLike | None = None) -> None:
+    def __init__(self, sigma: ArrayLike, rate: ArrayLike, orders: ArrayLike | None = None) -> None:
         self.capped = orders is None
         self.divergences = Divergences(sigma, rate, FINE_ORDERS if orders is None else np.asarray(orders))
         self.sigma, self.rate = self.divergences.sigma, self.divergences.rate

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.varying_noise import moment_table, nodes_of
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Tabulated(AdditiveAccountant):
     def conversion(self) -> str:
         return self.inner.conversion
 
-    def step_divergence(self, noise_multiplier: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Array:
+    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         sigma, rate = np.broadcast_arrays(np.asarray(noise_multiplier, dtype=np.float64), sample_rate)
         orders = self.orders
         found = np.empty((sigma.size, orders.size))
@@ -75,7 +73,7 @@ class Tabulated(AdditiveAccountant):
             found[chosen] = table.bounds(inverse_variance(sigma.ravel()[chosen]), _nodes(self.nodes)) / (orders - 1.0)
         return found.reshape((*sigma.shape, orders.size))
 
-    def bound(self, total: Array, delta: npt.ArrayLike, reason: str = "") -> Bound:
+    def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
         return self.inner.bound(total, delta, reason)
 
 

@@ -17,10 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erf
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 _ROUNDING = 1e-9  # relative; far above what the closed forms and R(α) lose
 

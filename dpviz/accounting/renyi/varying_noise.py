@@ -27,14 +27,12 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.replaced_moments import replaced_divergence
-
-Array = npt.NDArray[np.float64]
 
 
 def _some_orders() -> tuple[float, ...]:
@@ -170,7 +168,7 @@ def node_steps(exponent: float) -> tuple[int, ...]:
     return (1, 2, 3) if exponent >= 0.2 else (1, 2, 3, *(round(2 ** (k / 2)) for k in range(4, 47)))
 
 
-def nodes_of(inverse_variances: npt.ArrayLike) -> Array:
+def nodes_of(inverse_variances: ArrayLike) -> Array:
     """Edges for `MomentTable.bounds` from 1/σ² at the steps NODES."""
     found = np.unique(np.asarray(inverse_variances, dtype=np.float64))
     return found[(found > 0.0) & (found < LARGEST_INVERSE_VARIANCE)]
