@@ -15,40 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz._extras import extra
 from dpviz._version import __version__ as __version__
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
-from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
-from dpviz.accounting.adaptive.odometer import Odometer, odometer_epsilon
-from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer_epsilon
-from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy
-from dpviz.accounting.attack.membership import (
-    attack_success,
-    gaussian_roc,
-    posterior_belief,
-    profile_roc,
-    profile_success,
-    roc_bound,
-    sure_success,
-)
-from dpviz.accounting.bayesian.accountant import bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian.samples import bayesian_samples
-from dpviz.accounting.bayesian.solve import solve_bayesian
-from dpviz.accounting.bayesian.statements import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
-from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.bounds import langevin_step_size
-from dpviz.accounting.langevin.cost import langevin_epsilon, langevin_noise_multiplier
-from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
-from dpviz.accounting.pate.answers import pate_epsilon, pate_epsilon_at
-from dpviz.accounting.pate.release import pate_epsilon_released
-from dpviz.accounting.pate.smooth_release import SmoothRelease
-from dpviz.accounting.renyi.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
-from dpviz.accounting.renyi.closed_form import closed_form_divergence
-from dpviz.accounting.schedules import PowerSchedule
-from dpviz.accounting.solve import solve
-from dpviz.gradients.law_bound import bayesian_law_epsilon
-from dpviz.gradients.law_tight import law_tight as bayesian_law_tight
-from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.library import *  # noqa: F403
+from dpviz.library import __all__ as _library
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
@@ -66,61 +34,4 @@ def ask(question: str, /, **settings: Any) -> Asked:
     return asked.ask(question, **settings)
 
 
-__all__ = [
-    "METHODS",
-    "Accuracy",
-    "Adjacency",
-    "Bound",
-    "BudgetExceeded",
-    "Filter",
-    "IndividualFilter",
-    "Laplace",
-    "Ledger",
-    "Mechanism",
-    "Odometer",
-    "PersonRows",
-    "PosteriorSample",
-    "PowerSchedule",
-    "ReplaceOneGaussian",
-    "SampledGaussian",
-    "SmoothRelease",
-    "accountant",
-    "ask",
-    "asymptotic_last_order",
-    "asymptotic_moment",
-    "asymptotic_reason",
-    "attack_success",
-    "bayesian_basic",
-    "bayesian_cost",
-    "bayesian_epsilon",
-    "bayesian_group",
-    "bayesian_law_epsilon",
-    "bayesian_law_tight",
-    "bayesian_percentile",
-    "bayesian_samples",
-    "best_accuracy",
-    "binary_estimator",
-    "closed_form_divergence",
-    "delta",
-    "epsilon",
-    "gaussian_roc",
-    "individual_steps",
-    "langevin_epsilon",
-    "langevin_noise_multiplier",
-    "langevin_step_size",
-    "logistic_spread",
-    "odometer_epsilon",
-    "pate_epsilon",
-    "pate_epsilon_at",
-    "pate_epsilon_released",
-    "posterior_belief",
-    "profile_roc",
-    "profile_success",
-    "renyi_divergence",
-    "roc_bound",
-    "rogers_filter_steps",
-    "rogers_odometer_epsilon",
-    "solve",
-    "solve_bayesian",
-    "sure_success",
-]
+__all__ = sorted([*_library, "ask"], key=lambda name: (not name.isupper(), name.islower(), name))

@@ -17,7 +17,7 @@ from operator import attrgetter
 from string import Template
 from typing import Any
 
-from dpviz import __version__
+from dpviz._version import __version__
 from dpviz.charts import hand
 from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly

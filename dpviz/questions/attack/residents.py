@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.bayesian import income_example as towns
 from dpviz.charts import look
 from dpviz.charts.marks import Line

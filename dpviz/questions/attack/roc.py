@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_profile

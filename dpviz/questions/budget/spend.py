@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.additive import RunningSum

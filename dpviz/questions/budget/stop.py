@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import tex

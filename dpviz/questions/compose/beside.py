@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot
 from dpviz.gradients.families import tail_is_infinite

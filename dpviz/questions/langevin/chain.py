@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.langevin.bounds import (
     LangevinConstants,
     composed_step_size,

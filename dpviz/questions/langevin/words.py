@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import langevin_bound

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.solve import NoAnswer
 from dpviz.gradients.law_solve import solve_law

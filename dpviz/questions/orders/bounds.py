@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note

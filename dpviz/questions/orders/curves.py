@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.renyi.accountant import exact_divergence
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.formula import tex
 from dpviz.charts import look
 from dpviz.charts.lines import Span

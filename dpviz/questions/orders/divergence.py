@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.charts.lines import Span
 from dpviz.charts.marks import Line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms import Mechanism, ReplaceOneGaussian, SampledGaussian

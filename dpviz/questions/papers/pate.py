@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainccinv
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.charts import look
 from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line

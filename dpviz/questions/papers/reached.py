@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.charts import look
 from dpviz.charts.marks import Column, Line

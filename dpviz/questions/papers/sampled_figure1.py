@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.charts import look
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
 from dpviz.charts import look

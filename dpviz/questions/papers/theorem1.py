@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts import look
 from dpviz.charts.guides import Guide

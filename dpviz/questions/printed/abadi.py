@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
 from dpviz.experiments.adult import ADULT_METHODS, BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS

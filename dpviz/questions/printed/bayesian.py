@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.experiments.inference import SEEDS
 from dpviz.fields import numbers
 from dpviz.questions.printed import synthetic

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight

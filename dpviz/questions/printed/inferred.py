@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.experiments.inference import PLAIN, SIGMAS
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import Langevin, langevin_tight
 from dpviz.accounting.schedules import power_sums

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions.tables import made, tables
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz.questions.printed.claim import Recomputed
 
 ORDERS = np.geomspace(1.01, 500.0, 400)

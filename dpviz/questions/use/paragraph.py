@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpviz import __version__
+from dpviz._version import __version__
 from dpviz.accounting.methods import accountant
 from dpviz.fields import numbers
 from dpviz.questions.use.plan import CLIP, Plan, tight_epsilon, value_text

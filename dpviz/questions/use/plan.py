@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import dpviz
+from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
 from dpviz.fields import numbers
