@@ -5,39 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpviz.fields.field import Choice, Number, log_ticks
+from dpviz.fields.declared import choice, number
+from dpviz.fields.field import Number
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.layout import Expert, Item, Reader
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE
 from dpviz.questions.question import Compound
 
-SCALE = Number(
-    key="b",
-    symbol="b",
-    label="Noise scale b",
-    default=4.0,
-    low=1e-3,
-    high=1e6,
-    ticks=log_ticks(0.2, 200.0, 24),
-    ends=("less noise", "more noise, more privacy"),
-    example="1 to 20",
-    help="Scale of the Laplace noise, divided by the most that one example moves the sum (no unit). Its standard "
-    "deviation is √2·b; one step without sampling has ε = 1/b.",
-)
-ROWS = Number(
-    key="rows",
-    symbol="k",
-    label="Rows k",
-    default=2.0,
-    low=1.0,
-    high=1000.0,
-    whole=True,
-    ticks=tuple(float(k) for k in (*range(1, 11), 15, 20, 30, 50, 100, 200, 500, 1000)),
-    ends=("one row each", "much of the data is one person's"),
-    example="2 to 10",
-    help="Most rows that one person has in the data. Each is drawn on its own, with probability q.",
-)
+SCALE = number("b")
+ROWS = number("rows")
 
 
 @dataclass(frozen=True)
@@ -86,15 +63,7 @@ KINDS = {
         "a step: gradients have many coordinates, and more noise is needed for those.",
     ),
 }
-KIND = Choice(
-    key="mech",
-    label="Mechanism",
-    default="gaussian",
-    tall=True,
-    options={key: kind.name for key, kind in KINDS.items()},
-    help="Which noise is added, and which data sets must look alike: with and without one example, with another in its "
-    "place, which is the stronger promise at the same ε, or with and without all k rows of one person.",
-)
+KIND = choice("mech", options={key: kind.name for key, kind in KINDS.items()})
 
 
 # What the library, and so whoever asks by name, calls the fields.

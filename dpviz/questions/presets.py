@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.charts.marks import Point
-from dpviz.questions.tables import made, tables
+from dpviz.fields.tables import made, tables
 
 
 @dataclass(frozen=True)

@@ -11,42 +11,15 @@ from collections.abc import Collection
 from typing import Any
 
 from dpviz.fields import expression, numbers
+from dpviz.fields.declared import choice, number
 from dpviz.fields.expression import steps_of
-from dpviz.fields.field import Choice, Field, Number, log_ticks
+from dpviz.fields.field import Field, Number
 from dpviz.questions.layout import InUnits, Item, Reader, Suggested
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 
-UNITS = Choice(
-    key="units",
-    label="Batches and steps as",
-    default="person",
-    options={"person": "N, batch, epochs", "mechanism": "q, T"},
-    help="How q and T are entered. What you entered is kept as you go on: N, batch and epochs, or q and T.",
-)
-BATCH = Number(
-    key="batch",
-    label="Batch",
-    default=600.0,
-    low=1e-12,
-    or_zero=True,
-    high=1e12,
-    ticks=tuple(sorted({*log_ticks(1.0, 1e6, 12), *(2.0**k for k in range(17))})),
-    ends=("few examples a step", "many"),
-    example="256",
-    names=(expression.SIZE,),
-    help="Expected batch size q·N. Changing it keeps N and the epochs, and moves q = batch ÷ N and T.",
-)
-EPOCHS = Number(
-    key="epochs",
-    label="Epochs",
-    default=100.0,
-    low=1e-12,
-    high=1e12,
-    ticks=log_ticks(0.01, 10_000.0, 12),
-    ends=("stop early", "train long"),
-    example="30",
-    help="Passes over the data, q·T. Changing them keeps N and the batch, and moves T = epochs ÷ q, rounded up.",
-)
+UNITS = choice("units")
+BATCH = number("batch")
+EPOCHS = number("epochs")
 
 # What batch and epochs are made of.
 BEHIND = (SIZE, RATE, STEPS)

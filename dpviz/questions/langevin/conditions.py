@@ -12,19 +12,13 @@ from dpviz.charts import look
 from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.fields.field import Choice
+from dpviz.fields.declared import choice
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin.chain import Chain, ChainFacts, known, proven, step_marks
 from dpviz.questions.langevin.words import about, finite, four_digits
 from dpviz.questions.presets import presets
 
-READING = Choice(
-    key="lread",
-    label="Conditions (1) and (2)",
-    default="rederived",
-    options={"rederived": "Re-derived", "printed": "As printed"},
-    help="App. A of Li et al. loses a factor q²; re-derived, (1) and (2) are σ ≥ 1 and q < 1/(16σ).",
-)
+READING = choice("lread")
 
 
 def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:

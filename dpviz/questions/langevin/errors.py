@@ -14,24 +14,12 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.fields.field import Number, log_ticks
+from dpviz.fields.declared import number
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin.chain import EPSILON_POINTS, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.words import EPSILON_AXIS, about, four_digits, log_axis, wang_note, wang_region
 
-VARIANCE = Number(
-    key="lgam",
-    symbol="Γ",
-    label="Gradient variance Γ",
-    default=0.0,
-    low=1e-100,
-    or_zero=True,
-    high=1e6,
-    ticks=(0.0, *log_ticks(1e-14, 1.0, 2)),
-    ends=("as if none", "diverse data"),
-    example="0 or 1e-9",
-    help="Γ of the error bounds, unknown in practice: its term does not depend on a fixed step size.",
-)
+VARIANCE = number("lgam")
 COMPARE = Note("Errors are bounds up to an unknown constant C: compare them, do not read them.")
 PROPOSITION_5 = Note(
     "Proposition 5 as printed does not follow from its source (other powers of T, no N): it is drawn dashed; the other "

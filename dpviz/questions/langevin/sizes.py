@@ -14,18 +14,13 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.fields.field import Flag
+from dpviz.fields.declared import flag
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.langevin.chain import EPSILON_POINTS, Chain, ChainFacts, epsilon_grid, known, proven, step_sizes
 from dpviz.questions.langevin.words import EPSILON_AXIS, about, four_digits, log_axis, wang_note, wang_region
 from dpviz.questions.presets import presets
 
-RULE = Flag(
-    key="lrule",
-    label="τ = √N, T = N, δ = 1/N",
-    default=True,
-    help="The rule of Li et al., Fig. 2; without it τ, T and δ stay as they are set.",
-)
+RULE = flag("lrule")
 THEOREMS = {
     "theorem3": ("Theorem 3, decreasing", look.BLUE),
     "theorem4": ("Theorem 4, fixed", look.GREEN),

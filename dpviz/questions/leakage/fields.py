@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
-from dpviz.fields.field import Choice, Field, Flag, Number
+from dpviz.fields.declared import choice, field, flag, number
+from dpviz.fields.field import Field
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.layout import Expert, Item, Own, Reader
 from dpviz.questions.networks import Network, RunNetwork, SmallNetwork, StandIn
@@ -35,59 +36,12 @@ class RunChoice(Field[str]):
         return {NEWEST: "newest", SMALL: "small network"}.get(value, value[:8])
 
 
-RUN = RunChoice(
-    key="lkrun",
-    label="Network of",
-    symbol="run",
-    default=NEWEST,
-    help="Whose trained network is looked at: a run that ended and kept its weights, or a small network that is "
-    "trained here, without noise.",
-)
-EXAMPLES = Number(
-    key="lkexamples",
-    label="Examples",
-    symbol="examples",
-    default=2_000.0,
-    low=8.0,
-    high=20_000.0,
-    whole=True,
-    example="2000",
-    help="How many training examples and how many test examples are looked at, an even number; two make one distance. "
-    "More make the intervals narrower and take longer.",
-)
-SEED = Number(
-    key="lkseed",
-    label="Seed",
-    symbol="seed",
-    default=0.0,
-    low=0.0,
-    high=2**32 - 1,
-    whole=True,
-    example="0",
-    help="Decides which examples are looked at, how they are paired, and which half chooses the attack's threshold.",
-)
-MODEL = Choice(
-    key="lkmodel",
-    label="Small network",
-    symbol="network",
-    default="mlp",
-    options={key: model.short for key, model in models.SMALL.items()},
-    help="Trained here on the shipped digits, plainly: no clipping, no noise, no ε.",
-)
-STEPS = Number(
-    key="lksteps",
-    label="Training steps before",
-    symbol="training steps",
-    default=2_000.0,
-    low=0.0,
-    high=20_000.0,
-    whole=True,
-    ticks=(0.0, 100.0, 500.0, 1_000.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0),
-    ends=("untrained", "learnt by heart"),
-    example="2000",
-    help="Plain training steps of 64 digits; 156 of them are about one pass over the 10,000 digits.",
-)
-LOG_X = Flag(key="lklogx", label="Log distance", default=True, help="Logarithmic axis of distances.")
+RUN = field(RunChoice, "lkrun")
+EXAMPLES = number("lkexamples")
+SEED = number("lkseed")
+MODEL = choice("lkmodel", options={key: model.short for key, model in models.SMALL.items()})
+STEPS = number("lksteps")
+LOG_X = flag("lklogx")
 
 
 def network(get: Reader) -> Network:

@@ -19,7 +19,7 @@ from dpviz.charts.guides import Guide
 from dpviz.charts.marks import Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.fields.field import Choice
+from dpviz.fields.declared import choice
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.layout import Groups, Reader, experts
@@ -31,14 +31,7 @@ from dpviz.questions.printed.published_runs import EXAMPLES, LAST_LAYER, RUNS, P
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE
 
-PART = Choice(
-    key="ppart",
-    label="Figure",
-    default="1b",
-    options={"1b": "1b: ε", "1c": "1c: noise", "1d": "1d: batch", "2b": "2b: odometer", "2d": "2d: adaptive odometer"},
-    tall=True,
-    help="Fig. 1: training from scratch within the budget of 100 epochs. Fig. 2: fine-tuning, which may stop any time.",
-)
+PART = choice("ppart")
 ROWS = {
     "1b": ("3x", "corollary1", "accuracy-baseline", "accuracy-noise", "accuracy-batch"),
     "1c": ("3x", "accuracy-noise", "gain"),

@@ -11,7 +11,7 @@ from dpviz.charts.dot_plot import DotPlot
 from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
 from dpviz.fields import numbers
-from dpviz.fields.field import Choice
+from dpviz.fields.declared import choice
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.listing import Listing, Way
@@ -22,31 +22,9 @@ from dpviz.questions.shared import IMAGE
 MOST = 14  # rows of the chart
 HEADS = ("Source", "Printed", "What comes out", "How", "Verdict", "")
 WIDTHS = (1.4, 1.9, 1.9, 2, 3.3, 0.9)  # of a listing's columns
-PAPER = Choice(
-    key="ppaper",
-    label="Paper",
-    default="all",
-    options={"all": "All"} | {key: paper.name for key, paper in PAPERS.items()},
-    tall=True,
-    help="Whose printed values are shown.",
-)
-VERDICT = Choice(
-    key="pverdict",
-    label="Verdict",
-    default="all",
-    options={"all": "All"} | {key: verdict.name for key, verdict in VERDICTS.items()},
-    tall=True,
-    help="Holds: what comes out agrees with what is printed, to its last digit or on the safe side. Misprint: "
-    "the source itself shows what was meant. Not reproduced: another value comes out, and nothing shows why. Rests on "
-    "its baseline: what is compared with would change the statement. Cannot be checked: something is not published.",
-)
-ROWS = Choice(
-    key="prows",
-    label="Below the chart",
-    default="claims",
-    options={"claims": "Claims", "figures": "Figures"},
-    help="Claims: each printed value with what comes out. Figures: where each figure and table is drawn.",
-)
+PAPER = choice("ppaper", options={"all": "All"} | {key: paper.name for key, paper in PAPERS.items()})
+VERDICT = choice("pverdict", options={"all": "All"} | {key: verdict.name for key, verdict in VERDICTS.items()})
+ROWS = choice("prows")
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.fields.tables import made, tables
 from dpviz.mechanisms import Event, SampledGaussian
-from dpviz.questions.tables import made, tables
 
 EXAMPLES, PLANNED_EPOCHS = 50_000, 100
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from dpviz.fields.tables import made, tables
 from dpviz.questions.printed.claim import Figure, Paper, Printed, Recomputed
 from dpviz.questions.printed.rows import BY_KEY, train
-from dpviz.questions.tables import made, tables
 
 
 def read(path: Path) -> tuple[list[Paper], list[Printed], list[Figure]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.fields.field import Choice, Field, Several
+from dpviz.fields.declared import choice, field, several
+from dpviz.fields.field import Field
 from dpviz.training.data import DATA_SETS
 from dpviz.ui.train.fields import METHOD
 from dpviz.ui.train.words import STATE_WORDS
@@ -42,36 +43,14 @@ class Words(Field[str]):
         return value
 
 
-CHOSEN = Ids(key="runs", label="Runs", default=())
-TEXT = Words(key="r_text", label="Search", default="", help="Part of a name or a note.")
-STATE = Several(
-    key="r_state",
-    label="State",
-    default=(),
-    options={key: word.lower() for key, word in STATE_WORDS.items()},
-    help="None: all.",
-)
-DATA_FILTER = Choice(
-    key="r_data",
-    label="Data",
-    default="all",
-    options={"all": "all data"} | {key: data.title for key, data in DATA_SETS.items()},
-)
-METHOD_FILTER = Choice(
-    key="r_method", label="Method", default="all", options={"all": "all methods"} | {**METHOD.options}
-)
-VIEW = Choice(
-    key="r_view",
-    label="Compare",
-    default="frontier",
-    options={"epsilon": "ε", "accuracy": "Accuracy", "frontier": "Accuracy against ε"},
-    help="What of the chosen runs is drawn.",
-)
-ACCOUNTANT = Choice(
-    key="r_acc",
-    label="ε read from",
-    default="claim",
+CHOSEN = field(Ids, "runs")
+TEXT = field(Words, "r_text")
+STATE = several("r_state", options={key: word.lower() for key, word in STATE_WORDS.items()})
+DATA_FILTER = choice("r_data", options={"all": "all data"} | {key: data.title for key, data in DATA_SETS.items()})
+METHOD_FILTER = choice("r_method", options={"all": "all methods"} | {**METHOD.options})
+VIEW = choice("r_view")
+ACCOUNTANT = choice(
+    "r_acc",
     options={"claim": "the claim"} | {each.name: PROVERS[each.name] for each in (Renyi, Moments, OdometerAccountant)},
-    help="The claim is what could have been said had a run ended there; Rényi and moments read the end as planned.",
 )
 FIELDS = (CHOSEN, TEXT, STATE, DATA_FILTER, METHOD_FILTER, VIEW, ACCOUNTANT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.fields.field import Choice
+from dpviz.fields.declared import choice, field
 from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.fields import Id
 
@@ -19,14 +19,8 @@ CHARTS = {
 }
 
 
-RUN = Id(key="run", label="Run", default="")
-CHART = Choice(key="t_chart", label="Chart", default="epsilon", options=CHARTS, help="What is drawn first.")
-SECOND = Choice(
-    key="t_second",
-    label="Second chart",
-    default="accuracy",
-    options={"none": "none"} | CHARTS,
-    help="One more below it; none leaves the first one all the room.",
-)
+RUN = field(Id, "run")
+CHART = choice("t_chart", options=CHARTS)
+SECOND = choice("t_second", options={"none": "none"} | CHARTS)
 FIELDS = (RUN, CHART, SECOND)
 OWN = (*FORM_FIELDS, *FIELDS)  # all that the Train page shows

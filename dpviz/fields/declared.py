@@ -1,0 +1,102 @@
+"""The settings of the project, each declared once in this folder's TOML files, by its key in links.
+
+An entry holds the attributes of a `Field`; `like` names another entry, whose attributes it takes where it has none of
+its own. A slider's stops are a list, or described: {log = [low, high, per decade]}, {whole_log = …} for rounded ones,
+{complement = …} for 1 minus such stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in
+whole numbers are rounded. What other code lists, such as methods, is given where a field is named.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dpviz.fields.field import Choice, Field, Flag, Number, Several, even_ticks, log_ticks
+from dpviz.fields.tables import made
+
+F = TypeVar("F", bound=Field[Any])
+HERE = Path(__file__).parent
+
+
+def number(key: str, **given: Any) -> Number:
+    """The number with this key; `given` are attributes from other code."""
+    return field(Number, key, **given)
+
+
+def choice(key: str, **given: Any) -> Choice:
+    """The choice with this key; `given` are attributes from other code, such as its options."""
+    return field(Choice, key, **given)
+
+
+def several(key: str, **given: Any) -> Several:
+    """The choice of several with this key; `given` are attributes from other code, such as its options."""
+    return field(Several, key, **given)
+
+
+def flag(key: str, **given: Any) -> Flag:
+    """The yes or no with this key."""
+    return field(Flag, key, **given)
+
+
+def field(kind: type[F], key: str, **given: Any) -> F:
+    """The field of this kind and key, as its entry declares it.
+
+    Raises:
+        ValueError: it has no entry, or the entry something that this kind of field does not have; the entry is named.
+    """
+    entry = attributes(key)
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}
+    if issubclass(kind, Number):
+        values |= {name: float(values[name]) for name in ("default", "low", "high") if name in values}
+        if "ticks" in values:
+            values["ticks"] = ticks(values["ticks"], whole=values.get("whole", False))
+    return made(kind, {"key": key, **values, **given}, f"Field “{key}”", {})
+
+
+@cache
+def entries() -> dict[str, dict[str, Any]]:
+    """All entries by their keys.
+
+    Raises:
+        ValueError: two entries have the same key.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(HERE.glob("*.toml")):
+        table = tomllib.loads(path.read_text("utf-8"))
+        if twice := found.keys() & table.keys():
+            raise ValueError(f"{path.name}: {sorted(twice)} are declared in another file too.")
+        found |= table
+    return found
+
+
+def attributes(key: str) -> dict[str, Any]:
+    """What the entry says, and what it takes from the one that it is `like`."""
+    if key not in entries():
+        raise ValueError(f"Field “{key}” has no entry in {HERE.name}/*.toml.")
+    own = dict(entries()[key])
+    return attributes(own.pop("like")) | own if "like" in own else own
+
+
+def ticks(described: Any, *, whole: bool) -> tuple[float, ...]:
+    """The slider's stops that a list or a description gives, increasing.
+
+    >>> ticks({"log": [1, 10, 3], "also": [100]}, whole=True)
+    (1.0, 2.0, 5.0, 10.0, 100.0)
+    """
+    if not isinstance(described, dict):
+        return tuple(map(float, described))
+    stops: set[float] = set()
+    for kind, values in described.items():
+        stops.update(STOPS[kind](*values))
+    return tuple(sorted({float(round(stop)) if whole and stop < 1e15 else stop for stop in stops}))
+
+
+STOPS: dict[str, Any] = {
+    "log": log_ticks,
+    "whole_log": lambda *described: (float(round(stop)) for stop in log_ticks(*described)),
+    "even": even_ticks,
+    "complement": lambda *described: (round(1.0 - stop, 12) for stop in log_ticks(*described)),
+    "also": lambda *stops: map(float, stops),
+}
