@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from dpviz.charts.plot import Plot
@@ -96,6 +97,26 @@ class Slow(NamedTuple, Generic[F]):
     work: Callable[[Answer[F]], Any]
     join: Callable[[Answer[F], Any], Answer[F]]
     quick: Callable[[Answer[F]], Any] | None = None
+
+
+def slow_facts(
+    key: Callable[[Answer[F]], Hashable | None],
+    work: Callable[[Answer[F]], Mapping[str, Any]],
+    quick: Callable[[Answer[F]], Mapping[str, Any]] | None = None,
+    drawn: Callable[[Answer[F]], Plot] = attrgetter("plot"),
+) -> Slow[F]:
+    """A slow part that brings facts, by their names; `drawn` is the plot of an answer that has them."""
+
+    def join(answer: Answer[F], part: Mapping[str, Any]) -> Answer[F]:
+        known = replace(answer, facts=replace(answer.facts, **part))  # type: ignore[type-var]
+        return replace(known, plot=drawn(known))
+
+    return Slow(key, work, join, quick)
+
+
+def given(*names: str) -> Callable[[Answer[Any]], Hashable]:
+    """The key of a slow part that these settings decide."""
+    return lambda answer: tuple(answer.given[name] for name in names)
 
 
 def whole(answer: Answer[F], slow: tuple[Slow[F], ...]) -> Answer[F]:

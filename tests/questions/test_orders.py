@@ -120,8 +120,8 @@ class TestOneStep:
         assert (closed[there] > exact[there]).all()
 
     def test_what_is_no_bound_is_said_where_it_is_drawn(self) -> None:
-        assert [note.text[:7] for note in theorems(4.0, 0.01)] == ["Dashed:"]
-        assert not any("Dashed" in note.text for note in theorems(0.5, 0.3))
+        assert [text[:7] for text in theorems(4.0, 0.01)] == ["Dashed:"]
+        assert not any("Dashed" in text for text in theorems(0.5, 0.3))
 
 
 class TestThresholds:
@@ -222,4 +222,4 @@ def test_the_truth_joins_the_known_bounds() -> None:
     assert isinstance(shown, pd.DataFrame)
     assert shown["bound"].tolist()[-1] == "tight accountant"
     assert shown["ε at T"].tolist()[-1] == numbers.epsilon(float(a.facts.tight.upper[-1]), digits=4, up=True)
-    assert len(known_bounds(a)[1]) == len(shown) - 1  # type: ignore[arg-type]
+    assert len(known_bounds(asked(DECIDING))[1]) == len(shown) - 1  # type: ignore[arg-type]

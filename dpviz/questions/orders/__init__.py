@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dpviz.questions.orders.concentrated import CONCENTRATED
 from dpviz.questions.orders.deciding import DECIDING
-from dpviz.questions.orders.divergence import ONE_STEP
+from dpviz.questions.orders.step import CONCENTRATED, ONE_STEP
 from dpviz.questions.orders.thresholds import THRESHOLDS
 from dpviz.questions.page import Page
 

@@ -16,28 +16,37 @@ from dpviz import library as dpviz
 from dpviz.accounting.renyi.closed_form import ClosedForm
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
-from dpviz.questions.mechanism import in_words
-from dpviz.questions.orders.curves import MOST_MOMENTS, Least, closed_last, least, order_grid
-from dpviz.questions.orders.epsilon import deciding_orders, epsilon_lines, moments
-from dpviz.questions.orders.words import APPROXIMATION
+from dpviz.questions.mechanism import SETTINGS, in_words
+from dpviz.questions.orders.curves import (
+    MOST_MOMENTS,
+    Least,
+    closed_last,
+    deciding_orders,
+    epsilon_lines,
+    least,
+    moments,
+    order_grid,
+)
 from dpviz.questions.question import Block
 from dpviz.questions.tight_band import TightBand
 
 NOWHERE = Least(math.nan, math.nan)
+APPROXIMATION = "Dashed: the asymptotic moment without its O(q³λ³/σ³), so an approximation, no bound."
 OTHER = "of another mechanism: no ε to compare at the same q"
 
 
-def known_bounds(a: Answer[Any], tight: TightBand | None = None) -> Sequence[Block]:
-    """The mechanism in words, and the table; `tight` is the interval of ε where it is there."""
-    g = a.given
-    sigma, rate, steps, delta = (g[key] for key in ("noise_multiplier", "sample_rate", "steps", "delta"))
-    return [Note(in_words(sigma, rate, steps, delta)), _table(sigma, rate, steps, delta, g["largest"], tight)]
+def known_bounds(answer: Answer[Any]) -> Sequence[Block]:
+    """The mechanism in words, and the table, with the interval of ε where it is there."""
+    sigma, rate, steps, delta = (answer.given[name] for name in SETTINGS)
+    tight = getattr(answer.facts, "tight", None)
+    table = _table(sigma, rate, steps, delta, answer.given["largest"], tight)
+    return [Note(in_words(sigma, rate, steps, delta)), table]
 
 
-def theorems(sigma: float, rate: float) -> list[Note]:
+def theorems(sigma: float, rate: float) -> list[str]:
     """Which theorems hold at no order, and that the asymptotic moment is no bound where it is drawn."""
     asymptotic = dpviz.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
-    return [Note(text) for text in (closed_reason(sigma, rate), asymptotic or APPROXIMATION) if text]
+    return [text for text in (closed_reason(sigma, rate), asymptotic or APPROXIMATION) if text]
 
 
 def closed_reason(sigma: float, rate: float) -> str:
@@ -52,10 +61,8 @@ def _table(
     best = {line.key: least(line) for line in epsilon_lines(sigma, rate, steps, delta, largest)}
     orders = order_grid(largest, deciding_orders(sigma, rate, steps, delta))
     last = closed_last(orders, dpviz.closed_form_divergence(**mechanism, orders=orders))
-    if math.isnan(last):
-        theorem = closed_reason(sigma, rate)
-    else:
-        theorem = f"α ≤ {numbers.plain(last)}" + (" (all shown)" if last >= largest else "")
+    theorem = f"α ≤ {numbers.plain(last)}{' (all shown)' if last >= largest else ''}"
+    theorem = closed_reason(sigma, rate) if math.isnan(last) else theorem
     covered = numbers.plain(dpviz.asymptotic_last_order(**mechanism), digits=6)
     lemma = dpviz.asymptotic_reason(**mechanism) or f"whole λ ≤ {covered}"
     old = moments(sigma, rate, steps, delta)
@@ -72,15 +79,8 @@ def _table(
         _row("any mechanism", "Wang, Balle, Kasiviswanathan 2019", "whole orders", NOWHERE, OTHER, elsewhere),
     ]
     if tight is not None:
-        rows.append(
-            _row(
-                "numerical, no orders",
-                "tight accountant",
-                "always",
-                Least(math.nan, float(tight.upper[-1])),
-                "upper end",
-            )
-        )
+        most = Least(math.nan, float(tight.upper[-1]))
+        rows.append(_row("numerical, no orders", "tight accountant", "always", most, "upper end"))
     return pd.DataFrame(rows)
 
 

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.questions import units
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.answer import Answer
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Item, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders.bounds import known_bounds
-from dpviz.questions.orders.curves import Least, exact, least, order_axis, value_axis, whole_grid, whole_span
-from dpviz.questions.orders.epsilon import around, lowest_point, rings
+from dpviz.questions.orders.curves import (
+    Least,
+    around,
+    exact,
+    least,
+    lowest_point,
+    order_axis,
+    rings,
+    value_axis,
+    whole_grid,
+    whole_span,
+)
 from dpviz.questions.orders.fields import FIRST, LARGEST, LOG_X, LOG_Y, SECOND, THIRD
-from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import words
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,11 @@ class ThresholdFacts:
 
     best: tuple[tuple[str, Least], ...]
     last: float
+
+    @property
+    def late(self) -> list[str]:
+        """The curves that still fall there."""
+        return [name for name, best in self.best if best.order == self.last]
 
 
 def thresholds(
@@ -73,58 +86,6 @@ def thresholds(
     return Answer(plot, ThresholdFacts(tuple((line.name, least(line)) for line in lines), float(orders[-1] - 1.0)))
 
 
-def headline(a: Answer[ThresholdFacts]) -> str:
-    g, parts = a.given, []
-    if g["sample_rate"] == 0.0:
-        return NOTHING
-    for name, best in a.facts.best:
-        if math.isnan(best.order):
-            parts.append(f"{name}: no finite ε")
-            continue
-        end = " (the last one shown)" if best.order == a.facts.last else ""
-        parts.append(f"{name}: <b>ε ≤ {numbers.epsilon(best.value, up=True)}</b> at λ = {best.order:.0f}{end}")
-    lead = f"After <b>{numbers.steps(g['steps'])}</b> steps with noise of standard deviation "
-    said = f"{lead}σ = {numbers.plain(g['noise_multiplier'])} whatever C is: " + "; ".join(parts) + "."
-    return said.replace("C = ", "C\u00a0=\u00a0")
-
-
-def metrics(a: Answer[ThresholdFacts]) -> list[Metric]:
-    built = []
-    for name, best in a.facts.best:
-        end = "the last order shown" if best.order == a.facts.last else "the best whole order"
-        order = "–" if math.isnan(best.order) else f"λ = {best.order:.0f}"
-        built.append(Metric(f"ε at {name}", f"≤ {numbers.epsilon(best.value, up=True)}", f"{order}, {end}"))
-    return built
-
-
-def notes(a: Answer[ThresholdFacts]) -> list[Note]:
-    g, built = a.given, []
-    if g["sample_rate"] == 0.0:
-        return []
-    late = [name for name, best in a.facts.best if best.order == a.facts.last]
-    if late and g["largest"] < LARGEST.high:
-        text = f"{' and '.join(late)}: ε still falls at the largest order shown, λ = {g['largest']:.0f}."
-        built.append(Note(text, "caution"))
-    if g["noise_multiplier"] != 1.0:
-        built.append(Note("Here σ is the noise itself, in the units of C; the noise multiplier is σ/C."))
-    return built
-
-
-def formulas(a: Answer[ThresholdFacts]) -> list[tuple[str, str]]:
-    return [
-        DIVERGENCE,
-        *(
-            (
-                f"{name} (Triastcyn & Faltings 2020, Fig. 5: the moments accountant at σ/C)",
-                r"\varepsilon = \tfrac1\lambda\left(T\,\psi(\lambda, C) - \ln\delta\right) = "
-                rf"{tex(best.value)} \quad (\lambda = {best.order:.0f},\ \sigma/C)",
-            )
-            for name, best in a.facts.best
-            if not math.isnan(best.order)
-        ),
-    ]
-
-
 def layout(get: Reader) -> Groups:
     shown: tuple[Item, ...] = (LOG_Y, *experts(LARGEST, LOG_X, IMAGE))
     return {"Question": (FIRST, SECOND, THIRD), "Mechanism": units.controls(get), "Show": shown}
@@ -132,7 +93,6 @@ def layout(get: Reader) -> Groups:
 
 THRESHOLDS: Question[ThresholdFacts] = Question(
     key="thresholds",
-    title="What does the threshold C change?",
     settings={
         **SETTINGS,
         "first": FIRST,
@@ -143,11 +103,7 @@ THRESHOLDS: Question[ThresholdFacts] = Question(
         "log_y": LOG_Y,
     },
     answer=thresholds,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+    **words("orders", "thresholds"),
     presets=presets("bdp5"),
     layout=layout,
     more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},

@@ -1,4 +1,4 @@
-"""What does one step cost? The divergence R(α) of one step: exact, in closed form, asymptotic, without sampling."""
+"""One step: what does it cost, and is it concentrated DP? R(α) exactly, in closed form, asymptotic; and R(α)/α."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.accounting.pld.loss_density import loss_density
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.answer import Answer
 from dpviz.questions.cards import cards
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import SETTINGS
 from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import (
+    Array,
     asymptotic,
     closed_last,
     decades,
@@ -30,10 +33,10 @@ from dpviz.questions.orders.curves import (
     whole_span,
 )
 from dpviz.questions.orders.fields import LARGEST, LOG_X
-from dpviz.questions.orders.words import ASSUMPTIONS, DIVERGENCE, NOTHING, order
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import words
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,14 @@ class DivergenceFacts:
         closed_last: the largest α shown with a closed form, NaN where it holds nowhere.
         asymptotic_last: the largest λ that the asymptotic lemma covers; NaN where none.
         leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
+        theorems: which hold at no order, in sentences.
     """
 
     two: float
     closed_last: float
     asymptotic_last: float
     leaves: float
+    theorems: list[str]
 
 
 def divergence(
@@ -84,6 +89,7 @@ def divergence(
         closed_last=last,
         asymptotic_last=dpviz.asymptotic_last_order(**mechanism),
         leaves=leaves(orders, found / orders),
+        theorems=theorems(noise_multiplier, sample_rate),
     )
     return Answer(plot, facts)
 
@@ -97,59 +103,71 @@ def beyond(last: float, largest: float) -> tuple[Region, ...]:
     return (Region(last - 1.0, math.inf, f"no closed form beyond λ = {numbers.plain(last - 1.0)}"),)
 
 
-def headline(a: Answer[DivergenceFacts]) -> str:
-    g, f = a.given, a.facts
-    if g["sample_rate"] == 0.0:
-        return NOTHING
-    if math.isnan(f.closed_last):
-        closed = "The closed form holds at no order here"
-    elif f.closed_last >= g["largest"]:
-        closed = "The closed form holds at every order shown"
-    else:
-        closed = f"The closed form holds up to <b>α = {order(f.closed_last)}</b>"
-    if math.isnan(f.asymptotic_last):
-        lemma = "the asymptotic lemma covers none."
-    else:
-        lemma = f"the asymptotic lemma covers λ up to <b>{numbers.steps(f.asymptotic_last)}</b>."
-    return (
-        f"One step costs <b>R(2) = {numbers.epsilon(f.two, up=True)}</b>, without sampling "
-        f"{numbers.plain(1 / g['noise_multiplier'] / g['noise_multiplier'])}. {closed}; {lemma}"
+@dataclass(frozen=True)
+class ConcentratedFacts:
+    """One step.
+
+    Attributes:
+        two: R(2).
+        unsampled: 1/(2σ²), R(α)/α without sampling.
+        rho, omega: of truncated concentrated DP: R(α) ≤ ρα for all 1 < α < ω.
+        plateau: ½q²(e^{1/σ²} − 1), what R(α)/α is at small orders while q is small.
+        leaves: the smallest α > 2 at which R(α)/α has doubled; NaN for none shown.
+        mean: μ of (μ, τ)-CDP, the mean loss of a removed example, which is the larger.
+    """
+
+    two: float
+    unsampled: float
+    rho: float
+    omega: float
+    plateau: float
+    leaves: float
+    mean: float
+
+
+def concentrated(
+    *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, largest: float, log_x: bool
+) -> Answer[ConcentratedFacts]:
+    """R(α)/α against λ; T and δ matter to the known bounds beside it alone."""
+    orders = order_grid(largest)
+    x, ratio = orders - 1.0, exact(noise_multiplier, sample_rate, orders) / orders
+    with np.errstate(over="ignore"):
+        unsampled = np.full(x.shape, 0.5 / noise_multiplier / noise_multiplier)
+        one = np.float64(1.0)
+        plateau = float(0.5 * sample_rate**2 * np.expm1(one / noise_multiplier / noise_multiplier))
+    off = leaves(orders, ratio)
+    lines = (
+        Line("exact", "exact", x, ratio, "renyi_improved", explained=True),
+        Line("unsampled", "without sampling: 1/(2σ²)", x, unsampled, "basic", kept=False, explained=True),
+        no_bound("plateau", "plateau", x, np.full(x.shape, plateau)),
     )
+    shown = whole_span(largest, log_x)
+    regions = []
+    if sample_rate > 0.0 and not math.isnan(off):
+        regions = [Region(off - 1.0, math.inf, f"off the plateau from λ = {numbers.plain(off - 1.0)}")]
+    plot = LinePlot(
+        x=order_axis(x, largest, log=log_x, shown=shown),
+        y=value_axis("R(α)/α of one step", "R(α)/α", "ratio", log=True, shown=decades(lines, shown, 30.0)),
+        lines=lines,
+        regions=tuple(regions),
+        end_values=False,
+    )
+    two = 2.0 * float(ratio[np.searchsorted(orders, 2.0)])
+    mean = 0.0
+    if sample_rate > 0.0:
+        mean = loss_density(SampledGaussian(noise_multiplier, sample_rate), steps=1, epsilon=0.0).mean
+    return Answer(plot, ConcentratedFacts(two, float(unsampled[0]), *truncated(orders, ratio, off), plateau, off, mean))
 
 
-def metrics(a: Answer[DivergenceFacts]) -> list[Metric]:
-    f = a.facts
-    closed = "nowhere" if math.isnan(f.closed_last) else f"α ≤ {order(f.closed_last)}"
-    lemma = "nowhere" if math.isnan(f.asymptotic_last) else f"λ ≤ {numbers.steps(f.asymptotic_last)}"
-    return [
-        Metric("R(2) of one step", numbers.epsilon(f.two, up=True), "exact"),
-        Metric("Closed form holds", closed, "of the orders shown"),
-        Metric("Asymptotic lemma covers", lemma, "an approximation"),
-        Metric("Sampling stops helping at", doubles(f.leaves), "where R(α)/α has doubled"),
-    ]
+def truncated(orders: Array, ratio: Array, end: float) -> tuple[float, float]:
+    """(ρ, ω) of truncated concentrated DP: R(α) ≤ ρα for all 1 < α < ω, ω the last order before `end` (NaN: no end).
 
-
-def doubles(alpha: float) -> str:
-    """The order at which R(α)/α has doubled."""
-    return "not shown" if math.isnan(alpha) else f"α = {order(alpha)}"
-
-
-def notes(a: Answer[DivergenceFacts]) -> list[Note]:
-    g = a.given
-    return theorems(g["noise_multiplier"], g["sample_rate"]) if g["sample_rate"] > 0.0 else []
-
-
-def formulas(a: Answer[DivergenceFacts]) -> list[tuple[str, str]]:
-    return [
-        DIVERGENCE,
-        ("Closed form (Mironov, Talwar, Zhang 2019, Theorem 11)", r"R(\alpha) \le \frac{2q^2\alpha}{\sigma^2}"),
-        (
-            "Asymptotic moment (Abadi et al. 2016, Lemma 3)",
-            r"\alpha_M(\lambda) \le \frac{q^2\lambda(\lambda+1)}{(1-q)\sigma^2} + "
-            r"O\!\left(\frac{q^3\lambda^3}{\sigma^3}\right),"
-            r"\quad \sigma\ge1,\ q<\tfrac1{16\sigma},\ \lambda\le\sigma^2\ln\tfrac1{q\sigma}",
-        ),
-    ]
+    R is increasing, so between two orders of the grid R(α)/α ≤ R(right)/left: no order in between is missed.
+    """
+    inside = orders < (math.inf if math.isnan(end) else end)
+    spent = (ratio * orders)[inside]
+    left = np.concatenate([[1.0], orders[inside][:-1]])
+    return float((spent / left).max()), float(orders[inside][-1])
 
 
 def layout(get: Reader) -> Groups:
@@ -158,15 +176,19 @@ def layout(get: Reader) -> Groups:
 
 ONE_STEP: Question[DivergenceFacts] = Question(
     key="divergence",
-    title="What does one step cost?",
     settings={**SETTINGS, "largest": LARGEST, "log_x": LOG_X},
     answer=divergence,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+    **words("orders", "divergence"),
     presets=presets("sgm1"),
     layout=layout,
     more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved", "closed_form"))},
+)
+
+CONCENTRATED: Question[ConcentratedFacts] = Question(
+    key="concentrated",
+    settings=ONE_STEP.settings,
+    answer=concentrated,
+    **words("orders", "concentrated"),
+    layout=layout,
+    more={"Known bounds": known_bounds, "Accountants": lambda _: cards(("renyi_improved",))},
 )

@@ -1,0 +1,105 @@
+"""What questions say, read from `words.toml` of their room: Jinja templates, in which filters write the numbers.
+
+A table holds a question's title, headline, metrics, notes, formulas and assumptions; what `[all]` says stands before
+what each of the room says. A template sees the given values by their keywords, and `facts`. An entry of a list may have
+`when`, a condition without which it is left out, and `each`, an expression whose items, as `one`, make an entry each;
+in the place of texts it may name `parts`, an expression for one or several metrics, notes or formulas.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from dpviz._extras import extra
+from dpviz.accounting.claims import DEMONSTRATION
+from dpviz.accounting.formula import tex
+from dpviz.fields import numbers
+from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.training.events import NOT_COVERED, PUBLIC_SIZE
+
+with extra("ask"):
+    from jinja2 import Environment, StrictUndefined, Template
+
+Values = Mapping[str, Any]
+
+JINJA = Environment(undefined=StrictUndefined)
+JINJA.tests |= {"nan": math.isnan, "infinite": math.isinf}
+JINJA.filters |= {
+    "up": lambda value, digits=3: numbers.epsilon(float(value), digits=digits, up=True),  # ε of a bound
+    "near": lambda value, digits=3: numbers.epsilon(float(value), digits=digits),
+    "down": numbers.down,
+    "plain": lambda value, digits=3: numbers.plain(float(value), digits=digits),
+    "steps": numbers.steps,
+    "delta": numbers.delta,
+    "chance": lambda value: numbers.probability(float(value)),
+    "chance_up": lambda value: numbers.probability(float(value), up=True),
+    "tex": lambda value: tex(float(value)),
+}
+JINJA.globals |= {
+    "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NOT_COVERED": NOT_COVERED, "PUBLIC_SIZE": PUBLIC_SIZE,
+}  # fmt: skip
+
+_template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)
+_value: Callable[[str], Callable[..., Any]] = lru_cache(maxsize=None)(
+    partial(JINJA.compile_expression, undefined_to_none=False)
+)
+
+
+@cache
+def _tables(room: str) -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / room / "words.toml").read_text("utf-8"))
+
+
+def say(text: str, values: Values) -> str:
+    """A template's text in one line; thin and fixed spaces stay."""
+    return re.sub(r"[ \n]+", " ", _template(text).render(values)).strip()
+
+
+def words(room: str, key: str) -> dict[str, Any]:
+    """What a question says, as arguments of `Question`."""
+    shared, own = _tables(room).get("all", {}), _tables(room)[key]
+
+    def text(name: str, answer: Answer[Any]) -> str:
+        values = _values(answer)
+        return " ".join(filter(None, (say(table.get(name, ""), values) for table in (shared, own))))
+
+    def entries(name: str, make: Callable[..., Any], answer: Answer[Any]) -> list[Any]:
+        values = _values(answer)
+        tables = (*shared.get(name, ()), *own.get(name, ()))
+        return [part for table in tables for part in _entries(table, make, values)]
+
+    def assumed(answer: Answer[Any]) -> str:
+        return _template(own.get("assumptions", shared.get("assumptions", ""))).render(_values(answer))
+
+    return {
+        "title": own["title"],
+        "headline": partial(text, "headline"),
+        "metrics": partial(entries, "metrics", Metric),
+        "notes": partial(entries, "notes", Note),
+        "formulas": partial(entries, "formulas", lambda name, latex: (name, latex)),
+        "assumptions": assumed,
+    }
+
+
+def _values(answer: Answer[Any]) -> Values:
+    return {**answer.given, "given": answer.given, "facts": answer.facts}
+
+
+def _entries(table: Mapping[str, str], make: Callable[..., Any], values: Values) -> Iterator[Any]:
+    texts = dict(table)
+    each, when, parts = (texts.pop(name, "") for name in ("each", "when", "parts"))
+    for one in _value(each)(**values) if each else (None,):
+        here = {**values, "one": one}
+        if when and not _value(when)(**here):
+            continue
+        if parts:
+            found = _value(parts)(**here)
+            yield from found if isinstance(found, list) else (found,)
+        else:
+            yield make(**{name: say(text, here) for name, text in texts.items()})

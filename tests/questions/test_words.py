@@ -1,0 +1,56 @@
+"""The tables of words: every template of a room is right, whichever of its branches is taken."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jinja2 import meta
+
+import dpviz.questions
+from dpviz.questions.catalogue import QUESTIONS
+from dpviz.questions.words import JINJA, say
+
+FILES = sorted(Path(dpviz.questions.__file__).parent.glob("*/words.toml"))
+KEYS = {"title", "headline", "metrics", "notes", "formulas", "assumptions"}
+ENTRIES = {"metrics": {"name", "value", "note"}, "notes": {"text", "kind"}, "formulas": {"name", "latex"}}
+
+
+def texts(table: dict[str, Any]) -> Iterator[str]:
+    for value in table.values():
+        if isinstance(value, str):
+            yield value
+        for entry in value if isinstance(value, list) else ():
+            yield from texts(entry)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
+def test_tables_hold_only_what_questions_say(path: Path) -> None:
+    """A word that stands nowhere is a mistake of its key; a value that no question has would fail on the page."""
+    settings = {name for question in QUESTIONS.values() for name in question.settings}
+    for key, table in tomllib.loads(path.read_text("utf-8")).items():
+        assert set(table) <= KEYS, key
+        for name, allowed in ENTRIES.items():
+            for entry in table.get(name, ()):
+                texts_of = set(entry) - {"when", "each", "parts"}
+                assert texts_of <= allowed
+                assert texts_of if "parts" not in entry else not texts_of, entry
+        used = set().union(*(meta.find_undeclared_variables(JINJA.parse(text)) for text in texts(table)))
+        assert used <= settings | {"facts", "given", "one"}, key
+
+
+def test_numbers_are_written_to_the_safe_side() -> None:
+    values = {"e": 1.00001, "p": 0.50011}
+    assert say("{{ e|up }} {{ e|near }}  {{ p|chance_up }}\n {{ p|chance }}", values) == "1.01 1.00 50.02 % 50.01 %"
+
+
+def test_fixed_spaces_stay() -> None:
+    assert say(" a\u202fb \n c\u00a0d ", {}) == "a\u202fb c\u00a0d"
+
+
+def test_a_name_that_there_is_not_is_refused() -> None:
+    with pytest.raises(Exception, match="epsilom"):
+        say("{{ epsilom }}", {"epsilon": 1.0})
