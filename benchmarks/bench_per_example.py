@@ -14,8 +14,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
-from dpviz.training.data.mnist import MNIST_10K
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.networks.by_name import build
 
@@ -36,7 +36,7 @@ def one_thread():
 
 def steps(model: str, batch: int) -> Steps:
     """One SGD step each: plain, on clipped sums, and on clipped sums with the distances of disjoint pairs."""
-    data, network = load(MNIST_10K.key), build(model, MNIST_10K, seed=0)
+    data, network = load("mnist-10k"), build(model, DATA_SETS["mnist-10k"], seed=0)
     x, y = data.train_x[:batch].clone(), data.train_y[:batch].clone()
     parameters: list[torch.Tensor] = list(network.parameters())
     engine = PerExample(network)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from dpviz.training.data.own.describe import described
+from dpviz.training.data.own.describe import NotADataSet, described
 from dpviz.training.data.own.read import read
-from dpviz.training.data.own.words import NotADataSet
 
 TABLE = """
 title = "Tea, 60 cups"

@@ -233,7 +233,7 @@ SMALL = {
     "tuple[float, float]",
 }
 # Of the processes that train, or one fixed value each.
-LARGE_BUT_FEW = {"_loaded", "_read", "load_mnist_subset", "_filters", "basis"}
+LARGE_BUT_FEW = {"_loaded", "_read", "mnist_subset", "_filters", "basis"}
 
 
 def caches(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:

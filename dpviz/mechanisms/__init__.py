@@ -7,7 +7,11 @@ from dpviz.mechanisms.person_rows import PersonRows
 from dpviz.mechanisms.replace_one import ReplaceOneGaussian
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
+# Every mechanism that pages, `dpviz.ask` and the shell offer, in their order; the contract suite tries all of them.
+MECHANISMS: tuple[type[Mechanism], ...] = (SampledGaussian, ReplaceOneGaussian, PersonRows, Laplace)
+
 __all__ = [
+    "MECHANISMS",
     "Adjacency",
     "Event",
     "GaussianEvent",

@@ -34,6 +34,14 @@ def log_sums(terms: Array) -> Array:
     return np.asarray(top + np.log(np.exp(terms - top[..., None]).sum(axis=-1)))
 
 
+def log_mixture(rate: float, ratio: Array) -> Array:
+    """ln(1 − q + q·e^ratio) without overflow, and with all digits near 0."""
+    if rate == 1.0:
+        return ratio
+    grows = np.log(rate) + ratio + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(ratio, 30.0)))
+    return np.where(ratio > 30.0, grows, np.log1p(rate * np.expm1(np.minimum(ratio, 30.0))))
+
+
 def log_excess(u: Array, log_ratio: Array, alpha: Array) -> Array:
     """ln[(1+u)^α − 1 − αu] without cancellation, given u and ln(1+u) (exact also where u saturates); they broadcast."""
     u, log_ratio, alpha = np.broadcast_arrays(u, log_ratio, alpha)

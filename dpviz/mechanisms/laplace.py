@@ -11,15 +11,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpviz import _validate
-from dpviz.mechanisms.laplace_moments import laplace_divergence
-from dpviz.mechanisms.mechanism import Adjacency, Mechanism, RenyiCurve
+from dpviz.mechanisms.divergences import laplace_divergence
+from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve, SampledSum
 from dpviz.mechanisms.noise import LaplaceNoise
 from dpviz.mechanisms.sampled import SampledPair
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace(Mechanism):
+class Laplace(SampledSum):
     """One step: Poisson-sample with rate q, sum numbers of size ≤ C, add Laplace noise of scale bC.
 
     Attributes:
@@ -28,29 +27,18 @@ class Laplace(Mechanism):
     """
 
     adjacency: ClassVar[Adjacency] = Adjacency.ADD_REMOVE
+    kind: ClassVar[str] = "laplace"
+    title: ClassVar[str] = "Laplace, add or remove one"
+    assumes: ClassVar[str] = (
+        "**Noise:** Laplace, scale b × C, on a sum of numbers between −C and C, fresh at every step. It is one number "
+        "a step: gradients have many coordinates, and more noise is needed for those."
+    )
+    noise: ClassVar[str] = "scale"
+    law: ClassVar[str] = "Laplace"
+    symbol: ClassVar[str] = "b"
+    added: ClassVar[str] = r"x_i + \mathrm{Lap}(%s\,C)"
     scale: float
     sample_rate: float = 1.0
-
-    def __post_init__(self) -> None:
-        scale = _validate.scalar("scale", _validate.positive("scale", self.scale))
-        rate = _validate.scalar("sample_rate", _validate.sample_rate(self.sample_rate))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "sample_rate", rate)
-
-    @property
-    def text(self) -> str:
-        if self.sample_rate == 1.0:
-            return f"Laplace, b = {self.scale:.6g}"
-        return f"sampled Laplace, b = {self.scale:.6g}, q = {self.sample_rate:.6g}"
-
-    @property
-    def latex(self) -> str:
-        drawn = "" if self.sample_rate == 1.0 else rf",\quad \Pr[x_i \in B] = {self.sample_rate:.6g}"
-        return rf"\sum_{{i \in B}} \bar x_i + \mathrm{{Lap}}({self.scale:.6g}\,C){drawn}"
-
-    @property
-    def releases(self) -> bool:
-        return self.sample_rate > 0.0
 
     def pair(self) -> SampledPair:
         return SampledPair(LaplaceNoise(self.scale), self.sample_rate)

@@ -1,29 +1,42 @@
-"""What a mechanism says of itself, so that accountants need not know which one it is.
+"""What a mechanism says of itself, so that accountants and pages need not know which one it is.
 
-A mechanism is a frozen value: what is done to the data in one step, and whose data (`adjacency`). It gives what it has:
+A mechanism is a frozen value, a dataclass of its parameters: what is done to the data in one step, whose data are
+protected (`adjacency`), what a step is (`step`), and its words. It gives what it has:
 
 * a *dominating pair* (P, Q): two distributions on the real line that are at least as easy to tell apart as its outputs
-  on any two neighbouring data sets (Zhu, Dong, Wang 2022, Definition 7), for the tight accountant;
-* a *Rényi curve* R(α): a bound on the Rényi divergence of its outputs, for accountants that add divergences up.
+  on any two neighbouring data sets (Zhu, Dong, Wang 2022, Definition 7), for the tight accountant; a step may be a
+  whole epoch or a whole run, whose pair is what its batches make together;
+* a *Rényi curve* R(α): a bound on the Rényi divergence of its outputs, for accountants that add divergences up;
+* a mechanism that shows no more (`least`), where its own pair is no lower bound, or where it has none.
 
-Either may be missing; an accountant that needs it then says so (`Accountant.supports`). Nothing else is asked, so
-fixed-size batches, correlated noise or groups are further values of this kind, one file each.
+Each may be missing; an accountant that needs it then says so (`Accountant.supports`). A new mechanism is one file, and
+one entry in `MECHANISMS`: pages, `dpviz.ask` and the shell read that list.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dpviz import _validate
 from dpviz.mechanisms.pair import DominatingPair
 
 Array = npt.NDArray[np.float64]
 RenyiCurve = Callable[[Array], Array]
+
+# How parameters are checked, by their names; those called otherwise check themselves.
+CHECKS: dict[str, Callable[[Any], Array]] = {
+    "noise_multiplier": _validate.noise_multiplier,
+    "scale": partial(_validate.positive, "scale"),
+    "sample_rate": _validate.sample_rate,
+    "rows": partial(_validate.steps, name="rows", minimum=1),
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,7 @@ class Adjacency:
         unit: whose data are protected.
         neighbours: a plural subject: which data sets differ by that much.
         secret: what an attacker who knows everything else guesses, as an indirect question.
+        size_is_secret: whether neighbours differ in how many examples they have.
     """
 
     ADD_REMOVE: ClassVar[Adjacency]
@@ -44,6 +58,7 @@ class Adjacency:
     unit: str
     neighbours: str
     secret: str
+    size_is_secret: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -54,6 +69,7 @@ Adjacency.ADD_REMOVE = Adjacency(
     unit="one example",
     neighbours="Data sets that differ by adding or removing one example",
     secret="whether you took part",
+    size_is_secret=True,
 )
 Adjacency.REPLACE_ONE = Adjacency(
     "replace one example",
@@ -66,15 +82,36 @@ Adjacency.PERSON = Adjacency(
     unit="one person",
     neighbours="Data sets that differ by adding or removing all rows of one person",
     secret="whether any of your rows took part",
+    size_is_secret=True,
 )
 
 
 class Mechanism(ABC):
-    """One step of a mechanism; a frozen, hashable value."""
+    """One step of a mechanism; a frozen, hashable value.
+
+    Attributes:
+        adjacency: whose data are protected.
+        kind: its name in links, `dpviz.ask` and the shell; empty for one that no page offers.
+        title: what pages call it.
+        assumes: what it does, as a Markdown line.
+        step: what one step of it is called: "step" (a batch), "epoch", …
+        noise: the parameter that says how much noise there is: more is more private.
+    """
 
     __slots__ = ()
 
     adjacency: ClassVar[Adjacency]
+    kind: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    assumes: ClassVar[str] = ""
+    step: ClassVar[str] = "step"
+    noise: ClassVar[str] = "noise_multiplier"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]  # those with parameters are dataclasses
+            if check := CHECKS.get(field.name):
+                value = _validate.scalar(field.name, check(getattr(self, field.name)))
+                object.__setattr__(self, field.name, value)
 
     @property
     @abstractmethod
@@ -95,6 +132,11 @@ class Mechanism(ABC):
         """A dominating pair; None where none is known."""
         return None
 
+    @property
+    def least(self) -> Mechanism:
+        """What shows certainly no more than it: the lower ends of what is said of it are this one's."""
+        return self
+
     def renyi(self) -> RenyiCurve | None:
         """R(α) of one step for orders α > 1 of any shape, never below the truth; None where none is known."""
         return None
@@ -108,3 +150,38 @@ class Mechanism(ABC):
     def total_variation(self) -> float:
         """An upper bound on δ(0) of one step."""
         return 1.0
+
+
+class SampledSum(Mechanism):
+    """Noise on the sum of a Poisson sample: each example joins it with probability `sample_rate`, q.
+
+    Attributes:
+        law, symbol, added: the noise in words: "Gaussian", its scale's symbol, and what is added, as LaTeX.
+        what: what else it says of itself.
+    """
+
+    __slots__ = ()
+
+    law: ClassVar[str]
+    symbol: ClassVar[str]
+    added: ClassVar[str]
+    sample_rate: float
+
+    @property
+    def what(self) -> str:
+        return ""
+
+    @property
+    def text(self) -> str:
+        sampled = self.sample_rate != 1.0
+        noise = f"{self.law}, {self.symbol} = {getattr(self, self.noise):.6g}"
+        return "sampled " * sampled + noise + f", q = {self.sample_rate:.6g}" * sampled + self.what
+
+    @property
+    def latex(self) -> str:
+        drawn = rf",\quad \Pr[x_i \in B] = {self.sample_rate:.6g}" * (self.sample_rate != 1.0)
+        return rf"\sum_{{i \in B}} \bar {self.added % f'{getattr(self, self.noise):.6g}'}{drawn}"
+
+    @property
+    def releases(self) -> bool:
+        return self.sample_rate > 0.0

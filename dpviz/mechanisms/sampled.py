@@ -1,47 +1,110 @@
-"""Noise on a Poisson-sampled sum, one example added or removed: Q = n(z) without it, P = (1 − q) n(z) + q n(z − 1).
-
-That this pair dominates, in both directions: Zhu, Dong, Wang 2022, Theorem 11 (Poisson sampling); that a shift by all
-of the sensitivity is the worst one holds for noise that is symmetric and log-concave on the line (the same, for the
-unsampled pair), and for the Gaussian in any dimension, which a rotation makes a line.
-"""
+"""Noise on a Poisson-sampled sum: the pairs of one example added or removed, and of one replaced by another."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.mechanisms.noise import LEAST_SCALE, GaussianNoise, LaplaceNoise
+from dpviz.mechanisms.excess import log_mixture
+from dpviz.mechanisms.noise import FAR, LEAST_SCALE, SMALL_MEAN, GaussianNoise, LaplaceNoise, mills
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 
 Array = npt.NDArray[np.float64]
 
 
-def log_mixture(rate: float, ratio: Array) -> Array:
-    """ln(1 − q + q·e^ratio) without overflow, and with all digits near 0."""
-    if rate == 1.0:
-        return ratio
-    grows = np.log(rate) + ratio + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(ratio, 30.0)))
-    return np.where(ratio > 30.0, grows, np.log1p(rate * np.expm1(np.minimum(ratio, 30.0))))
-
-
 @dataclass(frozen=True, slots=True)
-class SampledPair(DominatingPair):
-    """P = (1 − q) n(z) + q n(z − 1) and Q = n(z).
+class ShiftedPair(DominatingPair):
+    """P = (1 − q) n(z) + q n(z − 1), and Q = n(z) or a mixture like P.
 
     Attributes:
-        noise: n, in units of the sensitivity.
+        noise: n, in units of the clipping norm.
         rate: q in (0, 1].
+        without: whether Q's examples are never drawn; else they move the sum by −1.
     """
 
+    without: ClassVar[bool]
     noise: GaussianNoise | LaplaceNoise
     rate: float
 
     @property
     def scale(self) -> float:
         return self.noise.scale
+
+    @property
+    def weights(self) -> dict[float, tuple[float, float]]:
+        """Centre → weight under Q, and how much larger it is under P."""
+        q = self.rate
+        return {0.0: (1.0, -q), 1.0: (0.0, q)} if self.without else {-1.0: (q, -q), 0.0: (1.0 - q, 0.0), 1.0: (0.0, q)}
+
+    @abstractmethod
+    def log_ratio(self, up: Array, down: Array) -> Array:
+        """ln of P's weighted sum over Q's, from logarithms at centres 1 and −1, relative to those at 0."""
+
+    def loss(self, z: Array | float) -> Array:
+        z = np.asarray(z, dtype=np.float64)
+        return self.log_ratio(self.noise.ratio(z), self.noise.ratio(-z))
+
+    def split(self, loss: float) -> LossSplit:
+        z = self.output(loss)
+        inside = np.clip(z, 0.0, 1.0) if math.isfinite(self.noise.largest_ratio) else z  # beyond, ratios are those
+
+        def side(sign: float) -> float:
+            without, up, down = (self.noise.log_cdf(sign * (inside - centre)) for centre in (0.0, 1.0, -1.0))
+            return float(self.log_ratio(up - without, down - without))
+
+        return LossSplit(side(1.0), side(-1.0), self.below(float(z))[0])
+
+    def cells(self, z: Array) -> Cells:
+        """Differences are taken on the side where the noise's tail is small, which keeps tails relatively exact."""
+        left = z[1:] <= (0.5 if self.without else 0.0)  # one side for all centres: errors stay comparable
+        mass, gain, mass_error, gain_error = np.zeros((4, z.size - 1))
+        for centre, (under_q, more) in self.weights.items():
+            low, high = self.noise.cdf(z - centre), self.noise.cdf(centre - z)
+            each = np.where(left, np.diff(low), -np.diff(high))
+            size = ULPS * UNIT * np.where(left, low[1:], high[:-1])
+            mass += under_q * each
+            mass_error += under_q * size
+            gain += more * each
+            gain_error += abs(more) * size
+        return Cells(mass, gain, mass_error, gain_error)
+
+    def _probabilities(self, z: float, sign: float) -> tuple[float, float]:
+        """Under Q and P, of an output below z (sign 1) or above it (−1)."""
+        q, cdf = self.rate, self.noise.cdf
+        without, up, down = (float(cdf(np.asarray(sign * (z - centre)))) for centre in (0.0, 1.0, -1.0))
+        return without if self.without else (1.0 - q) * without + q * down, (1.0 - q) * without + q * up
+
+    def below(self, z: float) -> tuple[float, float]:
+        return self._probabilities(z, 1.0)
+
+    def above(self, z: float) -> tuple[float, float]:
+        return self._probabilities(z, -1.0)
+
+    def reach(self, tail: float) -> tuple[float, float]:
+        away = self.noise.reach(tail)
+        return min(self.weights) - away, 1.0 + away
+
+    def rough(self, tail: float) -> tuple[Array, Array]:
+        pair = replace(self, noise=replace(self.noise, scale=max(self.scale, LEAST_SCALE)))
+        z, weight = pair.noise.rough(*pair.reach(tail))
+        return pair.loss(z), weight if self.without else weight + log_mixture(self.rate, pair.noise.ratio(-z))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPair(ShiftedPair):
+    """P = (1 − q) n(z) + q n(z − 1) with the example, Q = n(z) without it.
+
+    That this pair dominates, in both directions: Zhu, Dong, Wang 2022, Theorem 11 (Poisson sampling); that a shift by
+    all of the sensitivity is the worst one holds for noise that is symmetric and log-concave on the line (the same, for
+    the unsampled pair), and for the Gaussian in any dimension, which a rotation makes a line.
+    """
+
+    without: ClassVar[bool] = True
 
     @property
     def symmetric(self) -> bool:
@@ -53,8 +116,8 @@ class SampledPair(DominatingPair):
         removed = float(log_mixture(q, np.asarray(most))) if math.isfinite(most) else math.inf
         return removed, most if q == 1.0 else -math.log1p(q * math.expm1(-most))
 
-    def loss(self, z: Array | float) -> Array:
-        return log_mixture(self.rate, self.noise.ratio(np.asarray(z, dtype=np.float64)))
+    def log_ratio(self, up: Array, down: Array) -> Array:
+        return log_mixture(self.rate, up)
 
     def output(self, loss: Array | float) -> Array:
         q, loss = self.rate, np.asarray(loss, dtype=np.float64)
@@ -64,49 +127,6 @@ class SampledPair(DominatingPair):
             small = np.log(np.maximum(np.expm1(np.minimum(loss, 1.0)) + q, 0.0))
         large = loss + np.log1p(-(1.0 - q) * np.exp(-np.maximum(loss, 1.0)))
         return self.noise.output(np.where(loss < 1.0, small, large) - math.log(q))
-
-    def cells(self, z: Array) -> Cells:
-        """Differences are taken on the side where the noise's tail is small, which keeps tails relatively exact."""
-        cdf, q = self.noise.cdf, self.rate
-        left = z[1:] <= 0.5  # one side for both centres, so that their rounding errors stay comparable
-        low0, low1 = cdf(z), cdf(z - 1.0)
-        high0, high1 = cdf(-z), cdf(1.0 - z)
-        mass0 = np.where(left, np.diff(low0), -np.diff(high0))
-        mass1 = np.where(left, np.diff(low1), -np.diff(high1))
-        size0 = np.where(left, low0[1:], high0[:-1])
-        size1 = np.where(left, low1[1:], high1[:-1])
-        unit = ULPS * UNIT
-        return Cells(mass0, q * (mass1 - mass0), unit * size0, unit * q * (size0 + size1))
-
-    def split(self, loss: float) -> LossSplit:
-        q, log_cdf = self.rate, self.noise.log_cdf
-        z = self.output(loss)
-        below = float(self.noise.cdf(z))
-        if math.isfinite(self.noise.largest_ratio):  # ratios beyond 0 and 1 are those at 0 and 1
-            z = np.clip(z, 0.0, 1.0)
-        left = float(log_cdf(z - 1.0) - log_cdf(z))
-        right = float(log_cdf(1.0 - z) - log_cdf(-z))
-        if q == 1.0:
-            return LossSplit(left, right, below)
-        grown = float(np.logaddexp(math.log1p(-q), math.log(q) + right))
-        return LossSplit(math.log1p(q * math.expm1(left)), grown, below)
-
-    def below(self, z: float) -> tuple[float, float]:
-        q, without, with_it = self.rate, *(float(self.noise.cdf(np.asarray(at))) for at in (z, z - 1.0))
-        return without, (1 - q) * without + q * with_it
-
-    def above(self, z: float) -> tuple[float, float]:
-        q, without, with_it = self.rate, *(float(self.noise.cdf(np.asarray(at))) for at in (-z, 1.0 - z))
-        return without, (1 - q) * without + q * with_it
-
-    def reach(self, tail: float) -> tuple[float, float]:
-        away = self.noise.reach(tail)
-        return -away, 1.0 + away
-
-    def rough(self, tail: float) -> tuple[Array, Array]:
-        pair = replace(self, noise=replace(self.noise, scale=max(self.scale, LEAST_SCALE)))
-        z, weight = pair.noise.rough(*pair.reach(tail))
-        return pair.loss(z), weight
 
     def log_delta(self, epsilon: float) -> float:
         return max(self.log_delta_removed(epsilon), self.log_delta_added(epsilon))
@@ -140,3 +160,75 @@ class SampledPair(DominatingPair):
             return -math.inf
         inner = -math.log1p(lost)
         return math.log(q) + epsilon - inner + float(self.noise.log_delta(inner))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedPair(ShiftedPair):
+    """P = (1 − q) n(z) + q n(z − 1) and Q = (1 − q) n(z) + q n(z + 1): each the other's mirror image; Gaussian noise.
+
+    Both examples are drawn together or not at all. Given who else was drawn, the outputs are (1 − q) N(0, σ²I) +
+    q N(g, σ²I) and (1 − q) N(0, σ²I) + q N(g′, σ²I), up to a shift, with |g| ≤ 1 and |g′| ≤ 1 the two examples'
+    contributions, in units of the clipping norm. Of all these P and Q are the easiest to tell apart, at every privacy
+    level at once. It is the pair of Koskela, Jälkö, Honkela 2020 and of Lebeda, Regehr, Kamath, Steinke 2024; the proof
+    is short. For k ≥ 1 the hockey-stick divergence is
+
+        E_P[(1 − k Q/P)₊] = q · E[(1 − a·A − c·B)₊],   a = k,  c = (1 − q)(k − 1)/q ≥ 0,
+
+    where under N(g, σ²I) the likelihood ratios A (of g′ to g) and B (of 0 to g) are jointly log-normal with mean 1, and
+    the covariances of their logarithms are |g′ − g|²/σ², |g|²/σ² and ⟨g′ − g, −g⟩/σ². The payoff is a convex function
+    of a·A + c·B, so its second derivatives in (A, B) are all ≥ 0, and the expectation rises with each of the three:
+    with covariances Σ(t) along a line its derivative is ½ Σ_ij Σ′_ij E[A_i A_j ∂_i∂_j payoff]. All three are largest at
+    g = 1, g′ = −1 together. For k < 1 exchange the two worlds. Who else was drawn is averaged over, which joint
+    convexity allows; and composition keeps domination (Zhu, Dong, Wang 2022, Theorem 10). That two examples make this
+    pair shows it is tight.
+    """
+
+    without: ClassVar[bool] = False
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return math.inf, math.inf
+
+    def log_ratio(self, up: Array, down: Array) -> Array:
+        return log_mixture(self.rate, up) - log_mixture(self.rate, down)
+
+    def output(self, loss: Array | float) -> Array:
+        """With t = e^(z/σ²), c = e^(−1/(2σ²)) and k = e^loss: q c t² + (1 − q)(1 − k) t − q c k = 0, which gives
+
+        z/σ² = loss/2 + arsinh((1 − q)/(q c) · sinh(loss/2)).
+        """
+        sigma, q, loss = self.scale, self.rate, np.asarray(loss, dtype=np.float64)
+        if q == 1.0:
+            return np.asarray(0.5 * sigma**2 * loss)
+        half = np.abs(0.5 * loss)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_sinh = half + np.log(-0.5 * np.expm1(-2.0 * half))
+            log_argument = math.log1p(-q) - math.log(q) + 0.5 / sigma / sigma + log_sinh
+            inverse = np.where(
+                log_argument > 300.0, log_argument + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_argument, 300.0)))
+            )
+        return np.asarray(sigma**2 * np.sign(loss) * (half + inverse))
+
+    def log_delta(self, epsilon: float) -> float:
+        """P less e^ε Q above the output z with loss ε: q(S(z − 1) − e^ε S(z + 1)) − (1 − q)(e^ε − 1) S(z)."""
+        q = self.rate
+        if q == 1.0:
+            return float(replace(self.noise, scale=0.5 * self.scale).log_delta(epsilon))
+        z = self.output(epsilon)
+        mean, y = 1.0 / self.scale, float(z) / self.scale
+        if mean < SMALL_MEAN and y <= FAR:  # there the terms below cancel
+            apart = 2.0 * mean * (1.0 + mean**2 * (y**2 - 1.0) / 6.0)  # (S(z − 1) − S(z + 1))/φ(y), to (mean y)⁴/120
+            beside = (1.0 - q) * mills(y) + q * mills(y + mean) * math.exp(-mean * y - 0.5 * mean**2)
+            return math.log(q * apart - math.expm1(epsilon) * beside) - 0.5 * y**2 - 0.5 * math.log(2.0 * math.pi)
+        with_it, without, other = (float(self.noise.log_cdf(centre - z)) for centre in (1.0, 0.0, -1.0))
+        away = math.exp(min(math.log1p(-q) + without - with_it + _log_expm1(epsilon), 0.0)) if epsilon > 0.0 else 0.0
+        left = -q * math.expm1(min(epsilon + other - with_it, 0.0)) - away
+        return with_it + math.log(left) if left > 0.0 else -math.inf
+
+
+def _log_expm1(x: float) -> float:
+    return math.log(math.expm1(x)) if x < 1.0 else x + math.log(-math.expm1(-x))

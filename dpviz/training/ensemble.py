@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.data.mnist import load_mnist_subset
+from dpviz.training.data.idx import mnist_subset
 from dpviz.training.progress import advance, task
 
 Pixels = npt.NDArray[np.float32]
@@ -41,7 +41,7 @@ class Digits(NamedTuple):
 @lru_cache(maxsize=1)
 def digits() -> Digits:
     """The shipped digits in their three parts."""
-    whole = load_mnist_subset()
+    whole = mnist_subset()
     private, public = (
         images.reshape(len(images), -1).astype(np.float32) / np.float32(255.0)
         for images in (whole.train_images, whole.test_images)

@@ -23,7 +23,6 @@ from dpviz import _validate
 from dpviz.gradients.leakage import Leakage
 from dpviz.training import measured
 from dpviz.training.data.catalogue import TrainingData, load
-from dpviz.training.data.mnist import MNIST_10K
 from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.measured import single_thread
@@ -95,7 +94,7 @@ def leakage_of_small_network(
     _validate.choice("model", model, tuple(SMALL))
     step = measured._whole("training_step", training_step, 0, measured.LAST_STEP)
     start = measured._whole("seed", seed, 0, 2**63 - 1)
-    chosen = _chosen(load(MNIST_10K.key), examples, start)
+    chosen = _chosen(load(measured.DIGITS.key), examples, start)
     with single_thread():
         network = measured._network_at(model, step, start, measured.BATCH_SIZE, measured.LEARNING_RATE)
         words = f"{SMALL[model].title} on {chosen.title} after {step:,} plain training steps"

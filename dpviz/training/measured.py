@@ -23,13 +23,14 @@ from torch import nn
 from dpviz import _validate
 from dpviz._remember import remembered
 from dpviz.gradients.sample import GradientSample, pairs_from_distances
+from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
-from dpviz.training.data.mnist import MNIST_10K, load_mnist_subset
 from dpviz.training.engine.per_example import CHUNK_SIZE, PerExample
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
 
+DIGITS = DATA_SETS["mnist-10k"]
 BATCH_SIZE = 64
 LEARNING_RATE = 0.1
 LAST_STEP = 20_000
@@ -75,7 +76,7 @@ def measure(
             or a training that diverged.
     """
     _validate.choice("model", model, tuple(SMALL))
-    digits = MNIST_10K.examples
+    digits = DIGITS.examples
     pairs = _whole("examples", examples, 4, digits)
     if pairs % 2:
         raise ValueError(f"Expected examples={examples} to be even, to make up pairs.")
@@ -113,7 +114,7 @@ def _measured(
 
 def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.NDArray[np.float64], ...]:
     """Norms (examples,), and left and right norms and distances (examples / 2,) of random training digits."""
-    data = load(MNIST_10K.key)
+    data = load(DIGITS.key)
     chosen = torch.from_numpy(
         np.random.default_rng([_EXAMPLES, seed]).choice(len(data.train_y), examples, replace=False)
     )
@@ -132,7 +133,7 @@ def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.
 
 
 def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> nn.Module:
-    network = build(model, MNIST_10K, seed=seed)
+    network = build(model, DIGITS, seed=seed)
     with task("training the network", "steps", step):
         parameters = _parameters_at(model, step, seed, batch_size, learning_rate)
     nn.utils.vector_to_parameters(parameters.clone(), network.parameters())
@@ -142,7 +143,7 @@ def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate
 @remembered
 def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> torch.Tensor:
     """All parameters after `step` steps in one vector (at most 0.4 MB); shared, not to be written into."""
-    network = build(model, MNIST_10K, seed=seed)
+    network = build(model, DIGITS, seed=seed)
     if step > 0:
         start = max(kept for kept in _KEPT_STEPS if kept < step)
         earlier = _parameters_at(model, start, seed, batch_size, learning_rate)
@@ -152,7 +153,7 @@ def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_r
 
 
 def _train(network: nn.Module, steps: range, seed: int, batch_size: int, learning_rate: float) -> None:
-    data = load(MNIST_10K.key)
+    data = load(DIGITS.key)
     parameters: list[torch.Tensor] = list(network.parameters())
     resumed(steps.start)
     for step in steps:
@@ -180,12 +181,12 @@ def single_thread() -> Iterator[None]:
 def _description(
     model: str, training_step: int, examples: int, seed: int, batch_size: int, learning_rate: float
 ) -> str:
-    data, parameters = load_mnist_subset(), MNIST_10K.parameters[model]
+    parameters = DIGITS.parameters[model]
     return (
         f"Gradients of {SMALL[model].title} ({parameters:,} parameters) on handwritten digits after "
         f"{training_step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
-        f"{examples:,} of the {len(data.train_labels):,} training digits of {data.name}, in {examples // 2:,} disjoint "
-        "pairs. They are measured on the training data without noise: the measurement is not private itself."
+        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, shipped subset, in {examples // 2:,} "
+        "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
     )
 
 

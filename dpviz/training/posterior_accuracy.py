@@ -10,7 +10,7 @@ import torch
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.bounds import langevin_step_size
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
-from dpviz.training.data.adult import ADULT
+from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
 from dpviz.training.networks.logistic import Array, LogisticEngine, signed, unit_rows, with_one
@@ -33,8 +33,7 @@ class SignedRows(NamedTuple):
 @remembered
 def rows(unit: bool) -> SignedRows:
     """Adult with a column of ones; each row of norm 1 if `unit`."""
-    assert ADULT.read is not None
-    x, y, test_x, test_y = ADULT.read(None)
+    x, y, test_x, test_y = DATA_SETS["adult"].read()
     scaled = unit_rows if unit else with_one
     return SignedRows(signed(scaled(x), y), signed(scaled(test_x), test_y))
 

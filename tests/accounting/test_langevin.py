@@ -13,8 +13,8 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, grouped, split
+from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import renyi_divergence
-from dpviz.mechanisms.replaced_moments import replaced_divergence
 
 MNIST = {"n": 60_000, "batch_size": 245, "clip": 4, "delta": 1e-5}
 SVHN = {"n": 604_388, "batch_size": 777, "clip": 1, "delta": 1e-6}

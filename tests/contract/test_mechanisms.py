@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -15,16 +16,19 @@ from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import accountant, every_choice
-from dpviz.mechanisms import Adjacency, Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms import MECHANISMS, Adjacency, Mechanism, ReplaceOneGaussian, SampledGaussian
 from tests.contract.cases import DIGITS, no_room, promised
 
 ACCOUNTANTS = {", ".join([name, *options.values()]): accountant(name, **options) for name, options in every_choice()}
-KINDS: dict[str, Any] = {
-    "laplace": Laplace,
-    "replace one": ReplaceOneGaussian,
-    "add or remove": SampledGaussian,
-    "person": partial(PersonRows, rows=3),
-}
+
+
+def made(kind: type[Mechanism], noise: float, rate: float) -> Any:
+    """One of this kind: its noise and rate, and three rows a person."""
+    given = {kind.noise: noise, "sample_rate": rate, "rows": 3}
+    return kind(**{field.name: given[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+
+
+KINDS: dict[str, Any] = {kind.kind: partial(made, kind) for kind in MECHANISMS}
 PAIRS = [
     pytest.param(each, kind, id=f"{name}-{title}")
     for name, each in ACCOUNTANTS.items()

@@ -16,9 +16,8 @@ from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.accounting.pld.single_step import single_step_delta, single_step_epsilon
-from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
-from dpviz.mechanisms.laplace_moments import laplace_divergence
-from dpviz.mechanisms.replaced_moments import replaced_divergence
+from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms.divergences import laplace_divergence, replaced_divergence
 from tests.contract.cases import promised
 
 Array = npt.NDArray[np.float64]
@@ -44,22 +43,29 @@ LAPLACE = [
     (100.0, 0.01, 1.01, 5.033290845609431e-09),
     (1.0, 1e-6, 50.0, 2.143284374505392e-11),
 ]
+# (σ, q, k, α) → R(α), the larger of both directions, the same way.
+ROWS = [
+    (4.0, 0.01, 2, 2.0, 2.5814182613590123e-05),
+    (4.0, 0.01, 3, 12.5, 0.00037093310158626424),
+    (1.1, 0.1, 5, 4.0, 25.971994780881893),
+    (2.0, 0.5, 10, 3.0, 27.20550670967793),
+    (1.0, 0.3, 4, 20.0, 154.9306408238908),
+    (30.0, 0.2, 3, 50.0, 0.01027396289731793),
+]
 
 
-@pytest.mark.parametrize(("sigma", "rate", "order", "truth"), REPLACED)
-def test_replaced_divergence_is_at_most_rounding_above_the_truth(
-    sigma: float, rate: float, order: float, truth: float
-) -> None:
-    found = float(replaced_divergence(sigma, rate, order))
-    assert truth * (1 - 1e-14) <= found <= truth * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(("scale", "rate", "order", "truth"), LAPLACE)
-def test_laplace_divergence_is_at_most_rounding_above_the_truth(
-    scale: float, rate: float, order: float, truth: float
-) -> None:
-    found = float(laplace_divergence(scale, rate, order))
-    assert truth * (1 - 1e-14) <= found <= truth * (1 + 1e-9)
+@pytest.mark.parametrize(
+    ("mechanism", "order", "truth"),
+    [
+        *((ReplaceOneGaussian(sigma, rate), order, truth) for sigma, rate, order, truth in REPLACED),
+        *((Laplace(scale, rate), order, truth) for scale, rate, order, truth in LAPLACE),
+        *((PersonRows(sigma, rate, rows), order, truth) for sigma, rate, rows, order, truth in ROWS),
+    ],
+)
+def test_divergences_are_at_most_rounding_above_the_truth(mechanism: Mechanism, order: float, truth: float) -> None:
+    curve = mechanism.renyi()
+    assert curve is not None
+    assert truth * (1 - 1e-14) <= float(curve(np.array(order))) <= truth * (1 + 1e-9)
 
 
 def test_unsampled_laplace_is_the_closed_form() -> None:
@@ -73,7 +79,10 @@ def test_unsampled_laplace_is_the_closed_form() -> None:
             )
 
 
-@pytest.mark.parametrize("mechanism", [ReplaceOneGaussian(3.0, 0.01), ReplaceOneGaussian(0.5, 0.4), Laplace(0.4, 0.02)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [ReplaceOneGaussian(3.0, 0.01), ReplaceOneGaussian(0.5, 0.4), Laplace(0.4, 0.02), PersonRows(2.0, 0.1, 4)],
+)
 def test_curves_rise_to_the_largest_orders(mechanism: Mechanism) -> None:
     """R(α) never falls in α, also where a closed bound takes over from quadrature; whole orders are not special."""
     curve = mechanism.renyi()

@@ -11,9 +11,8 @@ import pytest
 from PIL import Image
 
 from dpviz.training.data.own import place
-from dpviz.training.data.own.describe import described
+from dpviz.training.data.own.describe import NotADataSet, described
 from dpviz.training.data.own.read import KEY, content, mark, read
-from dpviz.training.data.own.words import NotADataSet
 from dpviz.training.data.sources import DataUnavailable
 from tests import own_sets
 from tests.own_sets import ARRAYS, IMAGES, TABLE

@@ -14,8 +14,8 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.mechanisms import Laplace, SampledGaussian
+from dpviz.mechanisms.divergences import laplace_directions
 from dpviz.mechanisms.excess import log_excess, log_sums
-from dpviz.mechanisms.laplace_moments import laplace_directions
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 _POINTS = 4801

@@ -31,8 +31,8 @@ import numpy as np
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
+from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import log_moment
-from dpviz.mechanisms.replaced_moments import replaced_divergence
 
 
 def _some_orders() -> tuple[float, ...]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from dpviz import _validate
 from dpviz.training.data import DATA_SETS
+from dpviz.training.data.base import Parts
 from dpviz.training.data.own.describe import Description
 from dpviz.training.data.own.place import find, is_own
 from dpviz.training.data.own.read import content, mark, read
@@ -72,11 +73,8 @@ def load(name: str, folder: str | Path | None = None) -> TrainingData:
 
 @lru_cache(maxsize=2)
 def _loaded(name: str, folder: str | None) -> TrainingData:
-    known = DATA_SETS[name]
-    assert known.read is not None
-    train_x, train_y, test_x, test_y = map(torch.from_numpy, known.read(folder))
-    parts = train_x, train_y, test_x, test_y
-    return TrainingData(name, known.title, known.note, *parts, known.classes, flips=known.flips)
+    data = DATA_SETS[name]
+    return _tensors(name, data.title, data.note, data.read(folder), classes=data.classes, flips=data.flips)
 
 
 def _own(name: str, folder: str | Path | None) -> TrainingData:
@@ -87,6 +85,10 @@ def _own(name: str, folder: str | Path | None) -> TrainingData:
 @lru_cache(maxsize=1)
 def _read(name: str, description: Description, digest: str) -> TrainingData:
     """Kept by content: files that changed are read again."""
-    train_x, train_y, test_x, test_y = (torch.from_numpy(np.ascontiguousarray(part)) for part in read(description))
-    classes, told = len(description.classes), mark(description, digest)
-    return TrainingData(name, description.title, description.note, train_x, train_y, test_x, test_y, classes, told)
+    title, note, own_mark = description.title, description.note, mark(description, digest)
+    return _tensors(name, title, note, read(description), classes=len(description.classes), mark=own_mark)
+
+
+def _tensors(name: str, title: str, note: str, parts: Parts, **facts: Any) -> TrainingData:
+    x, y, test_x, test_y = (torch.from_numpy(np.ascontiguousarray(part)) for part in parts)
+    return TrainingData(name, title, note, x, y, test_x, test_y, **facts)

@@ -11,8 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.data.own.describe import Description, Location
-from dpviz.training.data.own.words import NotADataSet
+from dpviz.training.data.own.describe import Description, Location, NotADataSet
 
 _BLOCK = 2**24
 _DEFLATE = 1_100  # no packed byte becomes more than 1,032
@@ -113,16 +112,12 @@ def scaled_examples(block: npt.NDArray[np.float64], data: Description) -> npt.ND
     return found if len(data.shape) == 1 else found.transpose(0, 3, 1, 2)
 
 
-def _labels(found: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.int64]:
-    if found.dtype.kind == "b":
-        found = found.astype(np.int64)
-    names, places = np.unique(found, return_inverse=True)
-    known = {name: at for at, name in enumerate(data.classes)}
-    numbers = np.array([known.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
-    labels = numbers[places.reshape(-1)]
+def _labels(stored: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.int64]:
+    if stored.dtype.kind == "b":
+        stored = stored.astype(np.int64)
+    names, places = np.unique(stored, return_inverse=True)
+    numbers = {name: at for at, name in enumerate(data.classes)}
+    labels = np.array([numbers.get(str(name), -1) for name in names.tolist()], dtype=np.int64)[places.reshape(-1)]
     if labels.size and labels.min() < 0:
-        raise NotADataSet(
-            f"{where}, example {int(np.argmin(labels))}: expected one of the classes of {data.name}.toml, found "
-            "something else. Add it there, or leave the example out."
-        )
+        raise data.no_class(f"{where}, example {int(np.argmin(labels))}")
     return labels

@@ -8,22 +8,108 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from dpviz.training.data.own.words import NotADataSet, Table
 
 MOST_BYTES = 2 * 2**30  # of all examples in single precision: what a machine for such runs can hold a few times
 MOST_TEXT = 10**6
 _FAR = 5.0  # standard deviations at which scaled numbers end
 KINDS = ("csv", "npz", "images")
+_RANGE = {"low", "high", "mean", "std"}
 
 _NOT_COVERED = (
     "Ranges that are computed from private data are not covered by ε: declare what is known without looking at the rows"
 )
+
+
+class NotADataSet(ValueError):
+    """A description or a file of data cannot be used; the message says which, where in it, and what would do.
+
+    It names lines and columns and never a value that stands there: that may be private, and runs are passed on.
+    """
+
+
+class Table:
+    """One table of a description.
+
+    Args:
+        where: What messages call it ("heart.toml, [train]").
+        entries: What it holds.
+    """
+
+    def __init__(self, where: str, entries: dict[str, Any]) -> None:
+        self.where, self.entries = where, entries
+
+    def refuse(self, expected: str) -> NotADataSet:
+        return NotADataSet(f"{self.where}: expected {expected}.")
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuses names that mean nothing here, for they are typing errors."""
+        unknown = sorted(set(self.entries) - set(known))
+        if unknown:
+            raise self.refuse(f"only {', '.join(known)}, found {unknown[0][:60]!r}")
+
+    def text(self, name: str, default: str | None = None, *, longest: int = 200) -> str:
+        value = self.entries.get(name, default)
+        if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
+            raise self.refuse(f"{name} = a text of 1 to {longest} characters")
+        return value
+
+    def whole(self, name: str, low: int, high: int, default: int | None = None) -> int:
+        value = self.entries.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.refuse(f"{name} = a whole number from {low:,} to {high:,}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self.entries.get(name, False)
+        if not isinstance(value, bool):
+            raise self.refuse(f"{name} = true or false")
+        return value
+
+    def number(self, name: str) -> float:
+        (value,) = self._numbers(name, [self.entries.get(name)])
+        return value
+
+    def numbers(self, name: str, length: int) -> tuple[float, ...]:
+        """One number for all, or a list of `length`; always `length` numbers."""
+        value = self.entries.get(name)
+        if not isinstance(value, list):
+            return self._numbers(name, [value]) * length
+        if len(value) != length:
+            raise self.refuse(f"{name} = one number or a list of {length}, found a list of {len(value)}")
+        return self._numbers(name, value)
+
+    def _numbers(self, name: str, values: list[Any]) -> tuple[float, ...]:
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= 1e30:
+                raise self.refuse(f"{name} = a number, at most 1e30 in size")
+        return tuple(map(float, values))
+
+    def names(self, name: str, least: int, most: int) -> tuple[str, ...]:
+        """A list of different texts; whole numbers stand for their digits."""
+        value = self.entries.get(name)
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            raise self.refuse(f"{name} = a list of {least} to {most:,} names")
+        for one in value:
+            if isinstance(one, bool) or not isinstance(one, (str, int)) or len(str(one)) > 200:
+                raise self.refuse(f"{name} to hold texts or whole numbers, none longer than 200 characters")
+        found = tuple(map(str, value))
+        if len(set(found)) != len(found):
+            raise self.refuse(f"{name} to hold each name once")
+        return found
+
+    def table(self, name: str) -> Table:
+        value = self.entries.get(name)
+        if not isinstance(value, dict):
+            raise self.refuse(f"a table [{name}]")
+        inside = self.where.endswith("]")
+        return Table(f"{self.where[:-1]}.{name}]" if inside else f"{self.where}, [{name}]", value)
 
 
 @dataclass(frozen=True)
@@ -43,8 +129,7 @@ class Scale:
         """Of finite values (…, len(middle)): values beyond the declared range count as its end, untold."""
         with np.errstate(over="ignore"):
             scaled = (values - np.array(self.middle)) / np.array(self.half)
-        found: npt.NDArray[np.float32] = np.clip(scaled, -self.most, self.most).astype(np.float32)
-        return found
+        return np.asarray(np.clip(scaled, -self.most, self.most), dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -135,6 +220,21 @@ class Description:
     def note(self) -> str:
         return "data of one's own; scaling, sizes and classes declared public by the owner"
 
+    def wrong_number(self, part: Location, found: str) -> NotADataSet:
+        """That a part does not hold as many examples as declared."""
+        what = "images" if self.kind == "images" else "rows"
+        return NotADataSet(
+            f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {found}. Set examples "
+            f"to what is public of their number, and keep as many {what}."
+        )
+
+    def no_class(self, where: str) -> NotADataSet:
+        """That a label is none of the classes."""
+        return NotADataSet(
+            f"{where}: expected one of the classes of {self.name}.toml, found something else. Add it there, or leave "
+            "the example out."
+        )
+
 
 def described(path: Path) -> Description:
     """The description in `path`.
@@ -148,10 +248,10 @@ def described(path: Path) -> Description:
     if len(text) > MOST_TEXT:
         raise NotADataSet(f"{path.name}: expected at most {MOST_TEXT:,} bytes.")
     try:
-        found = tomllib.loads(text.decode())
+        entries = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as problem:  # TOML's own words name line and column
         raise NotADataSet(f"{path.name}: expected a description in TOML: {str(problem)[:200]}.") from None
-    return _of(Table(path.name, found), path, text)
+    return _of(Table(path.name, entries), path, text)
 
 
 def _of(top: Table, path: Path, text: bytes) -> Description:
@@ -175,7 +275,11 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
         shape: tuple[int, ...] = (sum(column.width for column in columns),)
     else:
         stored, shape = _shape(top, kind)
-        scale = _scale(top, "scale", shape[0], "the examples")
+        if "scale" not in top.entries:
+            raise top.refuse(f"scale = {{ low = …, high = … }} or {{ mean = …, std = … }}. {_NOT_COVERED}")
+        table = top.table("scale")
+        table.only(sorted(_RANGE))
+        scale = _scale(table, shape[0], "the examples")
     parts, test, seed = _parts(top, kind)
     size = 4 * math.prod(shape) * sum(part.examples for part in parts)
     if size > MOST_BYTES:
@@ -188,49 +292,40 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
 
 
 def _columns(table: Table, label: str) -> tuple[Feature, ...]:
-    if not 0 < len(table.found) <= 10_000:
+    if not 0 < len(table.entries) <= 10_000:
         raise table.refuse("a table [columns.NAME] for each of 1 to 10,000 features")
-    if label in table.found:
+    if label in table.entries:
         raise table.refuse(f"no column {label!r}: it is the label")
-    return tuple(_column(table.table(name), name) for name in table.found)
+    return tuple(_column(table.table(name), name) for name in table.entries)
 
 
 def _column(table: Table, name: str) -> Feature:
-    if "categories" in table.found:
+    if "categories" in table.entries:
         table.only(("categories", "others"))
         return Feature(name, categories=table.names("categories", 1, 1000), others=table.flag("others"))
-    table.only(("low", "high", "mean", "std", "missing"))
-    scale = _scale(Table(table.where, {"scale": table.found}), "scale", 1, f"column {name!r}", inner=table)
-    return Feature(name, scale, missing=table.number("missing") if "missing" in table.found else None)
+    table.only((*sorted(_RANGE), "missing"))
+    scale = _scale(table, 1, f"column {name!r}, or the categories that may occur")
+    return Feature(name, scale, missing=table.number("missing") if "missing" in table.entries else None)
 
 
-def _scale(top: Table, name: str, length: int, what: str, inner: Table | None = None) -> Scale:
-    if name not in top.found:
-        raise top.refuse(f"{name} = {{ low = …, high = … }} or {{ mean = …, std = … }} for {what}. {_NOT_COVERED}")
-    table = inner or top.table(name)
-    given = {key for key in ("low", "high", "mean", "std") if key in table.found}
-    if inner is None:
-        table.only(("low", "high", "mean", "std"))
+def _scale(table: Table, length: int, what: str) -> Scale:
+    given = _RANGE & table.entries.keys()
     if given == {"low", "high"}:
-        low, high = table.numbers("low", length), table.numbers("high", length)
-        if not all(one < other for one, other in zip(low, high, strict=True)):
+        low, high = np.array(table.numbers("low", length)), np.array(table.numbers("high", length))
+        if not (low < high).all():
             raise table.refuse("low < high")
-        middle = tuple((one + other) / 2.0 for one, other in zip(low, high, strict=True))
-        return Scale(middle, tuple((other - one) / 2.0 for one, other in zip(low, high, strict=True)), 1.0)
+        return Scale(tuple(((low + high) / 2.0).tolist()), tuple(((high - low) / 2.0).tolist()), 1.0)
     if given == {"mean", "std"}:
         std = table.numbers("std", length)
         if not min(std) > 0.0:
             raise table.refuse("std > 0")
         return Scale(table.numbers("mean", length), std, _FAR)
-    raise table.refuse(
-        f"low and high, or mean and std, of {what}"
-        f"{', or the categories that may occur' if inner is not None else ''}. {_NOT_COVERED}"
-    )
+    raise table.refuse(f"low and high, or mean and std, of {what}. {_NOT_COVERED}")
 
 
 def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Of one example as stored, and as (features,) or (channels, height, width)."""
-    found = top.found.get("shape")
+    found = top.entries.get("shape")
     whole = [n for n in found if isinstance(n, int) and not isinstance(n, bool)] if isinstance(found, list) else []
     if whole != found or not 1 <= len(whole) <= 3 or not all(1 <= n <= 10**6 for n in whole):
         raise top.refuse("shape = [features], [height, width] or [height, width, channels], of one example")
@@ -248,9 +343,9 @@ def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _parts(top: Table, kind: str) -> tuple[tuple[Location, ...], int, int]:
     """The parts, how many examples of a single one are for testing, and the seed that says which."""
-    if "split" not in top.found:
+    if "split" not in top.entries:
         return (_part(top.table("train"), kind), _part(top.table("test"), kind)), 0, 0
-    if {"train", "test"} & set(top.found):
+    if {"train", "test"} & set(top.entries):
         raise top.refuse("either [split], or [train] and [test]")
     table = top.table("split")
     part = _part(table, kind, ("test_share", "seed"))

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from dpviz.training.data.own.arrays import scaled_examples
-from dpviz.training.data.own.describe import Description, Location
-from dpviz.training.data.own.words import NotADataSet
+from dpviz.training.data.own.describe import Description, Location, NotADataSet
 
 FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")  # eight bits a channel, or fewer
@@ -32,13 +31,13 @@ def read_images(data: Description, part: Location) -> tuple[npt.NDArray[np.float
     done = 0
     for label, path in files(data, part):
         if done == part.examples:
-            raise _wrong_number(data, part, "more")
+            raise data.wrong_number(part, "more")
         pixels = _pixels(path, f"{part.file}/{path.parent.name}/{path.name}", data)
         x[done] = scaled_examples(pixels[None].astype(np.float64), data)[0]
         y[done] = label
         done += 1
     if done < part.examples:
-        raise _wrong_number(data, part, f"{done:,}")
+        raise data.wrong_number(part, f"{done:,}")
     return x, y
 
 
@@ -83,10 +82,3 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
             raise
         raise NotADataSet(f"{where}: expected a whole image ({', '.join(FORMATS)}).") from None
     return found.reshape(data.stored)
-
-
-def _wrong_number(data: Description, part: Location, found: str) -> NotADataSet:
-    return NotADataSet(
-        f"{part.file}: expected {part.examples:,} images as {data.name}.toml declares, found {found}. Set examples to "
-        "what is public of their number, and keep as many images."
-    )

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 from dpviz._remember import remembered
-from dpviz.training.data.own.describe import Description, described
-from dpviz.training.data.own.words import NotADataSet
+from dpviz.training.data.own.describe import Description, NotADataSet, described
 from dpviz.training.data.sources import DataUnavailable
 
 PREFIX = "own:"

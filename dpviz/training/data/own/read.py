@@ -7,42 +7,28 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from dpviz.training.data.base import Parts
 from dpviz.training.data.own.arrays import read_npz
-from dpviz.training.data.own.describe import Description, Location
+from dpviz.training.data.own.describe import Description, Location, NotADataSet
 from dpviz.training.data.own.pictures import files, read_images
 from dpviz.training.data.own.rows import read_csv
-from dpviz.training.data.own.words import NotADataSet
 from dpviz.training.data.sources import DataUnavailable
 
 KEY = ".dpviz-key"
 _KEY_BYTES = 32
 
-Both = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
-READERS: dict[str, Callable[[Description, Location], Both]] = {
-    "csv": read_csv,
-    "npz": read_npz,
-    "images": read_images,
-}
+Reader = Callable[[Description, Location], tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]
+READERS: dict[str, Reader] = {"csv": read_csv, "npz": read_npz, "images": read_images}
 
 
-class OwnData(NamedTuple):
-    """Training and test examples: x float32 (n, *shape), y int64 (n,)."""
-
-    train_x: npt.NDArray[np.float32]
-    train_y: npt.NDArray[np.int64]
-    test_x: npt.NDArray[np.float32]
-    test_y: npt.NDArray[np.int64]
-
-
-def read(data: Description) -> OwnData:
-    """All examples, scaled as declared.
+def read(data: Description) -> Parts:
+    """All examples of training and of test, x (n, *shape) scaled as declared.
 
     Raises:
         NotADataSet: if a file does not hold what the description says.
@@ -51,11 +37,11 @@ def read(data: Description) -> OwnData:
     with _worded(data):
         parts = [READERS[data.kind](data, part) for part in data.parts]
     if len(parts) == 2:
-        return OwnData(*parts[0], *parts[1])
+        return Parts(*parts[0], *parts[1])
     ((x, y),) = parts
     order = np.random.default_rng(data.seed).permutation(len(y))
     test, train = np.sort(order[: data.test]), np.sort(order[data.test :])
-    return OwnData(x[train], y[train], x[test], y[test])
+    return Parts(x[train], y[train], x[test], y[test])
 
 
 def content(data: Description) -> str:
@@ -106,22 +92,16 @@ def _files(data: Description) -> Iterator[tuple[str, Path]]:
             yield part.file, data.folder / part.file
 
 
-class _worded:
+@contextmanager
+def _worded(data: Description) -> Iterator[None]:
     """Says of a file that is missing or cannot be read which it is, without the folders above."""
-
-    def __init__(self, data: Description) -> None:
-        self._data = data
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if not isinstance(problem, OSError):
-            return
-        name = str(problem.filename or "a file").removeprefix(str(self._data.folder)).lstrip("/\\")
+    try:
+        yield
+    except OSError as problem:
+        name = str(problem.filename or "a file").removeprefix(str(data.folder)).lstrip("/\\")
         if isinstance(problem, FileNotFoundError):
             raise DataUnavailable(
-                f"{self._data.name}: {name} is not on the machine that trains. Put it beside {self._data.name}.toml, "
-                "in the folder that DPVIZ_DATA names there."
+                f"{data.name}: {name} is not on the machine that trains. Put it beside {data.name}.toml, in the folder "
+                "that DPVIZ_DATA names there."
             ) from None
-        raise NotADataSet(f"{self._data.name}: {name} cannot be read: {problem.strerror}.") from None
+        raise NotADataSet(f"{data.name}: {name} cannot be read: {problem.strerror}.") from None

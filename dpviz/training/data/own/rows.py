@@ -9,8 +9,7 @@ from typing import TextIO
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.data.own.describe import Description, Feature, Location
-from dpviz.training.data.own.words import NotADataSet
+from dpviz.training.data.own.describe import Description, Feature, Location, NotADataSet
 
 MOST_LINE = 10**6  # characters
 
@@ -24,47 +23,36 @@ def read_csv(data: Description, part: Location) -> tuple[npt.NDArray[np.float32]
     """
     x = np.empty((part.examples, *data.shape))
     y = np.empty(part.examples, dtype=np.int64)
-    places = {name: at for at, name in enumerate(data.classes)}
+    done = 0
     with (data.folder / part.file).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(_lines(file, part.file), delimiter=data.separator, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
-            at_label = _place(header, data.label, part.file)
-            at = [_place(header, column.name, part.file) for column in data.columns]
-            done = 0
-            for row in reader:
-                if not row:
-                    continue
+            label, *places = (_place(header, name, part.file) for name in (data.label, *(c.name for c in data.columns)))
+            for row in filter(None, reader):
                 where = f"{part.file}, line {reader.line_num}"
                 if done == part.examples:
-                    raise _wrong_number(data, part, "more")
+                    raise data.wrong_number(part, "more")
                 if len(row) != len(header):
                     raise NotADataSet(f"{where}: expected {len(header)} values, found {len(row)}.")
-                x[done] = _features(row, data.columns, at, where)
-                label = places.get(row[at_label].strip())
-                if label is None:
-                    raise NotADataSet(
-                        f"{where}, column {data.label!r}: expected one of the classes of {data.name}.toml, found "
-                        "something else. Add it there, or leave the row out."
-                    )
-                y[done] = label
+                cells = [row[place].strip() for place in places]
+                x[done] = [number for at in zip(cells, data.columns, strict=True) for number in _numbers(*at, where)]
+                if row[label].strip() not in data.classes:
+                    raise data.no_class(f"{where}, column {data.label!r}")
+                y[done] = data.classes.index(row[label].strip())
                 done += 1
         except UnicodeDecodeError:
             raise NotADataSet(f"{part.file}: expected text in UTF-8. Save it again with that encoding.") from None
         except csv.Error as problem:
             raise NotADataSet(f"{part.file}, line {reader.line_num}: expected a CSV file: {problem}.") from None
     if done < part.examples:
-        raise _wrong_number(data, part, f"{done:,}")
-    return _scaled(x, data.columns), y
-
-
-def _scaled(x: npt.NDArray[np.float64], columns: tuple[Feature, ...]) -> npt.NDArray[np.float32]:
+        raise data.wrong_number(part, f"{done:,}")
     at = 0
-    for column in columns:
+    for column in data.columns:
         if column.scale is not None:
             x[:, at : at + 1] = column.scale(x[:, at : at + 1])
         at += column.width
-    return x.astype(np.float32)
+    return x.astype(np.float32), y
 
 
 def _lines(file: TextIO, name: str) -> Iterator[str]:
@@ -75,13 +63,6 @@ def _lines(file: TextIO, name: str) -> Iterator[str]:
         yield line
 
 
-def _wrong_number(data: Description, part: Location, found: str) -> NotADataSet:
-    return NotADataSet(
-        f"{part.file}: expected {part.examples:,} rows as {data.name}.toml declares, found {found}. Set examples to "
-        "what is public of their number, and keep as many rows."
-    )
-
-
 def _place(header: list[str], name: str, file: str) -> int:
     if header.count(name) != 1:
         raise NotADataSet(
@@ -90,26 +71,17 @@ def _place(header: list[str], name: str, file: str) -> int:
     return header.index(name)
 
 
-def _features(row: list[str], columns: tuple[Feature, ...], at: list[int], where: str) -> list[float]:
-    """The cells as numbers, before scaling."""
-    found: list[float] = []
-    for column, place in zip(columns, at, strict=True):
-        cell = row[place].strip()
-        if column.scale is not None:
-            found.append(_number(cell, column, where))
-            continue
+def _numbers(cell: str, column: Feature, where: str) -> list[float]:
+    """A cell as numbers, before scaling."""
+    if column.scale is None:
         if cell not in column.categories and not column.others:
             raise NotADataSet(
                 f"{where}, column {column.name!r}: expected one of its categories, found something else. List it, or "
                 "say others = true for all zeros."
             )
-        found.extend(float(cell == category) for category in column.categories)
-    return found
-
-
-def _number(cell: str, column: Feature, where: str) -> float:
+        return [float(cell == category) for category in column.categories]
     if not cell and column.missing is not None:
-        return column.missing
+        return [column.missing]
     try:
         value = float(cell) if "_" not in cell else float("nan")
     except ValueError:
@@ -119,4 +91,4 @@ def _number(cell: str, column: Feature, where: str) -> float:
         raise NotADataSet(
             f"{where}, column {column.name!r}: expected a number, found {'another text' if cell else 'nothing'}.{hint}"
         )
-    return value
+    return [value]
