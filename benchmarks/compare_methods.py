@@ -32,8 +32,8 @@ import torch.nn.functional as F
 
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.data.catalogue import load
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.networks.by_name import build
 from dpviz.training.plan import mechanism_at

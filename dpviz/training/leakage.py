@@ -23,8 +23,8 @@ from dpviz import _validate
 from dpviz.gradients.leakage import Leakage
 from dpviz.training import measured
 from dpviz.training.data.catalogue import TrainingData, load
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.measured import single_thread
 from dpviz.training.models import MODELS, SMALL
 from dpviz.training.networks.by_name import build, prepared
@@ -160,10 +160,8 @@ def _of(engine: PerExample, x: Tensor, y: Tensor) -> _Side:
     # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
     for part_x, part_y in zip(torch.split(x, engine.chunk_size), torch.split(y, engine.chunk_size), strict=True):
         record = engine.gradients(part_x, part_y)
-        first = torch.arange(0, len(part_y), 2)
-        apart = record.pair_distances(first, first + 1)
         finite = torch.isfinite(record.norms)
-        distances.append(torch.where(finite[first] & finite[first + 1], apart, torch.nan))
+        distances.append(torch.where(finite[::2] & finite[1::2], record.neighbours_apart(), torch.nan))
         losses.append(record.losses.double())
         right += int((record.outputs.argmax(1) == part_y).sum())
         advance(len(part_y))

@@ -124,10 +124,9 @@ def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.
         # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
         for part in torch.split(chosen, CHUNK_SIZE):
             record = engine.gradients(data.train_x[part], data.train_y[part])
-            first = torch.arange(0, len(part), 2)
             own = record.norms.double()
             norms.append(own)
-            pairs.append(torch.stack((own[first], own[first + 1], record.pair_distances(first, first + 1))))
+            pairs.append(torch.stack((own[::2], own[1::2], record.neighbours_apart())))
             advance(len(part))
     return (torch.cat(norms).numpy(), *torch.cat(pairs, dim=1).numpy())
 

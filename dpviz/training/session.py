@@ -19,8 +19,8 @@ from dpviz.training.accounts.counting import Counting
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.data.views import views_of
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
 from dpviz.training.methods import METHODS

@@ -9,8 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from dpviz.training.data.catalogue import load
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, prepared

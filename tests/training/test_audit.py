@@ -16,9 +16,9 @@ from scipy import stats
 from torch import nn
 
 from dpviz.training import PrivateTraining
-from dpviz.training.engine.flat import flatten, flatten_parameters
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
+from dpviz.training.engine.vectors import flatten, flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
 from dpviz.training.sampling import Batches, loss_per_example, poisson_indices

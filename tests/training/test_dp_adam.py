@@ -7,7 +7,7 @@ import torch
 
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
-from dpviz.training.engine.flat import flatten_parameters
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods.dp_adam import FLOOR
 from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.settings import RunSettings

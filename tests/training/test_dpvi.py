@@ -11,9 +11,9 @@ from torch import nn
 
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.leakage import leakage_of_run
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods.dpvi import PREDICTIONS, Dpvi

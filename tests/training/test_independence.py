@@ -15,10 +15,10 @@ from torch.utils.checkpoint import checkpoint
 from dpviz.training import PrivateTraining
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.accepted import full_precision
-from dpviz.training.engine.flat import flatten_parameters
 from dpviz.training.engine.per_example import PerExample, cross_entropy
 from dpviz.training.engine.record import rounding_of_sums
 from dpviz.training.engine.rowwise import treats_rows_alone
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze

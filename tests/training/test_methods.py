@@ -3,8 +3,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from dpviz.training.engine.flat import flatten, flatten_parameters
 from dpviz.training.engine.record import rounding_of_sums
+from dpviz.training.engine.vectors import flatten, flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import learning_rate
 from dpviz.training.sampling import Batches, PoissonBatch

@@ -4,12 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from dpviz.training.engine.block_sums import BlockSums
-from dpviz.training.engine.factored import Factored, Outer
 from dpviz.training.engine.per_example import PerExample
-from dpviz.training.engine.products import Dense, Rows
+from dpviz.training.engine.products import Dense, Factored, Outer, Rows
 from dpviz.training.engine.record import clip_factors
 from dpviz.training.engine.rounding import BLOCK, MOST_ROWS, certified_bound, sum_allowance
+from dpviz.training.engine.vectors import BlockSums
 
 # Small beside every gradient: all are clipped.
 BOUND = 1e-3
@@ -192,7 +191,7 @@ def test_upper_ends_of_the_other_forms():
     dense = torch.zeros(50, 4, 5).index_put_((torch.arange(50)[:, None], table), at, accumulate=True).flatten(1)
     for products, wanted in (
         (Outer(inputs, outputs), exact),
-        (Dense([inputs, outputs]), torch.cat((inputs, outputs), dim=1).double().norm(dim=1)),
+        (Dense(inputs, outputs), torch.cat((inputs, outputs), dim=1).double().norm(dim=1)),
         (Rows.of(table, at, size=4), dense.double().norm(dim=1)),
     ):
         found = products.lengths()

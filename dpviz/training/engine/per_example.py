@@ -6,7 +6,7 @@ the data. Norms, clipped sums and pair distances follow from those two (Bu, Wang
 
     >>> engine = PerExample(network)
     >>> record = engine.gradients(images, labels)
-    >>> record.norms, record.clipped_sum(1.0), record.pair_distances([0, 2], [1, 3])
+    >>> record.norms, record.clipped_sum(1.0), record.neighbours_apart()
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from dpviz.training.engine.accepted import (
     refuse_parameters,
     refuse_rounded_products,
 )
-from dpviz.training.engine.block_sums import BlockSums
 from dpviz.training.engine.layers import FunctionalLayer, Layer, Parameters, layers_of
-from dpviz.training.engine.layers.buffers import Buffers
+from dpviz.training.engine.layers.base import Buffers
 from dpviz.training.engine.layers.linear import LinearLayer
 from dpviz.training.engine.one_at_a_time import each
 from dpviz.training.engine.products import Dense, Products
@@ -49,6 +48,7 @@ from dpviz.training.engine.record import (
 )
 from dpviz.training.engine.rounding import BLOCK
 from dpviz.training.engine.rowwise import treats_rows_alone
+from dpviz.training.engine.vectors import BlockSums
 from dpviz.training.sampling import loss_per_example
 
 Tensor = torch.Tensor
@@ -392,7 +392,7 @@ class _Run:
         yield from ((layer, self.tape[layer]) for layer in self.engine.layers if layer in self.tape)
         if any(gradient is not None for gradient in self._own_gradients):
             pairs = zip(self._own_gradients, self.own.values(), strict=True)
-            yield None, Dense([(torch.zeros_like(p) if g is None else g).reshape(len(p), -1) for g, p in pairs])
+            yield None, Dense(*((torch.zeros_like(p) if g is None else g).reshape(len(p), -1) for g, p in pairs))
 
     @contextmanager
     def _tapped(self, *, alone: bool) -> Iterator[None]:

@@ -16,26 +16,24 @@ from typing import Self
 
 import torch
 
-from dpviz.training.engine.rounding import Lengths, lengths
+from dpviz.training.engine.rounding import Lengths, gamma, lengths
 
 Tensor = torch.Tensor
 
 
-def dot(a: Tensor, b: Tensor) -> Tensor:
-    """Inner products along the last dimension."""
-    products: Tensor = torch.linalg.vecdot(a, b)
-    return products
-
-
-def sum_of(parts: Sequence[Tensor]) -> Tensor:
-    """Their sum, written into the first: cheaper than stacking a few small tensors."""
-    for part in parts[1:]:
-        parts[0].add_(part)
-    return parts[0]
-
-
 class Products(ABC):
-    """Gradients g_1 … g_b of one layer's trainable parameters, one for each example of a chunk."""
+    """Gradients g_1 … g_b of one layer's trainable parameters, one for each example of a chunk.
+
+    Attributes:
+        factors: What they are made of, each (b, …).
+    """
+
+    def __init__(self, *factors: Tensor) -> None:
+        self.factors = factors
+
+    def like(self, *factors: Tensor) -> Self:
+        """Gradients of the same parameters, made of other factors."""
+        return type(self)(*factors)
 
     @abstractmethod
     def lengths(self) -> Lengths:
@@ -46,36 +44,8 @@ class Products(ABC):
         """Σ_i w_i g_i for `weights` (b,): a tensor with the right number of entries for each trainable parameter."""
 
     @abstractmethod
-    def part(self, rows: slice) -> Self:
-        """The consecutive examples `rows`, in the same memory."""
-
-    @abstractmethod
-    def select(self, rows: Tensor) -> Self:
-        """The examples `rows` alone, in double precision, for differences that cancel."""
-
-    @abstractmethod
-    def scaled(self, weights: Tensor) -> Self:
+    def scaled(self, weights: Tensor) -> Products:
         """w_i g_i for `weights` (b,)."""
-
-    @abstractmethod
-    def combined(self, weights: Tensor) -> Products:
-        """w_1 g_1 + w_2 g_2, w_3 g_3 + w_4 g_4, …: p gradients of neighbours from `weights` (2p,), 2p ≤ b.
-
-        Precise enough for differences of nearly equal gradients: written out they are off by 3 u of the two lengths at
-        most, factors are multiplied in double precision.
-        """
-
-    @abstractmethod
-    def entries(self) -> int:
-        """How many numbers are kept for one example."""
-
-    @abstractmethod
-    def inner(self, other: Self) -> Tensor:
-        """⟨g_i, h_i⟩ row by row with as many gradients of the same layer, shape (b,)."""
-
-    @abstractmethod
-    def zero(self, rows: Tensor) -> None:
-        """Take out the examples where the mask `rows`, shape (b,), is true, whatever they hold (NaN times 0 is NaN)."""
 
     @abstractmethod
     def grouped(self, size: int) -> Products:
@@ -85,62 +55,69 @@ class Products(ABC):
     def merge(self, other: Self) -> Products:
         """The gradients when the layer was used twice: the two uses add up."""
 
+    def part(self, rows: slice) -> Self:
+        """The consecutive examples `rows`, in the same memory."""
+        return self.like(*(factor[rows] for factor in self.factors))
+
+    def combined(self, weights: Tensor) -> Products:
+        """w_1 g_1 + w_2 g_2, w_3 g_3 + w_4 g_4, …: p gradients of neighbours from `weights` (2p,), 2p ≤ b.
+
+        Precise enough for differences of nearly equal gradients: written out they are off by 3 u of the two lengths at
+        most, in the precision of `weights`; factors are multiplied in double precision.
+        """
+        return self.part(slice(0, len(weights))).scaled(weights.double()).grouped(2)
+
+    def zero(self, rows: Tensor) -> None:
+        """Take out the examples where the mask `rows`, shape (b,), is true, whatever they hold (NaN times 0 is NaN)."""
+        # Not in place: the inputs may be the caller's own data.
+        self.factors = tuple(
+            factor.masked_fill(rows.view(-1, *[1] * (factor.ndim - 1)), 0) if factor.is_floating_point() else factor
+            for factor in self.factors
+        )
+
 
 class Dense(Products):
     """Gradients written out, one (b, entries) tensor a parameter: for small layers used at many positions."""
 
-    def __init__(self, gradients: Sequence[Tensor]) -> None:
-        self.gradients = tuple(gradients)
-
     def lengths(self) -> Lengths:
-        first, *others = (lengths(gradient) for gradient in self.gradients)
+        first, *others = map(lengths, self.factors)
         return first.joined(*others) if others else first
 
-    def inner(self, other: Self) -> Tensor:
-        dots = [dot(mine, theirs) for mine, theirs in zip(self.gradients, other.gradients, strict=True)]
-        return sum_of(dots)
-
     def scaled(self, weights: Tensor) -> Self:
-        return type(self)([gradient * weights[:, None] for gradient in self.gradients])
+        return self.like(*(gradient * weights[:, None] for gradient in self.factors))
 
     def combined(self, weights: Tensor) -> Self:
-        size, by_pair = weights.shape[0], weights.view(-1, 1, 2)
-        return type(self)(
-            [torch.bmm(by_pair, gradient[:size].reshape(size // 2, 2, -1))[:, 0] for gradient in self.gradients]
-        )
+        by_pair, shape = weights.view(-1, 1, 2), (len(weights) // 2, 2)
+        rows = (gradient[: len(weights)].to(weights.dtype) for gradient in self.factors)
+        return self.like(*(torch.bmm(by_pair, row.reshape(*shape, row.shape[1]))[:, 0] for row in rows))
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
-        return tuple(weights @ gradient for gradient in self.gradients)
-
-    def part(self, rows: slice) -> Self:
-        return type(self)([gradient[rows] for gradient in self.gradients])
-
-    def select(self, rows: Tensor) -> Self:
-        return type(self)([gradient[rows].double() for gradient in self.gradients])
-
-    def entries(self) -> int:
-        return sum(gradient.shape[1] for gradient in self.gradients)
-
-    def zero(self, rows: Tensor) -> None:
-        self.gradients = tuple(gradient.masked_fill(rows[:, None], 0.0) for gradient in self.gradients)
+        return tuple(weights @ gradient for gradient in self.factors)
 
     def grouped(self, size: int) -> Self:
-        return type(self)([gradient.reshape(-1, size, gradient.shape[1]).sum(1) for gradient in self.gradients])
+        return self.like(*(gradient.reshape(-1, size, gradient.shape[1]).sum(1) for gradient in self.factors))
 
     def merge(self, other: Self) -> Self:
-        return type(self)([mine + theirs for mine, theirs in zip(self.gradients, other.gradients, strict=True)])
+        return self.like(*(mine + theirs for mine, theirs in zip(self.factors, other.factors, strict=True)))
 
 
 class Rows(Products):
     """Gradients of a table of which each example used t rows: Σ_t e_{index_t} ⊗ out_t.
 
     A row that an example used more than once is written out: its first use holds the sum, the others 0.
+
+    Args:
+        indices: (b, t).
+        outputs: (b, t, o), one position of each index not 0.
+        size: Rows of the table.
     """
 
     def __init__(self, indices: Tensor, outputs: Tensor, *, size: int) -> None:
-        self.indices = indices  # (b, t)
-        self.outputs = outputs  # (b, t, o), one position of each index not 0
+        super().__init__(indices, outputs)
         self.size = size
+
+    def like(self, *factors: Tensor) -> Self:
+        return type(self)(*factors, size=self.size)
 
     @classmethod
     def of(cls, indices: Tensor, outputs: Tensor, *, size: int) -> Self:
@@ -151,42 +128,121 @@ class Rows(Products):
         return cls(indices, written, size=size)
 
     def lengths(self) -> Lengths:
-        return lengths(self.outputs.flatten(1))
-
-    def inner(self, other: Self) -> Tensor:
-        same = self.indices[:, :, None] == other.indices[:, None, :]  # (b, t, t')
-        out = torch.bmm(self.outputs, other.outputs.transpose(1, 2))
-        return (out * same).sum((1, 2))
-
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
-        scaled = (self.outputs * weights[:, None, None]).flatten(0, 1)
-        table = scaled.new_zeros(self.size, scaled.shape[1])
-        return (table.index_add_(0, self.indices.flatten(), scaled),)
-
-    def part(self, rows: slice) -> Self:
-        return type(self)(self.indices[rows], self.outputs[rows], size=self.size)
-
-    def select(self, rows: Tensor) -> Self:
-        return type(self)(self.indices[rows], self.outputs[rows].double(), size=self.size)
+        return lengths(self.factors[1].flatten(1))
 
     def scaled(self, weights: Tensor) -> Self:
-        return type(self)(self.indices, self.outputs * weights[:, None, None], size=self.size)
+        indices, outputs = self.factors
+        return self.like(indices, outputs * weights[:, None, None])
 
-    def combined(self, weights: Tensor) -> Self:
-        pairs, indices = weights.shape[0] // 2, self.indices[: weights.shape[0]]
-        outputs = self.outputs[: weights.shape[0]] * weights.double()[:, None, None]
-        return self.of(indices.reshape(pairs, -1), outputs.reshape(pairs, -1, outputs.shape[2]), size=self.size)
-
-    def entries(self) -> int:
-        return self.outputs.shape[1] * self.outputs.shape[2]
-
-    def zero(self, rows: Tensor) -> None:
-        self.outputs = self.outputs.masked_fill(rows[:, None, None], 0.0)
+    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+        indices, outputs = self.scaled(weights).factors
+        table = outputs.new_zeros(self.size, outputs.shape[2])
+        return (table.index_add_(0, indices.flatten(), outputs.flatten(0, 1)),)
 
     def grouped(self, size: int) -> Self:
-        indices = self.indices.reshape(-1, size * self.indices.shape[1])
-        return self.of(indices, self.outputs.reshape(*indices.shape, self.outputs.shape[2]), size=self.size)
+        indices, outputs = self.factors
+        indices = indices.reshape(-1, size * indices.shape[1])
+        return self.of(indices, outputs.reshape(*indices.shape, outputs.shape[2]), size=self.size)
 
     def merge(self, other: Self) -> Self:
-        indices = torch.cat((self.indices, other.indices), dim=1)
-        return self.of(indices, torch.cat((self.outputs, other.outputs), dim=1), size=self.size)
+        indices, outputs = (torch.cat(both, dim=1) for both in zip(self.factors, other.factors, strict=True))
+        return self.of(indices, outputs, size=self.size)
+
+
+class Outer(Products):
+    """Gradients out ⊗ in of a matrix, and out of its bias: one position, so the norm is a product of norms.
+
+    Args:
+        inputs, outputs: (b, k) and (b, o).
+        bias: Whether it has one.
+    """
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, *, bias: bool = True) -> None:
+        super().__init__(inputs, outputs)
+        self.bias = bias
+
+    def like(self, *factors: Tensor) -> Self:
+        return type(self)(*factors, bias=self.bias)
+
+    def lengths(self) -> Lengths:
+        into, out = map(lengths, self.factors)
+        if self.bias:
+            into.norms.square_().add_(1.0).sqrt_()  # as if the input had one more entry, 1
+        relative = (1.0 + into.relative) * (1.0 + out.relative) * (1.0 + gamma(4, self.factors[0].dtype)) - 1.0
+        return Lengths(out.norms.mul_(into.norms), relative)
+
+    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+        inputs, outputs = self.factors
+        into = (inputs.new_empty(outputs.shape[1], inputs.shape[1]), outputs.new_empty(outputs.shape[1]))
+        self.write_weighted_sum(weights, into)
+        return into if self.bias else into[:1]
+
+    def write_weighted_sum(self, weights: Tensor, into: Sequence[Tensor]) -> None:
+        """`weighted_sum` written into tensors of the parameters' shapes, without a copy on the way."""
+        inputs, outputs = self.factors
+        scaled = outputs * weights[:, None]
+        torch.mm(scaled.t(), inputs, out=into[0])
+        if self.bias:
+            torch.sum(scaled, 0, out=into[1])
+
+    def scaled(self, weights: Tensor) -> Factored:
+        return self.at_positions().scaled(weights)
+
+    def grouped(self, size: int) -> Factored:
+        return self.at_positions().grouped(size)
+
+    def merge(self, other: Outer | Factored) -> Factored:
+        return self.at_positions().merge(other)
+
+    def at_positions(self) -> Factored:
+        inputs, outputs = self.factors
+        return Factored(inputs[:, None], outputs[:, None], bias=self.bias)
+
+
+class Factored(Products):
+    """Gradients Σ_t out_t ⊗ in_t of a matrix, and Σ_t out_t of its bias: norms are products of Gram matrices.
+
+    Their terms cancel as far as the positions' contributions do; factors are kept, and summed, in double precision.
+
+    Args:
+        inputs, outputs: A layer's inputs (b, t, k) and the gradients (b, t, o) towards its outputs.
+        bias: Whether it has one.
+    """
+
+    def __init__(self, inputs: Tensor, outputs: Tensor, *, bias: bool = True) -> None:
+        super().__init__(inputs.double(), outputs.double())
+        self.bias = bias
+
+    def like(self, *factors: Tensor) -> Self:
+        return type(self)(*factors, bias=self.bias)
+
+    def at_positions(self) -> Self:
+        return self
+
+    def lengths(self) -> Lengths:
+        into, out = (torch.bmm(factor, factor.transpose(1, 2)) for factor in self.factors)  # both (b, t, t)
+        if self.bias:
+            into.add_(1.0)  # as a constant input for the bias
+        # |⟨in_t, in_s⟩| ≤ ‖in_t‖ ‖in_s‖: all terms together are at most the square of Σ_t ‖in_t‖ ‖out_t‖.
+        terms = (into.diagonal(dim1=1, dim2=2) * out.diagonal(dim1=1, dim2=2)).clamp_(min=0.0).sqrt_()
+        t, (k, o) = into.shape[1], (factor.shape[2] for factor in self.factors)
+        error = terms.sum(1).square_().mul_(gamma(k + o + t * t + 16, terms.dtype))
+        squared = into.mul_(out).sum((1, 2)).clamp_(min=0.0)
+        return Lengths(squared.add_(error).sqrt_(), gamma(4, terms.dtype))
+
+    def scaled(self, weights: Tensor) -> Self:
+        inputs, outputs = self.factors
+        return self.like(inputs, outputs * weights[:, None, None])
+
+    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
+        inputs, outputs = (factor.flatten(0, 1) for factor in self.scaled(weights).factors)  # (b t, …)
+        weight = outputs.t() @ inputs
+        return (weight, outputs.sum(0)) if self.bias else (weight,)
+
+    def grouped(self, size: int) -> Self:
+        # One example at t positions in each of its views is one at as many times t.
+        return self.like(*(factor.reshape(-1, size * factor.shape[1], factor.shape[2]) for factor in self.factors))
+
+    def merge(self, other: Outer | Self) -> Self:
+        theirs = other.at_positions().factors
+        return self.like(*(torch.cat(both, dim=1) for both in zip(self.factors, theirs, strict=True)))

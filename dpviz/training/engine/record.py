@@ -1,19 +1,19 @@
-"""Per-example gradients of a batch as the engine returns them: norms, clipped sums, pairs, but no gradient."""
+"""Per-example gradients of a batch as the engine returns them: norms, clipped sums, distances, but no gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from dpviz import _validate
-from dpviz.training.engine.block_sums import BlockSums
 from dpviz.training.engine.layers import Parameters
 from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
+from dpviz.training.engine.vectors import BlockSums
 
 Tensor = torch.Tensor
 
@@ -36,10 +36,6 @@ class LayerGradients(NamedTuple):
     products: Products
 
 
-# About as many double-precision numbers of a pair's two gradients fit the cache closest to a core.
-_PAIR_BLOCK = 1 << 16
-
-
 class Chunk:
     """Gradients of consecutive examples, layer by layer.
 
@@ -55,9 +51,9 @@ class Chunk:
         self.parts = parts
         self.losses = losses
         self.outputs = outputs
-        found = _joined([part.products.lengths() for part in parts], losses)
-        self.norms = found.norms.to(losses.dtype)
-        self.lengths = found.norms.mul_(1.0 + found.relative)
+        exact = _joined([part.products.lengths() for part in parts], losses)
+        self.norms = exact.norms.to(losses.dtype)
+        self.lengths = exact.norms.mul_(1.0 + exact.relative)
         self._drop_non_finite()
 
     def _drop_non_finite(self) -> None:
@@ -94,39 +90,14 @@ class Chunk:
             factors: Of the first examples, (2p,).
             max_grad_norm: C that they clip to; the rounding of a sum counts with its share of it.
         """
+        distances = self.differences(factors)
+        return distances.norms.mul_(1.0 + distances.relative).add_(rounding_of_sums(max_grad_norm, factors.dtype))
+
+    def differences(self, factors: Tensor) -> Lengths:
+        """‖f_1 g_1 − f_2 g_2‖, ‖f_3 g_3 − f_4 g_4‖, … for `factors` (2p,), in whose precision differences are taken."""
         weights = factors.clone()
         weights[1::2].neg_()
-        like = weights[: len(weights) // 2]
-        found = _joined([part.products.combined(weights).lengths() for part in self.parts], like)
-        return found.norms.mul_(1.0 + found.relative).add_(rounding_of_sums(max_grad_norm, factors.dtype))
-
-    def apart(self, rows: Tensor, other: Chunk, other_rows: Tensor, factors: Tensor) -> Tensor:
-        """‖a g_i − b h_i‖ of g_i here and h_i of another chunk, or of this one, for factors (2, p); float64 (p,)."""
-        weights = factors.new_tensor((1.0, -1.0))[:, None] * factors
-
-        def difference(mine: Products, theirs: Products, here: slice) -> Tensor:
-            first = mine.select(rows[here]).scaled(weights[0, here])
-            return first.merge(theirs.select(other_rows[here]).scaled(weights[1, here])).lengths().norms.square()
-
-        return self._by_pair(other, len(rows), difference).sqrt_()
-
-    def inner(self, rows: Tensor, other: Chunk, other_rows: Tensor) -> Tensor:
-        """⟨g_i, h_i⟩ of g_i here and h_i of another chunk, or of this one; float64 (p,)."""
-
-        def product(mine: Products, theirs: Products, here: slice) -> Tensor:
-            return mine.select(rows[here]).inner(theirs.select(other_rows[here]))
-
-        return self._by_pair(other, len(rows), product)
-
-    def _by_pair(self, other: Chunk, pairs: int, found: Callable[[Products, Products, slice], Tensor]) -> Tensor:
-        """The sum over layers of what `found` says of a slice of the pairs; float64 (pairs,)."""
-        total = torch.zeros(pairs, dtype=torch.float64, device=self.norms.device)
-        for mine, theirs in zip(self.parts, other.parts, strict=True):
-            block = max(1, _PAIR_BLOCK // mine.products.entries())
-            for start in range(0, pairs, block):
-                here = slice(start, start + block)
-                total[here] += found(mine.products, theirs.products, here)
-        return total
+        return _joined([part.products.combined(weights).lengths() for part in self.parts], weights[::2])
 
 
 def _joined(parts: Sequence[Lengths], like: Tensor) -> Lengths:
@@ -184,36 +155,17 @@ class GradientRecord:
     def _factors(self, max_grad_norm: float) -> Tensor:
         return clip_factors(self.lengths, checked_norm(max_grad_norm), self._parameters[0].dtype)
 
-    def pair_inner(self, first: Any, second: Any) -> Tensor:
-        """⟨g_i, g_j⟩ of the pairs (first_k, second_k) of positions in the batch, float64."""
-        return self._by_chunks(first, second, lambda mine, rows, theirs, others, _: mine.inner(rows, theirs, others))
+    def neighbours_apart(self, max_grad_norm: float | None = None) -> Tensor:
+        """‖g_1 − g_2‖, ‖g_3 − g_4‖, …, float64; of the clipped gradients if `max_grad_norm` is given.
 
-    def pair_distances(self, first: Any, second: Any, max_grad_norm: float | None = None) -> Tensor:
-        """‖g_i − g_j‖ of the pairs, float64; of the clipped gradients if `max_grad_norm` is given.
-
-        The difference is taken in double precision from the kept numbers, so that a small distance is not lost.
+        The difference is taken in double precision from the kept numbers, so that a small distance is not lost. No
+        pair may be torn: chunks hold an even number of examples, or there is one.
         """
         factors = torch.ones_like(self.lengths) if max_grad_norm is None else self._factors(max_grad_norm).double()
-
-        def apart(mine: Chunk, rows: Tensor, theirs: Chunk, others: Tensor, pairs: Tensor) -> Tensor:
-            return mine.apart(rows, theirs, others, factors[pairs])
-
-        return self._by_chunks(first, second, apart)
-
-    def _by_chunks(self, first: Any, second: Any, of_pairs: Callable[..., Tensor]) -> Tensor:
-        """What `of_pairs` says of pairs whose examples lie in the same two chunks, for all pairs; float64."""
-        i, j = checked_pairs(first, second, len(self))
-        found = torch.zeros(i.shape[0], dtype=torch.float64, device=self.norms.device)
-        starts = torch.tensor([chunk.start for chunk in self._chunks], dtype=torch.int64)
-        home_i, home_j = (torch.searchsorted(starts, index, right=True) - 1 for index in (i, j))
-        for a, b in sorted(set(zip(home_i.tolist(), home_j.tolist(), strict=True))):
-            here = torch.nonzero((home_i == a) & (home_j == b)).flatten()
-            mine, theirs = self._chunks[a], self._chunks[b]
-            device = found.device
-            pairs = torch.stack((i[here], j[here])).to(device)
-            rows, others = pairs[0] - mine.start, pairs[1] - theirs.start
-            found[here.to(device)] = of_pairs(mine, rows, theirs, others, pairs)
-        return found
+        distances = [
+            chunk.differences(factors[chunk.start : chunk.start + len(chunk) // 2 * 2]).norms for chunk in self._chunks
+        ]
+        return joined(distances, self.lengths[:0])
 
 
 def joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
@@ -223,23 +175,3 @@ def joined(parts: Sequence[Tensor], empty: Tensor) -> Tensor:
 @lru_cache(maxsize=64)
 def checked_norm(max_grad_norm: float) -> float:
     return _validate.scalar("max_grad_norm", _validate.positive("max_grad_norm", max_grad_norm))
-
-
-def checked_pairs(first: Any, second: Any, examples: int) -> tuple[Tensor, Tensor]:
-    """Two equally long lists of positions below `examples`, on the CPU."""
-    pair = []
-    for name, value in (("first", first), ("second", second)):
-        index = torch.as_tensor(value)
-        if index.numel() == 0:
-            index = index.to(torch.int64)
-        if index.ndim != 1 or index.dtype.is_floating_point or index.dtype == torch.bool:
-            raise ValueError(
-                f"Expected {name} as a list of whole numbers, found {index.dtype} of shape {tuple(index.shape)}."
-            )
-        if index.numel() and (int(index.min()) < 0 or int(index.max()) >= examples):
-            outside = index[(index < 0) | (index >= examples)]
-            raise ValueError(f"Expected {name}={int(outside[0])} in [0, {examples}), the positions of the batch.")
-        pair.append(index.to("cpu", torch.int64))
-    if pair[0].shape != pair[1].shape:
-        raise ValueError(f"Expected as many first as second examples, found {len(pair[0])} and {len(pair[1])}.")
-    return pair[0], pair[1]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from dpviz.training.engine.flat import flatten
+from dpviz.training.engine.vectors import flatten
 
 Tensor = torch.Tensor
 

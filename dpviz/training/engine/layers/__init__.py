@@ -9,9 +9,8 @@ from torch import nn
 from dpviz.training.engine.accepted import refuse_recomputed
 from dpviz.training.engine.layers.base import Layer, Parameters
 from dpviz.training.engine.layers.conv import Conv2dLayer
-from dpviz.training.engine.layers.embedding import EmbeddingLayer
 from dpviz.training.engine.layers.functional import FunctionalLayer
-from dpviz.training.engine.layers.linear import LinearLayer
+from dpviz.training.engine.layers.linear import EmbeddingLayer, LinearLayer
 from dpviz.training.engine.layers.norm import GroupNormLayer, LayerNormLayer
 from dpviz.training.networks.variational import Variational
 

@@ -10,11 +10,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.grad import conv2d_input
 
-from dpviz.training.engine.factored import Factored
-from dpviz.training.engine.layers.base import Layer
-from dpviz.training.engine.layers.buffers import Buffers
+from dpviz.training.engine.layers.base import Buffers, Layer
 from dpviz.training.engine.layers.linear import NARROW, gram_is_cheaper
-from dpviz.training.engine.products import Dense, Products
+from dpviz.training.engine.products import Dense, Factored, Products
 
 Tensor = torch.Tensor
 Pair = tuple[int, int]
@@ -80,14 +78,22 @@ class Conv2dLayer(Layer):
         outputs = gradient.flatten(2)  # (b, o, t)
         weight, bias = self.trains(conv.weight), self.trains(conv.bias)
         if not weight:
-            return to_input, Dense([outputs.sum(2)])
-        found = self._patches(conv, x)
-        if conv.groups == 1 and gram_is_cheaper(found.shape[1], found.shape[2], conv.out_channels):
-            return to_input, Factored(found, outputs.transpose(1, 2), bias=bias)
-        gradients = [_written_out(found, outputs, conv, self.buffers)]
+            return to_input, Dense(outputs.sum(2))
+        windows = patches(
+            x,
+            kernel=cast(Pair, conv.kernel_size),
+            stride=cast(Pair, conv.stride),
+            padding=cast(Pair, conv.padding),
+            dilation=cast(Pair, conv.dilation),
+            buffers=self.buffers,
+            least=NARROW if conv.groups == 1 and x.device.type == "cpu" else 0,
+        )
+        if conv.groups == 1 and gram_is_cheaper(windows.shape[1], windows.shape[2], conv.out_channels):
+            return to_input, Factored(windows, outputs.transpose(1, 2), bias=bias)
+        gradients = [_written_out(windows, outputs, conv, self.buffers)]
         if bias:
             gradients.append(outputs.sum(2))
-        return to_input, Dense(gradients)
+        return to_input, Dense(*gradients)
 
     def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         conv = cast(nn.Conv2d, self.module)
@@ -97,30 +103,19 @@ class Conv2dLayer(Layer):
         weight = sums[0].view(conv.out_channels, -1)[:, : math.prod(shape)].reshape(-1, *shape)
         return weight.permute(0, 3, 1, 2), *sums[1:]
 
-    def _patches(self, conv: nn.Conv2d, x: Tensor) -> Tensor:
-        return patches(
-            x,
-            kernel=cast(Pair, conv.kernel_size),
-            stride=cast(Pair, conv.stride),
-            padding=cast(Pair, conv.padding),
-            dilation=cast(Pair, conv.dilation),
-            buffers=self.buffers,
-            least=NARROW if conv.groups == 1 and x.device.type == "cpu" else 0,
-        )
-
 
 def _laid_out(x: Tensor) -> Tensor:
     """On a CPU with channels last: pooling what comes out is then 10 times, the convolution up to 1.3 times faster."""
     return x if x.device.type != "cpu" else x.to(memory_format=torch.channels_last)
 
 
-def _written_out(found: Tensor, outputs: Tensor, conv: nn.Conv2d, buffers: Buffers) -> Tensor:
+def _written_out(windows: Tensor, outputs: Tensor, conv: nn.Conv2d, buffers: Buffers) -> Tensor:
     """The kernel's gradient of each example, (b, o·kh·kw·c/groups), from patches (b, t, k) and outputs (b, o, t)."""
     b, o, t = outputs.shape
     groups = conv.groups
     if groups == 1:
-        gradients = buffers.take((b, o, found.shape[2]), found)
-        return torch.bmm(outputs, found, out=gradients).flatten(1)
-    by_group = found.view(b, t, -1, groups, conv.in_channels // groups).permute(0, 3, 1, 2, 4)
+        gradients = buffers.take((b, o, windows.shape[2]), windows)
+        return torch.bmm(outputs, windows, out=gradients).flatten(1)
+    by_group = windows.view(b, t, -1, groups, conv.in_channels // groups).permute(0, 3, 1, 2, 4)
     inputs = by_group.reshape(b * groups, t, -1)
     return torch.bmm(outputs.reshape(b * groups, o // groups, t), inputs).view(b, -1)

@@ -71,4 +71,4 @@ class FunctionalLayer(Layer):
         # PyTorch 2.13's group norm crashes on channels last, in which convolutions hand over, if only the parameters
         # are differentiated: back to the usual layout.
         to_input, gradients = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
-        return to_input, Dense([gradients[name].flatten(1) for name in trained])
+        return to_input, Dense(*(gradients[name].flatten(1) for name in trained))

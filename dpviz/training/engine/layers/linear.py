@@ -1,4 +1,4 @@
-"""Fully connected layers, used at one position or at many (sequences)."""
+"""Matrices and tables: fully connected layers at one position or many (sequences), and vectors looked up by index."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dpviz.training.engine.factored import Factored, Outer
 from dpviz.training.engine.layers.base import Layer
-from dpviz.training.engine.products import Dense, Products
+from dpviz.training.engine.products import Dense, Factored, Outer, Products, Rows
 
 Tensor = torch.Tensor
 
@@ -36,7 +35,7 @@ def gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
 def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool) -> Products:
     """Products of a matrix from its inputs (b, t, k) and output gradients (b, t, o), in the cheaper form."""
     if not weight:
-        return Dense([outputs.sum(1)])
+        return Dense(outputs.sum(1))
     if inputs.shape[1] == 1:
         return Outer(inputs[:, 0], outputs[:, 0], bias=bias)
     if gram_is_cheaper(inputs.shape[1], inputs.shape[2], outputs.shape[2]):
@@ -44,7 +43,7 @@ def matrix_products(inputs: Tensor, outputs: Tensor, *, weight: bool, bias: bool
     gradients = [torch.bmm(outputs.transpose(1, 2), inputs).flatten(1)]
     if bias:
         gradients.append(outputs.sum(1))
-    return Dense(gradients)
+    return Dense(*gradients)
 
 
 class LinearLayer(Layer):
@@ -81,3 +80,29 @@ def _to_input(gradient: Tensor, weight: Tensor) -> Tensor:
     if missing <= 0 or weight.device.type != "cpu":
         return gradient @ weight
     return (gradient @ F.pad(weight, (0, missing)))[..., : weight.shape[1]]
+
+
+class EmbeddingLayer(Layer):
+    """`nn.Embedding` on indices of shape (b, …)."""
+
+    @staticmethod
+    def covers(module: nn.Embedding) -> bool:
+        # max_norm rewrites the table during the forward pass, scale_grad_by_freq counts over the whole batch.
+        return module.max_norm is None and not module.scale_grad_by_freq and not module.sparse
+
+    def check(self, x: Tensor) -> None:
+        """Any shape."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        table = cast(nn.Embedding, self.module)
+        return F.embedding(x, table.weight), ()
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        table = cast(nn.Embedding, self.module)
+        indices = x.reshape(x.shape[0], -1)
+        outputs = gradient.reshape(x.shape[0], -1, table.embedding_dim)
+        if table.padding_idx is not None:
+            outputs = outputs.masked_fill((indices == table.padding_idx)[:, :, None], 0.0)
+        return None, Rows.of(indices, outputs, size=table.num_embeddings)

@@ -48,7 +48,7 @@ class GroupNormLayer(Layer):
             gradients.append(((x.reshape(out.shape) - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
         if self.trains(norm.bias):
             gradients.append(out.sum(2))
-        return to_input, Dense(gradients)
+        return to_input, Dense(*gradients)
 
 
 def _dense(x: Tensor) -> Tensor:
@@ -98,4 +98,4 @@ class LayerNormLayer(Layer):
             gradients.append(scaled.reshape(x.shape[0], -1, size).sum(1))
         if self.trains(norm.bias):
             gradients.append(gradient.reshape(x.shape[0], -1, size).sum(1))
-        return to_input, Dense(gradients)
+        return to_input, Dense(*gradients)

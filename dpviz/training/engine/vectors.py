@@ -1,4 +1,4 @@
-"""A sum of vectors that arrives block by block."""
+"""Parameters and sums of their gradients as one vector, which also has the parameters' shapes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,25 @@ from torch import nn
 from dpviz.training.engine.rounding import MOST_ROWS
 
 Tensor = torch.Tensor
+
+
+def flatten_parameters(network: nn.Module) -> Tensor:
+    """The trainable parameters, moved into one vector (p,); writing into it changes the network.
+
+    In the order of `network.parameters()`, which is the order of the per-example engine's sums.
+    """
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    vector = torch.cat([parameter.detach().flatten() for parameter in trained])
+    start = 0
+    for parameter in trained:
+        parameter.data = vector[start : start + parameter.numel()].view_as(parameter)
+        start += parameter.numel()
+    return vector
+
+
+def flatten(tensors: Sequence[Tensor]) -> Tensor:
+    """One vector of tensors in order."""
+    return torch.cat([tensor.flatten() for tensor in tensors])
 
 
 def shaped(vector: Tensor, parameters: Sequence[nn.Parameter]) -> tuple[Tensor, ...]:
@@ -67,16 +86,16 @@ class BlockSums:
 
         In double precision for more than `MOST_ROWS` examples.
         """
-        found, blocks = self._sum or _Vector(self._parameters), self._blocks
+        total, blocks = self._sum or _Vector(self._parameters), self._blocks
         self.clear()
         if blocks == 0:
-            found.whole.zero_()
+            total.whole.zero_()
         elif blocks == 2 and self._other is not None:
-            found.whole.add_(self._other.whole)  # rounded once, as from double precision
+            total.whole.add_(self._other.whole)  # rounded once, as from double precision
         elif blocks > 2 and self._other is not None and self._wide is not None:
             self._wide.add_(self._other.whole)
             if rows > MOST_ROWS:
                 wide = self._wide.clone()
                 return wide, shaped(wide, self._parameters)
-            found.whole.copy_(self._wide)
-        return found.whole, found.shaped
+            total.whole.copy_(self._wide)
+        return total.whole, total.shaped
