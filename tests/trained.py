@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpviz.gradients.leakage import Leakage
-from dpviz.runs.cluster.processes import this_process
 from dpviz.runs.engine import Engine
+from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Delivery, EventRow
 from dpviz.training.settings import RunSettings

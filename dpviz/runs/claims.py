@@ -18,9 +18,9 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.spending import charged_through, has_gap, mechanisms
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import Event, RunRecord
-from dpviz.runs.store.tables import Array, RunView
+from dpviz.runs.store.store import Store
+from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
     MOST_DIFFERENT,

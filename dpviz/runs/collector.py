@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from dpviz.runs.reconcile import give_up, why_gone
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.interface import Store, StoreError
-from dpviz.runs.store.records import ACTIVE, Delivery, EventRow
+from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, StoreError
+from dpviz.runs.store.store import Store
 
 # Seconds between tries while the store cannot be written, and after how long the runs are held.
 RETRY = 1.0

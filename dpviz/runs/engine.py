@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dpviz.runs.cluster.launch import TRAINING_MODULES, default_workers
-from dpviz.runs.cluster.processes import this_process
 from dpviz.runs.cluster.scheduler import Scheduler
-from dpviz.runs.live import Live
+from dpviz.runs.processes import this_process
 from dpviz.runs.reconcile import orphans, reconcile
-from dpviz.runs.store.deletion import free_deleted
-from dpviz.runs.store.interface import Store, home, open_store
-from dpviz.runs.store.permissions import private_folder
+from dpviz.runs.store.folders import home, private_folder
 from dpviz.runs.store.records import ENDED, RunRecord, State
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.store.store import Store, open_store
+from dpviz.runs.views import Live, RunView
 from dpviz.runs.work import TRAINING
 
 # Seconds between two checks, by whoever looks, that the engines of open runs are alive.
@@ -42,7 +40,7 @@ class Engine:
     """Runs of one store, computed by one local cluster or the one at DASK_SCHEDULER_ADDRESS.
 
     Args:
-        folder: Where runs, weights and logs lie; `dpviz.runs.store.interface.home()` if None.
+        folder: Where runs, weights and logs lie; `store.folders.home()` if None.
         workers: How many runs at once, over all apps that use this store; `default_workers()` if None.
         preload: Modules that workers load ahead of the first run.
 
@@ -64,7 +62,7 @@ class Engine:
         self.folder = folder or home()
         self.store: Store = open_store(self.folder)
         private_folder(self.folder / "weights")
-        free_deleted(self.store, self.weights)
+        self.store.purge_old(self.weights)
         self.live = Live(self.store)
         self.id = uuid.uuid4().hex
         self.workers = default_workers() if workers is None else workers

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.claims import charged_before, claim_of_record, examples_in, settings_of
-from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import RunRecord, State
+from dpviz.runs.store.store import Store
 from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import MOST_DIFFERENT, WITHOUT_NOISE, everything_planned, was_planned
 from dpviz.training.accounts.origins import Origin

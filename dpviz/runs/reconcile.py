@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dpviz.runs.cluster.processes import is_alive
-from dpviz.runs.store.interface import Store
+from dpviz.runs.processes import is_alive
 from dpviz.runs.store.records import ACTIVE, RunRecord
+from dpviz.runs.store.store import Store
 
 # An engine on another machine is alive while its heartbeat is younger than this, in seconds.
 HEARTBEAT_LASTS = 30.0

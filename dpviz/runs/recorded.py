@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.runs.cluster.processes import this_process
-from dpviz.runs.store.interface import StoreError, home, open_store
-from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow
+from dpviz.runs.processes import this_process
+from dpviz.runs.store.folders import home
+from dpviz.runs.store.records import CHARGED_KIND, Delivery, EventRow, StoreError
+from dpviz.runs.store.store import open_store
 from dpviz.runs.work import PATIENCE, AskedControl, Sender
 from dpviz.training.accounts.live import LiveAccounts, encoded, encoded_events
 from dpviz.training.events import DECLARED, UNPROTECTED

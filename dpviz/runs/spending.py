@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event
-
-Array = npt.NDArray[np.float64]
 
 
 def mechanisms(events: Iterable[Event]) -> tuple[GaussianEvent, ...]:
@@ -55,42 +48,3 @@ def charged_through(events: Iterable[Event]) -> int:
 def has_gap(events: Sequence[Event]) -> bool:
     """Whether events of an attempt are missing before its last one."""
     return [event.seq for event in events] != list(range(len(events)))
-
-
-def recorded(events: Iterable[Event]) -> dict[str, Array]:
-    """ε after each step as the run recorded it, by accountant; each (steps,)."""
-    found: dict[str, list[float]] = {}
-    for event in events:
-        if event.kind == "step":
-            for name, values in (event.data.get("epsilon") or {}).items():
-                found.setdefault(name, []).extend(values)
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def recomputed(events: Iterable[Event]) -> dict[str, Array]:
-    """The same again from mechanisms, private counts and pair distances."""
-    from dpviz.training.accounts.live import recompute
-
-    found: dict[str, list[float]] = {}
-    for _, values in recompute(_data(events)):
-        for name, value in values.items():
-            found.setdefault(name, []).append(value)
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def _data(events: Iterable[Event]) -> list[dict[str, Any]]:
-    return [event.data for event in events]
-
-
-def largest_difference(events: Sequence[Event]) -> dict[str, float]:
-    """max |recorded − recomputed| ε over the steps, by accountant; inf where one of them lacks a step."""
-    told, found = recorded(events), recomputed(events)
-    differences = {}
-    for name in sorted({*told, *found}):
-        a, b = told.get(name, np.empty(0)), found.get(name, np.empty(0))
-        same = a.shape == b.shape
-        # Two infinities agree; their difference would be no number.
-        equal = a == b if same else np.zeros(1, dtype=np.bool_)
-        gaps = np.where(equal, 0.0, np.abs(np.where(equal, 0.0, a) - np.where(equal, 0.0, b))) if same else np.inf
-        differences[name] = float(np.max(gaps, initial=0.0)) if same else math.inf
-    return differences

@@ -15,11 +15,10 @@ from typing import Any
 
 from dpviz._extras import extra
 from dpviz.runs.cluster.memory import give_back
-from dpviz.runs.cluster.processes import this_process
+from dpviz.runs.exchange.checksums import KEY, checksum
+from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.checksums import KEY, checksum
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow
+from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, EventRow, StoreError
 
 TRAINING = "dpviz.runs.work:train"
 
@@ -236,8 +235,15 @@ def call(target: str, settings: Event, options: Event, sender: Sender, control: 
         sender.emit({"kind": "done", "reason": "end", "text": ""})
 
 
-def variable_name(run: str) -> str:
-    return f"dpviz-desired-{run}"
+def desired_state(client: Any, run: str) -> Any:
+    """The Dask variable that the run's worker asks a few times a second.
+
+    It holds what the user wants ("go", "pause", "stop"), how many single steps were granted, which charge is recorded.
+    """
+    from distributed import Variable
+
+    make: Any = Variable
+    return make(f"dpviz-desired-{run}", client=client)
 
 
 def charge_name(execution: str, charge: EventRow) -> str:
@@ -251,7 +257,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
     Returns:
         The execution's name, the worker, and all rows as compressed JSON, to fill gaps from.
     """
-    from distributed import Variable, get_client, get_worker
+    from distributed import get_client, get_worker
 
     worker = get_worker()
     execution = uuid.uuid4().hex
@@ -264,8 +270,7 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
 
     # An empty batch first: it says that this execution began, and where.
     send([])
-    variable: Any = Variable
-    desired_states = variable(variable_name(run), client=get_client())
+    desired_states = desired_state(get_client(), run)
 
     def ask() -> tuple[str, int]:
         desired, granted, _ = desired_states.get(timeout=10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpviz.runs.engine import Engine
 from dpviz.runs.engine import engine as shared
-from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import StoreError
 
 
 def found() -> tuple[Engine | None, str]:

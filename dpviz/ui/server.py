@@ -19,8 +19,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from dpviz.runs.cluster.memory import keep_little
 from dpviz.runs.engine import shutdown_shared
-from dpviz.runs.store.interface import home
-from dpviz.runs.store.permissions import private_file, private_folder
+from dpviz.runs.store.folders import home, private_file, private_folder
 from dpviz.ui import departed
 from dpviz.ui.guard import FRAMED_BY, Guard, framing
 from dpviz.ui.owner import TOKEN_VARIABLE, Access, on_loopback

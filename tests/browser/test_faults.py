@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page
 
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.store import Store
 from tests.browser import driver
 from tests.browser.driver import ROOT, free_port, main_area, no_traceback, running_app, wait_idle
 from tests.browser.test_train import children_of_the_app, headline, lives, visitor
@@ -72,7 +72,7 @@ def test_whatever_is_killed_the_page_says_so(
         assert page.url == watched
         no_traceback(page)
         page.context.close()
-    store = SqliteStore(home / "runs.sqlite")
+    store = Store(home / "runs.sqlite")
     try:
         assert [record.state for record in store.runs()] == ["lost", "lost"]
         for record in store.runs():

@@ -15,7 +15,7 @@ import pytest
 
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import OPEN
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.store import Store
 
 HERE = Path(__file__).parent
 PLAIN = "fake_training:plain"
@@ -29,8 +29,8 @@ def _can_import_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore(tmp_path / "runs.sqlite")
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "runs.sqlite")
     yield made
     made.close()
 

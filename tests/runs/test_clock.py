@@ -7,17 +7,16 @@ import time
 
 import pytest
 
-from dpviz.runs import clock
 from dpviz.runs.store.records import ACTIVE
-from dpviz.runs.store.sqlite import SqliteStore
-from tests.runs.test_sqlite_store import OWNER, batch, new, steps
+from dpviz.runs.store.store import Store, moment
+from tests.runs.test_store import OWNER, batch, new, steps
 
 real = time.time
 
 
 @pytest.mark.parametrize("shift", [-3600.0, 3600.0, -1e9])
 @pytest.mark.parametrize("end", ["by its last event", "lost", "stopped before it started"])
-def test_a_clock_that_is_set(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, shift: float, end: str) -> None:
+def test_a_clock_that_is_set(store: Store, monkeypatch: pytest.MonkeyPatch, shift: float, end: str) -> None:
     begun = time.monotonic()
     run = new(store).id
     if end == "stopped before it started":
@@ -39,7 +38,7 @@ def test_a_clock_that_is_set(store: SqliteStore, monkeypatch: pytest.MonkeyPatch
         assert since <= attempt["started"] <= attempt["ended"] <= record.ended
 
 
-def test_a_worker_whose_clock_was_set(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_whose_clock_was_set(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     run = new(store).id
     assert store.claim(OWNER, None, 9) is not None
     for shift, execution in ((-3600.0, "one"), (3600.0, "two")):
@@ -54,18 +53,18 @@ def test_a_worker_whose_clock_was_set(store: SqliteStore, monkeypatch: pytest.Mo
 def test_another_machine_or_another_boot_goes_by_the_wall_but_never_back(monkeypatch: pytest.MonkeyPatch) -> None:
     far = json.dumps({"machine": "far", "offset": 5.0})
     monkeypatch.setattr(time, "time", lambda: 100.0)
-    assert [clock.moment(text, 0.0) for text in (far, "")] == [100.0, 100.0]
-    assert clock.moment(far, 250.0) == 250.0
+    assert [moment(text, 0.0) for text in (far, "")] == [100.0, 100.0]
+    assert moment(far, 250.0) == 250.0
 
 
-def test_a_store_of_the_format_before(store: SqliteStore) -> None:
+def test_a_store_of_the_format_before(store: Store) -> None:
     """It gets the column, and keeps what it holds."""
     run = new(store, "kept").id
     with store.file.connection() as db:
         db.execute("ALTER TABLE runs DROP COLUMN anchor")
         db.execute("PRAGMA user_version = 1")
     store.close()
-    later = SqliteStore(store.file.path)
+    later = Store(store.file.path)
     assert [record.name for record in later.runs()] == ["kept"]
     assert later.set_desired(run, "stop").ended is not None
     assert later.notice == ""

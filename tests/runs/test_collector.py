@@ -12,10 +12,9 @@ import pytest
 from dpviz.runs import collector
 from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import Delivery
-from dpviz.runs.store.sqlite import SqliteStore
-from tests.runs.test_sqlite_store import batch, started, steps
+from dpviz.runs.store.records import Delivery, StoreError
+from dpviz.runs.store.store import Store
+from tests.runs.test_store import batch, started, steps
 
 
 def text(one: Delivery) -> str:
@@ -53,7 +52,7 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-def writing(store: SqliteStore, heard: Heard) -> Iterator[Collector]:
+def writing(store: Store, heard: Heard) -> Iterator[Collector]:
     made = Collector(
         store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append
     )  # fmt: skip
@@ -61,7 +60,7 @@ def writing(store: SqliteStore, heard: Heard) -> Iterator[Collector]:
     made.close()
 
 
-def test_gaps_are_filled_from_the_result(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
     run = started(store)
     whole = batch(run, *steps(10), {"kind": "done", "step": 10})
     writing.put(text(batch(run, *steps(3))))
@@ -75,7 +74,7 @@ def test_gaps_are_filled_from_the_result(store: SqliteStore, writing: Collector,
     assert len(heard.batches) == 2
 
 
-def test_a_task_that_dask_gave_up(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+def test_a_task_that_dask_gave_up(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
     class KilledWorker(Exception):
         pass
 
@@ -93,23 +92,23 @@ def test_a_task_that_dask_gave_up(store: SqliteStore, writing: Collector, heard:
 
 
 def test_nothing_is_thrown_away_while_the_disk_is_full(
-    store: SqliteStore, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
     monkeypatch.setattr(collector, "PATIENCE", 0.1)
-    run, works = started(store), SqliteStore.record
+    run, works = started(store), Store.record
 
-    def full(self: SqliteStore, batches: Any) -> None:
+    def full(self: Store, batches: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(SqliteStore, "record", full)
+    monkeypatch.setattr(Store, "record", full)
     for i in range(5):
         writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
     until(lambda: heard.troubles == ["the disk is full"])
     until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
     assert store.run(run).steps == 0
     time.sleep(0.1)
-    monkeypatch.setattr(SqliteStore, "record", works)
+    monkeypatch.setattr(Store, "record", works)
     until(lambda: store.run(run).steps == 50)
     until(lambda: heard.troubles == ["the disk is full", ""])
     assert writing.trouble == ""
@@ -117,25 +116,25 @@ def test_nothing_is_thrown_away_while_the_disk_is_full(
 
 
 def test_a_failure_is_written_once_there_is_room(
-    store: SqliteStore, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
-    run, works, tries = started(store), SqliteStore.change_state, []
+    run, works, tries = started(store), Store.change_state, []
 
-    def full(self: SqliteStore, *values: Any, **named: Any) -> bool:
+    def full(self: Store, *values: Any, **named: Any) -> bool:
         tries.append(values)
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(SqliteStore, "change_state", full)
+    monkeypatch.setattr(Store, "change_state", full)
     writing.put(EndedFuture(run, Future("error", error=OSError("no"))))
     until(lambda: len(tries) > 2)
     assert heard.ends == []
-    monkeypatch.setattr(SqliteStore, "change_state", works)
+    monkeypatch.setattr(Store, "change_state", works)
     until(lambda: heard.ends == [run])
     assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
 
 
-def test_what_has_no_place_is_not_told(store: SqliteStore, writing: Collector, heard: Heard, until: Any) -> None:
+def test_what_has_no_place_is_not_told(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
     """Whoever waits to hear of it must not go on."""
     run = started(store)
     writing.put(text(batch("gone", *steps(3))))
@@ -145,14 +144,14 @@ def test_what_has_no_place_is_not_told(store: SqliteStore, writing: Collector, h
 
 
 def test_it_ends_also_while_nothing_can_be_written(
-    store: SqliteStore, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = started(store)
 
-    def full(self: SqliteStore, batches: Any) -> None:
+    def full(self: Store, batches: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(SqliteStore, "record", full)
+    monkeypatch.setattr(Store, "record", full)
     made = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append)
     made.put(text(batch(run, *steps(3))))
     until(lambda: made.trouble)

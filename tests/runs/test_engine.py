@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import StoreError
 from dpviz.runs.work import TRAINING
 from tests.runs.conftest import PLAIN, family
 

@@ -15,14 +15,13 @@ import psutil
 import pytest
 
 from dpviz.runs import collector
-from dpviz.runs.cluster.processes import Process, is_alive
 from dpviz.runs.cluster.scheduler import Scheduler
 from dpviz.runs.engine import Engine
+from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.file import SqliteFile
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import RunRecord
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.records import RunRecord, StoreError
+from dpviz.runs.store.store import Store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 pytestmark = pytest.mark.sweep
@@ -70,9 +69,9 @@ def test_parameters_wait_for_their_charge(
     engine: Engine, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No file of a worker before the store has what it costs; killed right after that it still has."""
-    works, tries = SqliteStore.record, []
+    works, tries = Store.record, []
 
-    def full(self: SqliteStore, batches: Any) -> list[bool]:
+    def full(self: Store, batches: Any) -> list[bool]:
         if any(row.kind == "charged" for one in batches for row in one.rows):
             tries.append(batches)
             raise StoreError("the disk is full")
@@ -80,7 +79,7 @@ def test_parameters_wait_for_their_charge(
 
     weights = tmp_path / "weights"
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteStore, "record", full)
+        patch.setattr(Store, "record", full)
         options = {"weights_to": str(weights)}
         run = engine.submit({"pause": 60.0}, target="fake_training:releasing", options=options)
         until(lambda: len(tries) > 2)
@@ -116,7 +115,7 @@ from pathlib import Path
 sys.path.append({here!r})
 from dpviz.runs.engine import Engine
 from dpviz.runs.cluster.scheduler import Scheduler
-from dpviz.runs.cluster.processes import Process, is_alive
+from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.store.records import RunRecord
 engine = Engine(Path({folder!r}), workers=1, preload=())
 run = engine.submit({settings!r}, target={target!r})
@@ -258,7 +257,7 @@ def test_a_host_killed_while_it_starts(make_engine: Any, until: Callable[..., An
     run = engine.submit({"steps": 2}, target=PLAIN)
     host = until(lambda: engine._scheduler.connection._host)
     if moment == "with the scheduler up":
-        until(lambda: host.cluster)
+        until(lambda: host._place)
     kill(host._child.pid)
     assert engine.wait(run, 60.0).state == "done"
     assert engine.run(run).attempt == 1
@@ -337,7 +336,7 @@ def test_a_full_disk_holds_the_run_until_there_is_room(
     monkeypatch.setattr(SqliteFile, "connection", full)
     until(lambda: engine.problem == f"the disk is full {collector.HELD}")
     assert engine._scheduler is not None
-    until(lambda: run in engine._scheduler.desired_states.held)
+    until(lambda: engine._scheduler.passed_on[run][0] == "pause")
     gathered = engine._scheduler.collector._incoming.qsize
 
     def nothing_more() -> bool:

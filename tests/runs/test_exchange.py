@@ -23,23 +23,23 @@ import pytest
 
 from dpviz.runs.claims import GAP, NO_BEGINNING, charged_before, claim_of_record, claim_of_view, why_unknown
 from dpviz.runs.exchange import checks as typed
+from dpviz.runs.exchange import checksums
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import export_json, import_json, read_run, steps_csv, steps_parquet
-from dpviz.runs.store import checksums
-from dpviz.runs.store.sqlite import SqliteStore
-from dpviz.runs.store.tables import RunView, view_of
+from dpviz.runs.store.store import Store
+from dpviz.runs.views import RunView, view_of
 from dpviz.runs.work import TRAINING, Sender
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.events import heading
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
 from tests.runs.test_spending import PLAN, told
-from tests.runs.test_sqlite_store import OWNER, batch, started, steps
+from tests.runs.test_store import OWNER, batch, started, steps
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
 
 
-def example(store: SqliteStore, name: str = NASTY) -> str:
+def example(store: Store, name: str = NASTY) -> str:
     """Two attempts of a run with three mechanisms; the first one's worker died after three steps."""
     events = told(PLAN)
     run = store.create(target="m:f", settings=events[0]["settings"], options={}, name=name, owner=OWNER).id
@@ -54,7 +54,7 @@ def example(store: SqliteStore, name: str = NASTY) -> str:
     return run
 
 
-def view(store: SqliteStore, run: str) -> RunView:
+def view(store: Store, run: str) -> RunView:
     return view_of(store.run(run), store.events(run))
 
 
@@ -62,7 +62,7 @@ KEPT = ("name", "note", "settings", "state", "reason", "created", "started", "en
 
 
 class TestThereAndBack:
-    def test_the_same_run(self, store: SqliteStore) -> None:
+    def test_the_same_run(self, store: Store) -> None:
         run = example(store)
         copy = import_json(store, export_json(store, run))
         before, after = store.run(run), store.run(copy.id)
@@ -81,7 +81,7 @@ class TestThereAndBack:
         assert (mine.notes, mine.final["text"]) == (theirs.notes, theirs.final["text"])
         assert [e.kind for e in store.events(copy.id, 1)] == [e.kind for e in store.events(run, 1)]
 
-    def test_again_and_again(self, store: SqliteStore) -> None:
+    def test_again_and_again(self, store: Store) -> None:
         """A file of a file is the same but for being marked; taken in again it stays what it is."""
         copy = import_json(store, export_json(store, example(store)))
         first = export_json(store, copy.id)
@@ -89,14 +89,14 @@ class TestThereAndBack:
         assert json.loads(first)["imported"] is True
         assert json.loads(first) == json.loads(second)
 
-    def test_of_a_run_under_way(self, store: SqliteStore) -> None:
+    def test_of_a_run_under_way(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(3))])
         copy = import_json(store, export_json(store, run))
         assert (copy.state, copy.reason) == ("lost", "exported while it was running")
         assert view(store, copy.id).steps["loss"].tolist() == [0.0, 1.0, 2.0]
 
-    def test_of_a_run_of_another_version_no_epsilon_is_kept(self, store: SqliteStore) -> None:
+    def test_of_a_run_of_another_version_no_epsilon_is_kept(self, store: Store) -> None:
         run = started(store)
         known = told(PLAN)
         del known[0]["settings"]
@@ -108,7 +108,7 @@ class TestThereAndBack:
         assert not claim_of_view(shown, store).holds
         assert "unknown a" in why_unknown(copy)
 
-    def test_says_nothing_about_the_machine(self, store: SqliteStore) -> None:
+    def test_says_nothing_about_the_machine(self, store: Store) -> None:
         """Neither processes nor folders, wherever they were named."""
         settings = told(PLAN)[0]["settings"] | {"data_folder": "/srv/hidden one/x", "start_from": "/home/jane/w.pt"}
         run = store.create(
@@ -146,11 +146,11 @@ class TestThereAndBack:
 class TestNotBelieved:
     """What a file says of its ε is worked out again, and shown beside where it differs."""
 
-    def spoilt(self, store: SqliteStore, change: Callable[[dict[str, Any]], None]) -> RunView:
+    def spoilt(self, store: Store, change: Callable[[dict[str, Any]], None]) -> RunView:
         copy = import_json(store, changed(change)(export_json(store, example(store))))
         return view(store, copy.id)
 
-    def test_a_reading(self, store: SqliteStore) -> None:
+    def test_a_reading(self, store: Store) -> None:
         def lie(content: dict[str, Any]) -> None:
             content["events"][3]["data"]["epsilon"]["renyi"][1] = 0.01
 
@@ -161,7 +161,7 @@ class TestNotBelieved:
         assert shown.steps["epsilon.renyi"][1] == dispute.recomputed > 0.1
 
     @pytest.mark.parametrize("place", ["summary", "last event"])
-    def test_a_summary(self, store: SqliteStore, place: str) -> None:
+    def test_a_summary(self, store: Store, place: str) -> None:
         def lie(content: dict[str, Any]) -> None:
             summary = content["run"]["summary"] if place == "summary" else content["events"][-1]["data"]
             summary["epsilon"]["moments"] = 0.02
@@ -173,7 +173,7 @@ class TestNotBelieved:
         assert shown.record.summary["epsilon"]["moments"] > 0.1
         assert shown.record.summary["claim"]["epsilon"] > 0.1
 
-    def test_a_budget_that_was_not_kept(self, store: SqliteStore) -> None:
+    def test_a_budget_that_was_not_kept(self, store: Store) -> None:
         """Fixed or decided on the way: what was charged exceeds the filter that the settings name."""
         for policy in ("fixed", "adaptive_noise"):
             events = told(PLAN)
@@ -186,7 +186,7 @@ class TestNotBelieved:
             assert found.covers == "any_end"
             assert 0.5 < found.epsilon < math.inf
 
-    def test_what_did_not_match_stays_said(self, store: SqliteStore) -> None:
+    def test_what_did_not_match_stays_said(self, store: Store) -> None:
         def lie(content: dict[str, Any]) -> None:
             content["events"][3]["data"]["epsilon"]["renyi"][1] = 0.01
 
@@ -200,7 +200,7 @@ class TestNotBelieved:
 class TestMissingAndChanged:
     """Events that are missing are said to be; an edited file is refused where it has checksums."""
 
-    def chained(self, store: SqliteStore, *more: dict[str, Any]) -> str:
+    def chained(self, store: Store, *more: dict[str, Any]) -> str:
         """A run as its worker sends it: nine steps that were planned so, and their end."""
         sender = Sender(lambda rows: None)
         events = told([(2.0, 0.1, 3), (2.0, 0.1, 6)])
@@ -216,7 +216,7 @@ class TestMissingAndChanged:
 
     END: ClassVar = {"kind": "done", "step": 9, "text": "All done.", "reason": "plan", "epsilon": {"renyi": math.nan}}
 
-    def test_an_export_that_is_whole(self, store: SqliteStore) -> None:
+    def test_an_export_that_is_whole(self, store: Store) -> None:
         run = self.chained(store, {"kind": "note", "text": "/home/jane/x"}, self.END)
         copy = import_json(store, export_json(store, run))
         again = import_json(store, export_json(store, copy.id))
@@ -224,7 +224,7 @@ class TestMissingAndChanged:
             assert view(store, one.id).checksums == checksums.MATCH
             assert checksums.MATCH in report(store, one.id)
 
-    def test_an_export_without_them(self, store: SqliteStore) -> None:
+    def test_an_export_without_them(self, store: Store) -> None:
         def bare(content: dict[str, Any]) -> None:
             for part in (*content["attempts"], *(event["data"] for event in content["events"])):
                 del part["checksum"]
@@ -250,20 +250,20 @@ class TestMissingAndChanged:
         ],
     )
     def test_an_edited_one_is_refused(
-        self, store: SqliteStore, edit: Callable[[dict[str, Any]], object], reason: str
+        self, store: Store, edit: Callable[[dict[str, Any]], object], reason: str
     ) -> None:
         content = export_json(store, self.chained(store, self.END))
         with pytest.raises(NotARun, match=reason):
             read_run(changed(lambda c: edit(c) and None)(content))
 
-    def test_an_event_dropped_and_the_rest_numbered_anew(self, store: SqliteStore) -> None:
+    def test_an_event_dropped_and_the_rest_numbered_anew(self, store: Store) -> None:
         content = export_json(store, self.chained(store, {"kind": "note", "text": "x"}, self.END))
         with pytest.raises(NotARun, match="or an event before it was dropped"):
             read_run(without(3)(content))
 
     @pytest.mark.parametrize("ended", [True, False])
     @pytest.mark.parametrize("gone", [1, 2, "both"])
-    def test_a_gap_claims_the_plan(self, store: SqliteStore, gone: int | str, ended: bool) -> None:
+    def test_a_gap_claims_the_plan(self, store: Store, gone: int | str, ended: bool) -> None:
         """Here, from a file, and from a file of that; whatever is missing, the claim is never smaller."""
         run = self.chained(store, {"kind": "note", "step": 9, "text": "x"}, *([self.END] if ended else []))
         settings = RunSettings.from_json(store.run(run).settings)
@@ -284,7 +284,7 @@ class TestMissingAndChanged:
             assert GAP in report(store, record.id)
         assert claim_of_record(import_json(store, whole), store).epsilon <= plan.epsilon
 
-    def test_a_lost_beginning_claims_nothing(self, store: SqliteStore) -> None:
+    def test_a_lost_beginning_claims_nothing(self, store: Store) -> None:
         run = self.chained(store)
         store.change_state(run, "lost", only=("running",))
         with store.file.connection(write=True) as db:
@@ -293,7 +293,7 @@ class TestMissingAndChanged:
             found = claim_of_record(record, store)
             assert (found.holds, found.reason) == (False, NO_BEGINNING)
 
-    def test_a_gap_in_an_earlier_attempt(self, store: SqliteStore) -> None:
+    def test_a_gap_in_an_earlier_attempt(self, store: Store) -> None:
         run = self.chained(store)
         with store.file.connection(write=True) as db:
             db.execute("DELETE FROM events WHERE seq = 1")
@@ -303,7 +303,7 @@ class TestMissingAndChanged:
         assert (mechanism.noise_multiplier, steps) == (2.0, RunSettings.from_json(store.run(run).settings).steps)
 
 
-def report(store: SqliteStore, run: str, **how: bool) -> str:
+def report(store: Store, run: str, **how: bool) -> str:
     found = view(store, run)
     return html_report(found, claim_of_view(found, store), **how)
 
@@ -416,7 +416,7 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "reason"), BAD, ids=[reason for _, reason in BAD])
-def test_refused_with_a_reason(store: SqliteStore, spoil: Callable[[bytes], bytes], reason: str) -> None:
+def test_refused_with_a_reason(store: Store, spoil: Callable[[bytes], bytes], reason: str) -> None:
     run = example(store)
     with pytest.raises(NotARun, match=re.escape(reason)):
         import_json(store, spoil(export_json(store, run)))
@@ -433,13 +433,13 @@ def test_refused_with_a_reason(store: SqliteStore, spoil: Callable[[bytes], byte
         EARLIER | {"unbounded": "it was trained without noise"},
     ],
 )
-def test_a_start_that_cannot_be_claims_nothing(store: SqliteStore, origin: dict[str, Any]) -> None:
+def test_a_start_that_cannot_be_claims_nothing(store: Store, origin: dict[str, Any]) -> None:
     copy = import_json(store, started_from(origin)(export_json(store, example(store))))
     assert not claim_of_view(view(store, copy.id), store).holds
     assert why_unknown(copy)
 
 
-def test_a_run_from_a_file_pays_for_its_start(store: SqliteStore) -> None:
+def test_a_run_from_a_file_pays_for_its_start(store: Store) -> None:
     exported = export_json(store, example(store))
     alone, both = (import_json(store, spoil(exported)) for spoil in (changed(lambda c: None), started_from(EARLIER)))
     for name, values in view(store, both.id).steps.items():
@@ -463,20 +463,20 @@ def test_nesting_is_seen_before_it_is_read() -> None:
     assert done.stdout.count("brackets in brackets") == 2
 
 
-def test_brackets_in_words_are_words(store: SqliteStore) -> None:
+def test_brackets_in_words_are_words(store: Store) -> None:
     run = example(store)
     store.annotate(run, '[{"' * 500 + "\\")
     assert import_json(store, export_json(store, run)).note == store.run(run).note
 
 
-def test_too_large(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typed, "LARGEST", 100)
     with pytest.raises(NotARun, match="Expected a file of at most"):
         read_run(b" " * 101)
 
 
 class TestTables:
-    def test_csv(self, store: SqliteStore) -> None:
+    def test_csv(self, store: Store) -> None:
         shown = view(store, example(store))
         rows = list(csv.DictReader(io.StringIO(steps_csv(shown))))
         assert [row["step"] for row in rows] == [str(step) for step in range(1, 10)]
@@ -484,7 +484,7 @@ class TestTables:
             read = [float(row[heading("step", name)] or "nan") for row in rows]
             assert read == pytest.approx(column.tolist(), nan_ok=True, abs=0.0)
 
-    def test_parquet(self, store: SqliteStore) -> None:
+    def test_parquet(self, store: Store) -> None:
         import pyarrow.parquet
 
         shown = view(store, example(store))
@@ -493,7 +493,7 @@ class TestTables:
         for name, column in shown.steps.items():
             np.testing.assert_array_equal(table[heading("step", name)].to_numpy(), column)
 
-    def test_bundle(self, store: SqliteStore) -> None:
+    def test_bundle(self, store: Store) -> None:
         run = example(store)
         with zipfile.ZipFile(io.BytesIO(bundle(store, run))) as archive:
             assert archive.testzip() is None
@@ -501,7 +501,7 @@ class TestTables:
             copy = import_json(store, archive.read("run.json"))
         assert copy.steps == 9
 
-    def test_of_a_run_without_steps(self, store: SqliteStore) -> None:
+    def test_of_a_run_without_steps(self, store: Store) -> None:
         run = started(store)
         assert steps_csv(view(store, run)) == "\n"
         assert bundle(store, run)
@@ -522,7 +522,7 @@ class Page(HTMLParser):
 
 
 class TestReport:
-    def test_needs_nothing_and_runs_its_own_script_alone(self, store: SqliteStore) -> None:
+    def test_needs_nothing_and_runs_its_own_script_alone(self, store: Store) -> None:
         text = report(store, example(store))
         page = Page(text)
         assert not {tag for tag, _ in page.tags} & {"link", "img", "iframe", "object", "a", "base", "form"}
@@ -536,7 +536,7 @@ class TestReport:
         for words in ("url(", "@import", "http://", "https://"):
             assert words not in text, words
 
-    def test_says_what_happened(self, store: SqliteStore) -> None:
+    def test_says_what_happened(self, store: Store) -> None:
         page = Page(report(store, example(store)))
         for words in (NASTY, "It ran to its end after 9 steps: All done.", "started again 1 times", "ε, Rényi",
                       "0.75", "Privacy loss", "Settings"):  # fmt: skip
@@ -544,7 +544,7 @@ class TestReport:
         labels = [attributes["aria-label"] for tag, attributes in page.tags if tag == "figure"]
         assert any(label and label.startswith("Privacy loss. ") and "Rényi ends at" in label for label in labels)
 
-    def test_of_a_failed_and_of_an_empty_run(self, store: SqliteStore) -> None:
+    def test_of_a_failed_and_of_an_empty_run(self, store: Store) -> None:
         run = started(store)
         assert "It is running after 0 steps." in report(store, run)
         store.record([batch(run, {"kind": "failed", "text": "no", "traceback": "<Trace>"})])
@@ -552,7 +552,7 @@ class TestReport:
         assert "<Trace>" not in Page(report(store, run)).text, "it may quote the data"
         assert "<Trace>" in Page(report(store, run, measured=True)).text
 
-    def test_charts_hold_every_peak(self, store: SqliteStore) -> None:
+    def test_charts_hold_every_peak(self, store: Store) -> None:
         found = view(store, example(store))
         step, loss = np.arange(1.0, 10_001.0), np.zeros(10_000)
         loss[1234] = 7.0

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from dpviz.runs.engine import Engine
-from dpviz.runs.store import deletion as freed
-from dpviz.runs.store.sqlite import SqliteStore
-from tests.runs.test_sqlite_store import batch, started, steps
+from dpviz.runs.store.store import KEPT, Store
+from tests.runs.test_store import batch, started, steps
 
 
 def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = Store(tmp_path / "runs.sqlite")
     (tmp_path / "weights").mkdir()
     runs = []
     for execution in ("a", "b", "c"):
@@ -26,7 +25,7 @@ def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     kept, fresh, old = runs
     store.delete(fresh)
     with monkeypatch.context() as earlier:
-        long_ago = time.time() - freed.KEPT - 60.0
+        long_ago = time.time() - KEPT - 60.0
         earlier.setattr(time, "time", lambda: long_ago)
         store.delete(old)
     store.close()

@@ -22,7 +22,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv
 from dpviz.runs.exchange.validation import KINDS
 from dpviz.runs.store.records import Event, RunRecord
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.views import RunView
 from dpviz.training import events
 from dpviz.training.events import NOT_COVERED, covered, heading, not_covered
 from dpviz.ui.runs import listing

@@ -16,10 +16,10 @@ import pytest
 
 from dpviz.runs.cluster.launch import Host
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.store import Store
 from tests.other_account import by_another, needs_root, other_account
 from tests.runs.conftest import PLAIN
-from tests.runs.test_sqlite_store import new
+from tests.runs.test_store import new
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of the user's folder there")
 
@@ -39,7 +39,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_new_and_old_stores(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "dpviz"
     for backup in ([], ["runs-backup.sqlite"]):
-        store = SqliteStore(folder / "runs.sqlite")
+        store = Store(folder / "runs.sqlite")
         new(store)
         files = {path.name: mode(path) for path in folder.iterdir()}
         assert set(files) == {"runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm", *backup}
@@ -47,7 +47,7 @@ def test_new_and_old_stores(tmp_path: Path) -> None:
         assert mode(folder) == 0o700
         for path in (*folder.iterdir(), folder):  # as an earlier version left them
             path.chmod(0o755)
-        other = SqliteStore(folder / "runs.sqlite")
+        other = Store(folder / "runs.sqlite")
         assert {mode(path) for path in folder.iterdir()} == {0o600}
         assert mode(folder) == 0o700
         other.close()
@@ -57,7 +57,7 @@ def test_new_and_old_stores(tmp_path: Path) -> None:
 def test_a_folder_with_other_things_in_it_stays_open(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "letters").mkdir()
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = Store(tmp_path / "runs.sqlite")
     new(store)
     assert mode(tmp_path) == 0o755
     assert {mode(path) for path in tmp_path.glob("runs*")} == {0o600}

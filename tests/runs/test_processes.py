@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.cluster.child import Child
-from dpviz.runs.cluster.processes import (
+from dpviz.runs.child import Child
+from dpviz.runs.processes import (
     Process,
     is_alive,
     process_of,
@@ -66,7 +66,7 @@ def test_names_with_brackets_and_spaces() -> None:
     """The name stands in brackets before the fields and may hold both."""
     found = subprocess.run(
         [sys.executable, "-c", "import ctypes, os; ctypes.CDLL(None).prctl(15, b') x (Z 1');"
-         "from dpviz.runs.cluster.processes import is_alive, this_process; print(is_alive(this_process()))"],
+         "from dpviz.runs.processes import is_alive, this_process; print(is_alive(this_process()))"],
         capture_output=True, text=True, cwd=os.getcwd(),
     )  # fmt: skip
     assert found.stdout.strip() == "True"
@@ -82,4 +82,3 @@ def test_a_child_ends_with_its_input_or_by_force(tmp_path: Path, source: str, co
     assert made._input.closed
     assert log.stat().st_mode & 0o077 == 0
     assert ("EOFError" in log.read_text()) == (code > 0)
-    made.output.close()

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from dpviz.runs import reconcile
-from dpviz.runs.cluster.processes import Process, process_of, this_process
+from dpviz.runs.processes import Process, process_of, this_process
 from dpviz.runs.store.records import Delivery
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.store import Store
 
 
 def dead() -> Process:
@@ -22,27 +22,27 @@ def dead() -> Process:
     return process
 
 
-def run_of(store: SqliteStore, owner: str, *, host: Process | None = None, queued: bool = False) -> str:
+def run_of(store: Store, owner: str, *, host: Process | None = None, queued: bool = False) -> str:
     run = store.create(target="m:f", settings={}, options={}, name="", owner=owner).id
     if not queued:
         assert store.claim(owner, host, 100) is not None
     return run
 
 
-def test_of_living_engines_nothing_changes(store: SqliteStore) -> None:
+def test_of_living_engines_nothing_changes(store: Store) -> None:
     store.heartbeat("me", this_process())
     runs = [run_of(store, "me"), run_of(store, "me", host=this_process()), run_of(store, "me", queued=True)]
     assert reconcile.reconcile(store) == []
     assert [store.run(run).state for run in runs] == ["running", "running", "queued"]
 
 
-def begin(store: SqliteStore, run: str) -> str:
+def begin(store: Store, run: str) -> str:
     """Let it begin, so that it cannot be sent again as if nothing had been."""
     store.record([Delivery(run, "one", this_process().to_json(), (), time.time())])
     return run
 
 
-def test_of_a_dead_engine_what_ran_is_lost_and_what_waited_waits(store: SqliteStore) -> None:
+def test_of_a_dead_engine_what_ran_is_lost_and_what_waited_waits(store: Store) -> None:
     store.heartbeat("gone", dead())
     running = begin(store, run_of(store, "gone", host=this_process()))
     sent, queued = run_of(store, "gone", host=this_process()), run_of(store, "gone", queued=True)
@@ -54,7 +54,7 @@ def test_of_a_dead_engine_what_ran_is_lost_and_what_waited_waits(store: SqliteSt
     assert reconcile.reconcile(store) == []
 
 
-def test_what_waits_of_a_dead_engine_is_taken_over_once(store: SqliteStore) -> None:
+def test_what_waits_of_a_dead_engine_is_taken_over_once(store: Store) -> None:
     store.heartbeat("gone", dead())
     store.heartbeat("me", this_process())
     first, second, mine = (run_of(store, owner, queued=True) for owner in ("gone", "gone", "me"))
@@ -69,7 +69,7 @@ def test_what_waits_of_a_dead_engine_is_taken_over_once(store: SqliteStore) -> N
     assert not store.adopt(first, "me", "other")
 
 
-def test_of_a_dead_host_what_ran_there_is_lost(store: SqliteStore) -> None:
+def test_of_a_dead_host_what_ran_there_is_lost(store: Store) -> None:
     store.heartbeat("me", this_process())
     running = begin(store, run_of(store, "me", host=dead()))
     sent = run_of(store, "me", host=dead())
@@ -79,18 +79,18 @@ def test_of_a_dead_host_what_ran_there_is_lost(store: SqliteStore) -> None:
     assert [store.run(run).state for run in (sent, queued)] == ["queued", "queued"]
 
 
-def test_why_a_broken_connection_broke(store: SqliteStore) -> None:
+def test_why_a_broken_connection_broke(store: Store) -> None:
     runs = [run_of(store, "me", host=host) for host in (dead(), this_process(), None)]
     assert [reconcile.why_gone(store, run) for run in runs] == [reconcile.HOST_DIED, reconcile.GONE, reconcile.GONE]
 
 
-def test_of_nobody(store: SqliteStore) -> None:
+def test_of_nobody(store: Store) -> None:
     assert reconcile.reconcile(store) == []
     run = begin(store, run_of(store, "never seen"))
     assert reconcile.reconcile(store) == [run]
 
 
-def test_on_another_machine_the_heartbeat_decides(store: SqliteStore, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_on_another_machine_the_heartbeat_decides(store: Store, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     store.heartbeat("far", replace(this_process(), machine="far/boot/space"))
     run = begin(store, run_of(store, "far", host=replace(this_process(), machine="far/boot/space", mark="other")))
     assert reconcile.reconcile(store) == []
@@ -98,14 +98,14 @@ def test_on_another_machine_the_heartbeat_decides(store: SqliteStore, monkeypatc
     assert reconcile.reconcile(store) == [run]
 
 
-def test_costs_one_query_where_all_has_ended(store: SqliteStore) -> None:
+def test_costs_one_query_where_all_has_ended(store: Store) -> None:
     store.change_state(run_of(store, "x"), "stopped", only=("running",))
     before = store.file.queries
     reconcile.reconcile(store)
     assert store.file.queries == before + 1
 
 
-def test_a_host_that_is_still_ending_is_waited_for(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_is_still_ending_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connections go before it does: on a busy machine the run was said to have lost its workers instead."""
     run = run_of(store, "me", host=this_process())
     looks = iter([True, True, False])

@@ -22,9 +22,9 @@ from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
 from dpviz.runs.spending import has_gap, mechanisms
-from dpviz.runs.store.interface import Store, StoreError, open_store
-from dpviz.runs.store.sqlite import SqliteStore
-from dpviz.runs.store.tables import view_of
+from dpviz.runs.store.records import StoreError
+from dpviz.runs.store.store import Store, open_store
+from dpviz.runs.views import view_of
 from dpviz.runs.work import NotRecorded
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts import earlier
@@ -228,15 +228,15 @@ def test_charging_costs_little(
 def full(monkeypatch: pytest.MonkeyPatch, failing: Callable[[int], bool]) -> list[int]:
     """Writes that fail, by their number."""
     writes: list[int] = []
-    works = SqliteStore.record
+    works = Store.record
 
-    def record(self: SqliteStore, batches: Any) -> list[bool]:
+    def record(self: Store, batches: Any) -> list[bool]:
         writes.append(len(writes))
         if failing(writes[-1]):
             raise StoreError("the disk is full: free some space")
         return works(self, batches)
 
-    monkeypatch.setattr(SqliteStore, "record", record)
+    monkeypatch.setattr(Store, "record", record)
     return writes
 
 
@@ -296,7 +296,7 @@ def test_a_run_that_was_removed_stops_it(tmp_path: Path, monkeypatch: pytest.Mon
     store.purge(record.id)
     with pytest.raises(NotRecorded, match="no longer in .*: it was removed"):
         sum(1 for _ in steps)
-    monkeypatch.setattr(SqliteStore, "record", lambda self, batches: [True] * len(batches))  # its thread may end
+    monkeypatch.setattr(Store, "record", lambda self, batches: [True] * len(batches))  # its thread may end
 
 
 FULL = """

@@ -9,7 +9,7 @@ import pytest
 from dpviz.accounting.claims import Claim
 from dpviz.runs.cluster.launch import worker_environment
 from dpviz.runs.exchange.files import export_json, import_json
-from dpviz.runs.store.tables import view_of
+from dpviz.runs.views import view_of
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.data import catalogue
 from dpviz.training.data.sources import DataUnavailable

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs.cluster.processes import this_process
 from dpviz.runs.engine import Engine, engine
+from dpviz.runs.processes import this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Delivery, Event, EventRow, RunRecord
 from dpviz.runs.work import TRAINING

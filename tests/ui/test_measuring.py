@@ -109,7 +109,7 @@ def test_bad_ends_are_said_with_a_way_on(
     assert "was killed (signal 9)" in said(at, "problem")[0]
     assert "measurements.log" in said(at, "problem")[0]
     with monkeypatch.context() as broken:
-        broken.setattr("dpviz.runs.measuring.process.MODULE", "dpviz.runs.nothing")
+        broken.setattr("dpviz.runs.measuring.measurement.MODULE", "dpviz.runs.nothing")
         try_again()
         assert "ended by itself (code 1)" in said(at, "problem")[0]
         at.run()

@@ -28,8 +28,7 @@ from dpviz.questions.printed import CLAIMS, rows
 from dpviz.questions.printed.rows import BY_KEY
 from dpviz.runs.claims import last_reading
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import DesiredState, Event
+from dpviz.runs.store.records import DesiredState, Event, StoreError
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import LiveAccounts, promised

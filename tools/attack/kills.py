@@ -29,7 +29,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.spending import mechanisms
-from dpviz.runs.store.interface import open_store
+from dpviz.runs.store.store import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 
 ROUNDS = 4  # of each victim

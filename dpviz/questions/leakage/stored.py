@@ -8,8 +8,7 @@ from pathlib import Path
 from dpviz.questions.networks import RunNetwork
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import engine
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import RunRecord, StoreError
 
 
 def finished_runs() -> list[RunRecord]:

@@ -10,8 +10,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.cluster.launch import ADDRESS_VARIABLE, Cluster, ClusterError, Host, connect
-from dpviz.runs.cluster.processes import Process
+from dpviz.runs.cluster.launch import ADDRESS_VARIABLE, ClusterError, Host, connect
+from dpviz.runs.processes import Process
 
 # Longest pause in seconds between two tries to start or find the cluster; the first is SHORTEST_PAUSE, each next twice
 # that.
@@ -45,10 +45,9 @@ class Connection:
         self.problem = ""
         self._workers, self._preload, self._log = workers, preload, log
         self._host: Host | None = None
-        self._cluster: Cluster | None = None
         self._tries = 0  # failed ones since the last that went well
         self._next_try = 0.0
-        self._equipped: set[str] = set()  # addresses at which dpviz was found
+        self._equipped: set[str] = set()  # addresses at which dpviz is, "" the scheduler's
         self._next_look = 0.0
 
     # From any thread
@@ -67,7 +66,7 @@ class Connection:
     @property
     def host(self) -> Process | None:
         """The process of the local cluster; None for a cluster of the user's, or while there is none."""
-        return self._cluster.host if self._cluster else None
+        return self._host.process if self._host is not None else None
 
     @property
     def local(self) -> bool:
@@ -97,15 +96,11 @@ class Connection:
             return
         try:
             address = os.environ.get(ADDRESS_VARIABLE, "")
-            if address:
-                self._cluster = Cluster(address, None)
-            else:
+            if not address:
                 self._host = self._host or Host(self._workers, self._log, self._preload)
-                self._cluster = self._host.cluster
-            if self._cluster is None:
-                return
-            self.client = connect(self._cluster)
-            self.problem, self._tries = "", 0
+            self.client = self._host.connect() if self._host is not None else connect(address)
+            if self.client is not None:
+                self.problem, self._tries = "", 0
         except (ClusterError, OSError) as error:
             self.leave()
             self._next_try = time.monotonic() + min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._tries)
@@ -126,25 +121,28 @@ class Connection:
         """
         if self.local:
             return True
-        workers = set(self.client.scheduler_info(n_workers=-1)["workers"])
-        self._equipped &= {"", *workers}
-        if {"", *workers} <= self._equipped:
+        places = {"", *self.client.scheduler_info(n_workers=-1)["workers"]}
+        self._equipped &= places
+        if places <= self._equipped:
             self.problem = ""
         elif time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_AGAIN
-            self._look(sorted(workers - self._equipped))
+            self._look(sorted(places - self._equipped))
         return not self.problem
 
-    def _look(self, workers: list[str]) -> None:
-        """Ask the scheduler and these workers; with a function of Python's own, for they may have no other."""
+    def _look(self, places: list[str]) -> None:
+        """Ask these workers, and at "" the scheduler; with a function of Python's own: they may have no other."""
         question = (importlib.util.find_spec, "dpviz")
-        found = self.client.run(*question, workers=workers, on_error="return") if workers else {}
-        lacking = [f"worker at {address}" for address, spec in found.items() if spec is None]
-        self._equipped |= {address for address, spec in found.items() if isinstance(spec, ModuleSpec)}  # or it has gone
-        if self.client.run_on_scheduler(*question) is None:
-            lacking.insert(0, f"scheduler at {self.client.scheduler.address}")
-        else:
-            self._equipped.add("")
+        workers = [address for address in places if address]
+        specs = self.client.run(*question, workers=workers, on_error="return") if workers else {}
+        if "" in places:
+            specs = {"": self.client.run_on_scheduler(*question), **specs}
+        self._equipped |= {place for place, spec in specs.items() if isinstance(spec, ModuleSpec)}  # or it has gone
+        lacking = [
+            f"worker at {place}" if place else f"scheduler at {self.client.scheduler.address}"
+            for place, spec in specs.items()
+            if spec is None
+        ]
         self.problem = (
             f"dpviz cannot be imported by the Dask {' and the '.join(lacking)}: "
             f"install it there, the same as here, with dpviz[train], and start it again. {WAITS}"
@@ -163,7 +161,7 @@ class Connection:
     def leave(self) -> None:
         """Let go of the client and end the local cluster."""
         client, host = self.client, self._host
-        self.client = self._host = self._cluster = None
+        self.client = self._host = None
         self._equipped.clear()
         if client is not None:
             with contextlib.suppress(Exception):

@@ -7,7 +7,6 @@ A process of its own, because workers that are spawned from inside a Streamlit s
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -17,8 +16,9 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from dpviz.runs.child import Parent
 from dpviz.runs.cluster.tls import Certificate, make_certificate, without_pages
 
 # Seconds between two looks at the workers, and how long one must have lived to be replaced at once.
@@ -41,32 +41,33 @@ CONFIGURATION = {
 
 
 class Workers:
-    """Worker processes, each replaced when it ends."""
+    """Worker processes, each replaced when it ends. They tell their phases to the parent themselves."""
 
-    def __init__(self, address: str, certificate: Certificate, count: int) -> None:
-        self._told = json.dumps({"address": address, **certificate.to_json()}).encode() + b"\n"
+    def __init__(self, parent: Parent, address: str, certificate: Certificate, count: int) -> None:
+        self._parent = parent
+        self._place = json.dumps({"address": address, **certificate.to_json()}).encode() + b"\n"
         self._begun = [0.0] * count
         self._children = [self._start(i) for i in range(count)]
 
     def _start(self, slot: int) -> subprocess.Popen[bytes]:
         self._begun[slot] = time.monotonic()
-        # Its phases go to our standard output: short lines, which a pipe does not mix.
-        child = subprocess.Popen([sys.executable, "-m", "dpviz.runs.cluster.worker"], stdin=subprocess.PIPE)
+        command = [sys.executable, "-m", "dpviz.runs.cluster.worker"]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=self._parent.output)
         assert child.stdin is not None
         with contextlib.suppress(OSError), child.stdin as to_child:  # it may have ended already
-            to_child.write(self._told)
+            to_child.write(self._place)
         return child
 
     def replace(self) -> None:
         """Start those again that have ended; one that ended as soon as it began has to wait."""
         for slot, child in enumerate(self._children):
             if child.poll() is not None and time.monotonic() - self._begun[slot] > SHORTEST_LIFE:
-                _answer({"worker": child.pid, "phase": "ended" if child.returncode else "replaced"})
+                self._parent.say("worker", (child.pid, "ended" if child.returncode else "replaced"))
                 self._children[slot] = self._start(slot)
 
 
-async def serve(workers: int) -> None:
-    """Hold the cluster until standard input ends; the first line on standard output says where it is.
+async def serve(parent: Parent, workers: int) -> None:
+    """Hold the cluster until the parent ends; the first message says where it is.
 
     Workers are not waited for: the first that is up can work while others load, and one that ends is replaced.
     """
@@ -80,28 +81,22 @@ async def serve(workers: int) -> None:
     ) as scheduler:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
-        _on_end_of_input(lambda: loop.call_soon_threadsafe(ended.set))
-        _answer({"address": scheduler.address, **certificate.to_json()})
-        children = Workers(scheduler.address, certificate, workers)
+
+        def watch() -> None:
+            for _ in parent.messages():
+                pass
+            loop.call_soon_threadsafe(ended.set)
+            time.sleep(GRACE)
+            _end_all()
+
+        threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
+        parent.say("cluster", {"address": scheduler.address, **certificate.to_json()})
+        children = Workers(parent, scheduler.address, certificate, workers)
         while not ended.is_set():
             children.replace()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), LOOK)
     _end_all()
-
-
-def _answer(message: dict[str, Any]) -> None:
-    print(json.dumps(message), flush=True)
-
-
-def _on_end_of_input(action: Any) -> None:
-    def watch() -> None:
-        while os.read(0, 1024):
-            pass
-        action()
-        threading.Timer(GRACE, _end_all).start()
-
-    threading.Thread(target=watch, name="dpviz-stdin", daemon=True).start()
 
 
 def _end_all() -> NoReturn:
@@ -112,13 +107,11 @@ def _end_all() -> NoReturn:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--workers", type=int, required=True)
-    workers = parser.parse_args().workers
+    parent = Parent()
     try:
-        asyncio.run(serve(workers))
+        asyncio.run(serve(parent, workers=int(sys.argv[1])))
     except Exception as error:
-        _answer({"error": f"{type(error).__name__}: {error}"})
+        parent.say("error", f"{type(error).__name__}: {error}")
         print(repr(error), file=sys.stderr)
     _end_all()
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.cluster.child import Child
-from dpviz.runs.cluster.processes import Process, process_of
-from dpviz.runs.cluster.start import Start
+from dpviz.runs.child import Child
 from dpviz.runs.cluster.tls import Certificate
 from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
-from dpviz.runs.store.permissions import scratch_folder
+from dpviz.runs.processes import process_of
+from dpviz.runs.store.folders import scratch_folder
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 WORKERS_VARIABLE = "DPVIZ_WORKERS"
@@ -68,21 +66,58 @@ def worker_environment(workers: int, preload: tuple[str, ...]) -> dict[str, str]
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Where to send runs.
+# What a phase that a worker tells of is called while people wait for it.
+PHASES = {"loading": "loading PyTorch", "connecting": "connecting"}
+# Stages of a start: Dask, Python, then these.
+ORDER = tuple(PHASES)
+STAGES = 2 + len(ORDER)
+
+
+@dataclass(slots=True)
+class Start:
+    """One start of `workers` worker processes, begun at `begun` on the monotonic clock.
 
     Attributes:
-        address: Of the scheduler.
-        host: The child process that holds it; None for a cluster of the user's.
-        certificate: What it asks to be shown; None for a cluster of the user's, which has Dask's own settings.
-        scratch: The owner's folder for temporary files.
+        scheduler: Whether the scheduler is up.
+        phases: Latest phase by process id: "loading", "connecting", "up"; "ended" by a fault, "replaced" on purpose.
     """
 
-    address: str
-    host: Process | None
-    certificate: Certificate | None = None
-    scratch: Path | None = None
+    workers: int
+    begun: float
+    scheduler: bool = False
+    phases: dict[int, str] = field(default_factory=dict)
+
+    def changed(self, worker: int, phase: str, now: float) -> None:
+        if phase in ("ended", "replaced") and self.up <= 1:
+            self.begun = now  # from here on the next one is waited for
+        self.phases[worker] = phase
+
+    @property
+    def up(self) -> int:
+        return sum(phase == "up" for phase in list(self.phases.values()))
+
+    @property
+    def failed(self) -> int:
+        """How many workers have ended."""
+        return sum(phase == "ended" for phase in list(self.phases.values()))
+
+    @property
+    def stage(self) -> int:
+        """How far the foremost worker is, from 1 to STAGES."""
+        reached = [ORDER.index(phase) for phase in list(self.phases.values()) if phase in ORDER]
+        return 3 + max(reached) if reached else 1 + self.scheduler
+
+    def words(self, now: float) -> str:
+        """What a run would wait for at time `now`; "" once a worker is up."""
+        if self.up:
+            return ""
+        waited = f"The workers are starting, {now - self.begun:.0f} s so far:"
+        phases = list(self.phases.values())
+        counts = {words: phases.count(phase) for phase, words in PHASES.items()}
+        coming = [f"{count} of {self.workers} {words}" for words, count in counts.items() if count]
+        what = ", ".join(coming) or ("Python starts" if self.scheduler else "loading Dask")
+        again = f" {self.failed} ended and was started again." if self.failed else ""
+        return f"{waited} {what} (stage {self.stage} of {STAGES}).{again}"
 
 
 class Host:
@@ -94,48 +129,45 @@ class Host:
         workers: Number of worker processes.
         log: File that its and the workers' messages go to.
         preload: Modules that workers load ahead.
+
+    Attributes:
+        process: The process.
     """
 
     def __init__(self, workers: int, log: Path, preload: tuple[str, ...] = TRAINING_MODULES) -> None:
-        self._child = Child(["-m", HOST_MODULE, "--workers", str(workers)], log, worker_environment(workers, preload))
+        self._child = Child(["-m", HOST_MODULE, str(workers)], log, worker_environment(workers, preload))
+        self.process = process_of(self._child.pid)
         self._start = Start(workers, time.monotonic())
-        self._cluster: Cluster | None = None
+        self._place: dict[str, Any] | None = None
         self._error = ""
         self._reader = threading.Thread(target=self._read, name="dpviz-host", daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        """Every line it says, until it ends: the cluster's address, an error, a worker's phase."""
-        with self._child.output as lines:
-            for line in lines:
-                try:
-                    told: dict[str, Any] = json.loads(line)
-                except ValueError:  # a library that prints
-                    continue
-                if "address" in told:
-                    host = process_of(self._child.pid)
-                    self._cluster = Cluster(
-                        told["address"], host, Certificate.from_json(told), scratch_folder(self._child.log)
-                    )
-                    self._start.scheduler = True
-                elif "worker" in told:
-                    self._start.told(int(told["worker"]), str(told["phase"]), time.monotonic())
-                elif "error" in told:
-                    self._error = str(told["error"])
+        for kind, content in self._child.messages():
+            if kind == "cluster":
+                self._place = content
+                self._start.scheduler = True
+            elif kind == "worker":
+                worker, phase = content
+                self._start.changed(worker, phase, time.monotonic())
+            else:
+                self._error = content
 
-    @property
-    def cluster(self) -> Cluster | None:
-        """Where it is; None while it comes up.
+    def connect(self) -> Any:
+        """A Dask client; None while the cluster comes up.
 
         Raises:
-            ClusterError: if it ended instead.
+            ClusterError: if it ended instead, or does not answer.
         """
-        if self._cluster is None and not self.alive:
-            self._reader.join(1.0)
-            if self._error:
-                raise ClusterError(f"The workers cannot start: {self._error}; see {self._child.log}.")
-            raise ClusterError(f"The workers ended while they started; see {self._child.log}.")
-        return self._cluster
+        if self._place is not None:
+            security = Certificate.from_json(self._place).security(scratch_folder(self._child.log))
+            return connect(self._place["address"], security)
+        if self.alive:
+            return None
+        self._reader.join(1.0)
+        how = f"cannot start: {self._error}" if self._error else "ended while they started"
+        raise ClusterError(f"The workers {how}; see {self._child.log}.")
 
     @property
     def starting(self) -> str:
@@ -159,8 +191,12 @@ def _after_the_end(record: logging.LogRecord) -> bool:
     return "after interpreter shutdown" not in str(error)
 
 
-def connect(cluster: Cluster) -> Any:
+def connect(address: str, security: Any = None) -> Any:
     """A Dask client of its own, not Dask's default one.
+
+    Args:
+        address: Of the scheduler.
+        security: What it asks to be shown; None as Dask is configured, which is how a cluster of the user's says it.
 
     Raises:
         ClusterError: if nothing answers at the address.
@@ -174,18 +210,11 @@ def connect(cluster: Cluster) -> Any:
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     logging.getLogger("tornado.application").addFilter(_after_the_end)
     make: Any = Client
-    # None: as Dask is configured, which is how a cluster of the user's says its own.
-    security = cluster.certificate.security(cluster.scratch) if cluster.certificate else None
+    name = f"dpviz-{threading.get_ident()}"
     try:
-        return make(
-            cluster.address,
-            set_as_default=False,
-            timeout=CONNECT_LIMIT,
-            name=f"dpviz-{threading.get_ident()}",
-            security=security,
-        )
+        return make(address, set_as_default=False, timeout=CONNECT_LIMIT, name=name, security=security)
     except Exception as error:
         raise ClusterError(
-            f"No Dask scheduler answers at {cluster.address} ({type(error).__name__}: {error}). "
+            f"No Dask scheduler answers at {address} ({type(error).__name__}: {error}). "
             f"Start it, or unset {ADDRESS_VARIABLE} to use a local one."
         ) from error

@@ -6,11 +6,8 @@ import ctypes
 import gc
 import sys
 from contextlib import suppress
-from typing import Any
 
 import psutil  # type: ignore[import-untyped]
-
-from dpviz.runs.cluster.processes import Process, is_alive
 
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # glibc's names for them, without the M_
 
@@ -44,30 +41,3 @@ def resident(pid: int) -> int:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
         return 0
-
-
-class GrownWorkers:
-    """Local workers that have run something, and those of them that are to be replaced before they run more."""
-
-    def __init__(self) -> None:
-        self._used: dict[str, Process] = {}
-
-    def used(self, address: str, worker: Process) -> None:
-        self._used[address] = worker
-
-    def replace(self, client: Any, busy: set[str]) -> None:
-        """Let go of those that run nothing and hold much; the host starts others in their place.
-
-        Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
-        tries again.
-        """
-        for address, worker in list(self._used.items()):
-            if address in busy:
-                continue
-            if not is_alive(worker) or resident(worker.pid) <= MOST_MEMORY:
-                del self._used[address]
-            else:
-                client.retire_workers([address], close_workers=True)
-
-    def clear(self) -> None:
-        self._used.clear()

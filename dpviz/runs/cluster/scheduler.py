@@ -11,16 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dpviz.runs.cluster import memory
 from dpviz.runs.cluster.connection import Connection
-from dpviz.runs.cluster.desired_states import DesiredStates
 from dpviz.runs.cluster.launch import ClusterError
-from dpviz.runs.cluster.memory import GrownWorkers
-from dpviz.runs.cluster.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.collector import Collector, EndedFuture
+from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.reconcile import HOST_DIED, adopt, give_up, reconcile
-from dpviz.runs.store.interface import Store, StoreError
-from dpviz.runs.store.records import ACTIVE, CHARGED_KIND, OPEN, RESTARTED, Delivery, RunRecord, State
-from dpviz.runs.work import charge_name, work
+from dpviz.runs.store.records import ACTIVE, CHARGED_KIND, OPEN, RESTARTED, Delivery, RunRecord, State, StoreError
+from dpviz.runs.store.store import Store
+from dpviz.runs.work import charge_name, desired_state, work
 
 # Seconds between two looks while runs are open, and while none is; between two heartbeats.
 TICK = 0.2
@@ -45,6 +44,7 @@ class Scheduler:
 
     Attributes:
         problem: What keeps runs from being started; "" if nothing does.
+        passed_on: What the worker of each run hears when it asks.
     """
 
     def __init__(self, store: Store, *, owner: str, workers: int, preload: tuple[str, ...], log: Path) -> None:
@@ -52,12 +52,14 @@ class Scheduler:
         self.owner = owner
         self._store = store
         self.connection = Connection(workers, preload, log)
-        self.desired_states = DesiredStates()
         self._futures: dict[str, Any] = {}
-        self._at: dict[str, tuple[Process, str]] = {}
+        self._at: dict[str, tuple[Process, str]] = {}  # worker and its address, by run
+        self._used: dict[str, Process] = {}  # workers that have run something, by address
         self._over: set[str] = set()
         self._charges: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # stored, their workers not told yet
-        self._grown = GrownWorkers()
+        self._charged: dict[str, str] = {}  # the last of them, by run
+        self._wanted: dict[str, tuple[str, int]] = {}  # desired state and single steps granted, by run
+        self.passed_on: dict[str, list[Any]] = {}
         self._warm = False
         self._heartbeat_at = 0.0
         self._closing = threading.Event()
@@ -126,12 +128,12 @@ class Scheduler:
         """One look at everything; returns the seconds until the next."""
         if self.connection.broken:
             self._lose()
-        self._hold_or_release()
-        self._confirm()
+        self._pass_on()
         mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
         under_way = [record for record in mine if record.active and record.id in self._futures]
         for record in under_way:  # first of all: somebody waits for it
-            self._pass_on(record)
+            self._want(record)
+        self._pass_on()
         if time.monotonic() - self._heartbeat_at > HEARTBEAT:
             self._store.heartbeat(self.owner, this_process())
             reconcile(self._store)
@@ -159,6 +161,7 @@ class Scheduler:
                     raise
                 reason = f"it could not be sent to the workers ({type(error).__name__}: {error})"
                 self._store.change_state(record.id, "failed", reason, only=ACTIVE)
+                self._over.add(record.id)
                 raise
 
     def _send(self, record: RunRecord) -> None:
@@ -167,22 +170,38 @@ class Scheduler:
             key: value.replace("{run}", record.id) if isinstance(value, str) else value
             for key, value in record.options.items()
         }
-        self._pass_on(record)
+        if not self._want(record):
+            return
+        self._pass_on()
         client = self.connection.client
         client.subscribe_topic(topic, lambda event: self.collector.put(event[1]))
         future = client.submit(work, record.id, topic, record.target, record.settings, options, key=topic, pure=False)
         self._futures[record.id] = future
         future.add_done_callback(lambda done: self.collector.put(EndedFuture(record.id, done)))
 
-    def _pass_on(self, record: RunRecord) -> None:
-        """Tell the worker what the user wants, if that has changed."""
-        if not self.desired_states.changed(record):
-            return
+    def _want(self, record: RunRecord) -> bool:
+        """Take note of what its user wants; False where that is its end, which has come then."""
         if record.desired == "kill":
             self._kill(record)
-        else:
-            self.desired_states.tell(self.connection.client, record)
-        self.desired_states.passed_on(record)
+            return False
+        self._wanted[record.id] = (record.desired, record.granted)
+        return True
+
+    def _pass_on(self) -> None:
+        """Let every worker hear what its run's user wants, and which charge of it is recorded.
+
+        While the store cannot be written runs pause, so that no more is done than can be recorded.
+        """
+        while not self._charges.empty():
+            run, charge = self._charges.get()
+            if run in self._futures:
+                self._charged[run] = charge
+        for run, (desired, granted) in self._wanted.items():
+            held = self._stuck and desired == "go"
+            state = ["pause" if held else desired, granted, self._charged.get(run, "")]
+            if self.passed_on.get(run) != state:
+                desired_state(self.connection.client, run).set(state)
+                self.passed_on[run] = state
 
     def _kill(self, record: RunRecord) -> None:
         """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
@@ -198,13 +217,6 @@ class Scheduler:
         elif address:
             self.connection.client.restart_workers([address], raise_for_error=False)
         self._over.add(record.id)
-
-    def _confirm(self) -> None:
-        """Tell workers which of their charges are recorded; one that is not told sends its charge again."""
-        while not self._charges.empty():
-            run, charge = self._charges.get()
-            if run in self._futures:
-                self.desired_states.recorded(self.connection.client, run, charge)
 
     def _check_worker(self, record: RunRecord) -> None:
         """A worker that died leaves a run that Dask will start again: say so before it does."""
@@ -227,23 +239,28 @@ class Scheduler:
             client = self.connection.client
             if self._futures.pop(run, None) is not None and client is not None:
                 client.unsubscribe_topic(f"dpviz-{run}")
-                self.desired_states.take_back(client, run)
-            self.desired_states.forget(run)
+                desired_state(client, run).delete()
+            for of_run in (self._wanted, self._charged, self.passed_on):
+                of_run.pop(run, None)
             worker, address = self._at.pop(run, (None, ""))
             if worker is not None and worker.machine == this_machine():
-                self._grown.used(address, worker)
+                self._used[address] = worker
 
     def _replace_grown(self) -> None:
-        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
-        if self.connection.local and self.connection.client is not None and not unknown:
-            self._grown.replace(self.connection.client, busy={address for _, address in self._at.values()})
+        """Let go of local workers that run nothing and hold much memory; the host starts others in their place.
 
-    def _hold_or_release(self) -> None:
-        """While the store cannot be written runs pause."""
-        if self._stuck:
-            self.desired_states.hold(self.connection.client, self._futures)
-        elif self.desired_states.held:
-            self.desired_states.release(self.connection.client, self._futures)
+        Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
+        tries again.
+        """
+        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
+        if not self.connection.local or self.connection.client is None or unknown:
+            return
+        for address in self._used.keys() - {address for _, address in self._at.values()}:
+            worker = self._used[address]
+            if not is_alive(worker) or memory.resident(worker.pid) <= memory.MOST_MEMORY:
+                del self._used[address]
+            else:
+                self.connection.client.retire_workers([address], close_workers=True)
 
     def _lose(self) -> None:
         """The cluster died: what ran on it is lost; what had not begun, or waits, will get a new one."""
@@ -255,20 +272,19 @@ class Scheduler:
         self._leave()
 
     def _leave(self) -> None:
-        for known in (self._futures, self._at, self._grown, self.desired_states):
-            known.clear()
+        for of_runs in (self._futures, self._at, self._used, self._wanted, self._charged, self.passed_on):
+            of_runs.clear()
         self.connection.leave()
 
     def _let_end(self, grace: float) -> None:
         """Ask all that runs to stop and wait for it; what has not stopped by then is lost. What waits goes on waiting,
         for the next app that opens the store."""
-        with contextlib.suppress(Exception):
-            self.desired_states.stop(self.connection.client, list(self._futures))
+        self._wanted = dict.fromkeys(self._futures, ("stop", 0))
         end = time.monotonic() + grace
         with contextlib.suppress(StoreError):
             while self._mine() and time.monotonic() < end and self.connection.alive:
                 with contextlib.suppress(Exception):
-                    self._confirm()
+                    self._pass_on()
                 time.sleep(0.05)
             for record in self._mine():
                 give_up(self._store, record.id, "the app was closed")

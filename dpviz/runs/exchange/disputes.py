@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import IMPORTED_KIND, RunRecord
+from dpviz.runs.store.store import Store
 
 MISMATCH = "claims do not match"
 IMPORTED = (

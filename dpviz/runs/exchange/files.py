@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from dpviz.runs.claims import settings_of
-from dpviz.runs.exchange import validation as door
-from dpviz.runs.exchange.checks import NotARun, expect, parsed, table
+from dpviz.runs.exchange.checks import NotARun, expect, parsed
+from dpviz.runs.exchange.checksums import KEY, NONE, verified, with_checksums
 from dpviz.runs.exchange.disputes import of_event
 from dpviz.runs.exchange.recheck import Recheck
 from dpviz.runs.exchange.sharing import cut, shared, shared_event, shared_settings, without_paths
+from dpviz.runs.exchange.validation import MOST, attempts_of, checked, events_of, known_size
 from dpviz.runs.spending import has_gap
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.checksums import KEY, NONE, verified, with_checksums
-from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.store.store import Store
+from dpviz.runs.views import RunView
 from dpviz.runs.work import TRAINING
 from dpviz.training.events import NOT_COVERED, heading, not_covered
 
@@ -42,12 +42,12 @@ def export_json(store: Store, run: str) -> bytes:
         "version": VERSION,
         "imported": record.imported,
         "run": {
-            "name": cut(record.name, door.NAME),
-            "note": cut(record.note, door.WORDS),
+            "name": cut(record.name, MOST["name"]),
+            "note": cut(record.note, MOST["words"]),
             "target": record.target,
             "settings": shared_settings(record.settings),
             "state": record.state,
-            "reason": cut(without_paths(record.reason), door.WORDS),
+            "reason": cut(without_paths(record.reason), MOST["words"]),
             "created": record.created,
             "started": record.started,
             "ended": record.ended,
@@ -70,7 +70,7 @@ def _end_of(attempt: int, events: list[Event]) -> dict[str, str]:
 
 def _short(data: dict[str, Any]) -> dict[str, Any]:
     """Words of an event as long as an import takes them."""
-    limits = {"traceback": door.TRACE} | dict.fromkeys(("text", "data", "model", "noise_source"), door.WORDS)
+    limits = {"traceback": MOST["trace"]} | dict.fromkeys(("text", "data", "model", "noise_source"), MOST["words"])
     return data | {name: cut(data[name], most) for name, most in limits.items() if isinstance(data.get(name), str)}
 
 
@@ -87,9 +87,9 @@ def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Even
         raise NotARun(f'Expected the JSON of an exported run, with "format": "{FORMAT}".')
     if found.get("version") != VERSION or isinstance(found["version"], bool):
         raise NotARun(f"Expected version {VERSION} of the format, found {found.get('version')!r:.60}.")
-    fields = table({**door.RECORD, "settings": door.settings_of_file})("the run", found.get("run"))
-    attempts = door.attempts_of(found.get("attempts"), fields["attempt"])
-    events = door.events_of(found.get("events"), len(attempts))
+    fields = checked("run")("the run", found.get("run"))
+    attempts = attempts_of(found.get("attempts"), fields["attempt"])
+    events = events_of(found.get("events"), len(attempts))
     checksums = verified(found["attempts"], found["events"])
     told = fields.pop("summary")
     nobody: dict[str, Any] = {"id": "", "number": 0, "options": {}, "owner": "", "imported": True}
@@ -128,7 +128,7 @@ def _rechecked(
         same = event.kind != "started" or event.data.get("settings", record.settings) == record.settings
         expect(same, "the settings of 'started' to be those of the run")
     if settings is not None:
-        door.known_size(settings, events)
+        known_size(settings, events)
     check, found = Recheck(settings), []
     mine: list[Event] = []
     for attempt in range(1, record.attempt + 1):
@@ -144,7 +144,7 @@ def _rechecked(
     earlier = [dispute for data in marks for dispute in of_event(data)]
     # Events that were taken in without got theirs then.
     checksums = next((data["checksums"] for data in marks if data.get("checksums") == NONE), checksums)
-    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: door.MOST_DISPUTES]
+    disputes = list(dict.fromkeys([*check.disputes, *earlier]))[: MOST["disputes"]]
     last = max((event.seq for event in mine), default=-1)
     data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
     data |= {"checksums": checksums}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.exchange.checks import WORDS_OF_NUMBERS
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.views import RunView
 
 A_FILE = "a file"  # stands for the parameters that a run started from: that there were some is part of its claim
 # Folders, then the name that stays: it says what went wrong, and where it lay says who works where.

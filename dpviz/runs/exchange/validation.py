@@ -7,7 +7,10 @@ missing, of another type, too long or not in step with the rest is refused with 
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dpviz.accounting.methods import READINGS
@@ -25,35 +28,17 @@ from dpviz.runs.exchange.checks import (
     text,
     whole,
 )  # fmt: skip
-from dpviz.runs.store.records import CHARGED_KIND, CONTROL_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
-from dpviz.training.accounts.origins import MOST_ORIGINS
+from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
 from dpviz.training.data import DATA_SETS
 from dpviz.training.settings import RunSettings
 
-# Each bound with its reason; honest runs stay far below.
-MOST_STEPS = 50_000  # steps recorded: every ε of each is worked out again, 0.1 ms each
-MOST_EVENTS = 100_000  # no more than two a step
-MOST_ATTEMPTS = 100
-MOST_PLANNED = 1_000_000  # steps that the form allows
-MOST_MECHANISMS = 500  # different ones: each is worked out under three accountants, 10 ms and more
-MOST_DISTANCES = 300_000  # numbers for Bayesian accounting: 32 orders of each are in memory at once
-MOST_REPLANS = 100  # after each, the Bayesian costs of all steps are worked out again
-MOST_DISPUTES = 20
-NAME, WORDS, TRACE = 200, 4_000, 30_000  # characters: the name's field holds as many; a page; a deep traceback
-
-_PLAIN = number(endless=True)
-_SHARE = number(0.0, 1.0)
-_MOMENT = number(0.0, 1e11)  # seconds since 1970, until the year 5000
-_COLUMN = listed(none_or(_PLAIN), MOST_STEPS)
-_MECHANISM = listed(number(0.0), 3, 3)
-_EPSILON = none_or(number(0.0, endless=True))
-_EPSILONS = table({}, dict.fromkeys(READINGS, _EPSILON))
-_CLAIM = table({}, {"epsilon": _EPSILON, "with_secret_noise": none_or(table({}, {"epsilon": _EPSILON}))})
+_FORMAT = tomllib.loads((Path(__file__).parent / "format.toml").read_text(encoding="utf-8"))
+MOST: Mapping[str, int] = _FORMAT["limits"]
 
 
 def _spent(what: str, found: Any) -> list[float]:
     """A mechanism of steps that were made."""
-    sigma, rate, times = _MECHANISM(what, found)
+    sigma, rate, times = checked("mechanism")(what, found)
     possible = 1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1
     expect(possible, f"{what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times")
     return [sigma, rate, times]
@@ -66,134 +51,50 @@ def _counted(what: str, found: Any) -> list[float]:
     return [sigma, rate, times]
 
 
-RECORD: Mapping[str, Check] = {
-    "name": text(NAME),
-    **dict.fromkeys(("note", "target", "reason"), text(WORDS)),
-    "state": one_of(STATES),
-    "created": _MOMENT,
-    **dict.fromkeys(("started", "ended"), none_or(_MOMENT)),
-    "attempt": whole(0, MOST_ATTEMPTS),
-    "steps": whole(0, MOST_STEPS),
-    "summary": table({}, {"epsilon": _EPSILONS, "claim": none_or(_CLAIM)}),
-}
-_ATTEMPT = table(
-    {
-        "attempt": whole(1, MOST_ATTEMPTS),
-        **dict.fromkeys(("execution", "outcome"), text(NAME)),
-        "started": _MOMENT,
-        "ended": none_or(_MOMENT),
-    }
-)
-_ENVELOPE = table(
-    {
-        "attempt": whole(0, MOST_ATTEMPTS),
-        "seq": whole(),
-        "kind": text(40),
-        "step": whole(0, MOST_STEPS),
-        "time": number(0.0, 1e11),
-        "data": table({"kind": text(40)}),
-    }
-)
-COLUMNS = ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds")
-_EVALUATED: dict[str, Check] = {
-    **dict.fromkeys(("test_loss", "train_loss"), none_or(_PLAIN)),
-    **dict.fromkeys(("test_accuracy", "train_accuracy", "posterior_accuracy"), none_or(_SHARE)),
-}
-_NORMS = table(
-    {
-        "step": whole(0, MOST_STEPS),
-        "edges": listed(number(0.0), 1_000, 2),
-        "counts": listed(whole(0, 10**12), 1_000, 1),
-        "max_grad_norm": number(1e-39),
-    }
-)
-_FINAL = table(
-    {},
-    {
-        **_EVALUATED,
-        **dict.fromkeys(("majority", "tail_share"), none_or(_SHARE)),
-        "reason": text(NAME),
-        **dict.fromkeys(("text", "bayesian_text"), text(WORDS)),
-        "seconds": number(0.0),
-        "epsilon": _EPSILONS,
-        "claim": none_or(_CLAIM),
-        "traceback": text(TRACE),
-    },
-)
-_DISPUTE = table({"what": text(NAME), "recorded": number(endless=True), "recomputed": number(endless=True)})
-KINDS: dict[str, Check] = {
-    "started": table(
-        {},
-        {
-            "settings": lambda what, found: settings_of_file(what, found),
-            "examples": whole(1, 10**9),
-            "test_examples": whole(0, 10**9),
-            "classes": whole(0, 10**6),
-            "majority": _SHARE,
-            "claim": none_or(_CLAIM),
-            **dict.fromkeys(("device", "data_mark"), text(NAME)),
-            "threads": whole(0, 10_000),
-            "parameters": whole(0, 10**12),
-            **dict.fromkeys(("data", "model", "noise_source", "unprotected"), text(WORDS)),
-            "fallback_layers": listed(text(NAME), 1_000),
-        },
-    ),
-    "step": table(
-        {"first": whole(1, MOST_STEPS), "count": whole(1, MOST_STEPS)},
-        {
-            "mechanisms": listed(_spent, MOST_STEPS),
-            **dict.fromkeys(COLUMNS, _COLUMN),
-            "epsilon": table({}, dict.fromkeys(READINGS, listed(_EPSILON, MOST_STEPS))),
-            "distances": none_or(listed(listed(number(0.0), MOST_DISTANCES), MOST_STEPS)),
-            "norms": none_or(_NORMS),
-            "noise": none_or(table({"signal": number(0.0), "noise": number(0.0)})),
-            "bayesian_text": text(WORDS),
-        },
-    ),
-    "evaluation": table({}, {**_EVALUATED, "samples": whole(0, MOST_STEPS)}),
-    "count": table(
-        {"mechanism": _counted},
-        {
-            "count": number(),
-            "accuracy": number(-1e6, 1e6),
-            **dict.fromkeys(("rose", "blocked"), none_or(flag)),
-            "epsilon": _EPSILONS,
-            **dict.fromkeys(("noise_multiplier", "batch_size"), number(0.0)),
-        },
-    ),
-    "replanned": table({"total_steps": whole(1, MOST_PLANNED)}, {"text": text(WORDS)}),
-    "note": table({"text": text(WORDS)}),
-    "progress": table(
-        {"text": text(WORDS)},
-        {"done": whole(0, 10**12), "total": whole(0, 10**12), "left": none_or(number(0.0, endless=True))},
-    ),
-    CONTROL_KIND: table({}, {"state": text(NAME)}),
-    CHARGED_KIND: table({"through": whole(0, MOST_PLANNED), "mechanisms": listed(_spent, MOST_STEPS)}),
-    IMPORTED_KIND: table({"disputes": listed(_DISPUTE, MOST_DISPUTES)}, {"checksums": text(WORDS)}),
-    **dict.fromkeys(FINAL_KINDS, _FINAL),
-}
+def _built(spec: Any) -> Check:
+    """The check that an entry of `format.toml` writes."""
+    if isinstance(spec, dict):
+        fields = {name: _built(entry) for names, entry in spec.items() if names != "needs" for name in names.split()}
+        return table({name: fields.pop(name) for name in spec.get("needs", ())}, fields)
+    if isinstance(spec, list):
+        return listed(_built(spec[0]), *(MOST.get(most, most) for most in spec[1:]))
+    if spec.endswith("?"):
+        return none_or(_built(spec[:-1]))
+    kind, *ends = spec.split()
+    if kind in ("whole", "text"):
+        return (whole if kind == "whole" else text)(*(MOST[end] if end in MOST else int(end) for end in ends))
+    return number(*map(float, ends), endless=kind == "float") if ends else checked(kind)
 
 
-_ORIGIN = table(
-    {
-        **dict.fromkeys(("run", "name", "data"), text(NAME)),
-        "mechanisms": listed(_MECHANISM, MOST_MECHANISMS),
-    },
-    {"epsilon": none_or(number(0.0)), "delta": _SHARE, "unbounded": text(WORDS), "replayable": flag},
-)
+@cache
+def checked(name: str) -> Check:
+    """The check of this name, in code or one of the types of `format.toml`."""
+    in_code: dict[str, Check] = {
+        "flag": flag,
+        "state": one_of(STATES),
+        "spent": _spent,
+        "counted": _counted,
+        "settings": settings_of_file,
+    }
+    if name in in_code:
+        return in_code[name]
+    if name.startswith("readings"):
+        reading: Any = "epsilon?" if name == "readings" else ["epsilon?", "steps"]
+        return table({}, dict.fromkeys(READINGS, _built(reading)))
+    return _built(_FORMAT["types"][name])
 
 
 def _setting(what: str, found: Any) -> Any:
     """One value of a setting, or a short list of such."""
     if what.startswith("'origins'"):
-        return listed(_ORIGIN, MOST_ORIGINS)(what, found)
+        return listed(checked("origin"), MOST["origins"])(what, found)
     return listed(_setting_value, 20)(what, found) if isinstance(found, list) else _setting_value(what, found)
 
 
 def _setting_value(what: str, found: Any) -> Any:
     if found is None or isinstance(found, bool):
         return found
-    return text(NAME)(what, found) if isinstance(found, str) else _PLAIN(what, found)
+    return checked("name" if isinstance(found, str) else "real")(what, found)
 
 
 def settings_of_file(what: str, found: Any) -> dict[str, Any]:
@@ -225,12 +126,12 @@ def _small_enough(settings: RunSettings) -> None:
     """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
     before = [one for origin in settings.origins for one in origin.mechanisms]
     expect(
-        len(before) <= MOST_MECHANISMS
-        and all(1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST_PLANNED for sigma, rate, count in before),
-        f"origins with at most {MOST_MECHANISMS} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
-        f"at most {MOST_PLANNED:,} times each",
+        len(before) <= MOST["mechanisms"]
+        and all(1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST["planned"] for sigma, rate, count in before),
+        f"origins with at most {MOST['mechanisms']} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+        f"at most {MOST['planned']:,} times each",
     )
-    most = MOST_MECHANISMS if settings.changing else MOST_PLANNED
+    most = MOST["mechanisms"] if settings.changing else MOST["planned"]
     expect(settings.last_step <= most, f"at most {most:,} planned steps, found {settings.last_step:,}")
     trainable = settings.batch_size <= 10**9 and max(settings.learning_rate, settings.max_grad_norm) <= 1e39
     expect(trainable, "batch_size, learning_rate and max_grad_norm of a run that can be trained")
@@ -239,9 +140,13 @@ def _small_enough(settings: RunSettings) -> None:
     expect(not free or 1e-6 <= noise <= 1e12, f"noise_multiplier={noise:.6g} in [1e-6, 1e12]")
 
 
+KINDS = {kind: _built(fields) for kinds, fields in _FORMAT["kinds"].items() for kind in kinds.split()}
+COLUMNS = next(names.split() for names, check in _FORMAT["kinds"]["step"].items() if check == "column")
+
+
 def attempts_of(found: Any, latest: int) -> list[dict[str, Any]]:
     """Attempts 1 … `latest`; whose process it was is not a file's to say."""
-    attempts = listed(_ATTEMPT, MOST_ATTEMPTS)("'attempts'", found)
+    attempts = listed(checked("attempt"), MOST["attempts"])("'attempts'", found)
     numbers = [attempt["attempt"] for attempt in attempts]
     expect(numbers == list(range(1, latest + 1)), f"attempts 1 … {latest}, found {numbers}")
     executions = {attempt["execution"] for attempt in attempts}
@@ -253,7 +158,7 @@ def events_of(found: Any, attempts: int) -> list[Event]:
     """All events in order, each of a known kind and in step with those before it."""
     if not isinstance(found, list):
         raise NotARun("Expected 'events' as a list.")
-    expect(len(found) <= MOST_EVENTS, f"at most {MOST_EVENTS:,} events, found {len(found):,}")
+    expect(len(found) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(found):,}")
     events = [_event(f"event {at}", entry) for at, entry in enumerate(found)]
     places = [(event.attempt, event.seq) for event in events]
     expect(len(set(places)) == len(places), "each event to have a number of its own")
@@ -268,7 +173,7 @@ def events_of(found: Any, attempts: int) -> list[Event]:
 
 
 def _event(what: str, entry: Any) -> Event:
-    head = _ENVELOPE(what, entry)
+    head = checked("event")(what, entry)
     kind, data = head["kind"], entry["data"]
     expect(data["kind"] == kind, f"{what} to hold its own kind {kind!r}, found {data['kind']!r:.60}")
     expect(kind in KINDS, f"{what} of a known kind, found {kind!r}")
@@ -328,22 +233,22 @@ def _bounded(events: Sequence[Event]) -> None:
     counts = [event for event in events if event.kind == "count"]
     charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
     found = {
-        "steps in all attempts": (sum(event.data["count"] for event in steps), MOST_STEPS),
+        "steps in all attempts": (sum(event.data["count"] for event in steps), MOST["steps"]),
         "different mechanisms": (
             len({(s, q) for event in steps for s, q, _ in event.data["mechanisms"]})
             + len({(s, q) for mechanisms in charges for s, q, _ in mechanisms})
             + len({event.data["mechanism"][0] for event in counts}),
-            MOST_MECHANISMS,
+            MOST["mechanisms"],
         ),
         "changes of mechanism": (
             sum(map(len, [*charges, *(event.data["mechanisms"] for event in steps)])) + len(counts),
-            MOST_EVENTS,
+            MOST["events"],
         ),
         "distances": (
             sum(len(one) for event in steps for one in event.data["distances"] or []),
-            MOST_DISTANCES,
+            MOST["distances"],
         ),
-        "new plans": (sum(event.kind == "replanned" for event in events), MOST_REPLANS),
+        "new plans": (sum(event.kind == "replanned" for event in events), MOST["replans"]),
     }
     for what, (many, most) in found.items():
         expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")

@@ -2,13 +2,14 @@
 
 A measurement is asked for by value: whoever asks for the same gets the same one, under way or done. It goes on as long
 as somebody looks at it, and is given up soon after nobody does. They are made one after the other in one process
-(`measurement_worker`), beside the workers that train: nobody waits for the end of a run, and a cluster elsewhere
+(`measuring.worker`), beside the workers that train: nobody waits for the end of a run, and a cluster elsewhere
 changes nothing, for parameters and data are read where the app is.
 """
 
 from __future__ import annotations
 
 import atexit
+import pickle
 import threading
 import time
 from collections import OrderedDict, deque
@@ -18,12 +19,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpviz.runs.measuring.process import MeasurementProcess, MeasuringEnded
-from dpviz.runs.store.interface import home
+from dpviz.runs.child import Child
+from dpviz.runs.cluster import memory
+from dpviz.runs.cluster.launch import usable_cores, worker_environment
+from dpviz.runs.store.folders import home
+
+MODULE = "dpviz.runs.measuring.worker"
 
 # Seconds without a look after which a measurement is given up, and without work after which the process ends.
 FORGOTTEN = 3.0
 IDLE = 120.0
+
+# Seconds that the process has for its own end.
+CLOSING = 2.0
 
 # Bytes of results that are kept, as sent.
 MOST_KEPT = 64_000_000
@@ -101,7 +109,7 @@ class Measurements:
         self._known: OrderedDict[Hashable, Measurement] = OrderedDict()
         self._queue: deque[Measurement] = deque()
         self._changed = threading.Condition()
-        self._process: MeasurementProcess | None = None
+        self._process: Child | None = None
         self._busy = False  # whether one is under way
         self._closed = False
         # The child ends with the thread that started it, so this one lives on.
@@ -155,7 +163,7 @@ class Measurements:
             self._queue.clear()
             self._changed.notify()
         if self._process is not None:
-            self._process.close()
+            self._process.close(CLOSING)
         if self._thread is not None:
             self._thread.join(5.0)
 
@@ -178,7 +186,7 @@ class Measurements:
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.close()
+            process.close(CLOSING)
 
     def _drop(self, measurement: Measurement) -> None:
         with self._changed:
@@ -187,38 +195,40 @@ class Measurements:
 
     def _measure(self, measurement: Measurement) -> None:
         try:
-            if self._process is None or not self._process.alive or self._process.grown:
+            process = self._process
+            if process is None or not process.alive or memory.resident(process.pid) > memory.MOST_MEMORY:
                 self._end()
-                self._process = MeasurementProcess(self._log or home() / "logs" / "measurements.log")
-            self._follow(measurement, self._process)
-        except MeasuringEnded as ended:
-            self._end()
-            measurement.problem = str(ended)
+                log = self._log or home() / "logs" / "measurements.log"
+                # One thread: networks here are small.
+                process = self._process = Child(["-m", MODULE], log, worker_environment(usable_cores(), ()))
+            self._follow(measurement, process)
         except Exception as error:  # the page says it and stays
-            self._end()
             measurement.problem = f"The measuring process cannot start ({type(error).__name__}: {error})."
+        if measurement.problem and not self.worker:
+            self._end()
 
-    def _follow(self, measurement: Measurement, process: MeasurementProcess) -> None:
+    def _follow(self, measurement: Measurement, process: Child) -> None:
         """Hand the work over and listen until it is over."""
         process.say({"target": measurement.asked.target, "arguments": dict(measurement.asked.arguments)})
         cancelled = False
-        for kind, told, size in process.messages():
+        for kind, content in process.messages():
             if kind == "progress":
-                measurement.tell(*told)
+                measurement.tell(*content)
                 if measurement.forgotten and not cancelled:
                     cancelled = True
                     self._drop(measurement)  # whoever asks from now on starts it anew
                     process.say({"cancel": True})
-            elif kind == "cancelled":
-                return
-            elif kind == "failed":
-                measurement.problem = told
-                return
-            else:
-                measurement.size = size
-                measurement.result = told
+                continue
+            if kind == "failed":
+                measurement.problem = content
+            elif kind == "done":
+                measurement.size = len(content)
+                measurement.result = pickle.loads(content)
                 self._keep_few()
-                return
+            return
+        code = process.code
+        how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended by itself (code {code})"
+        measurement.problem = f"The process that measured {how}, perhaps for want of memory; see {process.log}."
 
     def _keep_few(self) -> None:
         with self._changed:

@@ -1,13 +1,12 @@
-"""The process that measures: ``python -m dpviz.runs.measuring.worker``, started by `dpviz.runs.measuring.process`.
+"""The process that measures: ``python -m dpviz.runs.measuring.worker``, started by `measuring.measurement`.
 
-Requests come as lines of JSON on standard input, answers go as pickles to standard output: ("progress", (words, share
-or None)), then one of ("done", pickled result), ("failed", words), ("cancelled", ""). It ends when its input closes.
+To each request it says "progress" (words, share or None), then one of "done" (the pickled result), "failed" (words) and
+"cancelled". Asked to give up what it is doing, it may still answer with what was done already.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import pickle
 import queue
@@ -19,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpviz._extras import extra
-from dpviz.runs.cluster.child import end_with_parent, own_output
+from dpviz.runs.child import Parent, end_with_parent
 from dpviz.runs.cluster.memory import give_back
 from dpviz.training.progress import Progress, listening
 
@@ -36,15 +35,13 @@ class Worker:
     """Answers requests one after the other; a thread of its own reads them, so that it hears of a cancelled one."""
 
     def __init__(self) -> None:
-        self._out = own_output()
+        self._parent = Parent()
         self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._cancel = threading.Event()
-        self._writing = threading.Lock()
         threading.Thread(target=self._read, name="dpviz-stdin", daemon=True).start()
 
     def _read(self) -> None:
-        for line in sys.stdin:
-            request = json.loads(line)
+        for request in self._parent.messages():
             if "cancel" in request:
                 self._cancel.set()
             else:
@@ -56,7 +53,7 @@ class Worker:
         while True:
             request = self._requests.get()
             self._cancel.clear()
-            self._say(*self._answer(request["target"], request["arguments"]))
+            self._parent.say(*self._answer(request["target"], request["arguments"]))
             give_back()
 
     def _answer(self, target: str, arguments: dict[str, Any]) -> tuple[str, Any]:
@@ -74,11 +71,11 @@ class Worker:
     def _load(self, target: str) -> Any:
         module, _, name = target.partition(":")
         if module not in sys.modules:
-            self._say("progress", ("The measuring process starts: loading PyTorch", None))
+            self._parent.say("progress", ("The measuring process starts: loading PyTorch", None))
         with extra("train"):
             found = getattr(importlib.import_module(module), name)
         self._step_back()
-        self._say("progress", ("Reading the data", None))
+        self._parent.say("progress", ("Reading the data", None))
         return found
 
     @staticmethod
@@ -96,12 +93,7 @@ class Worker:
         now = time.monotonic()
         if now - self._told >= PAUSE or progress.done == 0:
             self._told = now
-            self._say("progress", (progress.words, progress.share))
-
-    def _say(self, kind: str, content: Any) -> None:
-        with self._writing:
-            pickle.dump((kind, content), self._out)
-            self._out.flush()
+            self._parent.say("progress", (progress.words, progress.share))
 
 
 if __name__ == "__main__":

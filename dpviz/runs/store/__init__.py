@@ -1,4 +1,4 @@
-"""Runs on disk: records, events and their checksums in SQLite, damage and deletion survived.
+"""Runs on disk: records and events in one SQLite file that survives kills, damage and deletion.
 
-From outside: `interface` (Store, StoreError), `records`, `tables`.
+From outside: `store` (Store, open_store), `records`, `folders` (home), `jsontext`.
 """

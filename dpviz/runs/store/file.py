@@ -1,4 +1,4 @@
-"""Connections to one SQLite file from many threads, and its faults in words; a damaged one is replaced."""
+"""Connections to one SQLite file from many threads, its tables, and its faults in words; a damaged one is replaced."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from dpviz.runs.store.damage import Damaged, is_damage
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.permissions import FILE, only_a_file, private_file, private_home, tighten
-from dpviz.runs.store.rescue import backup_of, set_aside
-from dpviz.runs.store.schema import check_schema, prepare_schema
+from dpviz.runs.store.folders import FILE, only_a_file, private_file, private_home, tighten
+from dpviz.runs.store.records import StoreError
 
 # What may lie in a folder that is ours alone.
 OURS = ("runs", "weights", "logs")
@@ -25,6 +24,106 @@ CHECKED = 200_000_000
 # Seconds without a write after which what was written is backed up.
 QUIET = 120.0
 
+SCHEMA = (Path(__file__).parent / "schema.sql").read_text()
+TABLES = ("owners", "runs", "attempts", "events")
+SCHEMA_VERSION = 2
+_LAST_FORMAT = 30  # a larger number was never written by any version: it is damaged
+
+# Beginning of our own words for what SQLite does not notice; SQLite's for a file that is spoilt, not only in trouble
+# as by a full disk or a lock.
+DAMAGE = "malformed: "
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE_WORDS = (
+    "malformed",
+    "not a database",
+    "unsupported file format",
+    "no such table",
+    "no such column",
+    "has no column",
+    "decode to UTF-8",
+)
+_ADVICE = {
+    "full": "the disk is full: free some space; what was stored is kept",
+    "readonly": "it cannot be written: set DPVIZ_HOME to a folder that can",
+    "unable to open": "it cannot be written: set DPVIZ_HOME to a folder that can",
+    "locked": "another program holds it for too long: end that program",
+    "": "set DPVIZ_HOME to another folder if it lasts",
+}
+
+
+class Damaged(StoreError):
+    """The file was damaged: it was set aside, and what was asked can be asked again."""
+
+
+def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Whether the file itself is spoilt. SQLite's message may quote a schema that is no text any more."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    # The low byte is the kind; a short read is what a file gives that was cut off.
+    if isinstance(error, UnicodeDecodeError) or code & 0xFF in _DAMAGE_CODES:
+        return True
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or any(word in str(error) for word in _DAMAGE_WORDS)
+
+
+def columns(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """Names of the columns of each table of ours; empty for a table that is not there."""
+    return {table: [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")] for table in TABLES}
+
+
+@cache
+def wanted_columns() -> dict[str, list[str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return columns(db)
+
+
+def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
+    """Make the tables in a new file, and bring an earlier format to this one.
+
+    Raises:
+        StoreError: if a later version wrote it.
+        sqlite3.DatabaseError: if it is a database of something else.
+    """
+    if _version(db) == SCHEMA_VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(db)  # another process may have been quicker
+        if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
+            raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{path} was written by a later version (format {version}, here {SCHEMA_VERSION}). "
+                "Set DPVIZ_HOME to another folder."
+            )
+        if version == 0:
+            if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                raise sqlite3.DatabaseError(f"{DAMAGE}it holds tables of something else")
+            for statement in SCHEMA.split(";"):
+                db.execute(statement)
+        if version == 1 and "anchor" not in columns(db)["runs"]:
+            db.execute("ALTER TABLE runs ADD COLUMN anchor TEXT NOT NULL DEFAULT ''")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.rollback()
+        raise
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> bool:
+    """Add a row; with `ignore` unless one of its key is there. Whether it was added."""
+    statement = f"INSERT {'OR IGNORE ' * ignore}INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+    return db.execute(statement, tuple(row.values())).rowcount > 0
+
+
+def backup_of(path: Path) -> Path:
+    """Where the newest backup of the store lies."""
+    return path.with_name("runs-backup.sqlite")
+
 
 class SqliteFile:
     """A pool of connections to one file: WAL, so that readers and a writer do not wait for each other.
@@ -32,16 +131,20 @@ class SqliteFile:
     Only its owner may read it. A file that is damaged, or no store of runs, is set aside under a dated name, and a new
     one begun with what could be read of it, by whichever process finds out first.
 
-    Attributes:
+    Args:
         path: The file.
+        set_aside: Replaces the file, told why; words about it, "" where another process has just done it.
+
+    Attributes:
         queries: Statements run so far through this object.
         rows_read: Rows fetched so far through `SqliteFile.fetch`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, set_aside: Callable[[Path, str], str]) -> None:
         self.path = path
         self.queries = 0
         self.rows_read = 0
+        self._set_aside = set_aside
         self._idle: list[tuple[int, sqlite3.Connection]] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -49,18 +152,12 @@ class SqliteFile:
         self._timer: threading.Timer | None = None
         try:
             private_home(path.parent, OURS)
-        except OSError as error:
-            raise StoreError(
-                f"Cannot make the folder {path.parent} for runs ({error.strerror}). "
-                "Set DPVIZ_HOME to a folder that can be written."
-            ) from error
-        for suffix in ("-wal", "-shm"):
-            beside = path.with_name(path.name + suffix)
-            try:
+            for suffix in ("-wal", "-shm"):
+                beside = path.with_name(path.name + suffix)
                 only_a_file(beside)
-            except OSError as error:
-                raise self._not_kept(error) from error
-            tighten(beside, FILE)
+                tighten(beside, FILE)
+        except OSError as error:
+            raise self._not_kept(error) from error
         tighten(backup_of(path), FILE)
         try:
             if self._emptied():
@@ -73,18 +170,20 @@ class SqliteFile:
         with self.connection() as connection:
             if self.path.stat().st_size <= CHECKED:
                 # A quick check does not see a key that was changed, behind which rows are silently missing.
-                found = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if found != ("ok",):
-                    raise sqlite3.DatabaseError(f"malformed: {found[0] if found else 'nothing to be read'}")
-            check_schema(connection)
+                verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if verdict != ("ok",):
+                    raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'nothing to be read'}")
+            present = columns(connection)
+            for table, wanted in wanted_columns().items():
+                if missing := set(wanted) - set(present[table]):
+                    raise sqlite3.DatabaseError(f"{DAMAGE}table {table} lacks {', '.join(sorted(missing))}")
 
     def _emptied(self) -> bool:
         """Whether the file holds nothing, beside weights or a backup. A process that is making it is waited for."""
+        if not backup_of(self.path).is_file() and not any((self.path.parent / "weights").glob("*.pt")):
+            return False
         for _ in range(20):
             if not self.path.is_file() or self.path.stat().st_size:
-                return False
-            beside = self.path.parent
-            if not backup_of(self.path).is_file() and not any((beside / "weights").glob("*.pt")):
                 return False
             time.sleep(0.05)
         return True
@@ -113,50 +212,29 @@ class SqliteFile:
         finally:
             partial.unlink(missing_ok=True)
 
-    def forget_backup(self) -> None:
-        """What was removed for good is in no copy either."""
-        backup_of(self.path).unlink(missing_ok=True)
-
-    def _written(self) -> None:
-        with self._lock:
-            self._last_write = time.monotonic()
-            self._wait(QUIET)
-
-    def _wait(self, seconds: float) -> None:
+    def _back_up_when_quiet(self) -> None:
+        """Once nothing has been written for a while; with the lock held."""
         if self._timer is None and not self._closed:
-            self._timer = threading.Timer(seconds, self._quiet)
+            self._timer = threading.Timer(self._last_write + QUIET - time.monotonic(), self._look_if_quiet)
             self._timer.daemon = True
             self._timer.start()
 
-    def _quiet(self) -> None:
-        """Back up if nothing was written for a while; else wait on."""
+    def _look_if_quiet(self) -> None:
         with self._lock:
             self._timer = None
-            left = self._last_write + QUIET - time.monotonic()
-            if left > 0:
-                self._wait(left)
-                return
+            if time.monotonic() < self._last_write + QUIET:
+                return self._back_up_when_quiet()
+        self._back_up_if_possible()
+
+    def _back_up_if_possible(self) -> None:
         with suppress(StoreError, OSError, sqlite3.Error):
             self.back_up()
-
-    def fault(self, error: sqlite3.Error) -> StoreError:
-        """The same in words that name the place and the way out."""
-        text = str(error)
-        if "full" in text:
-            advice = "the disk is full: free some space; what was stored is kept"
-        elif "readonly" in text or "unable to open" in text:
-            advice = "it cannot be written: set DPVIZ_HOME to a folder that can"
-        elif "locked" in text:
-            advice = "another program holds it for too long: end that program"
-        else:
-            advice = "set DPVIZ_HOME to another folder if it lasts"
-        return StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {text}).")
 
     def damaged(self, why: str) -> Damaged:
         """The file cannot be read: set it aside, and say so. What was asked can be asked again, of a new file."""
         self._drop_idle()
         try:
-            notice = set_aside(self.path, why)
+            notice = self._set_aside(self.path, why)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"The runs in {self.path} are damaged ({why}), and it cannot be set aside ({error}): "
@@ -204,12 +282,9 @@ class SqliteFile:
 
         What was written is backed up after quiet minutes, unless not `backed_up`.
         """
-        with self._lock:
-            if self._closed:
-                raise StoreError(f"The store {self.path} was closed.")
-        connection, inode = None, self._inode()
+        inode = self._inode()
+        connection = self._idle_connection(inode)
         try:
-            connection = self._taken(inode)
             if connection is None:
                 connection = self._open()
                 inode = self._inode()
@@ -219,7 +294,9 @@ class SqliteFile:
             if write:
                 connection.execute("COMMIT")
                 if backed_up:
-                    self._written()
+                    with self._lock:
+                        self._last_write = time.monotonic()
+                        self._back_up_when_quiet()
         except BaseException as error:
             if connection is not None and connection.in_transaction:
                 connection.rollback()
@@ -227,32 +304,32 @@ class SqliteFile:
                 if connection is not None:
                     connection.close()
                     connection = None
-                # SQLite's message may quote a schema that is no text any more.
-                if isinstance(error, UnicodeDecodeError) or is_damage(error):
+                if is_damage(error):
                     raise self.damaged(str(error)) from error
-                raise self.fault(error) from error
+                advice = next(advice for word, advice in _ADVICE.items() if word in str(error))
+                raise StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {error}).") from error
             raise
         finally:
             if connection is not None:
                 self._give_back(connection, inode)
 
-    def _taken(self, inode: int) -> sqlite3.Connection | None:
-        """An idle connection to the file that stands there now; those to one that was replaced are closed."""
+    def _idle_connection(self, inode: int) -> sqlite3.Connection | None:
+        """One to the file that stands there now; those to one that was replaced are closed."""
         with self._lock:
+            if self._closed:
+                raise StoreError(f"The store {self.path} was closed.")
             stale = [held for of, held in self._idle if of != inode]
             self._idle = [(of, held) for of, held in self._idle if of == inode]
-            found = self._idle.pop()[1] if self._idle else None
+            connection = self._idle.pop()[1] if self._idle else None
         for held in stale:
             held.close()
-        return found
+        return connection
 
     def _give_back(self, connection: sqlite3.Connection, inode: int) -> None:
         with self._lock:
-            keep = not self._closed
-            if keep:
-                self._idle.append((inode, connection))
-        if not keep:
-            connection.close()
+            self._idle.append((inode, connection))
+        if self._closed:
+            self._drop_idle()
 
     def _drop_idle(self) -> None:
         with self._lock:
@@ -260,22 +337,21 @@ class SqliteFile:
         for _, connection in idle:
             connection.close()
 
-    def fetch(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    def fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of one reading statement; nothing stays open behind it."""
         with self.connection() as connection:
-            rows: list[tuple[object, ...]] = connection.execute(statement, values).fetchall()
+            rows: list[tuple[Any, ...]] = connection.execute(statement, values).fetchall()
         with self._lock:
             self.queries += 1
             self.rows_read += len(rows)
         return rows
 
     def close(self) -> None:
+        """Back up what was written, and let go of the file."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
-            with suppress(StoreError, OSError, sqlite3.Error):
-                self.back_up()
-        with self._lock:
-            self._closed = True
+            self._back_up_if_possible()
+        self._closed = True
         self._drop_idle()

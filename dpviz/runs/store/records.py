@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from dpviz.runs.cluster.processes import Process
+from dpviz.runs.processes import Process
 
 State = Literal["queued", "running", "paused", "restarted", "done", "stopped", "failed", "lost"]
 DesiredState = Literal["go", "pause", "stop", "kill"]
@@ -26,6 +26,10 @@ CHARGED_KIND = "charged"
 IMPORTED_KIND = "imported"
 
 RESTARTED = "its worker died, so it runs again from its first step"
+
+
+class StoreError(RuntimeError):
+    """The store cannot be read or written; the message names the place and the way out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +57,25 @@ class RunRecord:
     """
 
     id: str
-    number: int
-    name: str
-    note: str
-    target: str
-    settings: dict[str, Any]
-    options: dict[str, Any]
-    state: State
-    reason: str
-    created: float
-    started: float | None
-    ended: float | None
-    attempt: int
-    steps: int
-    desired: DesiredState
-    granted: int
-    baseline: bool
-    deleted: float | None
-    imported: bool
-    owner: str
+    number: int = 0
+    name: str = ""
+    note: str = ""
+    target: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    state: State = "queued"
+    reason: str = ""
+    created: float = 0.0
+    started: float | None = None
+    ended: float | None = None
+    attempt: int = 0
+    steps: int = 0
+    desired: DesiredState = "go"
+    granted: int = 0
+    baseline: bool = False
+    deleted: float | None = None
+    imported: bool = False
+    owner: str = ""
     summary: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -109,7 +113,7 @@ class Event(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """One event on its way to the store: `text` is its JSON (`dpviz.runs.store.jsontext`)."""
+    """One event on its way to the store: `text` is its JSON (`jsontext`)."""
 
     seq: int
     kind: str

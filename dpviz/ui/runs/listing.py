@@ -13,8 +13,8 @@ from dpviz.accounting.claims import SHORT, Claim, rounded_up
 from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
-from dpviz.runs.store.interface import Store
 from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.store import Store
 from dpviz.training.accounts.origins import beside
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import is_own

@@ -14,7 +14,7 @@ from dpviz.charts.marks import Array, Line
 from dpviz.charts.training import STEP_HOVER, accuracies_shown, thinned
 from dpviz.runs.claims import claims_along
 from dpviz.runs.exchange.disputes import MISMATCH
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.views import RunView
 from dpviz.training.events import titled
 from dpviz.ui.plain import on_chart
 from dpviz.ui.train.live import CLAIMED, frontier

@@ -15,8 +15,7 @@ from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.files import import_json
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import RunRecord, StoreError
 from dpviz.training.summary import accuracy_of, below_majority
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui import engine as engines

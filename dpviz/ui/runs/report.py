@@ -28,8 +28,8 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, told
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
 from dpviz.runs.exchange.sharing import shared_view
-from dpviz.runs.store.interface import Store
-from dpviz.runs.store.tables import RunView, view_of
+from dpviz.runs.store.store import Store
+from dpviz.runs.views import RunView, view_of
 from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.events import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority

@@ -21,8 +21,7 @@ from dpviz.questions.guessing import alone
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import new_id
+from dpviz.runs.store.records import StoreError, new_id
 from dpviz.training.accounts.claims import epsilon_before
 from dpviz.training.accounts.live import first_mechanism
 from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same

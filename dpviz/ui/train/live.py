@@ -20,7 +20,7 @@ from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band
 from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.tables import Array, RunView
+from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import titled

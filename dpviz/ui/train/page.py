@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.questions.printed.rows import BY_KEY
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.interface import StoreError
+from dpviz.runs.store.records import StoreError
 from dpviz.ui import engine as engines
 from dpviz.ui import page, state
 from dpviz.ui.boundary import Boundary

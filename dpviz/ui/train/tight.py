@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.questions.tight_band import TightBand
-from dpviz.runs.store.tables import RunView
+from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.ui import background
 

@@ -15,8 +15,7 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
 from dpviz.runs.origins import unfit
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import RunRecord
+from dpviz.runs.store.records import RunRecord, StoreError
 from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before

@@ -15,7 +15,7 @@ from dpviz.questions.tight_band import TightBand
 from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, told
 from dpviz.runs.store.records import RunRecord
-from dpviz.runs.store.tables import Array, RunView
+from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.origins import beside, conditions_of_start
 from dpviz.training.data.own.place import is_own
 from dpviz.training.events import NOT_COVERED

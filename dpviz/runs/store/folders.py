@@ -1,10 +1,11 @@
-"""Files and folders that only their owner may read, whatever the umask says, temporary ones among them."""
+"""Where runs are kept; files and folders that only their owner may read, whatever the umask says."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,18 @@ FOLDER = 0o700
 FILE = 0o600
 
 _making = threading.Lock()
+
+
+def home() -> Path:
+    """Where runs are kept: DPVIZ_HOME, else the folder for users' data of this system."""
+    chosen = os.environ.get("DPVIZ_HOME")
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "dpviz"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "dpviz"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "dpviz"
 
 
 def private_folder(folder: Path) -> None:
@@ -79,9 +92,5 @@ def tighten(path: Path, mode: int) -> None:
 def private_home(folder: Path, ours: tuple[str, ...]) -> None:
     """`private_folder` for the folder of the store. One that holds more than names beginning like `ours` was there
     before us, a home folder perhaps: it stays open as it is, and only what is ours in it is closed."""
-    try:
-        strange = [entry.name for entry in folder.iterdir() if not entry.name.startswith(ours)]
-    except FileNotFoundError:
-        strange = []
-    if not strange:
+    if not folder.exists() or all(entry.name.startswith(ours) for entry in folder.iterdir()):
         private_folder(folder)

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.runs.cluster.child import Child
-from dpviz.runs.cluster.processes import this_process
-from dpviz.runs.store.damage import Damaged
-from dpviz.runs.store.interface import StoreError
-from dpviz.runs.store.records import IMPORTED_KIND, Event
-from dpviz.runs.store.rescue import PREFIX, backup_of
-from dpviz.runs.store.sqlite import SqliteStore
-from tests.runs.test_sqlite_store import batch, new, started, steps
+from dpviz.runs.child import Child
+from dpviz.runs.processes import this_process
+from dpviz.runs.store.file import Damaged, backup_of
+from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
+from dpviz.runs.store.rescue import PREFIX
+from dpviz.runs.store.store import Store
+from tests.runs.test_store import batch, new, started, steps
 
 RUNS = 6
 EVENTS = 60
@@ -30,7 +29,7 @@ HEADER = 100  # SQLite counts in a file's first bytes who opened it
 
 def filled(path: Path) -> dict[str, int]:
     """A store with ended runs, written out whole; number of events by run."""
-    store = SqliteStore(path)
+    store = Store(path)
     made = {}
     for i in range(RUNS):
         run = started(store, f"run {i}")
@@ -45,7 +44,7 @@ def filled(path: Path) -> dict[str, int]:
     return made
 
 
-def is_true(store: SqliteStore, made: dict[str, int]) -> int:
+def is_true(store: Store, made: dict[str, int]) -> int:
     """Every run is there whole or says that it is not; the number of whole ones."""
     whole = 0
     for record in store.runs():
@@ -61,7 +60,7 @@ def is_true(store: SqliteStore, made: dict[str, int]) -> int:
     return whole
 
 
-def usable(store: SqliteStore) -> None:
+def usable(store: Store) -> None:
     run = started(store, "after")
     store.record([batch(run, *steps(2), {"kind": "done", "step": 2})])
     assert store.run(run).state == "done"
@@ -105,7 +104,7 @@ def test_a_damaged_file(tmp_path: Path, spoil: Callable[[Path], None], least: in
     made = filled(path)
     spoil(path)
     bytes_before = path.read_bytes()
-    store = SqliteStore(path)
+    store = Store(path)
     assert is_true(store, made) >= least
     usable(store)
     [aside] = tmp_path.glob(f"{PREFIX}*.sqlite")
@@ -113,7 +112,7 @@ def test_a_damaged_file(tmp_path: Path, spoil: Callable[[Path], None], least: in
     assert str(aside) in store.notice
     assert "could be read whole" in store.notice
     store.close()
-    again = SqliteStore(path)  # said until the file is moved away, and nothing is set aside twice
+    again = Store(path)  # said until the file is moved away, and nothing is set aside twice
     assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
     assert str(aside) in again.notice
     aside.with_suffix(".txt").unlink()
@@ -130,7 +129,7 @@ def test_words_inside_a_row_that_are_no_json_any_more(tmp_path: Path) -> None:
         db.execute("UPDATE events SET data = '{\"kind\": ' WHERE run = ? AND seq = 7", (first,))
         db.execute("UPDATE runs SET settings = CAST(X'80ff00' AS TEXT) WHERE id = ?", (second,))
     db.close()
-    store = SqliteStore(path)
+    store = Store(path)
     with pytest.raises(StoreError, match="set aside"):
         store.runs()
     assert is_true(store, made) == RUNS - 2
@@ -144,7 +143,7 @@ def test_damage_while_it_is_open_in_two_places(tmp_path: Path) -> None:
     """Both go on with the new file; it is set aside once."""
     path = tmp_path / "runs.sqlite"
     made = filled(path)
-    stores = [SqliteStore(path) for _ in range(2)]
+    stores = [Store(path) for _ in range(2)]
     for store in stores:
         store.runs()
     for store in stores:
@@ -152,7 +151,7 @@ def test_damage_while_it_is_open_in_two_places(tmp_path: Path) -> None:
     no_database(path)
     found: list[object] = []
 
-    def look(store: SqliteStore) -> None:
+    def look(store: Store) -> None:
         for _ in range(5):
             try:
                 found.append(len(store.runs()))
@@ -181,23 +180,23 @@ def test_what_a_killed_writer_left_beside_it_goes_with_it(tmp_path: Path) -> Non
     source = tmp_path / "killed" / "runs.sqlite"
     source.parent.mkdir()
     filled(source)
-    store = SqliteStore(source)
+    store = Store(source)
     store.rename(store.runs()[0].id, "another name")
     for file in source.parent.glob("runs.sqlite*"):  # as a kill leaves them: the log is not written back
         (tmp_path / file.name).write_bytes(file.read_bytes())
     store.close()
     assert path.with_name("runs.sqlite-wal").stat().st_size
     no_database(path)
-    moved = SqliteStore(path)
+    moved = Store(path)
     assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
     usable(moved)
     moved.close()
-    SqliteStore(path).close()
+    Store(path).close()
     assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
 
 
 def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = Store(tmp_path / "runs.sqlite")
     new(store)
     for file in tmp_path.glob("runs.sqlite*"):
         file.unlink()
@@ -219,7 +218,7 @@ def test_any_overwritten_page(tmp_path: Path) -> None:
         at, length = chance.randrange(len(data)), chance.choice([8, 100, 5000])
         spoilt[at : at + length] = chance.randbytes(len(spoilt[at : at + length]))
         path.write_bytes(spoilt)
-        store = SqliteStore(path)
+        store = Store(path)
         for _ in range(3):
             with suppress(Damaged):
                 assert is_true(store, made) <= RUNS
@@ -241,7 +240,7 @@ def opened(path: Path, made: dict[str, int]) -> int:
     """How many runs are whole, once the store was looked at as often as it says that it was damaged."""
     for _ in range(3):
         with suppress(Damaged):
-            store = SqliteStore(path)
+            store = Store(path)
             try:
                 whole = is_true(store, made)
                 usable(store)
@@ -294,7 +293,7 @@ def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(tmp_path: Path) 
     source, path = tmp_path / "killed" / "runs.sqlite", tmp_path / "runs.sqlite"
     source.parent.mkdir()
     made = filled(source)
-    store = SqliteStore(source)
+    store = Store(source)
     run = started(store, "late")
     long = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
     store.record([batch(run, *long, {"kind": "done", "step": EVENTS})])
@@ -310,7 +309,7 @@ def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
     """Its last event says that it was imported; one that never began has no other."""
     path = tmp_path / "runs.sqlite"
     filled(path)
-    store = SqliteStore(path)
+    store = Store(path)
     record, attempts = store.runs()[0], store.attempts(store.runs()[0].id)
     for attempt, state in ((1, "done"), (0, "lost")):
         events = store.events(record.id) if attempt else []
@@ -324,7 +323,7 @@ def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
-    again = SqliteStore(path)
+    again = Store(path)
     assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
     again.close()
 
@@ -332,7 +331,7 @@ def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
 class TestBackup:
     def backed_up(self, path: Path) -> dict[str, int]:
         made = filled(path)
-        store = SqliteStore(path)
+        store = Store(path)
         store.rename(next(iter(made)), "another")
         store.close()
         return made
@@ -349,7 +348,7 @@ class TestBackup:
     def test_a_run_that_may_have_gone_on_since_claims_nothing(self, tmp_path: Path) -> None:
         """Charges that came after the backup are in no file any more."""
         path = tmp_path / "runs.sqlite"
-        store = SqliteStore(path)
+        store = Store(path)
         going, waiting = started(store, "going"), new(store).id
         store.record([batch(going, *steps(3))])
         store.file.back_up()
@@ -358,7 +357,7 @@ class TestBackup:
         store.close()
         backup_of(path).write_bytes(backup)  # as where the program was killed
         path.write_bytes(b"")
-        again = SqliteStore(path)
+        again = Store(path)
         assert {run.id for run in again.runs()} == {going, waiting}
         for record in again.runs():
             assert (record.state, record.summary, again.events(record.id)) == ("lost", {}, [])
@@ -369,7 +368,7 @@ class TestBackup:
         path = tmp_path / "runs.sqlite"
         made = self.backed_up(path)
         good = backup_of(path).read_bytes()
-        store = SqliteStore(path)
+        store = Store(path)
         store.runs()
         store.file._drop_idle()
         overwritten(path)
@@ -382,7 +381,7 @@ class TestBackup:
     def test_what_was_removed_for_good_is_in_no_backup(self, tmp_path: Path) -> None:
         path = tmp_path / "runs.sqlite"
         run = next(iter(self.backed_up(path)))
-        store = SqliteStore(path)
+        store = Store(path)
         store.delete(run)
         store.purge(run)
         assert not backup_of(path).exists()
@@ -393,7 +392,7 @@ class TestBackup:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Callable[..., object]
     ) -> None:
         monkeypatch.setattr("dpviz.runs.store.file.QUIET", 0.1)
-        store = SqliteStore(tmp_path / "runs.sqlite")
+        store = Store(tmp_path / "runs.sqlite")
         store.heartbeat("me", this_process())
         assert store.file._timer is None, "engines write this every few seconds"
         new(store)
@@ -405,7 +404,7 @@ def test_an_empty_file_beside_weights_is_told(tmp_path: Path) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "7.pt").write_bytes(b"parameters")
     (tmp_path / "runs.sqlite").touch()
-    store = SqliteStore(tmp_path / "runs.sqlite")
+    store = Store(tmp_path / "runs.sqlite")
     assert "is empty, though weights" in store.notice
     usable(store)
     store.close()
@@ -420,7 +419,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, name: str, make: Cal
 
     def begin() -> None:
         try:
-            SqliteStore(tmp_path / "runs.sqlite")
+            Store(tmp_path / "runs.sqlite")
         except BaseException as error:
             errors.append(error)
 

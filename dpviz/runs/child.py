@@ -1,35 +1,39 @@
-"""Child processes of our own: started, spoken to and ended by the parent; and what a child does to end with it."""
+"""Child processes of our own: both ends of the one way in which the app and they speak to each other.
+
+The parent says lines of JSON on the child's standard input; the child answers pairs (kind, content) as pickles on its
+standard output, only ever read from a child of our own, and ends when its input closes.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from dpviz.runs.store.permissions import only_a_file, scratch_folder
+from dpviz.runs.store.folders import only_a_file, scratch_folder
 
 _PR_SET_PDEATHSIG = 1
 
 
 class Child:
-    """`python` with these arguments, heard and spoken to over pipes; it is to end when its input closes.
+    """`python` with these arguments, heard and spoken to over pipes.
 
     What it says on standard error is added to `log`, which only its owner may read, and its temporary files lie beside
     that. It has a process group of its own: Ctrl-C in the app's terminal goes to the app alone, which then ends it.
     To be started from a thread that lives on, for it may end with that.
 
     Attributes:
-        log: Where its messages go.
-        output: Its standard output.
+        log: What it and its libraries print goes there.
 
     Raises:
         PermissionError: if its temporary files would lie in a folder of another account.
@@ -52,7 +56,7 @@ class Child:
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._input, self.output = self._process.stdin, self._process.stdout
+        self._input, self._output = self._process.stdin, self._process.stdout
         self._speaking = threading.Lock()
 
     @property
@@ -76,6 +80,12 @@ class Child:
             self._input.write(json.dumps(message).encode() + b"\n")
             self._input.flush()
 
+    def messages(self) -> Iterator[tuple[str, Any]]:
+        """What it says, until it has ended."""
+        with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
+            while True:
+                yield pickle.load(self._output)
+
     def close(self, limit: float) -> None:
         """End it: by closing its input, by force after `limit` seconds."""
         with self._speaking:  # nobody is in the middle of a line
@@ -86,6 +96,7 @@ class Child:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self._output.close()
 
 
 def end_with_parent() -> None:
@@ -105,8 +116,20 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, name="dpviz-parent", daemon=True).start()
 
 
-def own_output() -> IO[bytes]:
-    """Standard output as the parent hears it; what libraries print goes to the log from here on."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return output
+class Parent:
+    """The parent, as its child hears it and speaks to it; what libraries print goes to the log from here on."""
+
+    def __init__(self) -> None:
+        self.output = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._speaking = threading.Lock()
+
+    def say(self, kind: str, content: Any) -> None:
+        """Short messages of several processes that share the output do not mix."""
+        with self._speaking:
+            self.output.write(pickle.dumps((kind, content), protocol=pickle.HIGHEST_PROTOCOL))
+            self.output.flush()
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """What it says, until its end closes."""
+        return map(json.loads, sys.stdin)

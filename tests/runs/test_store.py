@@ -13,22 +13,21 @@ from typing import Any
 
 import pytest
 
-from dpviz.runs.cluster.processes import Process, this_process
+from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.interface import StoreError, home, open_store
-from dpviz.runs.store.permissions import private_file
-from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, RunRecord, new_id
-from dpviz.runs.store.sqlite import SqliteStore
+from dpviz.runs.store.folders import home, private_file
+from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, RunRecord, StoreError, new_id
+from dpviz.runs.store.store import Store, open_store
 from tests.runs.conftest import HERE, kill
 
 OWNER = "me"
 
 
-def new(store: SqliteStore, name: str = "", owner: str = OWNER) -> RunRecord:
+def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
     return store.create(target="m:f", settings={"a": [1, 2.5, None]}, options={}, name=name, owner=owner)
 
 
-def started(store: SqliteStore, name: str = "") -> str:
+def started(store: Store, name: str = "") -> str:
     run = new(store, name).id
     assert store.claim(OWNER, None, 100) is not None
     return run
@@ -50,7 +49,7 @@ def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
 
 
 class TestRuns:
-    def test_a_new_one(self, store: SqliteStore) -> None:
+    def test_a_new_one(self, store: Store) -> None:
         first, second = new(store), new(store, "named")
         assert (first.state, first.attempt, first.steps, first.desired) == ("queued", 0, 0, "go")
         assert first.settings == {"a": [1, 2.5, None]}
@@ -58,7 +57,7 @@ class TestRuns:
         assert [run.id for run in store.runs()] == [second.id, first.id]
         assert store.run(first.id) == first
 
-    def test_claim_in_order_and_within_the_limit(self, store: SqliteStore) -> None:
+    def test_claim_in_order_and_within_the_limit(self, store: Store) -> None:
         first, second, other = new(store), new(store), new(store, owner="other")
         host = this_process()
         claimed = store.claim(OWNER, host, 2)
@@ -77,7 +76,7 @@ class TestRuns:
         assert claimed.id == second.id
         assert store.claim(OWNER, host, 9) is None
 
-    def test_claimed_once_by_many(self, store: SqliteStore) -> None:
+    def test_claimed_once_by_many(self, store: Store) -> None:
         for _ in range(10):
             new(store)
         found: list[str] = []
@@ -93,14 +92,14 @@ class TestRuns:
             thread.join()
         assert len(found) == len(set(found)) == 7
 
-    def test_asked_for_twice_it_is_one_run(self, store: SqliteStore) -> None:
+    def test_asked_for_twice_it_is_one_run(self, store: Store) -> None:
         run = new_id()
         for steps in (3, 4):
             found = store.create(target="m:f", settings={"steps": steps}, options={}, name="", owner=OWNER, run=run)
             assert (found.id, found.settings) == (run, {"steps": 3})
         assert [record.id for record in store.runs()] == [run]
 
-    def test_unknown(self, store: SqliteStore) -> None:
+    def test_unknown(self, store: Store) -> None:
         for ask in (store.run, store.events_since, store.delete, store.undelete, store.pin_baseline, store.events):
             with pytest.raises(KeyError, match="no run 'x'"):
                 ask("x")
@@ -109,7 +108,7 @@ class TestRuns:
         store.record([batch("x", *steps(1))])
         assert store.runs() == []
 
-    def test_desired_states(self, store: SqliteStore) -> None:
+    def test_desired_states(self, store: Store) -> None:
         run = started(store)
         assert store.set_desired(run, "pause", single_steps=2).granted == 2
         record = store.set_desired(run, "pause", single_steps=1)
@@ -121,7 +120,7 @@ class TestRuns:
         assert record.state == "stopped"
         assert record.ended is not None
 
-    def test_words_of_the_user(self, store: SqliteStore) -> None:
+    def test_words_of_the_user(self, store: Store) -> None:
         run, other = new(store).id, new(store).id
         store.rename(run, "ä <b>")
         store.annotate(run, "note")
@@ -132,7 +131,7 @@ class TestRuns:
         store.pin_baseline(None)
         assert not any(record.baseline for record in store.runs())
 
-    def test_delete_and_undo(self, store: SqliteStore) -> None:
+    def test_delete_and_undo(self, store: Store) -> None:
         run = started(store)
         with pytest.raises(ValueError, match="it is running: stop it"):
             store.delete(run)
@@ -152,7 +151,7 @@ class TestRuns:
 
 
 class TestEvents:
-    def test_twice_is_once(self, store: SqliteStore) -> None:
+    def test_twice_is_once(self, store: Store) -> None:
         run = started(store)
         whole = batch(run, *steps(5))
         store.record([whole, whole])
@@ -160,7 +159,7 @@ class TestEvents:
         assert [event.seq for event in store.events(run)] == list(range(6))
         assert (store.run(run).steps, store.run(run).attempt) == (6, 1)
 
-    def test_news(self, store: SqliteStore) -> None:
+    def test_news(self, store: Store) -> None:
         run = started(store)
         assert store.events_since(run) == (0, [], -1)
         store.record([batch(run, *steps(5))])
@@ -168,9 +167,9 @@ class TestEvents:
         assert (news.attempt, len(news.events), news.last) == (1, 5, 4)
         assert store.events_since(run, 4, 1) == (1, [], 4)
         assert [event.step for event in store.events_since(run, 2, 1).events] == [4, 5]
-        assert [event.step for event in store.events_since(run, limit=2).events] == [1, 2]
+        assert [event.step for event in store.events_since(run, 1).events] == [3, 4, 5]
 
-    def test_only_the_latest_attempt_is_shown(self, store: SqliteStore) -> None:
+    def test_only_the_latest_attempt_is_shown(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(5))])
         store.record([batch(run, execution="two"), batch(run, *steps(2), execution="two")])
@@ -190,7 +189,7 @@ class TestEvents:
         assert (store.run(run).state, store.run(run).attempt, store.run(run).steps) == ("done", 2, 3)
 
     @pytest.mark.parametrize("kind", ["done", "stopped", "failed"])
-    def test_the_last_event_ends_the_run(self, store: SqliteStore, kind: str) -> None:
+    def test_the_last_event_ends_the_run(self, store: Store, kind: str) -> None:
         run = started(store)
         store.record([batch(run, *steps(1), {"kind": kind, "step": 1, "text": "why", "loss": float("nan")})])
         record = store.run(run)
@@ -200,14 +199,14 @@ class TestEvents:
         assert record.ended is not None
         assert store.attempts(run)[0]["outcome"] == kind
 
-    def test_paused_and_on(self, store: SqliteStore) -> None:
+    def test_paused_and_on(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(1), {"kind": "control", "step": 1, "state": "paused"})])
         assert store.run(run).state == "paused"
         store.record([batch(run, {"kind": "control", "step": 1, "state": "running"}, first=2)])
         assert store.run(run).state == "running"
 
-    def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: SqliteStore) -> None:
+    def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(1))])
         store.change_state(run, "lost", "host", only=ACTIVE)
@@ -216,17 +215,19 @@ class TestEvents:
         store.record([batch(run, {"kind": "done", "step": 2}, first=2)])
         assert store.run(run).state == "done"
 
-    def test_kinds(self, store: SqliteStore) -> None:
+    def test_kinds(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(2), {"kind": "evaluation", "step": 2}, *steps(1, 3))])
         assert [event.seq for event in store.events(run, kinds=("evaluation",))] == [2]
 
-    def test_last_rows_are_found_by_index(self, store: SqliteStore) -> None:
+    def test_last_rows_are_found_by_index(self, store: Store) -> None:
         run = started(store)
         store.record([batch(run, *steps(3))])
         plan = store.file.fetch(
             "EXPLAIN QUERY PLAN SELECT data FROM events WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq",
-            (run, 1, 1),
+            run,
+            1,
+            1,
         )
         assert len(plan) == 1
         assert "USING PRIMARY KEY (run=? AND attempt=? AND seq>?)" in str(plan[0][3])
@@ -239,9 +240,9 @@ WRITER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from dpviz.runs.store.sqlite import SqliteStore
-from tests.runs.test_sqlite_store import batch, steps
-store = SqliteStore(Path({path!r}))
+from dpviz.runs.store.store import Store
+from tests.runs.test_store import batch, steps
+store = Store(Path({path!r}))
 print("ready", flush=True)
 for i in range({batches}):
     store.record([batch({run!r}, *steps(10, 1 + 10 * i), first=10 * i, execution={execution!r})])
@@ -249,14 +250,14 @@ for i in range({batches}):
 """
 
 
-def writer(store: SqliteStore, run: str, batches: int, execution: str = "one") -> subprocess.Popen[str]:
+def writer(store: Store, run: str, batches: int, execution: str = "one") -> subprocess.Popen[str]:
     root = HERE.parents[1]
     script = WRITER.format(root=str(root), path=store.place, run=run, batches=batches, execution=execution)
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
 
 
 class TestManyHands:
-    def test_two_writers_and_four_readers(self, store: SqliteStore) -> None:
+    def test_two_writers_and_four_readers(self, store: Store) -> None:
         """Processes write, threads read: no error, no gap, nothing out of order."""
         runs = [started(store), started(store)]
         writers = [writer(store, run, 100) for run in runs]
@@ -289,7 +290,7 @@ class TestManyHands:
         assert problems == []
         assert [store.run(run).steps for run in runs] == [1000, 1000]
 
-    def test_a_further_connection_drops_no_lock(self, store: SqliteStore) -> None:
+    def test_a_further_connection_drops_no_lock(self, store: Store) -> None:
         """To close any handle of a file ends a process's locks on it (POSIX): the next to leave would take its log."""
         started(store)
         log = store.file.path.with_name(store.file.path.name + "-wal")
@@ -301,7 +302,7 @@ class TestManyHands:
             subprocess.run([sys.executable, "-c", other, str(store.file.path)], check=True)
             assert log.exists(), "another process took itself for the last one"
 
-    def test_killed_in_the_midst_of_writing(self, store: SqliteStore) -> None:
+    def test_killed_in_the_midst_of_writing(self, store: Store) -> None:
         """Everything that was said to be written is there, whole batches only, and the file is sound."""
         for attempt in range(3):
             run = started(store)
@@ -319,13 +320,13 @@ class TestManyHands:
             assert [event.seq for event in events] == list(range(len(events)))
         assert store.file.fetch("PRAGMA integrity_check") == [("ok",)]
 
-    def test_what_is_read_is_on_the_disk(self, store: SqliteStore) -> None:
+    def test_what_is_read_is_on_the_disk(self, store: Store) -> None:
         """A kill does not show it: SQLite syncs its log at each end of a transaction (2, FULL)."""
         with store.file.connection(write=True) as db:
             assert db.execute("PRAGMA synchronous").fetchone() == (2,)
             assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
-    def test_a_batch_without_a_place_is_told(self, store: SqliteStore) -> None:
+    def test_a_batch_without_a_place_is_told(self, store: Store) -> None:
         run, over = started(store), started(store)
         store.change_state(over, "lost", only=ACTIVE)
         assert store.record([batch(run, *steps(1)), batch("gone", *steps(1)), batch(over)]) == [True, False, False]
@@ -335,7 +336,7 @@ class TestManyHands:
 
         def make() -> None:
             try:
-                other = SqliteStore(tmp_path / "deep" / "new.sqlite")
+                other = Store(tmp_path / "deep" / "new.sqlite")
                 made.append(new(other).number)
                 other.close()
             except Exception as error:
@@ -350,7 +351,7 @@ class TestManyHands:
 
 
 class TestTrouble:
-    def test_a_full_disk(self, store: SqliteStore) -> None:
+    def test_a_full_disk(self, store: Store) -> None:
         """Said with the file's name; all that was stored before is there, and it goes on once there is room."""
         run = started(store)
         store.record([batch(run, *steps(50))])
@@ -377,14 +378,14 @@ class TestTrouble:
         with pytest.raises(StoreError, match="DPVIZ_HOME"):
             open_store(tmp_path / "file")
 
-    def test_a_file_that_may_only_be_read(self, store: SqliteStore) -> None:
+    def test_a_file_that_may_only_be_read(self, store: Store) -> None:
         run = started(store)
         with store.file.connection() as db:
             db.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreError, match="cannot be written"):
             store.record([batch(run, *steps(1))])
 
-    def test_closed(self, store: SqliteStore) -> None:
+    def test_closed(self, store: Store) -> None:
         store.close()
         with pytest.raises(StoreError, match="was closed"):
             store.runs()
@@ -413,7 +414,7 @@ class TestPlace:
         assert home() == Path.home() / expected
 
 
-def test_owners(store: SqliteStore) -> None:
+def test_owners(store: Store) -> None:
     process = Process("elsewhere/1/2", 3, "4")
     store.heartbeat("a", process)
     first = store.owners()[0]
