@@ -111,7 +111,7 @@ def test_headings_of_tables_say_it(made: Engine) -> None:
     marked = {name.removesuffix(f" [{NOT_COVERED}]") for name in headings if name.endswith(f" [{NOT_COVERED}]")}
     assert marked == (MEASURED["step"] - {"distances", "norms", "noise", "bayesian_text"}) | {NEW}
     assert [name.split(" [")[0] for name in headings] == list(view.steps)
-    columns = listing.table([view.record], {}, {}).columns
+    columns = listing.table([view.record], {}, made.store).columns
     assert {name for name in columns if NOT_COVERED in name} == {
         "ε_μ Bayesian [not covered by ε]",
         "seconds [not covered by ε]",

@@ -98,7 +98,7 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Any]], kin
     assert shown in f"{figures(look)[0].value} {figures(look)[0].note}"
     assert (figures(look)[0].value == "none") == claim.demonstration
 
-    row = listing.table([run], {}, listing.claims([run], engine.store)).iloc[0]
+    row = listing.table([run], {}, engine.store).iloc[0]
     if claim.demonstration:
         assert math.isnan(row["ε claimed"])
         assert f"replayed; with secret noise {shown}" in row["by"]

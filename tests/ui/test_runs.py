@@ -46,7 +46,7 @@ def test_an_empty_store_says_what_to_do(engine: Engine) -> None:
 
 
 def test_the_table_holds_the_final_numbers_rounded_up(engine: Engine, three: list[Any]) -> None:
-    table = listing.table(engine.runs(), {}, listing.claims(engine.runs(), engine.store))
+    table = listing.table(engine.runs(), {}, engine.store)
     assert table["state"].tolist() == ["failed: out of luck", "done", "done"]
     exact = three[0].summary["claim"]["epsilon"]
     assert exact <= table["ε claimed"].iloc[-1] <= exact * 1.01
@@ -153,8 +153,8 @@ def test_a_file_that_is_no_run_is_said_and_changes_nothing(
     session: dict[str, Any] = {page.UPLOADS: 0, "up": _File("x.json", content)}
     monkeypatch.setattr("streamlit.session_state", session)
     page._imported(engine, "up")
-    assert session[page.SAID][0] == "problem"
-    assert "Nothing was imported" in session[page.SAID][1]
+    assert session[page.MESSAGES][0][1] == "problem"
+    assert "Nothing was imported" in session[page.MESSAGES][0][0]
     assert engine.runs() == []
 
 

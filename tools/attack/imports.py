@@ -96,7 +96,7 @@ def show_everywhere(engine: Engine, run: RunRecord, sheets: Callable[[str], None
     sheets("listing")
     records = engine.runs()[:3]
     listing.chosen_by(records, state.reader("r_text=a"))
-    listing.table(records, listing.places(records), listing.claims(records, engine.store))
+    listing.table(records, listing.places(records), engine.store)
     page._headline(records, [run], engine)
     page._differences(records)
     views = [engine.look(other.id) for other in records]

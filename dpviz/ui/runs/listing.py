@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from dpviz.accounting.claims import SHORT, Claim, rounded_up
+from dpviz.accounting.claims import SHORT, rounded_up
 from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
@@ -60,8 +60,8 @@ def state_words(record: RunRecord, place: int | None) -> str:
     return words
 
 
-def _number(found: Any) -> float:
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else math.nan
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
 
 
 def bayesian_epsilon(record: RunRecord) -> float:
@@ -69,8 +69,8 @@ def bayesian_epsilon(record: RunRecord) -> float:
     secret = record.settings.get("secure_noise")
     if record.restarts or not secret:
         return math.nan
-    found = record.summary.get("epsilon")
-    return _number(found.get("bayesian")) if isinstance(found, dict) else math.nan
+    readings = record.summary.get("epsilon")
+    return _number(readings.get("bayesian")) if isinstance(readings, dict) else math.nan
 
 
 def _called(names: Mapping[str, str], key: Any) -> str:
@@ -85,59 +85,48 @@ def _data(name: Any) -> str:
     return _called({key: data.title for key, data in DATA_SETS.items()}, name)
 
 
-def claims(records: Sequence[RunRecord], store: Store) -> dict[str, Claim]:
-    """What may be claimed of each run that has ended, by id."""
-    return {record.id: claim_of_record(record, store) for record in records if record.over}
-
-
 def start(record: RunRecord) -> str:
     """What its ε has to say of the weights that it started from (`origins.beside`)."""
     settings = settings_of(record)
     return "" if settings is None else beside(settings)
 
 
-def disputed(records: Sequence[RunRecord], store: Store) -> set[str]:
-    """Ids of those from a file that recorded an ε that does not follow from what they did."""
-    return {record.id for record in records if disputes_of(record, store)}
+def _claimed(record: RunRecord, store: Store) -> dict[str, Any]:
+    """What may be claimed of a run that has ended, and whether it recorded another ε than it spent."""
+    warning = f"{MISMATCH}; " if disputes_of(record, store) else ""
+    claim = claim_of_record(record, store) if record.over else None
+    if claim is None:
+        return {"ε claimed": math.nan, "δ": math.nan, "by": warning}
+    begun = start(record) if claim.shown.holds else ""
+    if not claim.holds:
+        return {"ε claimed": math.nan, "δ": math.nan, "by": f"{warning}{in_words(claim)}{begun}"}
+    by = f"{warning}{claim.name}, {SHORT[claim.covers]}{begun}"
+    return {"ε claimed": rounded_up(claim.epsilon), "δ": claim.delta, "by": by}
 
 
-def table(
-    records: Sequence[RunRecord], queue: dict[str, int], claimed: Mapping[str, Claim], wrong: Container[str] = ()
-) -> pd.DataFrame:
+def table(records: Sequence[RunRecord], queue: Mapping[str, int], store: Store) -> pd.DataFrame:
     """One row a run, in the order given; NaN where a number did not come.
 
     Args:
         records: the runs.
         queue: place of each that waits.
-        claimed: what may be claimed of each that has ended.
-        wrong: ids of those that recorded another ε.
+        store: theirs.
     """
-
-    def claim(record: RunRecord) -> dict[str, Any]:
-        found, warned = claimed.get(record.id), f"{MISMATCH}; " if record.id in wrong else ""
-        if found is None:
-            return {"ε claimed": math.nan, "δ": math.nan, "by": warned}
-        of_start = start(record) if found.shown.holds else ""
-        if not found.holds:
-            return {"ε claimed": math.nan, "δ": math.nan, "by": f"{warned}{in_words(found)}{of_start}"}
-        by = f"{warned}{found.name}, {SHORT[found.covers]}{of_start}"
-        return {"ε claimed": rounded_up(found.epsilon), "δ": found.delta, "by": by}
-
     rows = [
         {
-            "run": ("★ " if r.baseline else "") + r.title,
-            "state": state_words(r, queue.get(r.id)),
-            "accuracy": _number(r.summary.get("test_accuracy")),
-            **claim(r),
-            BAYESIAN: rounded_up(bayesian_epsilon(r)),
-            "steps": r.steps,
-            SECONDS: _number(r.summary.get("seconds")),
-            "data": _data(r.settings.get("data")),
-            "model": _called(MODEL.options, r.settings.get("model")),
-            "method": _called(METHOD.options, r.settings.get("method")),
-            "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(r.created)),
-            "note": r.note,
+            "run": "★ " * record.baseline + record.title,
+            "state": state_words(record, queue.get(record.id)),
+            "accuracy": _number(record.summary.get("test_accuracy")),
+            **_claimed(record, store),
+            BAYESIAN: rounded_up(bayesian_epsilon(record)),
+            "steps": record.steps,
+            SECONDS: _number(record.summary.get("seconds")),
+            "data": _data(record.settings.get("data")),
+            "model": _called(MODEL.options, record.settings.get("model")),
+            "method": _called(METHOD.options, record.settings.get("method")),
+            "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created)),
+            "note": record.note,
         }
-        for r in records
+        for record in records
     ]
     return pd.DataFrame(rows)

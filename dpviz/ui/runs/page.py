@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from html import escape
 from typing import Any
@@ -35,48 +36,55 @@ from dpviz.ui.train.words import in_words
 TRAIN = "pages/train.py"
 TABLE = "r.table"
 DELETED = "r.deleted"
-SAID = "r.said"
+MESSAGES = "r.messages"
 LEAVING = "r.leaving"
 UPLOADS = "r.uploads"
 EVERY = 2.0
+COLUMNS = {
+    "ε claimed": st.column_config.NumberColumn(format="%.3g", help="What may be said of the run: see the run's page."),
+    "δ": st.column_config.NumberColumn(format="%.0e"),
+    "by": st.column_config.TextColumn(width=150),
+    "state": st.column_config.TextColumn(width=110),
+    "run": st.column_config.TextColumn(width=120),
+    listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g"),
+    "accuracy": st.column_config.NumberColumn(format="percent", help="On test data."),
+    listing.SECONDS: st.column_config.NumberColumn(format="%.1f"),
+}
 
 
 def show() -> None:
     """Draw the page."""
     bound = Boundary("runs", f.FIELDS)
     with bound.held("page"):
-        _begun()
+        page.begin("runs", (*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
+        if st.session_state.pop(LEAVING, False):
+            st.switch_page(TRAIN)
+        page.heading("Runs: which run was worth its ε?")
+        engine, problem = engines.found()
+        try:
+            if engine is not None:
+                _page(engine)
+            else:
+                page.headline("Runs cannot be kept on this machine now.")
+        except StoreError as trouble:
+            problem = str(trouble)
+        if problem:
+            page.note(problem, "problem")
         bound.worked()
-
-
-def _begun() -> None:
-    page.begin("runs", (*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
-    if st.session_state.pop(LEAVING, False):
-        st.switch_page(TRAIN)
-    page.heading("Runs: which run was worth its ε?")
-    engine, problem = engines.found()
-    if engine is None:
-        page.headline("Runs cannot be kept on this machine now.")
-        page.note(problem, "problem")
-        return
-    try:
-        _page(engine)
-    except StoreError as trouble:
-        page.note(str(trouble), "problem")
 
 
 def _page(engine: Engine) -> None:
     records = engine.runs()
     kept = listing.chosen_by(records, state.get)
-    known = {record.id: record for record in records}
-    chosen = [known[run] for run in state.get(f.CHOSEN) if run in known]
+    by_id = {record.id: record for record in records}
+    chosen = [by_id[run] for run in state.get(f.CHOSEN) if run in by_id]
     top = st.container()
     left, right = page.sides()
     with top:
         page.notes()
         page.headline(_headline(records, chosen, engine))
-        for said in filter(None, (engine.problem, engine.notice)):
-            page.note(said, "problem")
+        for problem in filter(None, (engine.problem, engine.notice)):
+            page.note(problem, "problem")
         for record in chosen or filter(None, (_best(records),)):
             if warning := below_majority(accuracy_of(record.summary), record.summary.get("majority")):
                 page.note(f"{record.title}: {warning}", "caution")
@@ -85,7 +93,8 @@ def _page(engine: Engine) -> None:
         _import(engine)
     with left:
         _undo(engine)
-        _said()
+        for text, kind in st.session_state.pop(MESSAGES, ()):
+            page.note(text, kind)
         if chosen:
             _compared(engine, chosen)
         _list(engine, kept, records)
@@ -112,16 +121,16 @@ def _headline(records: list[RunRecord], chosen: list[RunRecord], engine: Engine)
     if not records:
         return "No run was recorded yet: <b>start one</b> on the page Train, or import one."
     best = _best(chosen or records)
-    said = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
+    words = f"<b>{len(records)}</b> run{'s' * (len(records) != 1)} recorded"
     if chosen:
-        said += f", <b>{len(chosen)}</b> compared"
+        words += f", <b>{len(chosen)}</b> compared"
     if best is None:
-        return f"{said}."
+        return f"{words}."
     accuracy, claim = best.summary["test_accuracy"], claim_of_record(best, engine.store)
     cost = f"and claims no ε: {escape(in_words(claim))}"
     if claim.holds:
         cost = f"at ε ≤ {numbers.epsilon(claim.epsilon, up=True)} ({claim.name}{escape(listing.start(best))})"
-    return f"{said}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
+    return f"{words}. The most accurate, {escape(best.title)}, is right on <b>{100 * accuracy:.1f} %</b> {cost}."
 
 
 def _best(records: list[RunRecord]) -> RunRecord | None:
@@ -157,9 +166,7 @@ def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> No
     key = f"{TABLE}.{hash((order, chosen))}"
     st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
     st.dataframe(
-        listing.table(
-            kept, listing.places(records), listing.claims(kept, engine.store), listing.disputed(kept, engine.store)
-        ),
+        listing.table(kept, listing.places(records), engine.store),
         width="stretch",
         height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
         hide_index=True,
@@ -167,37 +174,19 @@ def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> No
         on_select=lambda: _picked(key, ids),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, run in enumerate(ids) if run in chosen]}},
-        column_config=_columns(),
+        column_config=COLUMNS,
         placeholder="–",
     )
-
-
-def _columns() -> dict[str, Any]:
-    return {
-        "ε claimed": st.column_config.NumberColumn(
-            format="%.3g", help="What may be said of the run: see the run's page."
-        ),
-        "δ": st.column_config.NumberColumn(format="%.0e"),
-        "by": st.column_config.TextColumn(width=150),
-        "state": st.column_config.TextColumn(width=110),
-        "run": st.column_config.TextColumn(width=120),
-        listing.BAYESIAN: st.column_config.NumberColumn(format="%.3g"),
-        "accuracy": st.column_config.NumberColumn(format="percent", help="On test data."),
-        listing.SECONDS: st.column_config.NumberColumn(format="%.1f"),
-    }
 
 
 def _picked(key: str, ids: list[str]) -> None:
     rows = st.session_state[key]["selection"]["rows"]
     here = [ids[row] for row in rows if row < len(ids)]
     elsewhere = [run for run in state.get(f.CHOSEN) if run not in ids]
-    found = tuple(dict.fromkeys([run for run in state.get(f.CHOSEN) if run in here] + here))
-    if len(found) + len(elsewhere) > f.MOST:
-        st.session_state[SAID] = (
-            "caution",
-            f"At most {f.MOST} runs fit on one chart: the first {f.MOST} are compared.",
-        )
-    state.put(f.CHOSEN, (*elsewhere, *found)[: f.MOST])
+    chosen = tuple(dict.fromkeys([run for run in state.get(f.CHOSEN) if run in here] + here))
+    if len(chosen) + len(elsewhere) > f.MOST:
+        _say(f"At most {f.MOST} runs fit on one chart: the first {f.MOST} are compared.", "caution")
+    state.put(f.CHOSEN, (*elsewhere, *chosen)[: f.MOST])
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
@@ -226,36 +215,18 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
     for record in chosen:
         with st.expander(f"{'★ ' if record.baseline else ''}{plain(record.title)}", expanded=len(chosen) == 1):
             left, right = st.columns([0.3, 0.7])
-            _named(engine, record, left, "Name", record.name, engine.store.rename)
-            _named(engine, record, right, "Note", record.note, engine.store.annotate)
+            _named(record, left, "Name", record.name, engine.store.rename)
+            _named(record, right, "Note", record.note, engine.store.annotate)
             with st.container(horizontal=True):
-                st.button("Open", key=f"open.{record.id}", on_click=_open, args=(record,), icon=":material/visibility:")
-                st.button(
-                    "Clone settings",
-                    key=f"clone.{record.id}",
-                    on_click=_clone,
-                    args=(record,),
-                    icon=":material/content_copy:",
-                    disabled=not watch.can_be_cloned(record),
-                    help=f"Fills the Train form with this run's settings. {watch.CLONED}",
-                )
-                st.button(
-                    "No baseline" if record.baseline else "Baseline",
-                    key=f"pin.{record.id}",
-                    on_click=_do,
-                    args=(engine.store.pin_baseline, None if record.baseline else record.id),
-                    icon=":material/star:",
-                    help="The baseline stands first in the list.",
-                )
-                st.button(
-                    "Delete",
-                    key=f"delete.{record.id}",
-                    on_click=_delete,
-                    args=(engine, record),
-                    icon=":material/delete:",
-                    disabled=not record.over,
-                    help="Can be undone. A run under way must be stopped first.",
-                )
+                for key, label, icon, act, enabled, help in _actions(engine, record):
+                    st.button(
+                        label,
+                        key=f"{key}.{record.id}",
+                        on_click=act,
+                        icon=f":material/{icon}:",
+                        disabled=not enabled,
+                        help=help,
+                    )
             watch.files(engine, record)
             st.download_button(
                 "All of it (zip)",
@@ -273,6 +244,18 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
             st.dataframe(differing, width="stretch", hide_index=True)
 
 
+def _actions(engine: Engine, record: RunRecord) -> Iterable[tuple[str, str, str, Callable[..., Any], bool, str | None]]:
+    """Key, label, icon, what it does, whether it can, and what to know of each button."""
+    filled = f"Fills the Train form with this run's settings. {watch.CLONED}"
+    pinned = None if record.baseline else record.id
+    name, first = "Baseline" if pinned else "No baseline", "The baseline stands first in the list."
+    undone = "Can be undone. A run under way must be stopped first."
+    yield "open", "Open", "visibility", partial(_open, record), True, None
+    yield "clone", "Clone settings", "content_copy", partial(_clone, record), watch.can_be_cloned(record), filled
+    yield "pin", name, "star", partial(_do, engine.store.pin_baseline, pinned), True, first
+    yield "delete", "Delete", "delete", partial(_delete, engine, record), record.over, undone
+
+
 def _differences(chosen: list[RunRecord]) -> pd.DataFrame:
     """One row a setting that is not the same in all; one column a run."""
     keys = dict.fromkeys(key for record in chosen for key in record.settings)
@@ -285,29 +268,27 @@ def _differences(chosen: list[RunRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _named(engine: Engine, record: RunRecord, place: Any, label: str, now: str, change: Any) -> None:
+def _named(record: RunRecord, place: Any, label: str, now: str, change: Callable[[str, str], None]) -> None:
     key = f"{label}.{record.id}"
     if key not in st.session_state:
         st.session_state[key] = now
     place.text_input(label, key=key, max_chars=200, on_change=lambda: _do(change, record.id, st.session_state[key]))
 
 
-def _do(act: Any, *values: Any) -> None:
+def _do(act: Callable[..., object], *values: Any) -> bool:
     """Change the store; what it refuses is said, and nothing else changes."""
     try:
         act(*values)
     except (KeyError, ValueError, StoreError) as problem:
-        st.session_state[SAID] = ("problem", str(problem))
+        _say(str(problem), "problem")
+        return False
+    return True
 
 
 def _delete(engine: Engine, record: RunRecord) -> None:
-    try:
-        engine.store.delete(record.id)
-    except (KeyError, ValueError, StoreError) as problem:
-        st.session_state[SAID] = ("problem", str(problem))
-        return
-    st.session_state[DELETED] = (record.id, record.title)
-    state.put(f.CHOSEN, tuple(run for run in state.get(f.CHOSEN) if run != record.id))
+    if _do(engine.store.delete, record.id):
+        st.session_state[DELETED] = (record.id, record.title)
+        state.put(f.CHOSEN, tuple(run for run in state.get(f.CHOSEN) if run != record.id))
 
 
 def _undo(engine: Engine) -> None:
@@ -324,10 +305,9 @@ def _bring_back(engine: Engine, run: str) -> None:
     st.session_state.pop(DELETED, None)
 
 
-def _said() -> None:
-    said = st.session_state.pop(SAID, None)
-    if said is not None:
-        page.note(said[1], said[0])
+def _say(text: str, kind: str) -> None:
+    """Once the page is drawn again."""
+    st.session_state[MESSAGES] = (*st.session_state.get(MESSAGES, ()), (text, kind))
 
 
 def _open(record: RunRecord) -> None:
@@ -354,16 +334,15 @@ def _import(engine: Engine) -> None:
 
 
 def _imported(engine: Engine, key: str) -> None:
-    found = st.session_state.get(key)
-    if found is None:
+    file = st.session_state.get(key)
+    if file is None:
         return
     st.session_state[UPLOADS] += 1  # a fresh uploader: the same file may come again
     try:
-        record = import_json(engine.store, found.getvalue())
+        record = import_json(engine.store, file.getvalue())
     except NotARun as problem:
-        st.session_state[SAID] = ("problem", f"{found.name}: {problem} Nothing was imported.")
+        return _say(f"{file.name}: {problem} Nothing was imported.", "problem")
     except StoreError as problem:
-        st.session_state[SAID] = ("problem", str(problem))
-    else:
-        st.session_state[SAID] = ("note", f"{found.name} was imported as {record.title}.")
-        state.put(f.CHOSEN, (record.id, *state.get(f.CHOSEN))[: f.MOST])
+        return _say(str(problem), "problem")
+    _say(f"{file.name} was imported as {record.title}.", "note")
+    state.put(f.CHOSEN, (record.id, *state.get(f.CHOSEN))[: f.MOST])
