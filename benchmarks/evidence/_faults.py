@@ -435,17 +435,17 @@ FAULTS = (
     ),
     Fault(
         "values at line ends are rounded to nearest",
-        "dpviz/charts/ends.py",
+        "dpviz/charts/names.py",
         "numbers.epsilon(end.y, up=True)",
         "numbers.epsilon(end.y)",
-        "tests/charts/test_lines.py::test_the_value_at_the_end_of_a_bound_is_never_below_it",
+        "tests/charts/test_line_plot.py::test_the_value_at_the_end_of_a_bound_is_never_below_it",
     ),
     Fault(
         "an interval's lower end is rounded to nearest",
         "dpviz/fields/numbers.py",
         "epsilon(down(low, digits), digits=digits)",
         "epsilon(low, digits=digits)",
-        "tests/charts/test_numbers.py::test_the_written_ends_of_an_interval_never_lie_inside_it",
+        "tests/fields/test_numbers.py::test_the_written_ends_of_an_interval_never_lie_inside_it",
     ),
     Fault(
         "a story's at least is rounded to nearest",

@@ -1,27 +1,30 @@
-"""Gradient distances as a histogram, with the clipping threshold and the noise level marked on it."""
+"""Histograms: gradient distances with the clipping threshold and the noise level marked on them, or two samples over
+each other with their means: is one shifted or wider than the other?"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpviz import _validate
-from dpviz.charts import captions, look
-from dpviz.charts.ink import named
-from dpviz.charts.lines import BOTTOM, Chart
-from dpviz.charts.marks import Array, Numbers, short_floats
-from dpviz.charts.ticks import axis, baseline
+from dpviz.charts import look
+from dpviz.charts.axes import BOTTOM, Span, axis, bottom_axis, position
+from dpviz.charts.labels import above
+from dpviz.charts.marks import Array, Numbers, floats, short_floats
+from dpviz.charts.plot import HEIGHT, Chart
+from dpviz.charts.rows import Listed
+from dpviz.charts.traces import QUIET, Trace, scatter, unseen
 from dpviz.fields import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HEAVY = 30.0
-FAR = 4.0
+HEAVY = 30.0  # the largest value over the median, beyond which the axis is logarithmic
+FAR = 4.0  # times the largest distance, within which the axis is stretched to a mark
+SIDES = {"l": 52, "r": 16, "b": BOTTOM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,77 +37,82 @@ class Mark:
     color: str = look.BLUE
 
 
-def distance_histogram(
-    distances: Numbers,
+def _layout(
+    edges: Array,
+    marks: Sequence[Mark],
     *,
-    clip: float | None = None,
-    noise_std: float | None = None,
-    marks: Sequence[Mark] = (),
-    log_count: bool = False,
-    log_x: bool | None = None,
-    bins: int = 60,
-    x_title: str = "distance ‖g − g′‖",
-    height: int = 300,
-) -> Chart:
-    """How often each distance occurs, with C and the noise level as named vertical lines.
-
-    Args:
-        distances: shape (m,), finite, ≥ 0, in the gradients' units.
-        clip: C, the clipping threshold; its note gives the share of distances above it.
-        noise_std: the absolute noise standard deviation.
-        marks: further vertical lines.
-        log_count: logarithmic counts, for tails that a linear axis hides.
-        log_x: logarithmic distances; None chooses it where the largest is over 30 times the median.
-        bins: number of bins, 1 to 400.
-        x_title: axis title with unit.
-        height: of the figure in pixels.
-
-    Raises:
-        ValueError: distances that are none, a threshold or noise that is not positive, bins out of range.
-    """
-    found = _validate.distances(distances)
-    if not 1 <= bins <= 400:
-        raise ValueError(f"Expected bins={bins} in [1, 400].")
-    lines = _marks(found, clip, noise_std) + list(marks)
-    positive = found[found > 0]
-    if log_x is None:
-        log_x = positive.size > 0 and found.max() > HEAVY * np.median(positive)
-    log_x = log_x and positive.size > 0
-    kept = positive if log_x else found
-    low, high = _reach(kept, [mark.x for mark in lines], log_x)
-    edges = np.geomspace(low, high, bins + 1) if log_x else np.linspace(low, high, bins + 1)
-    edges[0], edges[-1] = low, high
-    counts, _ = np.histogram(kept, bins=edges)
-    # One row above the bars for each mark: their names never meet, however near the lines are.
-    top = 14 + 17 * max(len(lines), 1)
-    inner = height - top - BOTTOM
-    tallest = float(counts.max(initial=1))
-    span = (0.7, 1.3 * tallest) if log_count else (0.0, 1.05 * tallest)
-    y_axis = axis(span=span, log=log_count, kind="steps", most=max(3, inner // 34))
-    layout = look.base_layout(height, {"l": 52, "r": 16, "t": top, "b": BOTTOM}) | {
-        "bargap": 0,
+    tallest: float,
+    log_x: bool,
+    x_title: str,
+    height: int,
+    log_y: bool = False,
+    percent: bool = False,
+) -> dict[str, Any]:
+    """Over bins between these edges; one row above the bars for each mark: their names never meet, however near the
+    lines are."""
+    low, high = float(edges[0]), float(edges[-1])
+    top = 14 + 17 * max(len(marks), 1)
+    y_span = (0.7, 1.3 * tallest) if log_y else (0.0, 1.05 * tallest)
+    y_kind = "plain" if percent else "steps"
+    y_axis = axis(span=y_span, log=log_y, kind=y_kind, most=max(3, (height - top - BOTTOM) // 34))
+    if percent:
+        y_axis["ticktext"] = [f"{text} %" for text in y_axis["ticktext"]]
+    return look.base_layout(height, SIDES | {"t": top}) | {
         "hovermode": "closest",
-        "xaxis": baseline(axis(span=(low, high), log=log_x, most=9, grid=False))
-        | {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS},
+        "xaxis": bottom_axis(x_title, span=(low, high), log=log_x),
         "yaxis": y_axis,
-        "shapes": [_vertical(mark, i) for i, mark in enumerate(lines) if low <= mark.x <= high],
-        "annotations": [_name(mark, i, low, high, log_x) for i, mark in enumerate(lines)],
+        "shapes": [_vertical(mark, row) for row, mark in enumerate(marks) if low <= mark.x <= high],
+        "annotations": [_name(mark, row, (low, high), log_x) for row, mark in enumerate(marks)],
     }
-    notes = []
-    if kept.size < found.size:
-        zeros = found.size - kept.size
-        verb = "distance is 0 and has" if zeros == 1 else "distances are 0 and have"
-        notes.append(f"{numbers.steps(zeros)} {verb} no place on a logarithmic axis.")
-    return Chart({"data": [_bars(edges, counts)], "layout": layout}, tuple(notes))
+
+
+def _vertical(mark: Mark, row: int) -> dict[str, Any]:
+    where = {"xref": "x", "x0": mark.x, "x1": mark.x, "yref": "paper", "y0": 0, "y1": 1}
+    return {"type": "line", **where, "line": {"color": mark.color, "width": 2, "dash": "dash" if row % 2 else "solid"}}
+
+
+def _name(mark: Mark, row: int, span: Span, log: bool) -> dict[str, Any]:
+    """The mark's name above the bars; an arrow where its line is outside."""
+    words = f"<b>{mark.name} {numbers.epsilon(mark.x)}</b>" + (f" · {mark.note}" if mark.note else "")
+    words = f"← {words}" if mark.x < span[0] else f"{words} →" if mark.x > span[1] else words
+    at = min(max(mark.x, span[0]), span[1])
+    return above(row, position(at, span, log), look.named(words, mark.color))
+
+
+def _edges(low: float, high: float, log: bool, bins: int) -> Array:
+    edges = np.geomspace(low, high, bins + 1) if log else np.linspace(low, high, bins + 1)
+    edges[0], edges[-1] = low, high
+    return edges
+
+
+def _is_heavy(values: Array) -> bool:
+    positive = values[values > 0]
+    return bool(positive.size > 0 and values.max() > HEAVY * np.median(positive))
+
+
+def _zeros(count: int, what: str) -> tuple[str, ...]:
+    """What is said of zeros on a logarithmic axis."""
+    if not count:
+        return ()
+    verb = f"{what} is 0 and has" if count == 1 else f"{what}s are 0 and have"
+    return (f"{numbers.steps(count)} {verb} no place on a logarithmic axis.",)
+
+
+# --- distances --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramPlot:
-    """Distances as a plot: the figure, a table of their spread, the file of all of them, and a text.
+    """How often each distance occurs, with named vertical lines: the figure, a table of their spread, the file of all
+    of them, and a text.
 
     Attributes:
-        distances, noise_std, marks, log_count: as `distance_histogram` takes them.
+        distances: shape (m,), finite, ≥ 0, in the gradients' units; drawn on a logarithmic axis where the largest is
+            over 30 times the median.
+        noise_std: the absolute noise standard deviation, None for no line.
+        marks: further vertical lines.
         alt: the plot in a sentence.
+        log_count: logarithmic counts, for tails that a linear axis hides.
         column: what a distance is called in files.
     """
 
@@ -116,16 +124,25 @@ class HistogramPlot:
     column: str = "distance"
 
     def chart(self, height: int = 300) -> Chart:
-        return distance_histogram(
-            self.distances, noise_std=self.noise_std, marks=self.marks, log_count=self.log_count, height=height
-        )
+        noise = [] if self.noise_std is None else [Mark(self.noise_std, "noise", "", look.ORANGE)]
+        marks = [*noise, *self.marks]
+        distances = _validate.distances(self.distances)
+        log = _is_heavy(distances)
+        shown = distances[distances > 0] if log else distances
+        low, high = _reach(shown, [mark.x for mark in marks], log)
+        edges = _edges(low, high, log, 60)
+        counts, _ = np.histogram(np.clip(shown, low, high), bins=edges)  # what the axis cuts off is in an outer bin
+        more: dict[str, Any] = {"log_x": log, "log_y": self.log_count, "x_title": "distance ‖g − g′‖", "height": height}
+        layout = _layout(edges, marks, tallest=float(counts.max(initial=1)), **more) | {"bargap": 0}
+        notes = _zeros(distances.size - shown.size, "distance")
+        return Chart({"data": [_bars(edges, counts)], "layout": layout}, notes)
 
     def table(self) -> pd.DataFrame:
         import pandas as pd
 
         shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-        found = [numbers.plain(float(v), digits=4) for v in np.quantile(self.distances, shares)]
-        return pd.DataFrame({"share below": [f"{100 * share:.0f} %" for share in shares], self.column: found})
+        quantiles = [numbers.plain(float(v), digits=4) for v in np.quantile(self.distances, shares)]
+        return pd.DataFrame({"share below": [f"{100 * share:.0f} %" for share in shares], self.column: quantiles})
 
     def data(self) -> pd.DataFrame:
         import pandas as pd
@@ -135,67 +152,6 @@ class HistogramPlot:
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         """The same: counts of several samples on each other tell nothing."""
         return self
-
-
-def _marks(found: Array, clip: float | None, noise_std: float | None) -> list[Mark]:
-    built = []
-    if clip is not None:
-        c = _validate.scalar("clip", _validate.positive("clip", clip))
-        over = float(np.mean(found > c))
-        note = "none is larger" if over == 0 else f"{numbers.plain(100 * over)} % are larger"
-        built.append(Mark(c, "C", note, look.BLUE))
-    if noise_std is not None:
-        level = _validate.scalar("noise_std", _validate.positive("noise_std", noise_std))
-        built.append(Mark(level, "noise", "", look.ORANGE))
-    return built
-
-
-def _reach(kept: Array, marks: list[float], log: bool) -> tuple[float, float]:
-    """From the smallest to the largest distance, stretched to marks that are not too far away."""
-    low, high = float(kept.min()) if log else 0.0, float(kept.max())
-    if not high > 0:
-        high = 1.0
-    far = FAR**4 if log else FAR
-    high = max([high, *(1.05 * m for m in marks if m <= far * high)])
-    if log:
-        low = max(min([low, *(m / 1.05 for m in marks if m >= low / far)]), high * 1e-12)
-    return (low, high) if low < high else (low / 2, high * 2)
-
-
-def _bars(edges: Array, counts: Any) -> dict[str, Any]:
-    shown = [
-        f"{numbers.plain(a)} – {numbers.plain(b)}" for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
-    return {
-        "type": "bar",
-        "x": short_floats((edges[:-1] + edges[1:]) / 2, 9),
-        "width": short_floats(edges[1:] - edges[:-1], 9),
-        "y": counts.tolist(),
-        "marker": {"color": look.rgba("#808080", 0.55), "line": {"width": 0}},
-        "customdata": shown,
-        "hovertemplate": "%{customdata}: <b>%{y:,d}</b><extra></extra>",
-        "name": "distances",
-    }
-
-
-def _vertical(mark: Mark, row: int) -> dict[str, Any]:
-    where = {"xref": "x", "x0": mark.x, "x1": mark.x, "yref": "paper", "y0": 0, "y1": 1}
-    return {"type": "line", **where, "line": {"color": mark.color, "width": 2, "dash": "dash" if row % 2 else "solid"}}
-
-
-def _name(mark: Mark, row: int, low: float, high: float, log: bool) -> dict[str, Any]:
-    """The mark's name above the bars, on the side where there is room; an arrow where its line is outside."""
-    inside = low <= mark.x <= high
-    at = min(max(mark.x, low), high)
-    share = math.log(at / low) / math.log(high / low) if log else (at - low) / (high - low)
-    left = share > 0.6
-    arrow = "" if inside else " →" if mark.x > high else "← "
-    words = f"<b>{mark.name} {numbers.epsilon(mark.x)}</b>" + (f" · {mark.note}" if mark.note else "")
-    text = arrow + words if mark.x < low else words + arrow
-    where = {"xref": "paper", "x": share, "yref": "paper", "y": 1}
-    place = {"xanchor": "right" if left else "left", "xshift": 4 if left else -2, "yanchor": "bottom"}
-    font = {"font": {"size": look.SMALL_SIZE + 0.5}}
-    return captions.small(named(text, mark.color), **where, **place, yshift=3 + 17 * row) | font
 
 
 def counted_histogram(
@@ -213,25 +169,145 @@ def counted_histogram(
     Raises:
         ValueError: shapes that do not fit, edges that do not increase from above 0.
     """
-    bounds, found = np.asarray(edges, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    if bounds.ndim != 1 or found.shape != (bounds.size - 1,):
-        raise ValueError(f"Expected one edge more than counts, found {bounds.shape} and {found.shape}.")
+    bounds, heights = floats(edges), floats(counts)
+    if bounds.ndim != 1 or heights.shape != (bounds.size - 1,):
+        raise ValueError(f"Expected one edge more than counts, found {bounds.shape} and {heights.shape}.")
     if not (bounds.size > 1 and bounds[0] > 0 and (np.diff(bounds) > 0).all()):
         raise ValueError("Expected edges that increase from above 0.")
-    filled = np.flatnonzero(found)
-    first, last = (int(filled[0]), int(filled[-1])) if filled.size else (0, found.size - 1)
-    low, high = _reach(np.array([bounds[first], bounds[last + 1]]), [mark.x for mark in marks], True)
-    top = 14 + 17 * max(len(marks), 1)
-    inner = height - top - BOTTOM
-    span = (0.0, 1.05 * max(float(found.max()), 1.0))
-    layout = look.base_layout(height, {"l": 52, "r": 16, "t": top, "b": BOTTOM}) | {
-        "bargap": 0,
-        "hovermode": "closest",
-        "xaxis": baseline(axis(span=(low, high), log=True, most=9, grid=False))
-        | {"title": {"text": x_title, "standoff": 14}, "ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS},
-        "yaxis": axis(span=span, log=False, kind="steps", most=max(3, inner // 34)),
-        "shapes": [_vertical(mark, i) for i, mark in enumerate(marks) if low <= mark.x <= high],
-        "annotations": [_name(mark, i, low, high, True) for i, mark in enumerate(marks)],
+    filled = np.flatnonzero(heights)
+    first, last = (int(filled[0]), int(filled[-1])) if filled.size else (0, heights.size - 1)
+    span = np.array(_reach(bounds[[first, last + 1]], [mark.x for mark in marks], True))
+    tallest = max(float(heights.max()), 1.0)
+    layout = _layout(span, marks, tallest=tallest, log_x=True, x_title=x_title, height=height) | {"bargap": 0}
+    return Chart({"data": [_bars(bounds[first : last + 2], heights[first : last + 1])], "layout": layout}, ())
+
+
+def _reach(values: Array, marks: list[float], log: bool) -> Span:
+    """From the smallest (0 on a plain axis) to the largest, stretched to marks that are not too far away."""
+    low, high = float(values.min()) if log else 0.0, float(values.max())
+    if not high > 0:
+        high = 1.0
+    far = FAR**4 if log else FAR
+    high = max([high, *(1.05 * mark for mark in marks if mark <= far * high)])
+    if log:
+        low = max(min([low, *(mark / 1.05 for mark in marks if mark >= low / far)]), high * 1e-12)
+    return (low, high) if low < high else (low / 2, high * 2)
+
+
+def _bars(edges: Array, counts: Any) -> Trace:
+    ends = [numbers.plain(edge) for edge in edges.tolist()]
+    return {
+        "type": "bar",
+        "x": short_floats((edges[:-1] + edges[1:]) / 2, 9),
+        "width": short_floats(edges[1:] - edges[:-1], 9),
+        "y": counts.tolist(),
+        "marker": {"color": look.rgba("#808080", 0.55), "line": {"width": 0}},
+        "customdata": [f"{low} – {high}" for low, high in zip(ends[:-1], ends[1:], strict=True)],
+        "hovertemplate": "%{customdata}: <b>%{y:,d}</b><extra></extra>",
+        "name": "distances",
     }
-    bars = _bars(bounds[first : last + 2], found[first : last + 1])
-    return Chart({"data": [bars], "layout": layout}, ())
+
+
+# --- samples over each other ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """One sample.
+
+    Attributes:
+        name: what the chart calls it.
+        values: shape (m,), m >= 2, finite, >= 0.
+        color: "#rrggbb".
+        faded: a pinned state's: its outline alone, thin, and no mean.
+    """
+
+    name: str
+    values: Numbers
+    color: str
+    faded: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverlaidPlot(Listed):
+    """Outlined, half-transparent histograms on common bins; each bin as its share of its sample, in percent.
+
+    Attributes:
+        samples: those of pinned plots, faded, behind the plot's own.
+        x_title: axis title with unit.
+        log_x: logarithmic axis; None chooses it where the largest value is over 30 times the median.
+        empty: what is said in the place of samples that are not there.
+    """
+
+    samples: tuple[Histogram, ...]
+    x_title: str
+    log_x: bool | None = None
+    empty: str = ""
+
+    def chart(self, height: int = HEIGHT, bins: int = 50) -> Chart:
+        if all(sample.faded for sample in self.samples):
+            return self._blank(height)
+        values = [_validate.distances(sample.values) for sample in self.samples]
+        every = np.concatenate(values)
+        positive = every[every > 0]
+        log = (_is_heavy(every) if self.log_x is None else self.log_x) and positive.size > 0
+        edges = _edges(*_overlaid_reach(positive if log else every, log), log, bins)
+        shares = [_shares(v[v > 0] if log else v, edges, v.size) for v in values]
+        marks = [
+            Mark(float(v.mean()), f"mean {sample.name}", color=sample.color)
+            for sample, v in zip(self.samples, values, strict=True)
+            if not sample.faded
+        ]
+        more: dict[str, Any] = {"log_x": log, "x_title": self.x_title, "height": height, "percent": True}
+        layout = _layout(edges, marks, tallest=max(float(share.max()) for share in shares), **more)
+        layout["xaxis"] |= {"showspikes": False, "hoverformat": ".3~g"}
+        layout["hovermode"] = "x unified"
+        drawn = sorted(zip(self.samples, shares, strict=True), key=lambda pair: not pair[0].faded)
+        data = [trace for sample, share in drawn for trace in _traces(sample, edges, share, log)]
+        return Chart({"data": data, "layout": layout}, _zeros(every.size - positive.size, "value") if log else ())
+
+    def _blank(self, height: int) -> Chart:
+        """An empty plot of the same size, so that nothing jumps when there is something to draw."""
+        bare = {"visible": False, "range": [0, 1], "type": "linear"}
+        words = {"text": self.empty, "showarrow": False, "x": 0.5, "y": 0.5, "font": {"size": 15}}
+        layout = look.base_layout(height, SIDES | {"t": 48}) | {"xaxis": bare, "yaxis": bare}
+        return Chart({"data": [unseen(0, 0)], "layout": layout | {"annotations": [words], "shapes": []}}, ())
+
+    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+        kept = tuple(
+            replace(sample, name=f"{self.named(name, other)}: {sample.name}", faded=True)
+            for name, other in pinned
+            if isinstance(other, OverlaidPlot)
+            for sample in other.samples
+        )
+        return replace(self, samples=self.samples + kept)
+
+
+def _overlaid_reach(values: Array, log: bool) -> Span:
+    low, high = float(values.min()), float(values.max())
+    if log:
+        low = max(low, high * 1e-12)
+    # On a plain axis 0 belongs to the picture unless everything lies far from it.
+    elif low < 0.5 * high or not high > 0:
+        low = 0.0
+    return (low, high) if low < high else (low / 2, high * 2 or 1.0)
+
+
+def _shares(values: Array, edges: Array, whole: int) -> Array:
+    """Percent of `whole` in each bin; what the axis cuts off counts to its outer bins."""
+    return 100.0 * np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0] / whole
+
+
+def _traces(sample: Histogram, edges: Array, share: Array, log_x: bool) -> list[Trace]:
+    """The outline with its ground, and unseen points in the bins' middles that answer the cursor."""
+    stroke = {"color": look.rgba(sample.color, 0.5 if sample.faded else 1), "width": 1.2 if sample.faded else 2}
+    corners = np.concatenate([[0.0], np.repeat(share, 2), [0.0]])
+    outline = scatter(short_floats(np.repeat(edges, 2), 9), short_floats(corners), name=sample.name)
+    outline |= {"line": stroke | {"shape": "linear"}} | QUIET
+    if not sample.faded:
+        outline |= {"fill": "tozeroy", "fillcolor": look.rgba(sample.color, 0.22)}
+    middles = np.sqrt(edges[:-1] * edges[1:]) if log_x else (edges[:-1] + edges[1:]) / 2
+    hover = f"{sample.name}: <b>%{{y:.1f}} %</b><extra></extra>"
+    marker = {"color": sample.color, "size": 8, "opacity": 0}
+    more = {"marker": marker, "name": sample.name, "hovertemplate": hover, "showlegend": False}
+    return [outline, scatter(short_floats(middles, 9), short_floats(share), "markers", **more)]

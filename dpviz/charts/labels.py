@@ -1,8 +1,14 @@
-"""Names at line ends: their widths, and where they go so that none covers another."""
+"""Words on a chart: how wide they are, how they are pushed apart, and the small ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from dpviz.charts import look
 
 _NARROW = frozenset("iljtfrI.,:;|!'()[]/ \u202f·↑↓")
 _WIDE = frozenset("mwMWGOQ@%→∞σεδ×")
@@ -23,25 +29,36 @@ def pushed_apart(wanted: Sequence[float], *, gap: float, low: float, high: float
     """Positions nearest to `wanted` (least squares) that keep their order, stand ≥ `gap` apart, and lie in [low, high].
 
     Equal positions keep the order of the list. Where (n − 1)·gap does not fit into [low, high] the gap shrinks to what
-    fits. Pool adjacent violators: after subtracting k·gap from the k-th, "at least gap apart" reads "not decreasing".
+    fits. After subtracting k·gap from the k-th, "at least gap apart" reads "not decreasing": an isotonic regression.
 
     Returns:
         The positions, in the order of `wanted`.
     """
     if not wanted:
         return []
-    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    blocks: list[tuple[float, int]] = []  # (sum, how many)
-    for rank, i in enumerate(order):
-        total, count = wanted[i] - rank * gap, 1
-        while blocks and blocks[-1][0] / blocks[-1][1] >= total / count:
-            total, count = total + blocks[-1][0], count + blocks[-1][1]
-            blocks.pop()
-        blocks.append((total, count))
-    top = high - gap * (len(wanted) - 1)
-    placed = [min(max(total / count, low), top) for total, count in blocks for _ in range(count)]
-    result = [0.0] * len(wanted)
-    for rank, i in enumerate(order):
-        result[i] = placed[rank] + rank * gap
-    return result
+    offsets = min(gap, (high - low) / max(len(wanted) - 1, 1)) * np.arange(len(wanted))
+    order = np.argsort(wanted, kind="stable")
+    places = np.empty(len(wanted))
+    nearest = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - offsets).x
+    places[order] = np.clip(nearest, low, high - offsets[-1]) + offsets
+    return [float(place) for place in places]
+
+
+def small(text: str, *, size: float = look.SMALL_SIZE, **where: Any) -> dict[str, Any]:
+    """A small annotation without an arrow."""
+    return {"text": text, "showarrow": False, "font": {"size": size}, "borderpad": 0} | where
+
+
+def title(text: str, left: float) -> dict[str, Any]:
+    """The title of the y axis flat above it: easier to read than a turned one, and it costs no width. `left`: pixels of
+    the margin."""
+    where: dict[str, Any] = {"name": "title", "xref": "paper", "yref": "paper", "x": 0, "xanchor": "left"}
+    return small(text, size=look.SMALL_SIZE + 1, **where, xshift=8 - left, y=1, yanchor="bottom", yshift=7)
+
+
+def above(row: int, share: float, text: str) -> dict[str, Any]:
+    """A name above the plot, in a row of its own, at this share of its width: on the side where there is room."""
+    left = share > 0.6
+    place = {"xanchor": "right" if left else "left", "xshift": 4 if left else -2, "yanchor": "bottom"}
+    where = {"xref": "paper", "x": share, "yref": "paper", "y": 1, "yshift": 3 + 17 * row}
+    return small(text, size=look.SMALL_SIZE + 0.5, **where, **place)

@@ -1,24 +1,21 @@
-"""The one look of every chart: colours, dashes, greys, fonts and the base layout.
+"""The one look of every chart: colours, dashes, greys, fonts, inks, the base layout and Plotly's buttons.
 
 The palette was chosen for both themes at once (contrast ≥ 3 on #FFFFFF and on #171614, CIEDE2000 ≥ 16.8 between any
 two under the three colour blindnesses), because Plotly keeps a line's colour when the theme is switched. Text needs
-more: names take `ink` of their line's colour, all else has the theme's. Lines that must be quiet are a half-transparent
-grey, which is quiet on both grounds.
+more: WCAG 2.1 asks for a contrast of 3 of a line and of 4.5 of text (success criteria 1.4.11 and 1.4.3). No colour
+reaches 4.5 on both grounds, so names have an `ink` for each, of which the browser takes the theme's. Lines that must be
+quiet are a half-transparent grey, which is quiet on both grounds.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = (
-    "#1a62ba",
-    "#d57922",
-    "#33a27c",
-    "#ab83b1",
-    "#7a5f32",
-    "#636363",
-)
+BLUE, ORANGE, GREEN, MAUVE, BROWN, GREY = PALETTE = ("#1a62ba", "#d57922", "#33a27c", "#ab83b1", "#7a5f32", "#636363")
 GRID = "rgba(128,128,128,0.16)"
 MINOR_GRID = "rgba(128,128,128,0.07)"
 AXIS = "rgba(128,128,128,0.45)"
@@ -27,6 +24,11 @@ HATCH = "rgba(128,128,128,0.35)"
 LABEL_SIZE = 13
 SMALL_SIZE = 12.0
 FINE_SIZE = 11
+GROUNDS = ("#ffffff", "#171614")  # light, dark
+LEAST = 4.6  # of text: a little more than 4.5, for rounding
+LINE = 3.0  # of a line
+# Few buttons, and none that sends the chart to Plotly's servers.
+REMOVED = ["pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "select2d", "lasso2d", "sendChartToCloud"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +90,70 @@ def base_layout(height: int, margin: dict[str, int]) -> dict[str, Any]:
         "hoverlabel": {"font": {"size": LABEL_SIZE}, "align": "left"},
         "dragmode": "zoom",
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "rgba(128,128,128,0.6)", "activecolor": "#7f7f7f"},
+    }
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of "#rrggbb", 0 (black) to 1 (white) (WCAG 2.1)."""
+    shares = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.1)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@lru_cache(maxsize=256)
+def ink(color: str) -> str:
+    """`color` ("#rrggbb") for text, as near to it as a readable one can be, for each theme.
+
+    A CSS colour that Plotly takes in the style of a `<span>` within a text, and nowhere else.
+    """
+    light, dark = (_readable(color, ground) for ground in GROUNDS)
+    return f"light-dark({light},{dark})"
+
+
+@lru_cache(maxsize=256)
+def estimate(color: str) -> str:
+    """`color` for a curve that is no bound: the same hue at the other end of the lightness that a line can have on both
+    grounds, so that an estimate and the bound beside it differ to every eye."""
+    light = contrast(color, GROUNDS[0]) < contrast(color, GROUNDS[1])
+    ground, end = (GROUNDS[1], 0) if light else (GROUNDS[0], 255)
+    steps = [_blended(color, end, percent) for percent in range(101)]
+    return next((one for one, far in pairwise(steps) if contrast(far, ground) < LINE), color)
+
+
+def named(name: str, color: str) -> str:
+    """`name` written in `color`, as Plotly's pseudo-HTML."""
+    return f"<span style='color:{ink(color)}'>{name}</span>"
+
+
+def _readable(color: str, ground: str) -> str:
+    """`color`, darkened on a light ground and lightened on a dark one until its contrast is LEAST."""
+    end = 0 if luminance(ground) > 0.5 else 255
+    steps = (_blended(color, end, percent) for percent in range(101))
+    return next(one for one in steps if contrast(one, ground) >= LEAST)
+
+
+def _blended(color: str, end: int, percent: int) -> str:
+    """`color`, so many percent of the way to black (0) or white (255)."""
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(v + (end - v) * percent / 100):02x}" for v in parts)
+
+
+def export_config(*, filename: str = "dpviz", image_format: str = "png") -> dict[str, Any]:
+    """The `config` of a Plotly chart: few buttons, and an image that is named and sharp.
+
+    Args:
+        filename: name of the downloaded image, without ending; what file systems dislike becomes "-".
+        image_format: "png" or "svg".
+    """
+    clean = re.sub(r"[^\w.=+-]+", "-", filename).strip("-.") or "dpviz"
+    return {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": REMOVED,
+        "toImageButtonOptions": {"format": image_format, "filename": clean[:120], "scale": 2},
     }

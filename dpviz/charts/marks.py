@@ -1,4 +1,4 @@
-"""What can stand on a chart, as plain values: lines, bands, published points, floors and regions."""
+"""What can stand on a chart, as plain values: lines, bands, areas, points, rings, floors, guides and regions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
-from dpviz.charts.ink import estimate
 
 Array = npt.NDArray[np.float64]
 Numbers = Array | Sequence[float]
@@ -94,7 +93,7 @@ class Line:
     @property
     def hue(self) -> str:
         color = self.color or look.style(self.family).color
-        return estimate(color) if self.approximate else color
+        return look.estimate(color) if self.approximate else color
 
     @property
     def dash(self) -> str:
@@ -155,6 +154,73 @@ class Region:
     start: float
     stop: float
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """An open circle: our own point, or a measured value with its interval. (Diamonds are what papers printed.)
+
+    Attributes:
+        x, y: where, in data units.
+        text: what the hover says.
+        color: "#rrggbb".
+        low, high: ends of an interval around y, drawn as an error bar; None for none.
+        name: written beside it, and before what its hover says: a state among areas.
+        kept: whether it stays, grey, when the plot is pinned beside another.
+    """
+
+    x: float
+    y: float
+    text: str
+    color: str
+    low: float | None = None
+    high: float | None = None
+    name: str = ""
+    kept: bool = False
+
+    @property
+    def hover(self) -> str:
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A dashed line across the plot: a level to be reached, or a place to be found again.
+
+    Attributes:
+        axis: "y" for a level line, "x" for an upright one.
+        at: where, in data units.
+        name: beside it.
+        told: whether a note says so where the axes do not reach it.
+    """
+
+    axis: str
+    at: float
+    name: str
+    told: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Area:
+    """Where lower < y < upper, below everything else.
+
+    Attributes:
+        x, lower, upper: shape (n,), x ascending; infinite bounds reach to the edge, NaN leaves a gap.
+        color: "#rrggbb".
+        opacity: of the fill.
+        name: written in its middle; empty for none.
+    """
+
+    x: Numbers
+    lower: Numbers
+    upper: Numbers
+    color: str
+    opacity: float = 0.1
+    name: str = ""
+
+
+def floats(values: Any) -> Array:
+    return np.asarray(values, dtype=np.float64)
 
 
 def short_floats(values: Any, digits: int = 6) -> list[float | None]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from dpviz.charts.alt import alt_text
-from dpviz.charts.areas import with_names_on_lines
-from dpviz.charts.guides import Guide, with_guides
-from dpviz.charts.lines import Chart, Span, line_figure
-from dpviz.charts.marks import Array, Band, Column, Floor, Line, Point, Region
-from dpviz.charts.rings import Ring, with_rings
+from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.charts import labels, look, names, traces
+from dpviz.charts.axes import BOTTOM, FORMATS, Span, axis, bottom_axis, x_span, y_span
+from dpviz.charts.marks import Area, Array, Band, Column, Floor, Guide, Line, Point, Region, Ring, floats
+from dpviz.charts.plane import TOP, Plane
 from dpviz.fields import numbers
 
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 HEIGHT = 430
 ROWS = 12
+
+
+class Chart(NamedTuple):
+    """A Plotly figure as a plain dict, and what could not be drawn on it, in words for a note below."""
+
+    figure: dict[str, Any]
+    notes: tuple[str, ...]
 
 
 @runtime_checkable
@@ -59,7 +66,8 @@ class Axis:
         write: a value in the table.
         marks: x of the table's rows; None for a dozen along the axis.
         lowest: what the lowest curve is called in the sentence: "best" where lower is better, else "lowest".
-        reading: "attack" on a y axis of ε adds the accuracy of a guess that ε alone allows, at the lines' ends.
+        reading: "attack" on a y axis of ε adds P(A) = 1/(1 + e^−ε), the accuracy of a guess of membership that ε alone
+            allows (Triastcyn & Faltings 2020, Eq. 1), at the lines' ends and in the hover.
     """
 
     title: str
@@ -72,7 +80,7 @@ class Axis:
     write: Callable[[float], str] = numbers.plain
     marks: tuple[float, ...] | None = None
     lowest: str = "lowest"
-    reading: str | None = None
+    reading: Literal["attack"] | None = None
 
     @property
     def said(self) -> str:
@@ -83,8 +91,15 @@ class Axis:
         return self.column or self.said
 
     def span(self, lines: Sequence[Line]) -> Span | None:
-        """What the axis shows of these lines."""
-        return self.shown(lines) if callable(self.shown) else self.shown
+        """What the axis is to show of these lines; ValueError where it cannot."""
+        span = self.shown(lines) if callable(self.shown) else self.shown
+        if span is not None and not (math.isfinite(span[0]) and math.isfinite(span[1]) and span[0] < span[1]):
+            raise ValueError(
+                f"Expected the axis of {self.title} over two finite numbers, the first one smaller: {span}."
+            )
+        if span is not None and self.log and span[0] <= 0:
+            raise ValueError(f"Expected the log axis of {self.title} to start above 0: {span}.")
+        return span
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +108,15 @@ class LinePlot:
 
     Attributes:
         x, y: the axes.
-        lines: the curves; `Line.kept` says which stay when the plot is pinned.
-        bands, points, floors, regions, rings: see `dpviz.charts.marks` and `rings`.
-        guides: levels and places, see `dpviz.charts.guides`.
+        lines: the curves; `Line.kept` says which stay when the plot is pinned. Those that cannot be drawn at all are
+            named in the chart's notes.
+        bands, points, floors, regions, rings, guides, areas: see `dpviz.charts.marks`.
         end_values: write each line's last value behind its name.
         names_on_lines: names stand on the lines, where most room is, and not at their ends: for lines that leave
             through the top.
         more: further columns of the file, by name, along the first line's x.
         columns: further facts about each x of the first line, in the table and the file.
-        said: added to the sentence for those who do not see the plot.
+        said: added to the sentence for those who do not see the plot; all of it where there are areas.
     """
 
     x: Axis
@@ -113,57 +128,101 @@ class LinePlot:
     regions: tuple[Region, ...] = ()
     rings: tuple[Ring, ...] = ()
     guides: tuple[Guide, ...] = ()
+    areas: tuple[Area, ...] = ()
     end_values: bool = True
     names_on_lines: bool = False
     more: tuple[tuple[str, Array], ...] = ()
     columns: tuple[Column, ...] = ()
     said: str = ""
 
+    def plane(self, height: int = HEIGHT) -> Plane:
+        """What the axes show, on a figure of this height."""
+        xs = [*(floats(line.x) for line in self.lines), *(floats(band.x) for band in self.bands)]
+        x = self.x.span(self.lines) or x_span(xs, self.x.log)
+        # A band lies below the curves: it shows where they do, and sets the range only where there are none.
+        ys = [floats(y) for line in self.lines for y in (line.y, *(line.spread or ()))]
+        curves = [y for y in ys if np.isfinite(y).any()] or [floats(band.upper) for band in self.bands]
+        return Plane(x, self.y.span(self.lines) or y_span(curves, self.y.log), self.x.log, self.y.log, height)
+
     def chart(self, height: int = HEIGHT) -> Chart:
-        built = line_figure(
-            [replace(line, end="") for line in self.lines] if self.names_on_lines else self.lines,
-            x_title=self.x.title,
-            y_title=self.y.title,
-            log_x=self.x.log,
-            log_y=self.y.log,
-            x_kind=self.x.kind,
-            y_kind=self.y.kind,
-            x_hover=self.x.hover,
-            bands=self.bands,
-            points=self.points,
-            floors=self.floors,
-            regions=self.regions,
-            second_reading=self.y.reading,
-            x_range=self.x.span(self.lines),
-            y_range=self.y.span(self.lines),
-            end_values=self.end_values,
-            height=height,
-        )
+        plane = self.plane(height)
+        drawn = [line for line in self.lines if line.seen(plane.log_y).any()]
+        points = [point for point in self.points if plane.shows(point.x, point.y)]
+        rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
+        data = self._traces(plane, drawn, points)
+        named = [replace(line, end="") for line in drawn] if self.names_on_lines else drawn
+        success = self.y.reading == "attack"
+        ends, room, meta = names.end_names(named, self.bands, plane, end_values=self.end_values, success=success)
+        y_axis = axis(span=plane.y, log=plane.log_y, kind=self.y.kind, most=max(3, plane.inner // 30))
+        left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
+        x_axis = bottom_axis(self.x.title, span=plane.x, log=plane.log_x, kind=self.x.kind)
+        words = [
+            *ends,
+            labels.title(self.y.title, left),
+            *names.floor_names(self.floors, plane),
+            *names.region_names(self.regions, plane),
+            *(names.hover_note(one.x, one.y, f"printed: <b>{one.printed}</b>", plane) for one in points),
+            *names.area_names(self.areas, plane),
+        ]
         if self.names_on_lines:
-            built = with_names_on_lines(built, self.lines, avoid=[(ring.x, ring.y) for ring in self.rings])
-        return with_rings(with_guides(built, *self.guides) if self.guides else built, self.rings)
+            words += names.names_on_lines(self.lines, plane, words, self.rings)
+        lines, guides, beyond = names.guide_marks(self.guides, plane, data)
+        words += guides + [names.hover_note(ring.x, ring.y, ring.hover, plane) for ring in rings]
+        layout = look.base_layout(height, {"l": left, "r": room, "t": TOP, "b": BOTTOM}) | {
+            "hovermode": "x unified",
+            "hoversort": "value descending",
+            "hoverdistance": -1,
+            "xaxis": x_axis | {"unifiedhovertitle": {"text": f"<b>{self.x.hover}</b>"}, "showspikes": False},
+            "yaxis": y_axis,
+            "annotations": words + names.ring_names(rings, plane),
+            "shapes": names.floor_lines(self.floors, plane) + lines,
+            "meta": {"ends": meta},
+        }
+        fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
+        data = fills + data + [traces.ring_trace(ring) for ring in rings]
+        absent = [line for line in self.lines if line not in drawn and not line.explained]
+        notes = [f"{line.name} has no value to draw here." for line in absent]
+        notes += [f"Printed value outside the chart: {one.printed}." for one in self.points if one not in points]
+        return Chart({"data": data, "layout": layout}, (*notes, *beyond))
+
+    def _traces(self, plane: Plane, drawn: Sequence[Line], points: Sequence[Point]) -> list[traces.Trace]:
+        """Of regions, bands, lines and points, in their order: what lies below comes first."""
+        data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
+        data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.log_y)]
+        for line in sorted(drawn, key=lambda line: not line.faded):
+            data += traces.line_traces(line, plane, success=self.y.reading == "attack")
+        data += traces.point_traces(points)
+        return data or [traces.unseen(plane.x[0], plane.y[0])]
 
     @property
     def alt(self) -> str:
-        told = alt_text(self.lines, x_name=self.x.said, y_name=self.y.said, x_kind=self.x.kind, lower=self.y.lowest)
-        return f"{told} {self.said}".strip()
+        if self.areas:
+            return self.said
+        sentence = alt_text(self.lines, x_name=self.x.said, y_name=self.y.said, x_kind=self.x.kind, lower=self.y.lowest)
+        return f"{sentence} {self.said}".strip()
 
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
-        kept = tuple(
+        plots = [(name, other) for name, other in pinned if isinstance(other, LinePlot)]
+        lines = tuple(
             replace(line, key=f"{name}.{line.key}", name=f"{name}: {line.name}", faded=True)
-            for name, other in pinned
-            if isinstance(other, LinePlot)
+            for name, other in plots
             for line in other.lines
             if line.kept and not line.faded
         )
-        return replace(self, lines=self.lines + kept)
+        rings = tuple(
+            replace(ring, text=f"{name}: {ring.text}", name="", kept=False, color=look.GREY)
+            for name, other in plots
+            for ring in other.rings
+            if ring.kept
+        )
+        return replace(self, lines=self.lines + lines, rings=rings + self.rings)
 
     def table(self) -> pd.DataFrame:
         import pandas as pd
 
         drawn = [line for line in self.lines if not line.faded]
         places = [line.x for line in drawn] or [band.x for band in self.bands]
-        rows = _rows(np.unique(np.concatenate([_array(place) for place in places] or [np.zeros(0)])), self.x)
+        rows = _rows(np.unique(np.concatenate([floats(place) for place in places] or [np.zeros(0)])), self.x)
         columns: dict[str, list[str]] = {self.x.said: [self.x.write(v) for v in rows]}
         for line in drawn:
             at = _at(line, rows)
@@ -182,7 +241,7 @@ class LinePlot:
 
         drawn = [line for line in self.lines if not line.faded]
         places = [*(line.x for line in drawn), *(band.x for band in self.bands)]
-        x = np.unique(np.concatenate([_array(place) for place in places] or [np.zeros(0)]))
+        x = np.unique(np.concatenate([floats(place) for place in places] or [np.zeros(0)]))
         columns: dict[str, Array] = {self.x.filed: x}
         for line in drawn:
             columns[f"{self.y.filed}_{line.key}"] = _along(x, line.x, line.y)
@@ -199,16 +258,12 @@ class LinePlot:
         return pd.DataFrame(columns)
 
 
-def _array(values: Any) -> Array:
-    return np.asarray(values, dtype=np.float64)
-
-
 def _rows(x: Array, axis: Axis) -> Array:
     """The points of x nearest to the marks."""
     if not x.size:
         return x
     if axis.marks is not None:
-        marks = _array(axis.marks)
+        marks = floats(axis.marks)
     elif axis.log and x[0] > 0:
         marks = np.geomspace(x[0], x[-1], ROWS)
     else:
@@ -222,7 +277,7 @@ def _nearest(x: Array, value: float) -> int:
 
 def _at(mark: Line | Band, rows: Array) -> list[int]:
     """Where the line or band has these x; −1 where it has not: another x has other values."""
-    x = _array(mark.x)
+    x = floats(mark.x)
     return [i if x[i := _nearest(x, v)] == v else -1 for v in rows]
 
 
@@ -244,12 +299,59 @@ def _fact(column: Column, i: int) -> str:
 def _interval(band: Band, i: int, axis: Axis) -> str:
     if i < 0:
         return "–"
-    low, high = float(_array(band.lower)[i]), float(_array(band.upper)[i])
+    low, high = float(floats(band.lower)[i]), float(floats(band.upper)[i])
     return "–" if np.isnan(low) or np.isnan(high) else f"{numbers.plain(low, digits=4)} – {axis.write(high)}"
 
 
 def _along(x: Array, own: Any, values: Any) -> Array:
     """`values`, given along `own`, along x; NaN where there are none."""
     found = np.full(x.shape, np.nan)
-    found[np.searchsorted(x, _array(own))] = _array(values)
+    found[np.searchsorted(x, floats(own))] = floats(values)
     return found
+
+
+def alt_text(
+    lines: Sequence[Line], *, x_name: str, y_name: str = "ε", x_kind: str = "plain", lower: str = "best"
+) -> str:
+    """The takeaway of a line chart: the lowest and the highest curve at its right end, and how the lowest grew.
+
+    Args:
+        lines: the curves of the chart; pinned (faded) ones are only counted; approximations and Bayesian DP are never
+            called the best while there is a bound.
+        x_name, y_name: what the axes show, short ("steps T", "ε").
+        x_kind: how x is written: "plain", "steps" or "delta".
+        lower: what to call the lowest curve: "best" where lower is a better bound, else "lowest".
+    """
+    ends = [(line, *end) for line in lines if not line.faded and (end := _ends(line))]
+    pinned = sum(line.faded for line in lines)
+    if not ends:
+        return f"{y_name} against {x_name}: no curve has a value here."
+    far = max(last for _, _, last, _, _ in ends)
+    here = [e for e in ends if e[2] == far]
+    # Bayesian DP promises less than DP does, and an approximation promises nothing: neither is called the best bound.
+    proper = [e for e in here if not e[0].approximate and e[0].family != bayesian.NAME]
+    bounds = proper or here
+    line, first, last, y_first, y_last = min(bounds, key=lambda e: e[4])
+    write = FORMATS[x_kind]
+    sentence = f"{y_name} against {x_name} from {write(first)} to {write(last)}: {line.name} is {lower} and"
+    sentence += f" goes from {numbers.epsilon(y_first)} to {numbers.epsilon(y_last)}"
+    top = max(here, key=lambda e: e[4])
+    if top[0] is not line:
+        sentence += f"; {top[0].name} ends highest at {numbers.epsilon(top[4])}"
+    for other, _, _, _, y_other in here:
+        if other.family == bayesian.NAME and other not in (line, top[0]):
+            sentence += f"; {other.name} (a weaker promise) ends at {numbers.epsilon(y_other)}"
+    if len(ends) > 2:
+        sentence += f"; {len(ends)} curves"
+    if pinned:
+        sentence += f", {pinned} pinned beside {'it' if len(ends) == 1 else 'them'}"
+    return sentence + "."
+
+
+def _ends(line: Line) -> tuple[float, float, float, float] | None:
+    """First x, last x, and their y, of what can be drawn."""
+    seen = np.flatnonzero(line.seen(log_y=False))
+    if not seen.size:
+        return None
+    x, y = floats(line.x), floats(line.y)
+    return float(x[seen[0]]), float(x[seen[-1]]), float(y[seen[0]]), float(y[seen[-1]])

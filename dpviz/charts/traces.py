@@ -9,13 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.charts import look
-from dpviz.charts.ink import named
-from dpviz.charts.marks import Array, Band, Column, Line, Point, Region, short_floats
+from dpviz.charts.axes import Span
+from dpviz.charts.marks import Area, Array, Band, Column, Line, Point, Region, Ring, floats, short_floats
+from dpviz.charts.plane import Plane
 from dpviz.fields import numbers
 
 Trace = dict[str, Any]
 MOST_BARS = 30  # of a line
 QUIET: Trace = {"hoverinfo": "skip", "showlegend": False}
+_FINE = 400  # places along an area
+
+
+def scatter(x: Any, y: Any, mode: str = "lines", **more: Any) -> Trace:
+    return {"type": "scatter", "mode": mode, "x": x, "y": y} | more
+
+
+def unseen(x: float, y: float) -> Trace:
+    """A trace that nobody sees: an axis shows, and Streamlit accepts a figure, only with one."""
+    return scatter([x], [y], "markers", opacity=0) | QUIET
 
 
 def number_format(values: Array) -> str:
@@ -25,19 +36,14 @@ def number_format(values: Array) -> str:
     return ".3r" if values.max() < 1e5 and np.abs(values).min() >= 1e-4 else ".3~g"
 
 
-def _all_nan(column: Column) -> bool:
-    kept = np.asarray(column.values)
-    return kept.dtype.kind == "f" and bool(np.isnan(kept).all())
+def _numeric(column: Column) -> Array | None:
+    """The numbers of a column, None for one of texts."""
+    values = np.asarray(column.values)
+    return values.astype(np.float64) if values.dtype.kind in "fiu" else None
 
 
-def _all_finite(column: Column) -> bool:
-    kept = np.asarray(column.values)
-    return kept.dtype.kind in "fiu" and bool(np.isfinite(kept).all())
-
-
-def _texts(column: Column) -> list[str]:
-    kept = np.asarray(column.values)
-    return [numbers.plain(float(v), digits=4) if kept.dtype.kind in "fiu" else str(v) for v in kept.tolist()]
+def _fact(column: Column, value: Any) -> str:
+    return f"{column.name} {value if isinstance(value, str) else numbers.plain(float(value), digits=4)}"
 
 
 def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple[str, dict[str, list[Any]]]:
@@ -48,133 +54,150 @@ def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple
     Facts go into flat lists (customdata for the line's own, text for P(A)): Plotly checks every element of a nested
     list on its own, which cost a third of the time of a redraw.
     """
-    columns = [c for c in line.hover if c.hovers and not _all_nan(c)]
-    template = f"{named(line.name, line.hue)}  <b>{value}</b>"
-    read: dict[str, list[Any]] = {}
-    if len(columns) == 1 and not gaps and _all_finite(columns[0]):
-        read["customdata"] = short_floats(columns[0].values)
+    template = f"{look.named(line.name, line.hue)}  <b>{value}</b>"
+    lists: dict[str, list[Any]] = {}
+    columns = [c for c in line.hover if c.hovers and ((v := _numeric(c)) is None or not np.isnan(v).all())]
+    if len(columns) == 1 and not gaps and (v := _numeric(columns[0])) is not None and np.isfinite(v).all():
+        lists["customdata"] = short_floats(columns[0].values)
         template += f" · {columns[0].name} %{{customdata:{columns[0].d3_format}}}"
     elif columns:
-        each = [[f"{column.name} {text}" for text in _texts(column)] for column in columns]
-        read["customdata"] = [" · ".join(facts) for facts in zip(*each, strict=True)]
+        facts = [[_fact(column, value) for value in np.asarray(column.values).tolist()] for column in columns]
+        lists["customdata"] = [" · ".join(row) for row in zip(*facts, strict=True)]
         template += " · %{customdata}"
     if success:
-        read["text"] = numbers.attack_probabilities(np.asarray(line.y, dtype=np.float64))
+        lists["text"] = numbers.attack_probabilities(floats(line.y))
         template += " · P(A) %{text}"
-    return template + "<extra></extra>", read
+    return template + "<extra></extra>", lists
 
 
-def line_traces(line: Line, *, log_y: bool, success: bool, x_shown: tuple[float, float]) -> list[Trace]:
+def line_traces(line: Line, plane: Plane, *, success: bool) -> list[Trace]:
     """A line as traces: one where it is whole; else what is drawn and what the hover reads are apart.
 
     Plotly's unified hover takes each trace's nearest point, however far: a line with a gap would show a value that was
     true elsewhere, and a line of two traces (solid, then dotted) would show twice. So such a line gets one unseen trace
     over the whole x range, with "–" where there is nothing.
     """
-    shown = line.seen(log_y)
-    x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64)
+    shown = line.seen(plane.log_y)
+    x, y = floats(line.x), floats(line.y)
     xs, ys = short_floats(x), short_floats(np.where(shown, y, np.nan))
     stroke = {"color": line.hue, "width": line.width, "dash": line.dash}
-    common: Trace = {"type": "scatter", "mode": "lines", "name": line.name, "opacity": 0.55 if line.faded else 1}
-    whole = bool(shown.all()) and x[0] <= x_shown[0] and x[-1] >= x_shown[1]
+    common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1}
+    whole = bool(shown.all()) and x[0] <= plane.x[0] and x[-1] >= plane.x[1]
     if whole and line.dotted_from is None and line.dotted_until is None:
-        template, read = hover_of(line, f"%{{y:{number_format(y)}}}", success)
-        return [*_bars(line), common | {"x": xs, "y": ys, "line": stroke, "hovertemplate": template} | read]
+        template, lists = hover_of(line, f"%{{y:{number_format(y)}}}", success)
+        return [*_bars(line, common), scatter(xs, ys, line=stroke, hovertemplate=template) | common | lists]
     start = 0 if line.dotted_until is None else int(np.searchsorted(x, line.dotted_until, side="right"))
     turn = len(xs) if line.dotted_from is None else max(int(np.searchsorted(x, line.dotted_from)), start)
     parts = ((slice(0, start + 1), "dot"), (slice(start, turn), line.dash), (slice(max(turn - 1, 0), None), "dot"))
     chosen = [part for part, there in zip(parts, (start > 0, start < turn, turn < len(xs)), strict=True) if there]
-    traces = [common | {"x": xs[p], "y": ys[p], "line": stroke | {"dash": dash}} | QUIET for p, dash in chosen]
+    traces = [scatter(xs[p], ys[p], line=stroke | {"dash": dash}) | common | QUIET for p, dash in chosen]
     alone = np.flatnonzero(shown & ~np.r_[False, shown[:-1]] & ~np.r_[shown[1:], False]).tolist()
     if alone:
         # Points whose neighbours are both missing: no line would show them.
-        dots = {"mode": "markers", "marker": {"color": line.hue, "size": 5}}
-        traces.append(common | {"x": [xs[i] for i in alone], "y": [ys[i] for i in alone]} | dots | QUIET)
-    return [*_bars(line), *traces, _hover_trace(line, x, y, shown, success, x_shown)]
+        marker = {"color": line.hue, "size": 5}
+        dots = scatter([xs[i] for i in alone], [ys[i] for i in alone], "markers", marker=marker)
+        traces.append(dots | common | QUIET)
+    return [*_bars(line, common), *traces, _hover_trace(line, x, y, shown, success, plane.x)]
 
 
-def _bars(line: Line) -> list[Trace]:
+def _bars(line: Line, common: Trace) -> list[Trace]:
     """Error bars from the lowest to the highest of what the line is the mean of; one where they can be told apart."""
     if line.spread is None:
         return []
-    x, y, low, high = (np.asarray(v, dtype=np.float64) for v in (line.x, line.y, *line.spread))
+    x, y, low, high = (floats(v) for v in (line.x, line.y, *line.spread))
     some = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_BARS)).round().astype(int))
     error = {"type": "data", "symmetric": False, "array": short_floats((high - y)[some])}
     error |= {"arrayminus": short_floats((y - low)[some]), "color": line.hue, "thickness": 1.2, "width": 4}
-    marks = {"mode": "markers", "marker": {"color": line.hue, "size": 4}, "name": line.name, "error_y": error}
-    faded = {"opacity": 0.55 if line.faded else 1}
-    return [{"type": "scatter", "x": short_floats(x[some]), "y": short_floats(y[some])} | marks | faded | QUIET]
+    marker = {"color": line.hue, "size": 4}
+    points = scatter(short_floats(x[some]), short_floats(y[some]), "markers", marker=marker, error_y=error)
+    return [points | common | QUIET]
 
 
-def _hover_trace(
-    line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, x_shown: tuple[float, float]
-) -> Trace:
+def _hover_trace(line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, span: Span) -> Trace:
     """An unseen trace over the whole x range that the hover reads; where nothing is drawn it sits on a neighbour."""
-    template, read = hover_of(line, "%{hovertext}", success, gaps=True)
-    read["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]
+    template, lists = hover_of(line, "%{hovertext}", success, gaps=True)
+    lists["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]
     nearest = np.maximum.accumulate(np.where(shown, np.arange(len(y)), int(np.argmax(shown))))
-    read |= {"x": short_floats(x, 9), "y": short_floats(y[nearest])}
-    for end, beyond, at in ((x_shown[0], x[0] > x_shown[0], 0), (x_shown[1], x[-1] < x_shown[1], -1)):
+    lists |= {"x": short_floats(x, 9), "y": short_floats(y[nearest])}
+    for end, beyond, at in ((span[0], x[0] > span[0], 0), (span[1], x[-1] < span[1], -1)):
         if beyond:
             # Two points without a value: one right beside the line's end, one at the edge of the chart.
             new = sorted([float(x[at] + (end - x[at]) * 1e-3), float(end)])
-            for key, values in read.items():
+            for key, values in lists.items():
                 more = new if key == "x" else [values[at] if key == "y" else "–"] * 2
-                read[key] = more + values if at == 0 else values + more
-    unseen = {"type": "scatter", "mode": "lines", "line": {"width": 0, "color": line.hue}, "opacity": 0}
-    return unseen | {"name": line.name, "hovertemplate": template} | read
+                lists[key] = more + values if at == 0 else values + more
+    seen = {"line": {"width": 0, "color": line.hue}, "opacity": 0, "name": line.name, "hovertemplate": template}
+    return scatter(lists.pop("x"), lists.pop("y")) | seen | lists
 
 
 def band_traces(band: Band, *, log_y: bool) -> list[Trace]:
     """A pale area between two curves, with edges that show also where it is thinner than a pixel."""
-    x, lower, upper = (np.asarray(v, dtype=np.float64) for v in (band.x, band.lower, band.upper))
+    x, lower, upper = (floats(v) for v in (band.x, band.lower, band.upper))
     good = np.isfinite(lower) & np.isfinite(upper) & ((lower > 0) | (not log_y))
     if not good.any():
         return []
-    low, high = short_floats(lower[good]), short_floats(upper[good])
+    xs, low, high = (short_floats(v[good]) for v in (x, lower, upper))
     ground, edge = (look.rgba(look.style(band.family).color, opacity) for opacity in (look.BAND, look.EDGE))
-    xs = short_floats(x[good])
     form = number_format(upper[good])
+    common = {"name": band.name, "line": {"color": edge, "width": 3}}
     # A closed shape, not "tonexty": that fill would turn the order of the hover's rows round.
-    area = {"x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": ground, "name": band.name}
+    area = scatter(xs + xs[::-1], high + low[::-1], fill="toself", fillcolor=ground) | common | QUIET
     hover = f"{band.name}  %{{customdata:{form}}} – <b>%{{y:{form}}}</b><extra></extra>"
-    unseen = {"opacity": 0, "x": xs, "y": high, "customdata": low, "hovertemplate": hover, "name": band.name}
-    base = {"type": "scatter", "mode": "lines", "line": {"color": edge, "width": 3}}
-    return [base | area | QUIET, base | unseen]
+    return [area, scatter(xs, high, opacity=0, customdata=low, hovertemplate=hover) | common]
 
 
 def point_traces(points: Sequence[Point]) -> list[Trace]:
-    """Published values as diamonds with a ring; what was printed is in `captions.point_hovers`."""
+    """Published values as diamonds with a ring; what was printed is in an unseen word on each (`names.hover_note`)."""
     if not points:
         return []
     colors = [look.style(point.family).color for point in points]
     ring = {"color": "rgba(255,255,255,0.9)", "width": 1.5}
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": short_floats([point.x for point in points]),
-            "y": short_floats([point.y for point in points]),
-            "marker": {"symbol": "diamond", "size": 10, "color": colors, "line": ring},
-            "hoverinfo": "skip",
-            "name": "published",
-            "cliponaxis": False,
-        }
-    ]
+    marker = {"symbol": "diamond", "size": 10, "color": colors, "line": ring}
+    x, y = short_floats([point.x for point in points]), short_floats([point.y for point in points])
+    return [scatter(x, y, "markers", marker=marker, hoverinfo="skip", name="published", cliponaxis=False)]
 
 
-def region_trace(region: Region, span: tuple[float, float], floor: float, top: float) -> Trace | None:
+def ring_trace(ring: Ring) -> Trace:
+    marker = {"symbol": "circle", "size": 10, "color": "rgba(255,255,255,0.85)"}
+    marker |= {"line": {"color": ring.color, "width": 2.5}}
+    trace = scatter([ring.x], [ring.y], "markers", marker=marker, cliponaxis=False, name="ring") | QUIET
+    if ring.low is not None and ring.high is not None:
+        above, below = max(ring.high - ring.y, 0.0), max(ring.y - ring.low, 0.0)
+        trace["error_y"] = {"array": [above], "arrayminus": [below], "color": ring.color, "thickness": 2, "width": 5}
+    return trace
+
+
+def region_trace(region: Region, plane: Plane) -> Trace | None:
     """A hatched rectangle over the y range, clipped to the x range; None where nothing of it shows."""
-    start, stop = max(region.start, span[0]), min(region.stop, span[1])
+    start, stop = max(region.start, plane.x[0]), min(region.stop, plane.x[1])
     if not start < stop:
         return None
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "line": {"width": 0},
-        "x": [start, start, stop, stop],
-        "y": [floor, top, top, floor],
-        "fill": "toself",
-        "fillcolor": "rgba(128,128,128,0.05)",
-        "fillpattern": {"shape": "/", "fgcolor": look.HATCH, "bgcolor": "rgba(0,0,0,0)", "size": 9, "solidity": 0.1},
-    } | QUIET
+    floor, top = plane.y
+    pattern = {"shape": "/", "fgcolor": look.HATCH, "bgcolor": "rgba(0,0,0,0)", "size": 9, "solidity": 0.1}
+    fill = {"fill": "toself", "fillcolor": "rgba(128,128,128,0.05)", "fillpattern": pattern, "line": {"width": 0}}
+    return scatter([start, start, stop, stop], [floor, top, top, floor]) | fill | QUIET
+
+
+def clipped(area: Area, plane: Plane) -> tuple[Array, Array, Array]:
+    """x, lower and upper as shares of the plot on a fine grid, lower = upper = 0 where there is nothing."""
+    at, low, high = (plane.share(name, v) for name, v in (("x", area.x), ("y", area.lower), ("y", area.upper)))
+    # Far outside any number will do, but an infinite one cannot be interpolated.
+    low, high = (np.clip(v, -50.0, 50.0) for v in (low, high))
+    x = np.linspace(max(at[0], 0.0), min(at[-1], 1.0), _FINE)
+    low, high = (np.clip(np.interp(x, at, v), 0.0, 1.0) for v in (low, high))
+    empty = ~(high > low)
+    return x, np.where(empty, 0.0, low), np.where(empty, 0.0, high)
+
+
+def area_traces(area: Area, plane: Plane) -> list[Trace]:
+    """An area, clipped to what the axes show, in as many parts as it has."""
+    x, low, high = clipped(area, plane)
+    within = np.flatnonzero(high > low)
+    parts = np.split(within, np.flatnonzero(np.diff(within) > 1) + 1)
+    look_of = {"line": {"width": 0}, "fill": "toself", "fillcolor": look.rgba(area.color, area.opacity)}
+    fills = []
+    for part in (part for part in parts if part.size > 1):
+        xs, bottom, top = plane.data("x", x[part]), plane.data("y", low[part]), plane.data("y", high[part])
+        ring = short_floats(np.concatenate([xs, xs[::-1]])), short_floats(np.concatenate([top, bottom[::-1]]))
+        fills.append(scatter(*ring, name=area.name or "area") | look_of | QUIET)
+    return fills

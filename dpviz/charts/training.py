@@ -12,16 +12,16 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS
 from dpviz.charts import look
+from dpviz.charts.axes import Span
 from dpviz.charts.histogram import Mark, counted_histogram
-from dpviz.charts.lines import Chart, line_figure
 from dpviz.charts.marks import Array, Band, Floor, Line
+from dpviz.charts.plot import Axis, Chart, LinePlot
 from dpviz.fields import numbers
 
 # More points than these cannot be told apart, and every one of them travels to the browser once a second.
 MOST_POINTS = 140
 
 FAMILY = FAMILIES | {OdometerAccountant.name: "odometer_run", bayesian.NAME: bayesian.NAME}
-STEP_HOVER = "step %{x:,d}"
 COLORS = {
     "test": look.BLUE,
     "train": look.GREY,
@@ -78,26 +78,24 @@ def epsilon_chart(
         x, y = plan_steps[ahead], values[ahead]
         end = f"{READINGS[key]}{now} →"
         lines.append(Line(f"{key}.plan", f"{READINGS[key]}, plan", x, y, FAMILY[key], faded=True, end=end))
-    return line_figure(
-        lines,
-        x_title="steps",
-        y_title=f"ε{mark}",
-        x_kind="steps",
-        x_hover=STEP_HOVER,
-        second_reading="attack",
-        bands=() if band is None else (band,),
-        floors=() if budget is None else (Floor(budget, "filter budget", "budget"),),
-        x_range=_steps_shown(total),
-        height=height,
-    )
+    bands = () if band is None else (band,)
+    floors = () if budget is None else (Floor(budget, "filter budget", "budget"),)
+    reading = Axis(f"ε{mark}", reading="attack")
+    return LinePlot(steps_axis(total), reading, tuple(lines), bands=bands, floors=floors).chart(height)
 
 
-def _steps_shown(total: float) -> tuple[float, float]:
-    """From step 0, where the untrained network was looked at."""
-    return 0.0, max(total, 1.0)
+def steps_axis(total: float | None = None) -> Axis:
+    """Of steps, from 0, where the untrained network was looked at; as far as the curves go where no total is known."""
+    shown = None if total is None else (0.0, max(total, 1.0))
+    return Axis("steps", kind="steps", hover="step %{x:,d}", shown=shown)
 
 
-def accuracies_shown(found: Sequence[Array]) -> tuple[float, float] | None:
+def epsilon_axis(title: str = "ε") -> Axis:
+    """Of what a training has spent, when another quantity is seen against it."""
+    return Axis(title, hover="ε = %{x:.3r}")
+
+
+def accuracies_shown(found: Sequence[Array]) -> Span | None:
     """Where these accuracies end up, with three quarters of what was found on the way; not the whole way from guessing,
     which is alike for all. None where there is none."""
     finite = [kept for values in found if (kept := values[np.isfinite(values)]).size]
@@ -130,7 +128,7 @@ def series_chart(
     y_title: str,
     total: float,
     floors: Sequence[Floor] = (),
-    y_range: tuple[float, float] | None = None,
+    y_range: Span | None = None,
     height: int = 300,
 ) -> Chart:
     """Quantities of one unit against the step.
@@ -149,17 +147,8 @@ def series_chart(
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)
             lines.append(Line(name, name, x[keep], y[keep], "basic", color=color))
-    return line_figure(
-        lines,
-        x_title="steps",
-        y_title=y_title,
-        x_kind="steps",
-        x_hover=STEP_HOVER,
-        floors=floors,
-        x_range=_steps_shown(total),
-        y_range=y_range,
-        height=height,
-    )
+    values = Axis(y_title, shown=y_range)
+    return LinePlot(steps_axis(total), values, tuple(lines), floors=tuple(floors)).chart(height)
 
 
 def frontier_chart(
@@ -171,7 +160,7 @@ def frontier_chart(
         for i, (name, (x, y)) in enumerate(curves.items())
         if np.isfinite(x).any()
     ]
-    return line_figure(lines, x_title="ε", y_title=y_title, x_hover="ε = %{x:.3r}", floors=floors, height=height)
+    return LinePlot(epsilon_axis(), Axis(y_title), tuple(lines), floors=tuple(floors)).chart(height)
 
 
 def _hue(name: str, place: int) -> str:

@@ -19,8 +19,8 @@ from typing import Any
 
 from dpviz._version import __version__
 from dpviz.charts import hand
-from dpviz.charts.export import export_config
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
+from dpviz.charts.look import export_config
 from dpviz.charts.plot import Plot
 from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER, Answer, soon

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from dpviz.charts.export import export_config
+from dpviz.charts.look import export_config
 from dpviz.questions.answer import Note
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, modes, page, state

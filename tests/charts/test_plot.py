@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpviz.charts.guides import Guide
-from dpviz.charts.ink import named
+from dpviz.charts.look import named
 from dpviz.charts.marks import Band, Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 
@@ -59,14 +58,6 @@ def test_further_facts_about_x_are_in_table_and_file() -> None:
     found = curve(columns=(Column("σ of that step", X[:4] / 2, key="sigma"),))
     assert found.table()["σ of that step"].tolist() == ["0.5", "1", "1.5", "2"]
     np.testing.assert_array_equal(found.data()["sigma"], X[:4] / 2)
-
-
-def test_guides_are_drawn_and_tell_where_they_lie_outside_unless_they_need_not() -> None:
-    claim, far = Guide("y", 4.0, "claimed"), Guide("y", 1e6, "far")
-    chart = curve(guides=(claim, far)).chart()
-    assert [shape["line"]["dash"] for shape in chart.figure["layout"]["shapes"]] == ["dash"]
-    assert chart.notes == ("far lies outside the chart.",)
-    assert curve(guides=(claim, Guide("y", 1e6, "far", told=False))).chart().notes == ()
 
 
 XS = np.geomspace(1.0, 1000.0, 31)

@@ -12,8 +12,8 @@ import pytest
 
 import dpviz
 from dpviz.accounting.claims import Claim
-from dpviz.charts.allowed import AllowedPlot
-from dpviz.charts.overlaid import OverlaidPlot
+from dpviz.charts.histogram import OverlaidPlot
+from dpviz.charts.rows import AllowedPlot
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.questions.answer import Answer

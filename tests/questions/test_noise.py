@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts.ink import estimate
+from dpviz.charts.look import estimate
 from dpviz.fields import numbers
 from dpviz.questions import links
 from dpviz.questions.asked import ask

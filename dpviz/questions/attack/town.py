@@ -9,9 +9,8 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.charts import look
-from dpviz.charts.marks import Line
+from dpviz.charts.marks import Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Note
 from dpviz.questions.attack.fields import LARGEST

@@ -9,8 +9,7 @@ import numpy as np
 from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
 from dpviz.accounting.formula import tex
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Array, Line
+from dpviz.charts.marks import Array, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.charts.alt import alt_text
-from dpviz.charts.plot import LinePlot
+from dpviz.charts.plot import LinePlot, alt_text
 from dpviz.fields import numbers
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.words import epsilon, in_table

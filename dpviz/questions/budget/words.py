@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.formula import tex
-from dpviz.charts.lines import Span
+from dpviz.charts.axes import Span
 from dpviz.charts.marks import Floor, Line
 from dpviz.charts.plot import Axis
 from dpviz.fields import numbers

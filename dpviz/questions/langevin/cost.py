@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Band, Column, Line
+from dpviz.charts.marks import Band, Column, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Slow

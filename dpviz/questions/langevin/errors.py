@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from dpviz.accounting.langevin.mse import best_step_size, mse_of_schedule, mse_proposition5
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Array, Line
+from dpviz.charts.marks import Array, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import number

@@ -19,11 +19,8 @@ import numpy as np
 from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.solve import largest_inverse_variance
 from dpviz.charts import look
-from dpviz.charts.area_plot import AreaPlot
-from dpviz.charts.areas import Area
-from dpviz.charts.marks import Array, Column, Line
-from dpviz.charts.plot import Axis
-from dpviz.charts.rings import Ring
+from dpviz.charts.marks import Area, Array, Column, Line, Ring
+from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Note, Slow
 from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven
@@ -102,13 +99,13 @@ def with_batch(chain: Chain, batch: float) -> Chain:
     return replace(chain, batch_size=min(batch, chain.n))
 
 
-def drawn(f: Kept) -> AreaPlot:
+def drawn(f: Kept) -> LinePlot:
     """Boundaries named on themselves, the side of each that keeps its condition tinted, the present state as a ring."""
     x, chain = f.batches, f.chain
     nothing, all_ = np.zeros(x.size), np.full(x.size, np.inf)
     third = ("third_condition", "(3) less than") if f.exact else ("third_at_this_c", "(3) with your c²")
     holds = "(3) holds below" if f.exact else None
-    return AreaPlot(
+    return LinePlot(
         x=Axis(
             "batch τ (q = τ/N)",
             name="batch τ",
@@ -119,9 +116,27 @@ def drawn(f: Kept) -> AreaPlot:
         ),
         y=Axis("first step size η₁", column="step_size", log=True, shown=shown(f), write=four_digits),
         lines=(
-            Line("first_condition", "(1) at most", x, f.first, "moments", color=look.BROWN, end="(1) holds below"),
-            Line("second_condition", "(2) more than", x, f.second, "moments", color=look.MAUVE, end="(2) holds above"),
-            Line(*third, x, f.third, "moments", color=look.ORANGE, end=holds, approximate=not f.exact),
+            Line(
+                "first_condition",
+                "(1) at most",
+                x,
+                f.first,
+                "moments",
+                color=look.BROWN,
+                end="(1) holds below",
+                kept=False,
+            ),
+            Line(
+                "second_condition",
+                "(2) more than",
+                x,
+                f.second,
+                "moments",
+                color=look.MAUVE,
+                end="(2) holds above",
+                kept=False,
+            ),
+            Line(*third, x, f.third, "moments", color=look.ORANGE, end=holds, approximate=not f.exact, kept=False),
         ),
         areas=(
             Area(x, nothing, f.first, look.BROWN, TINT),
@@ -129,8 +144,9 @@ def drawn(f: Kept) -> AreaPlot:
             Area(x, nothing, np.where(np.isnan(f.third), 0.0, f.third), look.ORANGE, TINT),
             Area(x, f.second, f.top, look.GREEN, 0.22, "all three hold"),
         ),
-        here=Ring(chain.batch_size, chain.step_size, here(f), look.BLUE),
+        rings=(Ring(chain.batch_size, chain.step_size, here(f), look.BLUE, name="yours", kept=True),),
         end_values=False,
+        names_on_lines=True,
         columns=(Column("q", x / chain.n),),
         said=said(f),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from dpviz.charts import look
-from dpviz.charts.overlaid import Histogram, OverlaidPlot
+from dpviz.charts.histogram import Histogram, OverlaidPlot
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer

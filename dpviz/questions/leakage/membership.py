@@ -6,7 +6,7 @@ from html import escape
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import look
-from dpviz.charts.allowed import Allowed, AllowedPlot, Reached
+from dpviz.charts.rows import Allowed, AllowedPlot, Reached
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer

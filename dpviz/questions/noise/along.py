@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Column, Line
+from dpviz.charts.marks import Column, Guide, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 from dpviz.questions import guessing, tight_band, units
 from dpviz.questions.answer import Answer, Slow

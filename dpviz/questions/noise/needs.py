@@ -10,9 +10,8 @@ from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import look
-from dpviz.charts.dot_plot import DotPlot
-from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing

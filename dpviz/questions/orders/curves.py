@@ -15,10 +15,9 @@ from dpviz.accounting.renyi.accountant import exact_divergence
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look
-from dpviz.charts.lines import Span
-from dpviz.charts.marks import Line
+from dpviz.charts.axes import Span
+from dpviz.charts.marks import Line, Ring
 from dpviz.charts.plot import Axis
-from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 
 Array = npt.NDArray[np.float64]
@@ -112,7 +111,7 @@ def value_axis(title: str, name: str, column: str, *, log: bool, shown: Span | N
         shown=shown,
         write=lambda v: numbers.epsilon(v, digits=4, up=True),
         lowest="lowest at the largest order",
-        reading=reading or None,
+        reading="attack" if reading else None,
     )
 
 

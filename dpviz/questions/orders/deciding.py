@@ -11,10 +11,9 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.charts import look
-from dpviz.charts.lines import Span
-from dpviz.charts.marks import Band, Line
+from dpviz.charts.axes import Span
+from dpviz.charts.marks import Band, Line, Ring
 from dpviz.charts.plot import LinePlot, Plot
-from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions import guessing, tight_band, units

@@ -15,8 +15,7 @@ from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountan
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Line, Point
+from dpviz.charts.marks import Guide, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Line
+from dpviz.charts.marks import Guide, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.charts.rings import Ring
 from dpviz.experiments.adult import BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note

@@ -10,9 +10,8 @@ import numpy as np
 from dpviz._remember import remembered
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.charts import look
-from dpviz.charts.dot_plot import DotPlot
-from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.questions import units
 from dpviz.questions.answer import LATER, PENDING, Answer, Metric, Note, Pending, Slow

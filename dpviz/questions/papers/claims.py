@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpviz.charts.dot_plot import DotPlot
-from dpviz.charts.dots import Dot
 from dpviz.charts.plot import Axis
+from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice
 from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow

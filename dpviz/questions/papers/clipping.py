@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Array, Line
+from dpviz.charts.marks import Array, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES, NormFamily

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Band, Column, Line, Point
+from dpviz.charts.marks import Band, Column, Guide, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.inference import PLAIN
 from dpviz.experiments.record import COMMAND, Spread

@@ -9,8 +9,7 @@ import numpy as np
 from dpviz.accounting.formula import tex
 from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Band, Line
+from dpviz.charts.marks import Band, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian

@@ -10,8 +10,7 @@ from scipy.special import betainccinv
 
 from dpviz import library as dpviz
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Line
+from dpviz.charts.marks import Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Metric, Note

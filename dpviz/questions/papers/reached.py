@@ -11,9 +11,8 @@ import pandas as pd
 from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.charts import look
-from dpviz.charts.marks import Column, Line
+from dpviz.charts.marks import Column, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.charts.rings import Ring
 from dpviz.experiments.reached import CIFAR, DELTA, EPSILONS, MODELS, REACHED, WHOLE, arm
 from dpviz.experiments.record import COMMAND, recorded
 from dpviz.fields import numbers

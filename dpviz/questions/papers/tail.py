@@ -10,8 +10,7 @@ from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
 from dpviz.charts import look
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Array, Band, Line
+from dpviz.charts.marks import Array, Band, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian

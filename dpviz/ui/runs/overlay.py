@@ -9,9 +9,9 @@ import numpy as np
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import look
-from dpviz.charts.lines import Chart, line_figure
-from dpviz.charts.marks import Array, Line
-from dpviz.charts.training import STEP_HOVER, accuracies_shown, thinned
+from dpviz.charts.marks import Array, Line, floats
+from dpviz.charts.plot import Axis, Chart, LinePlot
+from dpviz.charts.training import accuracies_shown, epsilon_axis, steps_axis, thinned
 from dpviz.runs.claims import claims_along
 from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.views import RunView
@@ -65,20 +65,11 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         family = "basic" if place < DASHED_FROM else "renyi_classic"
         said = f"{name} (demonstration)" if claim.demonstration else name
         lines.append(Line(view.record.id, on_chart(said), x[keep], y[keep], family, color=color))
-    y_title = {"epsilon": epsilon}.get(kind, "test accuracy")
-    steps = kind != "frontier"
-    chart = line_figure(
-        lines,
-        x_title="steps" if steps else f"ε {CLAIMED}",
-        y_title=y_title,
-        x_kind="steps" if steps else "plain",
-        x_hover=STEP_HOVER if steps else "ε = %{x:.3r}",
-        second_reading="attack" if kind == "epsilon" else None,
-        y_range=None
-        if kind == "epsilon" or not lines
-        else accuracies_shown([np.asarray(line.y, dtype=np.float64) for line in lines]),
-        height=HEIGHT,
-    )
+    epsilons = kind == "epsilon"
+    span = None if epsilons or not lines else accuracies_shown([floats(line.y) for line in lines])
+    across = epsilon_axis(f"ε {CLAIMED}") if kind == "frontier" else steps_axis()
+    up = Axis(epsilon, reading="attack") if epsilons else Axis("test accuracy", shown=span)
+    chart = LinePlot(across, up, tuple(lines)).chart(HEIGHT)
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")
     told = tuple(f"{name} has no {what} to draw." for name in gone)
     shown = kind == "frontier" or (kind == "epsilon" and accountant == "claim")

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.charts.alt import alt_text
+from dpviz.charts.plot import alt_text
 from dpviz.fields import numbers
 from dpviz.runs.claims import claim_of_record, claim_of_view
 from dpviz.runs.engine import Engine

@@ -21,9 +21,9 @@ from dpviz.accounting.methods import READINGS
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
-from dpviz.charts.lines import line_figure
 from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Array, Line
+from dpviz.charts.plot import Axis, LinePlot
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.exchange.disputes import IMPORTED, told
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
@@ -191,7 +191,7 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
         ]
         if lines:
             span = 0.0, max(1.0, *(float(x[-1]) for x, _ in finite.values()))
-            figure, _ = line_figure(lines, x_title="step", y_title=unit, x_kind="steps", x_range=span, height=300)
+            figure, _ = LinePlot(Axis("step", kind="steps", shown=span), Axis(unit), tuple(lines)).chart(300)
             ends = "; ".join(f"{name} ends at {y[-1]:.4g}" for name, (_, y) in finite.items())
             charts.append((title + mark, f"{title}{mark}. {ends}.", figure))
     return charts

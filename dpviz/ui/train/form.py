@@ -12,8 +12,8 @@ from dpviz.accounting.adaptive.policies import POLICIES, Fixed
 from dpviz.accounting.claims import DEMONSTRATION
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import training
-from dpviz.charts.alt import alt_text
 from dpviz.charts.marks import Line
+from dpviz.charts.plot import alt_text
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice, Field, Flag, Number
 from dpviz.questions.answer import Metric

@@ -12,9 +12,8 @@ from dpviz._remember import MEMORY
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import training
-from dpviz.charts.alt import alt_text
-from dpviz.charts.lines import Chart
 from dpviz.charts.marks import Band, Floor, Line
+from dpviz.charts.plot import Chart, alt_text
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band

@@ -1,0 +1,338 @@
+"""The names of what is drawn, in place of a legend: at lines' ends or on them, of areas, floors, regions and guides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.charts import look
+from dpviz.charts.labels import pushed_apart, shortened, small, text_width
+from dpviz.charts.marks import Area, Array, Band, Floor, Guide, Line, Region, Ring, floats
+from dpviz.charts.plane import Box, Plane
+from dpviz.charts.traces import Trace, clipped
+from dpviz.fields import numbers
+
+Annotation = dict[str, Any]
+GAP, TALL = 17, 33  # pixels from one name to the next: of one line, and with P(A) below it
+LONGEST = 28
+LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
+
+_PAPER: Annotation = {"xref": "paper", "yref": "paper"}
+_EDGE = 0.12  # names on lines keep off the edges by so much of the plot
+_AWAY = 7  # pixels between a line and its name
+_OFF = 4.0  # pixels that a name keeps off its own line, where it can
+_CORNERS = ((-1, 1), (1, -1), (1, 1), (-1, -1))  # of a point on a line: left and above it, and so on
+_CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
+
+
+# --- at lines' ends ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top; and whether its
+    last quarter lies above its end, so that a name inside the plot is free of it below."""
+
+    name: str
+    line: str  # the line's own name, as its traces have it
+    x: float
+    y: float
+    reach: float
+    color: str
+    faded: bool
+    falls: bool
+    about: bool  # an approximation: what follows from it is no bound
+
+    @property
+    def hair(self) -> str:
+        """The colour of the hair line to its name."""
+        return look.rgba(self.color, 0.55)
+
+
+def end_of(line: Line, plane: Plane) -> End | None:
+    """The last point of a line that lies in the x range; None where there is none."""
+    x, values = floats(line.x), floats(line.y)
+    within = np.flatnonzero(line.seen(plane.log_y) & (x >= plane.x[0]) & (x <= plane.x[1]))
+    if not within.size:
+        return None
+    last = within[-1]
+    y, before = float(values[last]), values[within[-1 - len(within) // 4 : -1]]
+    name = line.name if line.end is None else line.end
+    falls = bool(before.size) and before.mean() > y
+    return End(name, line.name, float(x[last]), y, plane.down(y), line.hue, line.faded, falls, line.approximate)
+
+
+def _text(end: End, inner: float, with_value: bool, success: bool, tall: bool) -> tuple[str, float]:
+    """What is written, the name in the line's colour and the value in the theme's, where `success` with P(A), in a line
+    of its own where `tall`; and its width in pixels."""
+    arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
+    name = arrow + shortened(end.name, LONGEST)
+    value = f"  {numbers.epsilon(end.y, up=True)}" if with_value else ""
+    strong = value if end.faded else f"<b>{value}</b>"  # a pinned state's is not faded: it must be readable
+    text, width = f"{look.named(name, end.color)}{strong}", text_width(name + value, look.LABEL_SIZE)
+    if not success:
+        return text, width
+    allowed = f"P(A) {'≈' if end.about else '≤'} {numbers.attack_allowed(end.y)}"
+    if not tall:
+        return f"{text} · {allowed}", text_width(f"{name}{value} · {allowed}", look.LABEL_SIZE)
+    below = f"{allowed} from ε alone"
+    # The text is of the small size, and so its lines stand close.
+    first = f"<span style='font-size:{look.LABEL_SIZE}px'>{text}</span>"
+    return f"{first}<br>{below}", max(width, text_width(below, look.FINE_SIZE))
+
+
+def end_names(
+    lines: Sequence[Line], bands: Sequence[Band], plane: Plane, *, end_values: bool, success: bool
+) -> tuple[list[Annotation], int, list[dict[str, Any]]]:
+    """The names as annotations that never overlap, and the pixels they need right of the plot.
+
+    And the same as they are, for whoever moves the lines: the line's name, text, x and y in data units, size in
+    pixels, colour of the hair line.
+
+    Args:
+        lines, bands: what carries names.
+        end_values: write the last value behind the name.
+        success: write P(A) below it, the accuracy of a guess that ε alone allows; beside it where that has no room.
+    """
+    edges = [Line(key=band.name, name=band.name, x=band.x, y=band.upper, family=band.family) for band in bands]
+    ends = [end for line in [*lines, *edges] if line.end != "" and (end := end_of(line, plane))]
+    inner = plane.inner
+    # Curves that left through the top keep their order there: the largest on top.
+    ends.sort(key=lambda e: (max(e.reach, 0.0), -e.y))
+    at_edge = [e.x >= plane.x[1] - 1e-9 * abs(plane.x[1]) for e in ends]
+    # A name inside the plot stands above its line's end, or below it.
+    rises = [0 if edge else -11 if e.falls else 11 for e, edge in zip(ends, at_edge, strict=True)]
+    wanted = [min(max(e.reach, 0.0), inner) - rise for e, rise in zip(ends, rises, strict=True)]
+    places = [0.0] * len(ends)
+    tall = success and TALL * sum(at_edge) <= inner
+    for group in (True, False):  # names beside the plot and names inside it cannot meet
+        chosen = [i for i, edge in enumerate(at_edge) if edge is group]
+        gap, air = (TALL, 12) if group and tall else (GAP, 4)
+        apart = pushed_apart([wanted[i] for i in chosen], gap=gap, low=air, high=inner - air)
+        for i, place in zip(chosen, apart, strict=True):
+            places[i] = place
+    crowded = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
+    names, free, widest = [], [], 0.0
+    for end, place, edge in zip(ends, places, at_edge, strict=True):
+        text, width = _text(end, inner, end_values, success, tall and edge)
+        size = look.FINE_SIZE if tall and edge else crowded
+        widest = max(widest, width) if edge else widest
+        at = {"x": 1, "xref": "paper"} if edge else {"x": plane.raw("x", end.x), "xref": "x"}
+        anchor = "left" if edge or plane.across(end.x) < 0.55 else "right"
+        common = {"name": "end", "text": text, "font": {"size": size}, "align": "left", "yanchor": "middle"}
+        names.append(
+            common | at | {"xanchor": anchor, "borderpad": 2, "captureevents": True} | _lead(end, place, edge, plane)
+        )
+        text, _ = _text(replace(end, reach=0.0), inner, end_values, success, tall and edge)
+        free.append({"line": end.line, "text": text, "x": end.x, "y": end.y, "size": size, "hair": end.hair})
+    return names, int(widest) + (LEAD + 15 if any(at_edge) else 16), free
+
+
+def _lead(end: End, place: float, edge: bool, plane: Plane) -> Annotation:
+    """Where the name stands vertically (`place` pixels from the plot's top), and the hair line that leads to it."""
+    if not 0 <= end.reach <= plane.inner:
+        return {"showarrow": False, "yref": "paper", "y": 1 - place / plane.inner, "xshift": LEAD - 2 if edge else 0}
+    y = {"yref": "y", "y": plane.raw("y", end.y)}
+    if not edge:
+        return y | {"showarrow": False, "yshift": round(end.reach - place, 1)}
+    hair = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": end.hair, "standoff": 3}
+    return y | hair | {"showarrow": True, "ax": LEAD, "ay": round(place - end.reach, 1)}
+
+
+# --- on lines and in areas --------------------------------------------------------------------------------------------
+
+
+def names_on_lines(
+    lines: Sequence[Line], plane: Plane, taken: Sequence[Annotation], rings: Sequence[Ring]
+) -> list[Annotation]:
+    """Each line's name (its `end`, if it has one) beside it, where other lines leave most room: for lines that leave
+    through the top or the bottom, where a name at the line's end would stand beside nothing.
+
+    No name covers what is `taken` by other words, nor a ring.
+    """
+    x = np.linspace(0.0, 1.0, 400)
+    courses = [plane.course(x, line.x, line.y) for line in lines]
+    boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
+    boxes_taken += [
+        Box(float(plane.share("x", [ring.x])[0]), float(plane.share("y", [ring.y])[0]), 90.0, 30.0) for ring in rings
+    ]
+    names = []
+    for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
+        text = line.end or line.name
+        inside = np.flatnonzero((x > _EDGE) & (x < 1.0 - _EDGE) & (y > _EDGE) & (y < 1.0 - _EDGE))[::8].tolist()
+        if not inside:
+            continue
+        places = [(float(x[k]), float(y[k]), side) for k in inside for side in _CORNERS]
+        boxes = [_box(plane, at, up, text, side) for at, up, side in places]
+        room = _room(plane, x, courses[:i] + courses[i + 1 :], boxes_taken, boxes)
+        off = np.minimum(plane.apart(boxes, x, y), _OFF)  # from its own line: first of all it does not lie on that
+        best = int(np.where(off == off.max(), room, -np.inf).argmax())
+        boxes_taken.append(boxes[best])
+        at, up, (right, high) = places[best]
+        where: Annotation = {"xanchor": "right" if right < 0 else "left", "yanchor": "bottom" if high > 0 else "top"}
+        where |= {"xshift": right * _AWAY, "yshift": high * _OFF}
+        names.append(_strong(look.named(f"<b>{text}</b>", line.hue), at, up) | where)
+    return names
+
+
+def _strong(text: str, x: float, y: float) -> Annotation:
+    """A name as large as those at lines' ends, at this share of the plot."""
+    return {"text": text, "showarrow": False, "font": {"size": look.LABEL_SIZE}, "x": x, "y": y} | _PAPER
+
+
+def _box(plane: Plane, x: float, y: float, text: str, side: tuple[int, int] = (0, 0)) -> Box:
+    """Around a name that stands left (−1) or right (+1) of a point, and below (−1) or above it (+1); (0, 0): on it."""
+    width, height = text_width(text, look.LABEL_SIZE), 1.2 * look.LABEL_SIZE
+    across, up = side[0] * (0.5 * width + _AWAY) / plane.width, side[1] * (0.5 * height + _OFF) / plane.inner
+    return Box(x + across, y + up, width, height)
+
+
+def _room(plane: Plane, x: Array, others: Sequence[Array], taken: Sequence[Box], boxes: Sequence[Box]) -> Array:
+    """Pixels between each of some names and the nearest other line, name or edge."""
+    at, up, width, height = np.array(boxes).T
+    room = np.minimum(at, 1.0 - at) * plane.width - 0.5 * width
+    for other in taken:
+        across = np.maximum(np.abs(at - other.x) * plane.width - 0.5 * (width + other.width), 0.0)
+        along = np.maximum(np.abs(up - other.y) * plane.inner - 0.5 * (height + other.height), 0.0)
+        room = np.minimum(room, np.hypot(across, along))
+    return np.asarray(np.minimum.reduce([room, *(plane.apart(boxes, x, other) for other in others)]))
+
+
+def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:
+    """In the middle of the longest level stretch within each area, where most of the words fit."""
+    names = []
+    levels = np.linspace(0.06, 0.94, 45)
+    for area in areas:
+        x, low, high = clipped(area, plane)
+        if not area.name or not (high > low).any():
+            continue
+        inside = (low < levels[:, None]) & (levels[:, None] < high)
+        long = inside.sum(axis=1)
+        widest = np.flatnonzero(long >= 0.98 * long.max())
+        level = int(widest[widest.size // 2])
+        across = x[inside[level]] if inside[level].any() else x[high > low]
+        y = levels[level] if inside[level].any() else 0.5 * float((low + high)[high > low].mean())
+        names.append(_strong(f"<b>{area.name}</b>", float(across.mean()), float(y)))
+    return names
+
+
+# --- of all else ------------------------------------------------------------------------------------------------------
+
+
+def hover_note(x: float, y: float, text: str, plane: Plane) -> Annotation:
+    """An unseen word on a mark whose hover says this.
+
+    In the unified hover a lone point would show wherever the cursor is, for it is always its trace's nearest.
+    """
+    where: Annotation = {"x": plane.raw("x", x), "y": plane.raw("y", y)}
+    return small("◆◆", **where, hovertext=text, captureevents=True, opacity=0)
+
+
+def ring_names(rings: Sequence[Ring], plane: Plane) -> list[Annotation]:
+    """Beside rings that have one, on the side with more room."""
+    names = []
+    for ring in rings:
+        if ring.name:
+            left = plane.across(ring.x) > 0.7
+            where: Annotation = {"xanchor": "right" if left else "left", "xshift": -9 if left else 9}
+            at: Annotation = {"x": plane.raw("x", ring.x), "y": plane.raw("y", ring.y)}
+            names.append(small(f"<b>{ring.name}</b>", size=look.LABEL_SIZE, **at, **where))
+    return names
+
+
+def floor_lines(floors: Sequence[Floor], plane: Plane) -> list[dict[str, Any]]:
+    """Thin dotted horizontal lines below the curves, for the floors that show."""
+    return [
+        _straight("y", 1 - plane.down(floor.y) / plane.inner)
+        | {"line": {"color": look.rgba(look.style(floor.family).color, 0.7), "width": 1, "dash": "dot"}}
+        for floor in floors
+        if 0 <= plane.down(floor.y) <= plane.inner
+    ]
+
+
+def _straight(axis: str, place: float) -> dict[str, Any]:
+    """A line across the plot at this share of an axis."""
+    ends = {"x0": 0, "x1": 1, "y0": place, "y1": place} if axis == "y" else {"x0": place, "x1": place, "y0": 0, "y1": 1}
+    return {"type": "line", "layer": "below"} | _PAPER | ends
+
+
+def floor_names(floors: Sequence[Floor], plane: Plane) -> list[Annotation]:
+    """The floors' names at the right, inside, where growing curves have long left their floor; never overlapping.
+
+    A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
+    """
+    inner = plane.inner
+    shown = [floor for floor in floors if 0 <= plane.down(floor.y) <= inner - 14]
+    places = pushed_apart([plane.down(floor.y) - 8 for floor in shown], gap=14, low=8, high=inner - 8)
+    where: Annotation = _PAPER | {"x": 1, "xanchor": "right", "xshift": -6, "yanchor": "middle"}
+    return [
+        small(f"{floor.name}: {numbers.epsilon(floor.y)}", **where, y=1 - place / inner)
+        for floor, place in zip(shown, places, strict=True)
+    ]
+
+
+def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:
+    """Each region's name at its top, in rows of their own, for the width of a region is not known."""
+    names: list[Annotation] = []
+    low, high = plane.x
+    for region in regions:
+        start, stop = max(region.start, low), min(region.stop, high)
+        if start < stop:
+            # Anchored at whichever edge of the region leaves more room for the words.
+            left = start - low < high - stop or plane.log_x
+            where: Annotation = {"xanchor": "left" if left else "right", "xshift": 6 if left else -6}
+            row: Annotation = {"yref": "paper", "y": 1, "yanchor": "top", "yshift": -4 - 16 * len(names)}
+            names.append(small(region.name, xref="x", x=plane.raw("x", start if left else stop), **where, **row))
+    return names
+
+
+def guide_marks(
+    guides: Sequence[Guide], plane: Plane, traces: Sequence[Trace]
+) -> tuple[list[dict[str, Any]], list[Annotation], list[str]]:
+    """The guides' lines and names, and what is to be said of those that the axes do not reach; `traces` is drawn
+    already."""
+    lines, names, notes = [], [], []
+    x = np.linspace(0.0, 1.0, 200)
+    courses = plane.courses(x, traces)
+    stroke = {"color": look.rgba("#808080", 0.8), "width": 1.5, "dash": "dash"}
+    for guide in guides:
+        level = guide.axis == "y"
+        place = 1 - plane.down(guide.at) / plane.inner if level else plane.across(guide.at)
+        if -1e-9 <= place <= 1 + 1e-9:
+            lines.append(_straight(guide.axis, place) | {"line": stroke})
+            where = _level_place(guide.name, place, plane, x, courses) if level else _upright_place(place)
+            names.append(small(guide.name, **_PAPER, **where))
+        elif guide.told:
+            notes.append(f"{guide.name} lies outside the chart.")
+    return lines, names, notes
+
+
+def _level_place(name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array]) -> dict[str, Any]:
+    """At the left end, above, or wherever else at the line's ends the curves leave more room."""
+    width, height = text_width(name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
+    middle = (0.5 * width + 6) / plane.width
+    rooms: dict[tuple[bool, bool], float] = {}
+    for right, below in ((False, False), (False, True), (True, False), (True, True)):
+        beside = (1 if below else -1) * (0.5 * height + 1) / plane.inner
+        box = Box(1.0 - middle if right else middle, place - beside, width, height)
+        inside = box.y - 0.5 * height / plane.inner > 0.0 and box.y + 0.5 * height / plane.inner < 1.0
+        room = [float(plane.apart([box], x, course)[0]) for course in courses] if inside else [-1.0]
+        rooms[right, below] = min([*room, _CLEAR])
+    right, below = max(rooms, key=lambda corner: rooms[corner])
+    return {
+        "x": 1 if right else 0,
+        "xanchor": "right" if right else "left",
+        "xshift": -6 if right else 6,
+        "y": place,
+        "yanchor": "top" if below else "bottom",
+        "yshift": -1 if below else 1,
+    }
+
+
+def _upright_place(place: float) -> dict[str, Any]:
+    """At the top, on the side with more room."""
+    left = place > 0.7
+    return {"x": place, "xanchor": "right" if left else "left", "xshift": -5 if left else 5, "y": 1, "yanchor": "top"}
