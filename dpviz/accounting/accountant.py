@@ -5,7 +5,8 @@ What it is called, what its number is compared with the truth (`kind`), which me
 `methods.ACCOUNTANTS`.
 
 What-if pages ask `evaluate` for whole curves (arrays broadcast, cost independent of the number of steps); a live run
-asks a `Ledger` (`ledger`), step by step. Both go through the same per-step cost and the same conversion.
+asks a `Ledger` (`ledger`), step by step. Whatever is asked becomes the rows of a `Composition`, and an accountant says
+ε (and, where it knows better than bisection, δ) of these.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike
+from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.card import KINDS, Card
 from dpviz.accounting.formula import tex
@@ -114,72 +115,129 @@ class Accountant(ABC):
     def epsilon_of(self, mechanism: Mechanism, *, steps: ArrayLike, delta: ArrayLike) -> Bound:
         """ε of `steps` equal steps of one mechanism; steps and δ broadcast."""
         self.check(mechanism)
-        return self._epsilon_of(mechanism, _validate.steps(steps), _validate.delta(delta))
+        count, target = np.broadcast_arrays(_validate.steps(steps), _validate.delta(delta))
+        return self._epsilon(equal_steps(mechanism, count), target.ravel()).reshape(count.shape)
 
     def delta_of(self, mechanism: Mechanism, *, steps: ArrayLike, epsilon: ArrayLike) -> Array:
         """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; steps and ε broadcast."""
         self.check(mechanism)
-        return self._delta_of(mechanism, _validate.steps(steps), _validate.epsilon(epsilon))
-
-    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
-        return self._evaluate(*_settings(mechanism), steps, delta)
-
-    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
-        return self._delta(*_settings(mechanism), steps, epsilon)
+        count, target = np.broadcast_arrays(_validate.steps(steps), _validate.epsilon(epsilon))
+        return self._delta(equal_steps(mechanism, count), target.ravel()).reshape(count.shape)
 
     def evaluate(
-        self,
-        *,
-        noise_multiplier: ArrayLike,
-        sample_rate: ArrayLike,
-        steps: ArrayLike,
-        delta: ArrayLike,
+        self, *, noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, delta: ArrayLike
     ) -> Bound:
         """ε of `steps` sampled Gaussian steps; all broadcast. σ > 0, q in [0, 1], whole steps ≥ 0, δ in (0, 1)."""
-        return self._evaluate(
-            _validate.noise_multiplier(noise_multiplier),
-            _validate.sample_rate(sample_rate),
-            _validate.steps(steps),
-            _validate.delta(delta),
-        )
+        rows, target = gaussian_rows(noise_multiplier, sample_rate, steps, _validate.delta(delta))
+        return self._epsilon(rows, target.ravel()).reshape(target.shape)
 
-    @abstractmethod
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound: ...
+    def delta(
+        self, *, noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, epsilon: ArrayLike
+    ) -> Array:
+        """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; 1 where no δ < 1 will do. All four broadcast."""
+        rows, target = gaussian_rows(noise_multiplier, sample_rate, steps, _validate.epsilon(epsilon))
+        return self._delta(rows, target.ravel()).reshape(target.shape)
 
     def of_events(self, events: Sequence[Event], delta: float) -> Bound:
         """ε of events of different mechanisms, in any order (a bound of shape ())."""
         merged = merge_events(events)
         self.check(*(mechanism for mechanism, _ in merged))
-        return self._of_events(merged, _validate.scalar("delta", _validate.delta(delta)))
+        target = _validate.scalar("delta", _validate.delta(delta))
+        counts = np.array([[float(count) for _, count in merged]])
+        return self.of_counts([mechanism for mechanism, _ in merged], counts, target).reshape(())
+
+    def of_counts(self, mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> Bound:
+        """ε after each row of counts (rows, mechanisms), whole and ≥ 0: a bound of shape (rows,)."""
+        member = np.broadcast_to(np.arange(len(mechanisms)), counts.shape)
+        return self._epsilon(Composition(tuple(mechanisms), member, counts), np.full(len(counts), delta))
 
     @abstractmethod
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound: ...
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        """ε of each row at its δ, (rows,)."""
 
-    def delta(
-        self,
-        *,
-        noise_multiplier: ArrayLike,
-        sample_rate: ArrayLike,
-        steps: ArrayLike,
-        epsilon: ArrayLike,
-    ) -> Array:
-        """The smallest δ with ε(δ) ≤ `epsilon`, rounded up; 1 where no δ < 1 will do. All four broadcast."""
-        sigma = _validate.noise_multiplier(noise_multiplier)
-        rate = _validate.sample_rate(sample_rate)
-        count = _validate.steps(steps)
-        return self._delta(sigma, rate, count, _validate.epsilon(epsilon))
-
-    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
-        """Bisection on ln δ, keeping the end whose ε is small enough."""
-        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, epsilon.shape)
-        low, high = np.full(shape, _SMALLEST_LOG_DELTA), np.zeros(shape)
+    def _delta(self, rows: Composition, epsilon: Array) -> Array:
+        """The least δ of each row at its ε: bisection on ln δ, keeping the end whose ε is small enough."""
+        low, high = np.full(epsilon.shape, _SMALLEST_LOG_DELTA), np.zeros(epsilon.shape)
         for _ in range(60):
             middle = 0.5 * (low + high)
-            enough = self._evaluate(sigma, rate, steps, np.exp(middle)).epsilon <= epsilon
+            enough = self._epsilon(rows, np.exp(middle)).epsilon <= epsilon
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        zero = self._evaluate(sigma, rate, steps, np.full(shape, np.exp(_SMALLEST_LOG_DELTA))).epsilon <= epsilon
-        nothing_released = (steps == 0.0) | (rate == 0.0)
-        return np.where(nothing_released, 0.0, np.where(zero, np.exp(_SMALLEST_LOG_DELTA), np.exp(high)))
+        least = np.full(epsilon.shape, np.exp(_SMALLEST_LOG_DELTA))
+        delta = np.where(self._epsilon(rows, least).epsilon <= epsilon, least, np.exp(high))
+        return np.where(rows.releases, delta, 0.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GaussianSteps:
+    """Different sampled Gaussian steps, too many to be a mechanism each: σ and q, shape (settings,)."""
+
+    noise_multiplier: Array
+    sample_rate: Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Composition:
+    """Rows of steps that are composed.
+
+    Attributes:
+        mechanisms: the different ones.
+        member: which of them, shape (rows, parts).
+        count: how many steps of each, shape (rows, parts).
+    """
+
+    mechanisms: tuple[Mechanism, ...] | GaussianSteps
+    member: Index
+    count: Array
+
+    def mechanism(self, member: int) -> Mechanism:
+        """One of the different mechanisms."""
+        if isinstance(self.mechanisms, tuple):
+            return self.mechanisms[member]
+        return SampledGaussian(
+            float(self.mechanisms.noise_multiplier[member]), float(self.mechanisms.sample_rate[member])
+        )
+
+    def events(self, row: int) -> list[Event]:
+        """What one row is composed of."""
+        parts = zip(self.member[row].tolist(), self.count[row].tolist(), strict=True)
+        return [(self.mechanism(member), int(count)) for member, count in parts]
+
+    @property
+    def gaussian(self) -> GaussianSteps:
+        """σ and q of the mechanisms, where the default `supports` let them pass."""
+        if isinstance(self.mechanisms, GaussianSteps):
+            return self.mechanisms
+        steps = [(m.noise_multiplier, m.sample_rate) for m in self.mechanisms if isinstance(m, SampledGaussian)]
+        return GaussianSteps(*np.array(steps).reshape(-1, 2).T)
+
+    @property
+    def releases(self) -> Bools:
+        """Whether each row releases anything, shape (rows,)."""
+        if isinstance(self.mechanisms, GaussianSteps):
+            each = self.mechanisms.sample_rate > 0.0
+        else:
+            each = np.array([mechanism.releases for mechanism in self.mechanisms], dtype=np.bool_)
+        return np.asarray(((self.count > 0.0) & each[self.member]).any(axis=-1))
+
+
+def equal_steps(mechanism: Mechanism, count: Array) -> Composition:
+    """One row for each number of steps of one mechanism, flattened."""
+    return Composition((mechanism,), np.zeros((count.size, 1), dtype=np.intp), count.reshape(-1, 1))
+
+
+def gaussian_rows(
+    noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, target: Array
+) -> tuple[Composition, Array]:
+    """One row for each element of the broadcast arguments, flattened; and the target (δ or ε) in that shape."""
+    sigma, rate = _validate.noise_multiplier(noise_multiplier), _validate.sample_rate(sample_rate)
+    count = _validate.steps(steps)
+    shape = np.broadcast_shapes(sigma.shape, rate.shape, count.shape, target.shape)
+    count, target = np.broadcast_to(count, shape), np.broadcast_to(target, shape)
+    if sigma.size == rate.size == 1:  # as curves over steps ask
+        return equal_steps(SampledGaussian(sigma.item(), rate.item()), count), target
+    settings = np.stack([np.broadcast_to(sigma, shape).ravel(), np.broadcast_to(rate, shape).ravel()], axis=1)
+    different, member = np.unique(settings, axis=0, return_inverse=True)
+    return Composition(GaussianSteps(*different.T), member.reshape(-1, 1), count.reshape(-1, 1)), target
 
 
 def needs_sampled_gaussian(mechanism: Mechanism) -> str:
@@ -187,17 +245,3 @@ def needs_sampled_gaussian(mechanism: Mechanism) -> str:
     if isinstance(mechanism, SampledGaussian):
         return ""
     return "only worked out for sampled Gaussian steps, one example added or removed."
-
-
-def _settings(mechanism: Mechanism) -> tuple[Array, Array]:
-    """σ and q of a sampled Gaussian step."""
-    assert isinstance(mechanism, SampledGaussian)  # `check` let it pass
-    return np.asarray(mechanism.noise_multiplier), np.asarray(mechanism.sample_rate)
-
-
-def gaussian_steps(events: Sequence[Event]) -> tuple[Array, Array, Array]:
-    """σ, q and counts, (events,) each, of sampled Gaussian steps, as the default `supports` lets pass."""
-    known = [mechanism for mechanism, _ in events if isinstance(mechanism, SampledGaussian)]
-    sigma = np.array([mechanism.noise_multiplier for mechanism in known])
-    rate = np.array([mechanism.sample_rate for mechanism in known])
-    return sigma, rate, np.array([float(count) for _, count in events])

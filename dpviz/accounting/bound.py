@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 
@@ -42,6 +43,11 @@ class Bound:
     at_grid_end: Bools
     floor: Array
     reason: str = ""
+
+    def reshape(self, shape: tuple[int, ...]) -> Self:
+        """The same numbers in another shape."""
+        arrays = {name: getattr(self, name).reshape(shape) for name in ("epsilon", "order", "at_grid_end", "floor")}
+        return replace(self, **arrays)
 
 
 def bound_without_orders(epsilon: Array, reason: str = "") -> Bound:

@@ -21,9 +21,9 @@ from scipy.special import log_ndtr
 
 from dpviz import _validate
 from dpviz._arrays import Array, Bools
-from dpviz.accounting.accountant import Accountant, gaussian_steps
+from dpviz.accounting.accountant import Accountant, Composition
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.mechanisms import Event, Mechanism
+from dpviz.mechanisms import Mechanism
 
 AMPLIFICATIONS = ("exact", "linear")
 
@@ -102,15 +102,10 @@ class _PerStepComposition(Accountant):
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
         """ε of events laid out along the last axis (…, events) at total δ (…)."""
 
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
-        sigma, rate, steps, delta = np.broadcast_arrays(sigma, rate, steps, delta)
-        epsilon = self._compose(sigma[..., None], rate[..., None], steps[..., None], delta)
-        return bound_without_orders(epsilon, self.kind_reason)
-
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
-        sigma, rate, count = gaussian_steps(events)
-        epsilon = self._compose(sigma, rate, count, np.asarray(delta))
-        return bound_without_orders(epsilon, self.kind_reason)
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        step = rows.gaussian
+        sigma, rate = step.noise_multiplier[rows.member], step.sample_rate[rows.member]
+        return bound_without_orders(self._compose(sigma, rate, rows.count, delta), self.kind_reason)
 
     def _step_epsilon(self, sigma: Array, rate: Array, delta0: Array) -> Array:
         return amplify(gaussian_step_epsilon(sigma, delta0), rate, self.amplification)

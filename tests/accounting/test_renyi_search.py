@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
+from dpviz.accounting.accountant import gaussian_rows
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.renyi.accountant import MOST_SEARCHED, Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
-from dpviz.accounting.renyi.search import OrderSearch, best_epsilon, equal_steps
+from dpviz.accounting.renyi.search import OrderSearch, best_epsilon, spent
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.training.accounts.trajectory import Trajectory
@@ -57,7 +58,7 @@ def best_of_all(sigma: Array, rate: Array, steps: Array, delta: Array, conversio
 def test_within_a_thousandth_of_the_best_real_order(conversion: str) -> None:
     """Knees of R(α) included, in 400 random settings; the grid alone is up to several per cent above."""
     sigma, rate, steps, delta = random_settings(400, seed=7)
-    found, place = best_epsilon(equal_steps(sigma, rate, steps), delta, conversion)
+    found, place = best_epsilon(spent(gaussian_rows(sigma, rate, steps, delta)[0]), delta, conversion)
     inside = (found > 1e-3) & (place > 0) & (place < FINE_ORDERS.size - 1)
     assert inside.sum() > 280
     best = best_of_all(sigma, rate, steps, delta, conversion, place)
@@ -95,7 +96,7 @@ def test_never_above_named_orders_nor_below_its_own(
     some = DEFAULT_ORDERS[1::2]
     assert found <= dpviz.epsilon("renyi", orders=some, conversion=conversion, **known) * (1 + 1e-12)
     (uncapped,), (place,) = best_epsilon(
-        equal_steps(*(np.array(value) for value in (sigma, rate, float(steps)))), np.array([delta]), conversion
+        spent(gaussian_rows(sigma, rate, steps, np.array(delta))[0]), np.array([delta]), conversion
     )
     beside = FINE_ORDERS[max(place - 40, 0) : place + 41]
     assert uncapped == pytest.approx(

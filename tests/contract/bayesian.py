@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 import dpviz
-from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.accountant import Accountant, Composition
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
-from dpviz.mechanisms import Event, SampledGaussian
+from dpviz.mechanisms import Mechanism, SampledGaussian
 
 Array = npt.NDArray[np.float64]
 
@@ -44,41 +44,30 @@ class Bayesian(Accountant):
     def kind_reason(self) -> str:
         return "" if self.kind is Kind.UPPER else "ε_μ of such data, estimated from a sample: no bound on DP's ε."
 
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
-        every = np.broadcast_arrays(sigma, rate, steps, delta)
-        found = [
-            0.0
-            if t == 0.0
-            else dpviz.bayesian_epsilon(
-                np.array(self.distances), noise_std=s, sample_rate=q, steps=t, delta_mu=d, reading="planned"
-            )
-            for s, q, t, d in zip(*(part.ravel().tolist() for part in every), strict=True)
-        ]
-        return bound_without_orders(np.array(found, dtype=np.float64).reshape(every[0].shape))
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        if rows.count.shape[1] > 1:
+            raise ValueError("Expected equal steps: a sample of distances knows one noise.")
+        found = np.zeros(delta.size)
+        for i in np.flatnonzero(rows.count.sum(axis=1)).tolist():
+            ((step, count),) = rows.events(i)
+            asked = settings_of(step) | {"steps": count, "delta_mu": delta[i]}
+            found[i] = dpviz.bayesian_epsilon(np.array(self.distances), **asked, reading="planned")
+        return bound_without_orders(found)
 
-    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
-        every = np.broadcast_arrays(sigma, rate, steps, epsilon)
-        found = [
-            self._one_delta(s, q, t, e) for s, q, t, e in zip(*(part.ravel().tolist() for part in every), strict=True)
-        ]
-        return np.array(found, dtype=np.float64).reshape(every[0].shape)
+    def _delta(self, rows: Composition, epsilon: Array) -> Array:
+        return np.array([self._one_delta(*rows.events(i)[0], target) for i, target in enumerate(epsilon.tolist())])
 
-    def _one_delta(self, sigma: float, rate: float, steps: float, epsilon: float) -> float:
-        known = {"noise_std": sigma, "sample_rate": rate, "steps": steps}
-        if steps == 0.0:
+    def _one_delta(self, step: Mechanism, count: int, epsilon: float) -> float:
+        if count == 0:
             return 0.0
+        known = {**settings_of(step), "steps": count}
         try:
             return dpviz.solve_bayesian("delta_mu", np.array(self.distances), target_epsilon=epsilon, **known)
         except ValueError:
             return 1.0
 
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
-        if len(events) > 1:
-            raise ValueError("Expected equal steps: a sample of distances knows one noise.")
-        if not events:
-            return bound_without_orders(np.zeros(()))
-        ((step, count),) = events
-        assert isinstance(step, SampledGaussian)
-        return self.evaluate(
-            noise_multiplier=step.noise_multiplier, sample_rate=step.sample_rate, steps=count, delta=delta
-        )
+
+def settings_of(step: Mechanism | None) -> dict[str, float]:
+    """Noise and rate, in units of the distances' bound."""
+    assert isinstance(step, SampledGaussian)
+    return {"noise_std": step.noise_multiplier, "sample_rate": step.sample_rate}

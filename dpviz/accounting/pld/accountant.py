@@ -10,10 +10,10 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array
-from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.accountant import Accountant, Composition
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
 from dpviz.accounting.pld.bounds import TightResult, tight_delta, tight_epsilon, tight_epsilon_of_events
-from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism
 
 BOUNDS = ("upper", "lower")
 
@@ -73,47 +73,21 @@ class Tight(Accountant):
     def _side(self, result: TightResult) -> Array:
         return result.upper if self.bound == "upper" else result.lower
 
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
-        """One grid for all steps that share σ, q and δ; other combinations one after the other."""
-        sigma, rate, steps, delta = np.broadcast_arrays(sigma, rate, steps, delta)
-        epsilon = np.empty(steps.shape)
-        settings = np.stack([sigma.ravel(), rate.ravel(), delta.ravel()], axis=1)
-        different, member = np.unique(settings, axis=0, return_inverse=True)
-        reasons: dict[str, None] = {}
-        for i, (s, q, d) in enumerate(different.tolist()):
-            chosen = (member.ravel() == i).reshape(steps.shape)
-            result = tight_epsilon(SampledGaussian(s, q), steps[chosen], d)
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        """One grid for all rows that share mechanism and δ; rows of several mechanisms one after the other."""
+        alike = rows.member if rows.count.shape[1] == 1 else np.arange(delta.size)[:, None]
+        settings, group = np.unique(np.column_stack([alike, delta]), axis=0, return_inverse=True)
+        epsilon, reasons = np.empty(delta.size), {}
+        for i, (first, target) in enumerate(settings.tolist()):
+            chosen = group.ravel() == i
+            if rows.count.shape[1] == 1:
+                result = tight_epsilon(rows.mechanism(int(first)), rows.count[chosen, 0], target)
+            else:
+                result = tight_epsilon_of_events(rows.events(int(first)), target)
             epsilon[chosen] = self._side(result)
-            if result.reason:
-                reasons[result.reason] = None
-        return bound_without_orders(epsilon, " ".join(reasons))
+            reasons[result.reason] = None
+        return bound_without_orders(epsilon, " ".join(reason for reason in reasons if reason))
 
-    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
-        """One grid for all steps at one δ."""
-        steps, delta = np.broadcast_arrays(steps, delta)
-        epsilon = np.empty(steps.shape)
-        reasons: dict[str, None] = {}
-        for d in np.unique(delta).tolist():
-            result = tight_epsilon(mechanism, steps[delta == d], d)
-            epsilon[delta == d] = self._side(result)
-            if result.reason:
-                reasons[result.reason] = None
-        return bound_without_orders(epsilon, " ".join(reasons))
-
-    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
-        every = np.broadcast_arrays(steps, epsilon)
-        asked = zip(*(part.ravel().tolist() for part in every), strict=True)
-        found = [float(self._side(tight_delta(mechanism, t, e))) for t, e in asked]
-        return np.array(found).reshape(every[0].shape)
-
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
-        result = tight_epsilon_of_events(events, delta)
-        return bound_without_orders(np.asarray(self._side(result)), result.reason)
-
-    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
-        every = np.broadcast_arrays(sigma, rate, steps, epsilon)
-        found = [
-            float(self._side(tight_delta(SampledGaussian(s, q), t, e)))
-            for s, q, t, e in zip(*(part.ravel().tolist() for part in every), strict=True)
-        ]
-        return np.array(found).reshape(every[0].shape)
+    def _delta(self, rows: Composition, epsilon: Array) -> Array:
+        asked = zip(rows.member[:, 0].tolist(), rows.count[:, 0].tolist(), epsilon.tolist(), strict=True)
+        return np.array([float(self._side(tight_delta(rows.mechanism(m), t, e))) for m, t, e in asked])

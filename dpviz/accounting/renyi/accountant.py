@@ -12,14 +12,14 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting import formula
+from dpviz.accounting.accountant import Composition
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import Card
 from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, converted
-from dpviz.accounting.renyi.order_search import divergences_of
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.accounting.renyi.search import Spent, capped_bound, capped_delta, equal_steps
-from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.accounting.renyi.search import capped_bound, capped_delta, spent
+from dpviz.mechanisms import Event, Mechanism
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 # Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
@@ -117,55 +117,19 @@ class Renyi(AdditiveAccountant):
     def searches(self, mechanisms: int) -> bool:
         return self.default_orders and 0 < mechanisms <= MOST_SEARCHED
 
-    def of_counts(self, mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> Bound:
-        if not self.searches(len(mechanisms)):
-            return super().of_counts(mechanisms, counts, delta)
-        known = divergences_of(tuple(mechanisms))
-        spent = Spent(known, np.broadcast_to(np.arange(len(mechanisms)), counts.shape), counts)
-        rows = counts.shape[:1]
-        return capped_bound(spent, np.full(rows, delta), self.conversion, rows)
-
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
-        if not self.searches(len(events)):
-            return super()._of_events(events, delta)
+    def of_events(self, events: Sequence[Event], delta: float) -> Bound:
         # In an order that does not depend on who came first, so that sums do not either.
-        ordered = sorted(events, key=lambda event: (type(event[0]).__name__, repr(event[0])))
-        counts = np.array([[float(count) for _, count in ordered]])
-        found = self.of_counts([mechanism for mechanism, _ in ordered], counts, delta)
-        return Bound(found.epsilon[0], found.order[0], found.at_grid_end[0], found.floor[0])
+        return super().of_events(sorted(events, key=lambda event: (type(event[0]).__name__, repr(event[0]))), delta)
 
-    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
-        if isinstance(mechanism, SampledGaussian) or not self.default_orders:
-            return super()._epsilon_of(mechanism, steps, delta)
-        steps, delta = np.broadcast_arrays(steps, delta)
-        return capped_bound(_equal(mechanism, steps), delta.ravel(), self.conversion, steps.shape)
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        if not (self.searches(rows.count.shape[1]) and delta.size):
+            return super()._epsilon(rows, delta)
+        return capped_bound(spent(rows), delta, self.conversion)
 
-    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
-        if isinstance(mechanism, SampledGaussian) or not self.default_orders:
-            return super()._delta_of(mechanism, steps, epsilon)
-        steps, epsilon = np.broadcast_arrays(steps, epsilon)
-        return capped_delta(_equal(mechanism, steps), epsilon.ravel(), self.conversion).reshape(steps.shape)
-
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
-        if not self.default_orders:
-            return super()._evaluate(sigma, rate, steps, delta)
-        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, delta.shape)
-        if 0 in shape:
-            return super()._evaluate(sigma, rate, steps, delta)
-        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
-        return capped_bound(spent, np.broadcast_to(delta, shape).ravel(), self.conversion, shape)
-
-    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
-        shape = np.broadcast_shapes(sigma.shape, rate.shape, steps.shape, epsilon.shape)
-        if not self.default_orders or 0 in shape:
-            return super()._delta(sigma, rate, steps, epsilon)
-        spent = equal_steps(sigma, rate, np.broadcast_to(steps, shape))
-        return capped_delta(spent, np.broadcast_to(epsilon, shape).ravel(), self.conversion).reshape(shape)
-
-
-def _equal(mechanism: Mechanism, steps: Array) -> Spent:
-    """One row for each number of steps of one mechanism."""
-    return Spent(divergences_of((mechanism,)), np.zeros((steps.size, 1), dtype=np.intp), steps.reshape(-1, 1))
+    def _delta(self, rows: Composition, epsilon: Array) -> Array:
+        if not (self.default_orders and epsilon.size):
+            return super()._delta(rows, epsilon)
+        return capped_delta(spent(rows), epsilon, self.conversion)
 
 
 @dataclass(frozen=True)

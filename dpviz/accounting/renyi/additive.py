@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.accountant import Accountant, Composition, GaussianSteps
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import composed_latex
 from dpviz.accounting.renyi import conversion
-from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism, SampledGaussian
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AdditiveAccountant(Accountant):
     def conversion(self) -> str: ...
 
     def reason(self, sigma: Array, rate: Array) -> str:
-        """Why some of these settings have no bound; empty when all have."""
+        """Why some of these settings, shape (n,), have no bound; empty when all have."""
         return ""
 
     def searches(self, mechanisms: int) -> bool:
@@ -52,11 +52,6 @@ class AdditiveAccountant(Accountant):
         """
         return False
 
-    def of_counts(self, mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> Bound:
-        """ε after each row of counts (rows, mechanisms), whole and ≥ 0: a bound of shape (rows,)."""
-        nothing = np.zeros((counts.shape[0], 1))
-        return self.bound(nothing + self.total(zip(mechanisms, counts.T, strict=True)), delta)
-
     def total(self, events: Iterable[tuple[Mechanism, int | Array]]) -> Array:
         """Σ count · R(α) of all events, (…, orders) for counts (…)."""
         total = np.zeros(self.orders.size)
@@ -65,36 +60,36 @@ class AdditiveAccountant(Accountant):
         return total
 
     def reasons(self, mechanisms: Iterable[Mechanism]) -> str:
-        """What `reason` says of each of them."""
-        known = {(m.noise_multiplier, m.sample_rate) for m in mechanisms if isinstance(m, SampledGaussian)}
-        return "; ".join(sorted({self.reason(np.asarray(sigma), np.asarray(rate)) for sigma, rate in known} - {""}))
+        """What `reason` says of them."""
+        steps = [(m.noise_multiplier, m.sample_rate) for m in mechanisms if isinstance(m, SampledGaussian)]
+        return self.reason(*np.array(steps).T) if steps else ""
 
     def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
         """ε of divergences (…, orders) that were added up over all steps."""
         return conversion.to_bound(total, self.orders, delta, self.conversion, reason)
 
-    def _evaluate(self, sigma: Array, rate: Array, steps: Array, delta: Array) -> Bound:
-        return self.bound(times(self.step_divergence(sigma, rate), steps), delta, self.reason(sigma, rate))
-
-    def _delta(self, sigma: Array, rate: Array, steps: Array, epsilon: Array) -> Array:
-        return self._least_delta(times(self.step_divergence(sigma, rate), steps), epsilon)
-
-    def _epsilon_of(self, mechanism: Mechanism, steps: Array, delta: Array) -> Bound:
-        if isinstance(mechanism, SampledGaussian):
-            return super()._epsilon_of(mechanism, steps, delta)
-        return self.bound(times(self.divergence(mechanism), steps), delta)
-
-    def _delta_of(self, mechanism: Mechanism, steps: Array, epsilon: Array) -> Array:
-        if isinstance(mechanism, SampledGaussian):
-            return super()._delta_of(mechanism, steps, epsilon)
-        return self._least_delta(times(self.divergence(mechanism), steps), epsilon)
-
     def _least_delta(self, total: Array, epsilon: Array) -> Array:
         """The smallest δ of divergences (…, orders) that were added up over all steps."""
         return conversion.to_delta(total, self.orders, epsilon, self.conversion)
 
-    def _of_events(self, events: tuple[Event, ...], delta: float) -> Bound:
-        return self.bound(self.total(events), delta, self.reasons(mechanism for mechanism, _ in events))
+    def _total(self, rows: Composition) -> Array:
+        """Σ count · R(α) of each row, (rows, orders)."""
+        if isinstance(rows.mechanisms, GaussianSteps):
+            each = self.step_divergence(rows.mechanisms.noise_multiplier, rows.mechanisms.sample_rate)
+        else:
+            each = np.array([self.divergence(mechanism) for mechanism in rows.mechanisms])
+        total = np.zeros((len(rows.count), self.orders.size))
+        for member, count in zip(rows.member.T, rows.count.T, strict=True):
+            total += times(each[member], count)
+        return total
+
+    def _epsilon(self, rows: Composition, delta: Array) -> Bound:
+        steps = rows.gaussian
+        reason = self.reason(steps.noise_multiplier, steps.sample_rate) if steps.sample_rate.size else ""
+        return self.bound(self._total(rows), delta, reason)
+
+    def _delta(self, rows: Composition, epsilon: Array) -> Array:
+        return self._least_delta(self._total(rows), epsilon)
 
     def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
         bound = self.epsilon_of(mechanism, steps=steps, delta=delta)

@@ -91,6 +91,6 @@ class ClosedForm(AdditiveAccountant):
             failed.append(f"it needs q <= 1/5 (q is {rate.max():.3g})")
         if ((sigma < SMALLEST_NOISE_MULTIPLIER) & (rate > 0.0)).any():
             failed.append(f"it needs σ >= 4 (σ is {sigma.min():.3g})")
-        if not failed and np.isnan(self.step_divergence(sigma, rate)).all():
+        if not failed and np.isnan(self.step_divergence(sigma, rate)).all(axis=-1).any():
             failed.append("no order α meets α <= ½σ²L − 2 ln σ and its second condition")
         return "The closed form does not hold here: " + " and ".join(failed) + "." if failed else ""

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz._remember import remembered
+from dpviz.accounting.accountant import GaussianSteps
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.accounting.renyi.total_variation import one_step_variation
 from dpviz.mechanisms import Mechanism, SampledGaussian
@@ -107,9 +108,15 @@ class _OfMechanisms(Divergences):
         return found
 
 
+def divergences_of(mechanisms: tuple[Mechanism, ...] | GaussianSteps) -> Divergences:
+    """Divergences at FINE_ORDERS; those of a few mechanisms are remembered: live runs and solvers ask again."""
+    if isinstance(mechanisms, GaussianSteps):
+        return Divergences(mechanisms.noise_multiplier, mechanisms.sample_rate)
+    return _divergences_of(mechanisms)
+
+
 @remembered
-def divergences_of(mechanisms: tuple[Mechanism, ...]) -> Divergences:
-    """Divergences of a few mechanisms at FINE_ORDERS, remembered: live runs and solvers ask again and again."""
+def _divergences_of(mechanisms: tuple[Mechanism, ...]) -> Divergences:
     gaussian = [mechanism for mechanism in mechanisms if isinstance(mechanism, SampledGaussian)]
     if len(gaussian) < len(mechanisms):
         return _OfMechanisms(mechanisms)

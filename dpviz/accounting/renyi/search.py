@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike, Bools, Index
+from dpviz.accounting.accountant import Composition
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.conversion import epsilon_per_order, log_delta_per_order
 from dpviz.accounting.renyi.order_search import Divergences, divergences_of, lowest
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.accounting.renyi.total_variation import total_variation
-from dpviz.mechanisms import SampledGaussian
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -56,15 +56,9 @@ class Spent:
         return total_variation(self.divergences.variation[self.member], self.count, divergence)
 
 
-def equal_steps(sigma: Array, rate: Array, steps: Array) -> Spent:
-    """One row for each element of the broadcast arguments, flattened."""
-    if sigma.size == 1 and rate.size == 1:  # as curves over steps ask
-        member = np.zeros((steps.size, 1), dtype=np.intp)
-        known = divergences_of((SampledGaussian(float(sigma.reshape(())), float(rate.reshape(()))),))
-        return Spent(known, member, steps.reshape(-1, 1))
-    sigma, rate, steps = (part.ravel() for part in np.broadcast_arrays(sigma, rate, steps))
-    different, place = np.unique(np.stack([sigma, rate], axis=1), axis=0, return_inverse=True)
-    return Spent(Divergences(*different.T), place.reshape(-1, 1), steps[:, None])
+def spent(rows: Composition) -> Spent:
+    """The rows with the divergences of their mechanisms, which are remembered where these are few."""
+    return Spent(divergences_of(rows.mechanisms), rows.member, rows.count)
 
 
 def best_epsilon(spent: Spent, delta: Array, conversion: str, guess: int | None = None) -> tuple[Array, Index]:
@@ -86,16 +80,16 @@ def capped_epsilon(spent: Spent, delta: Array, conversion: str, guess: int | Non
     return np.where(free, 0.0, epsilon), np.where(free, -1, place)
 
 
-def capped_bound(spent: Spent, delta: Array, conversion: str, shape: tuple[int, ...]) -> Bound:
-    """`capped_epsilon` with what decided it, each of `shape`; `delta` (rows,)."""
+def capped_bound(spent: Spent, delta: Array, conversion: str) -> Bound:
+    """`capped_epsilon` with what decided it; `delta` (rows,)."""
     epsilon, place = capped_epsilon(spent, delta, conversion)
     decided = place >= 0
     last = epsilon_per_order(np.zeros((delta.size, 1)), FINE_ORDERS[-1:], delta, conversion)[:, 0]
     return Bound(
-        epsilon=epsilon.reshape(shape),
-        order=np.where(decided, FINE_ORDERS[place], np.nan).reshape(shape),
-        at_grid_end=(decided & (epsilon > 0.0) & ((place == 0) | (place == FINE_ORDERS.size - 1))).reshape(shape),
-        floor=np.where(delta >= 1.0, 0.0, np.maximum(last, 0.0)).reshape(shape),
+        epsilon=epsilon,
+        order=np.where(decided, FINE_ORDERS[place], np.nan),
+        at_grid_end=decided & (epsilon > 0.0) & ((place == 0) | (place == FINE_ORDERS.size - 1)),
+        floor=np.where(delta >= 1.0, 0.0, np.maximum(last, 0.0)),
     )
 
 
