@@ -8,6 +8,7 @@ Each check returns the value in the type that the computation wants (float, int 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,20 @@ def whole_orders(value: Any, name: str = "orders") -> Array:
     return numbers
 
 
+def all_but_one(unknown: str, given: dict[str, Any], fewest_steps: int = 0) -> dict[str, float]:
+    """The numbers that are `given` beside the unknown, which is left out, each checked for what its name means."""
+    if given[unknown] is not None:
+        raise ValueError(f"Expected {unknown}={given[unknown]!r} to be left out: it is what is solved for.")
+    missing = [name for name, value in given.items() if value is None and name != unknown]
+    if missing:
+        raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} is solved for.")
+    return {
+        name: float(whole(fewest_steps, steps=value)) if name == "steps" else number(**{name: value})
+        for name, value in given.items()
+        if name != unknown
+    }
+
+
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}.")
@@ -131,6 +146,36 @@ def scalar(name: str, numbers: Array) -> float:
     if numbers.ndim:
         raise ValueError(f"Expected {name} to be one number, found an array of shape {numbers.shape}.")
     return float(numbers)
+
+
+def number(**value: Any) -> float:
+    """One argument as one number, checked for what its name means: `number(delta=1e-5)`."""
+    (only,) = numbers(**value)
+    return only
+
+
+def numbers(**values: Any) -> tuple[float, ...]:
+    """Each argument as one number, checked for what its name means; what has no entry in MEANINGS is positive."""
+    return tuple(
+        scalar(name, MEANINGS[name](value) if name in MEANINGS else positive(name, value))
+        for name, value in values.items()
+    )
+
+
+def whole(minimum: int, /, **value: Any) -> int:
+    """One argument as one whole number of at least `minimum`: `whole(1, steps=100)`."""
+    ((name, given),) = value.items()
+    return int(scalar(name, steps(given, name, minimum)))
+
+
+# What numbers are that need not be just positive, by the arguments' names.
+MEANINGS: dict[str, Callable[[Any], Array]] = {
+    "sample_rate": sample_rate,
+    **{name: partial(open_probability, name) for name in ("delta", "delta_mu", "prior", "confidence", "chance")},
+    **{name: partial(probability, name) for name in ("share", "quantile")},
+    **{name: partial(non_negative, name) for name in ("epsilon", "target_epsilon", "epsilon_mu", "exponent")},
+    "gradient_variance": partial(non_negative, "gradient_variance"),
+}
 
 
 def distances(value: Any, name: str = "distances") -> Array:

@@ -142,7 +142,7 @@ class Accountant(ABC):
         """ε of events of different mechanisms, in any order (a bound of shape ())."""
         merged = merge_events(events)
         self.check(*(mechanism for mechanism, _ in merged))
-        target = _validate.scalar("delta", _validate.delta(delta))
+        target = _validate.number(delta=delta)
         counts = np.array([[float(count) for _, count in merged]])
         return self.of_counts([mechanism for mechanism, _ in merged], counts, target).reshape(())
 

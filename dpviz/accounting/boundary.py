@@ -10,8 +10,56 @@ import math
 from collections.abc import Callable
 
 Gap = Callable[[float], float]
+Fits = Callable[[float], bool]
 
+MOST_LOG = 230.0  # |ln x| that is tried; R(α) ~ q² of smaller q would underflow to 0 and seem free
 _MOST_STEPS = 400
+
+
+def size_of_gap(epsilon: float, target: float) -> float:
+    """ln(ε/target), ≤ 0 exactly where ε ≤ target; ±inf where there is no such number."""
+    if epsilon <= target:
+        return math.log(epsilon / target) if epsilon > 0.0 else -math.inf
+    if target == 0.0 or not math.isfinite(epsilon):  # NaN too: no bound is no proof
+        return math.inf
+    return max(math.log(epsilon / target), 5e-324)
+
+
+def smallest(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
+    """The smallest x > 0 with gap ≤ 0, which larger ones help: to a relative `tolerance`, rounded up until `fits`.
+
+    None where no x will do; the least one that is tried where all do.
+    """
+
+    def at(log: float) -> float:
+        return gap(math.exp(log))
+
+    ends = bracket(at, math.log(start), towards=1.0, limit=MOST_LOG)
+    if ends is None or math.isinf(ends[1]):
+        return None if ends is None else math.exp(ends[0])
+    return nudged(math.exp(boundary(at, *ends, tolerance)), 1.0, fits)
+
+
+def largest_share(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
+    """The largest x in (0, 1] with gap ≤ 0, which smaller ones help: rounded down until `fits`; None where none is."""
+    at_one = gap(1.0)
+    if at_one <= 0.0 and fits(1.0):
+        return 1.0
+
+    def at(log: float) -> float:
+        return gap(math.exp(log)) if log < 0.0 else max(at_one, 5e-324) + log
+
+    ends = bracket(at, math.log(start), towards=-1.0, limit=MOST_LOG)
+    return None if ends is None else nudged(math.exp(boundary(at, *ends, tolerance)), -1.0, fits)
+
+
+def nudged(value: float, direction: float, fits: Fits) -> float:
+    """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
+    for k in range(16):
+        if fits(value):
+            return value
+        value *= 1.0 + direction * 2.0**-52 * 8.0**k
+    raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant
 
 
 def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float, float, float, float] | None:
@@ -33,10 +81,10 @@ def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float
         further = min(max(x + direction * step, -limit), limit)
         if further == x:
             return None if direction == towards else (x, -towards * math.inf, value, math.inf)
-        found = gap(further)
-        if (found > 0) != (value > 0):
-            return (further, x, found, value) if direction == towards else (x, further, value, found)
-        x, value, step = further, found, 2.0 * step
+        beyond = gap(further)
+        if (beyond > 0) != (value > 0):
+            return (further, x, beyond, value) if direction == towards else (x, further, value, beyond)
+        x, value, step = further, beyond, 2.0 * step
 
 
 def _first_step(value: float) -> float:

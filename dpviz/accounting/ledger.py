@@ -39,7 +39,7 @@ class Ledger:
         """Record `count` more steps of `mechanism`; ValueError where the accountant does not know it."""
         if mechanism not in self._counts:
             self.accountant.check(mechanism, self._history.first or mechanism)
-        whole = int(_validate.scalar("count", _validate.steps(count, "count")))
+        whole = _validate.whole(0, count=count)
         if whole == 0:
             return
         self._counts[mechanism] = self._counts.get(mechanism, 0) + whole
@@ -49,7 +49,7 @@ class Ledger:
 
     def bound(self, delta: float) -> Bound:
         """The bound on ε of everything spent so far, of shape ()."""
-        checked = _validate.scalar("delta", _validate.delta(delta))
+        checked = _validate.number(delta=delta)
         if self._sum is not None and not self._sum.accountant.searches(len(self._counts)):
             adding = self._sum.accountant
             return adding.bound(self._sum.total, checked, adding.reasons(self._counts))

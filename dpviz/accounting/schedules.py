@@ -35,11 +35,10 @@ class PowerSchedule:
     steps: int
 
     def __post_init__(self) -> None:
-        first = _validate.scalar("first", _validate.positive("first", self.first))
-        exponent = _validate.scalar("exponent", _validate.non_negative("exponent", self.exponent))
+        first, exponent = _validate.numbers(first=self.first, exponent=self.exponent)
         if exponent > 10.0:
             raise ValueError(f"Expected exponent={exponent:.12g} <= 10.")
-        steps = int(_validate.scalar("steps", _validate.steps(self.steps, minimum=1)))
+        steps = _validate.whole(1, steps=self.steps)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "steps", steps)
@@ -87,7 +86,7 @@ def checked(step_sizes: Any, steps: int | None = None) -> Schedule:
     if callable(step_sizes):
         if steps is None:
             raise ValueError("Expected steps beside a function of t: how many steps it is asked for.")
-        count = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+        count = float(_validate.whole(1, steps=steps))
         if count > LARGEST_LIST:
             raise ValueError(f"Expected steps={count:.0f} <= {LARGEST_LIST} for a function; use a PowerSchedule.")
         step_sizes = step_sizes(np.arange(1.0, count + 1.0))

@@ -22,7 +22,16 @@ import numpy.typing as npt
 from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.boundary import (
+    MOST_LOG,
+    boundary,
+    bracket,
+    largest_share,
+    last_whole,
+    nudged,
+    size_of_gap,
+    smallest,
+)
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.pld.accountant import Tight
@@ -37,8 +46,6 @@ UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
 LARGEST_STEPS = 2.0**53
 _HARDLY_ANY_NOISE = 0.01  # σ that hides nothing: a method must agree there that no noise is needed
-_MOST_LOG = 230.0  # |ln σ| that is tried
-_LEAST_LOG_RATE = -230.0  # far below, R(α) ~ q² would underflow to 0 and seem free
 
 
 def solve(
@@ -81,9 +88,8 @@ def solve(
     """
     _validate.choice("for_", for_, UNKNOWNS)
     given = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps, "delta": delta}
-    known = _known(for_, given)
-    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
-    width = _validate.scalar("tolerance", _validate.positive("tolerance", tolerance))
+    known = _validate.all_but_one(for_, given)
+    target, width = _validate.numbers(target_epsilon=target_epsilon, tolerance=tolerance)
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
         chosen_options = f" with {', '.join(f'{key}={value!r}' for key, value in options.items())}" if options else ""
@@ -93,33 +99,6 @@ def solve(
             chosen.kind_reason,
         )
     return _SOLVERS[for_](_Problem(chosen, target, known, width))
-
-
-_CHECKS: dict[str, Callable[[Any], Array]] = {
-    "noise_multiplier": _validate.noise_multiplier,
-    "sample_rate": _validate.sample_rate,
-    "steps": _validate.steps,
-    "delta": _validate.delta,
-}
-
-
-def _known(for_: str, given: dict[str, float | None]) -> dict[str, float]:
-    """The three given numbers, checked; the fourth is the unknown and may not be given."""
-    if given[for_] is not None:
-        raise ValueError(f"Expected {for_}={given[for_]!r} to be left out: it is what for_={for_!r} solves for.")
-    missing = [name for name, value in given.items() if value is None and name != for_]
-    if missing:
-        raise ValueError(f"Expected {', '.join(missing)} to be given: only {for_} is solved for.")
-    return {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items() if name != for_}
-
-
-def size_of_gap(epsilon: float, target: float) -> float:
-    """ln(ε/target), ≤ 0 exactly where ε ≤ target; ±inf where there is no such number."""
-    if epsilon <= target:
-        return math.log(epsilon / target) if epsilon > 0.0 else -math.inf
-    if target == 0.0 or not math.isfinite(epsilon):  # NaN too: no bound is no proof
-        return math.inf
-    return max(math.log(epsilon / target), 5e-324)
 
 
 class NoAnswer(ValueError):
@@ -197,17 +176,15 @@ def _noise_multiplier(problem: _Problem) -> float:
         return 0.0
     problem.check_floor()
 
-    def gap(x: float) -> float:
-        return problem.gap(noise_multiplier=math.exp(x))
-
-    start = math.log(_start(problem, "noise_multiplier") or 1.0)
-    found = bracket(gap, start, towards=1.0, limit=_MOST_LOG)
-    if found is None:
+    sigma = smallest(
+        lambda x: problem.gap(noise_multiplier=x),
+        lambda x: problem.fits(noise_multiplier=x),
+        _start(problem, "noise_multiplier") or 1.0,
+        problem.tolerance,
+    )
+    if sigma is None:
         raise problem.no_answer("noise_multiplier", noise_multiplier=1e6)
-    if math.isinf(found[1]):  # an ε beyond all use: the least σ that is tried will do
-        return math.exp(found[0])
-    sigma = math.exp(boundary(gap, *found, problem.tolerance))
-    return nudged(sigma, 1.0, lambda value: problem.fits(noise_multiplier=value))
+    return sigma
 
 
 def _sample_rate(problem: _Problem) -> float:
@@ -215,19 +192,15 @@ def _sample_rate(problem: _Problem) -> float:
     if problem.known["steps"] == 0.0:
         return 1.0
     problem.check_floor()
-    at_one = problem.gap(sample_rate=1.0)
-    if at_one <= 0.0 and problem.fits(sample_rate=1.0):
-        return 1.0
-
-    def gap(x: float) -> float:
-        return problem.gap(sample_rate=math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
-
-    start = math.log(_start(problem, "sample_rate") or 0.01)
-    found = bracket(gap, start, towards=-1.0, limit=-_LEAST_LOG_RATE)
-    if found is None:
+    rate = largest_share(
+        lambda x: problem.gap(sample_rate=x),
+        lambda x: problem.fits(sample_rate=x),
+        _start(problem, "sample_rate") or 0.01,
+        problem.tolerance,
+    )
+    if rate is None:
         raise problem.no_answer("sample_rate", sample_rate=0.01)
-    rate = math.exp(boundary(gap, *found, problem.tolerance))
-    return nudged(rate, -1.0, lambda value: problem.fits(sample_rate=value))
+    return rate
 
 
 def _steps(problem: _Problem) -> float:
@@ -269,7 +242,7 @@ def _delta(problem: _Problem) -> float:
         return 0.0
     found = float(problem.method.delta(**problem.known, epsilon=problem.target))
     if not found < 1.0 and problem.fits(delta=0.5):  # an accountant whose δ(ε) shows less than its ε(δ)
-        start = bracket(lambda x: problem.gap(delta=math.exp(x)), -1.0, towards=1.0, limit=_MOST_LOG)
+        start = bracket(lambda x: problem.gap(delta=math.exp(x)), -1.0, towards=1.0, limit=MOST_LOG)
         if start is not None:
             found = math.exp(boundary(lambda x: problem.gap(delta=math.exp(x)), *start, problem.tolerance))
     if not found < 1.0:  # NaN too
@@ -298,12 +271,3 @@ def _start(problem: _Problem, for_: str) -> float | None:
     except ValueError:  # below the floor of its orders
         return None
     return found if 0.0 < found < math.inf else None
-
-
-def nudged(value: float, direction: float, fits: Callable[[float], bool]) -> float:
-    """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
-    for k in range(16):
-        if fits(value):
-            return value
-        value *= 1.0 + direction * 2.0**-52 * 8.0**k
-    raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant

@@ -33,7 +33,7 @@ def draw_norms(family: str, *, count: Any, seed: Any, shape: Any = 1.0, scale: A
         shape, scale: parameters of the family, > 0.
     """
     form, size = _parameters(family, shape, scale)
-    number = int(_validate.scalar("count", _validate.steps(count, "count", minimum=2)))
+    number = _validate.whole(2, count=count)
     if number > MOST:
         raise ValueError(f"Expected count={number:,} <= {MOST:,}.")
     rng = np.random.default_rng(seed)
@@ -64,9 +64,8 @@ def tail_is_infinite(
     shape > 2; at shape 2 and half-normal when r = Tλ(λ+1)/(2σ²) reaches 1/scale² and 1/(2 scale²).
     """
     form, size = _parameters(family, shape, scale)
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-    steps = _validate.scalar("total_steps", _validate.steps(total_steps, "total_steps", minimum=1))
+    std, rate = _validate.numbers(noise_std=noise_std, sample_rate=sample_rate)
+    steps = float(_validate.whole(1, total_steps=total_steps))
     (whole,) = _validate.whole_orders([order], "order")
     if clipped or rate == 0.0:
         return False
@@ -100,10 +99,8 @@ def population_cost(
         noise_std, sample_rate, total_steps, order: σC, q, T, λ, one number each.
     """
     form, size = _parameters(family, shape, scale)
-    limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-    steps = _validate.scalar("total_steps", _validate.steps(total_steps, "total_steps", minimum=1))
+    limit, std, rate = _validate.numbers(threshold=threshold, noise_std=noise_std, sample_rate=sample_rate)
+    steps = float(_validate.whole(1, total_steps=total_steps))
     whole = _validate.whole_orders([order], "order").astype(np.int64)
     known = law(family, form, size)
 
@@ -138,10 +135,10 @@ def law(family: str, shape: Any, scale: Any) -> Any:
 
 def _parameters(family: str, shape: Any, scale: Any) -> tuple[float, float]:
     _validate.choice("family", family, FAMILIES)
-    size = _validate.scalar("scale", _validate.positive("scale", scale))
+    size = _validate.number(scale=scale)
     if family == "weibull":
         return weibull_shape(shape), size
-    form = _validate.scalar("shape", _validate.positive("shape", shape))
+    form = _validate.number(shape=shape)
     if family == "lognormal" and form > 20.0:
         raise ValueError(
             f"Expected shape={form:.12g} <= 20 for log-normal norms: larger ones leave the range of floats."

@@ -53,7 +53,7 @@ class LawCells:
 
 def quantile_of(value: Any) -> float:
     """Checks the clipping quantile."""
-    found = _validate.scalar("quantile", _validate.probability("quantile", value))
+    found = _validate.number(quantile=value)
     if found == 1.0:
         raise ValueError(
             "Expected quantile=1 in (0, 1): the law's norms have no upper end, so their quantile 1 would clip nothing "

@@ -72,7 +72,7 @@ def law_sample(
     Raises:
         ValueError: for an argument out of its range, with the value; for δ_μ ≤ γ, with both.
     """
-    size = int(_validate.scalar("samples", _validate.steps(samples, "samples", minimum=2)))
+    size = _validate.whole(2, samples=samples)
     gamma = _validate.estimator_failure(failure)
     left = _validate.delta_beyond_failure(delta_mu, gamma, 1) - gamma
     cells, plan = law_cells(clipped_law(family, shape, quantile)), LawPlan(delta_mu=left, reading="planned", **asked)

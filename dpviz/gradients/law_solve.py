@@ -11,28 +11,27 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy.typing as npt
-
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.boundary import (
+    Fits,
+    Gap,
+    boundary,
+    bracket,
+    largest_share,
+    last_whole,
+    nudged,
+    size_of_gap,
+    smallest,
+)
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, solve
 from dpviz.gradients.law_bound import law_bound
 
-Gap = Callable[[float], float]
-
 UNKNOWNS = ("noise_multiplier", "sample_rate", "steps", "delta_mu")
-_CHECKS: dict[str, Callable[[Any], npt.NDArray[Any]]] = {
-    "noise_multiplier": _validate.noise_multiplier,
-    "sample_rate": _validate.sample_rate,
-    "steps": lambda value: _validate.steps(value, minimum=1),
-    "delta_mu": lambda value: _validate.delta(value, "delta_mu"),
-}
 _STARTS = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 1000.0, "delta_mu": 1e-5}
 _METHODS = {1: Moments.name, 2: Renyi.name}
-_MOST_LOG = 230.0
 _HARDLY_ANY_NOISE = 0.01
 
 
@@ -66,13 +65,8 @@ def solve_law(
     """
     _validate.choice("unknown", unknown, UNKNOWNS)
     given = dict(zip(UNKNOWNS, (noise_multiplier, sample_rate, steps, delta_mu), strict=True))
-    if given.pop(unknown) is not None:
-        raise ValueError(f"Expected {unknown} to be left out: it is what is solved for.")
-    missing = [name for name, value in given.items() if value is None]
-    if missing:
-        raise ValueError(f"Expected {', '.join(missing)} to be given: only {unknown} is solved for.")
-    known: dict[str, Any] = {name: _validate.scalar(name, _CHECKS[name](value)) for name, value in given.items()}
-    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    known = _validate.all_but_one(unknown, given, fewest_steps=1)
+    target = _validate.number(target_epsilon=target_epsilon)
 
     def bound(value: float) -> Any:
         return law_bound(**clipped, definition=definition, **(known | {unknown: value}))
@@ -115,37 +109,28 @@ def _no_answer(name: str) -> ValueError:
     return NoAnswer(f"Expected a target_epsilon within reach: no {name} will do here. Raise target_epsilon.")
 
 
-def _noise_multiplier(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+def _noise_multiplier(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
     drawn = chance_of_being_drawn(known["sample_rate"], known["steps"])
     if drawn == 0.0 or (known["delta_mu"] >= drawn and fits(_HARDLY_ANY_NOISE)):
         return 0.0
-    found = bracket(lambda x: gap(math.exp(x)), math.log(start), towards=1.0, limit=_MOST_LOG)
-    if found is None:
+    sigma = smallest(gap, fits, start, TOLERANCE)
+    if sigma is None:
         raise _no_answer("noise_multiplier")
-    if math.isinf(found[1]):
-        return math.exp(found[0])
-    return nudged(math.exp(boundary(lambda x: gap(math.exp(x)), *found, TOLERANCE)), 1.0, fits)
+    return sigma
 
 
-def _sample_rate(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
-    at_one = gap(1.0)
-    if at_one <= 0.0:
-        return 1.0
-
-    def below(x: float) -> float:
-        return gap(math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
-
-    found = bracket(below, math.log(start), towards=-1.0, limit=_MOST_LOG)
-    if found is None:
+def _sample_rate(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
+    rate = largest_share(gap, fits, start, TOLERANCE)
+    if rate is None:
         raise _no_answer("sample_rate")
-    return nudged(math.exp(boundary(below, *found, TOLERANCE)), -1.0, fits)
+    return rate
 
 
-def _steps(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+def _steps(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
     return math.inf if known["sample_rate"] == 0.0 else last_whole(gap, start, LARGEST_STEPS)
 
 
-def _delta_mu(gap: Gap, fits: Callable[[float], bool], start: float, known: dict[str, float]) -> float:
+def _delta_mu(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
     if known["sample_rate"] == 0.0:
         return 0.0
 
@@ -162,7 +147,7 @@ def _delta_mu(gap: Gap, fits: Callable[[float], bool], start: float, known: dict
     return nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
 
 
-_SEARCHES: dict[str, Callable[[Gap, Callable[[float], bool], float, dict[str, float]], float]] = {
+_SEARCHES: dict[str, Callable[[Gap, Fits, float, dict[str, float]], float]] = {
     "noise_multiplier": _noise_multiplier,
     "sample_rate": _sample_rate,
     "steps": _steps,

@@ -85,10 +85,9 @@ def law_tight(
     """
     known = law(family, shape, 1.0)
     share = quantile_of(quantile)
-    sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-    target = _validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu"))
-    most = int(_validate.scalar("cells", _validate.steps(cells, "cells", 1)))
+    sigma, rate = _validate.numbers(noise_multiplier=noise_multiplier, sample_rate=sample_rate)
+    target = _validate.number(delta_mu=delta_mu)
+    most = _validate.whole(1, cells=cells)
     counts = _validate.steps(steps)
     mixture = _Mixture(known, share, sigma, rate, target, most)
     wanted, place = np.unique(counts, return_inverse=True)

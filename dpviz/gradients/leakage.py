@@ -98,7 +98,7 @@ def compare_distances(
         ValueError: for arrays that are none of this.
     """
     first, second = _at_least(_validate.distances(train, "train"), 3), _at_least(_validate.distances(test, "test"), 3)
-    share = _validate.scalar("confidence", _validate.open_probability("confidence", confidence))
+    share = _validate.number(confidence=confidence)
     middle = _validate.choice("center", center, CENTERS)
     means, spreads = (first.mean(), second.mean()), (first.std(ddof=1), second.std(ddof=1))
     difference = float(means[0] - means[1])
@@ -184,7 +184,7 @@ def threshold_attack(
             f"Expected as many train_losses as test_losses, found {members.size} and {others.size}: "
             "leave out some, drawn at random, for even odds."
         )
-    share = _validate.scalar("confidence", _validate.open_probability("confidence", confidence))
+    share = _validate.number(confidence=confidence)
     members, others = random.permutation(members), random.permutation(others)
     half = members.size // 2
     threshold, chosen = best_threshold(members[:half], others[:half])
@@ -225,11 +225,11 @@ def clopper_pearson(right: int, guesses: int, *, confidence: float = CONFIDENCE)
     It also covers the mean probability of independent trials that are not equally likely to succeed, as guesses about
     members and about non-members are (Hoeffding 1956: their sum spreads less than the binomial).
     """
-    n = int(_validate.scalar("guesses", _validate.steps(guesses, "guesses", 1)))
-    k = int(_validate.scalar("right", _validate.steps(right, "right")))
+    n = _validate.whole(1, guesses=guesses)
+    k = _validate.whole(0, right=right)
     if k > n:
         raise ValueError(f"Expected right={k} <= guesses={n}.")
-    tail = 0.5 * (1.0 - _validate.scalar("confidence", _validate.open_probability("confidence", confidence)))
+    tail = 0.5 * (1.0 - _validate.number(confidence=confidence))
     low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k, n - k + 1))
     high = 1.0 if k == n else float(stats.beta.isf(tail, k + 1, n - k))
     return low, high

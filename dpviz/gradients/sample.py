@@ -100,7 +100,7 @@ class GradientSample:
 
     def threshold(self, quantile: Any) -> float:
         """C, the quantile of the norms in [0, 1]; refused where it is 0, which would clip everything away."""
-        share = _validate.scalar("quantile", _validate.probability("quantile", quantile))
+        share = _validate.number(quantile=quantile)
         found = float(np.quantile(self.norms, share))
         if found <= 0.0:
             zero = float(np.mean(self.norms == 0.0))
@@ -112,14 +112,12 @@ class GradientSample:
 
     def distances(self, threshold: Any = None) -> Array:
         """‖g − g′‖ after clipping to `threshold` (None: not clipped), shape (size,)."""
-        limit = (
-            np.inf if threshold is None else _validate.scalar("threshold", _validate.positive("threshold", threshold))
-        )
+        limit = np.inf if threshold is None else _validate.number(threshold=threshold)
         if self.pairs is None:
             return np.minimum(self.norms, limit)
         return self.pairs.distances(limit)
 
     def sensitivity(self, threshold: Any) -> float:
         """The most that distances(threshold) can be: 2C for two clipped gradients, C for plain norms or distances."""
-        limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
+        limit = _validate.number(threshold=threshold)
         return limit if self.pairs is None else 2.0 * limit

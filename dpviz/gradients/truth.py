@@ -66,8 +66,7 @@ def true_norms_epsilon(
         noise_std, steps, orders, and asked (sample_rate, delta_mu, reading): as in `dpviz.bayesian_epsilon`.
     """
     known = law(family, shape, scale)
-    limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
+    limit, std = _validate.numbers(threshold=threshold, noise_std=noise_std)
     cells = law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)))
     whole, sigma = _validate.whole_orders(orders), max(std / limit, _validate.LEAST)
     plan = LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole + 1.0, **asked)
@@ -82,8 +81,8 @@ def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked
         dimensions, shape: of the vectors.
         threshold, asked (noise_std, sample_rate, steps, delta_mu, orders, reading): as in `true_norms_epsilon`.
     """
-    width = int(_validate.scalar("dimensions", _validate.steps(dimensions, "dimensions", 1)))
-    limit = _validate.scalar("threshold", _validate.positive("threshold", threshold))
+    width = _validate.whole(1, dimensions=dimensions)
+    limit = _validate.number(threshold=threshold)
     drawn = _fresh(width, float(weibull_shape(shape)))
     distances, largest = drawn.distances(limit), drawn.sensitivity(limit)
     values, masses = envelope(distances, largest, DOUBT / 2.0)
@@ -115,10 +114,9 @@ def _epsilon(
     reading: str = "planned",
 ) -> Array:
     """ε_μ under a discrete distribution, ascending values and their masses, bounded from the given side."""
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+    std, rate = _validate.numbers(noise_std=noise_std, sample_rate=sample_rate)
     taken = np.atleast_1d(_validate.steps(steps, minimum=1))
-    slack = -math.log(_validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu")))
+    slack = -math.log(_validate.number(delta_mu=delta_mu))
     _validate.choice("reading", reading, ("planned", "running"))
     whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
     planned = taken.max(keepdims=True) if reading == "running" else taken

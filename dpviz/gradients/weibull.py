@@ -49,8 +49,8 @@ def weibull_vectors(
         ValueError: for arguments out of range and for sizes that would not fit.
     """
     _validate.choice("pairing", pairing, PAIRINGS)
-    count = int(_validate.scalar("vectors", _validate.steps(vectors, "vectors", 4 if pairing == "disjoint" else 3)))
-    width = int(_validate.scalar("dimensions", _validate.steps(dimensions, "dimensions", 1)))
+    count = _validate.whole(4 if pairing == "disjoint" else 3, vectors=vectors)
+    width = _validate.whole(1, dimensions=dimensions)
     form = weibull_shape(shape)
     _check_size(count, width, pairing)
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def weibull_vectors(
 
 def weibull_shape(value: Any) -> float:
     """Checks a Weibull shape."""
-    found = _validate.scalar("shape", _validate.positive("shape", value))
+    found = _validate.number(shape=value)
     if not SHAPES[0] <= found <= SHAPES[1]:
         raise ValueError(f"Expected shape={found:.12g} in [{SHAPES[0]:g}, {SHAPES[1]:g}].")
     return found

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.bound import Kind
+from dpviz.accounting.boundary import nudged
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi.closed_form import ClosedForm
-from dpviz.accounting.solve import NoAnswer, nudged
+from dpviz.accounting.solve import NoAnswer
 
 TRAINING = {"noise_multiplier": 4.5, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 METHODS = ("basic", "strong", "moments", "renyi", "closed_form", "odometer")

@@ -94,8 +94,7 @@ class Filter:
 
         Where no orders are named, `DEFAULT_ORDERS` are taken; an accountant has both, orders and conversion, itself.
         """
-        self.target_epsilon = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
-        self.delta = _validate.scalar("delta", _validate.delta(delta))
+        self.target_epsilon, self.delta = _validate.numbers(target_epsilon=target_epsilon, delta=delta)
         self.accountant = accountant or Renyi(
             conversion, tuple(_validate.orders(DEFAULT_ORDERS if orders is None else orders).tolist())
         )
@@ -174,7 +173,7 @@ class Filter:
 
         The Rényi accountant finds a little less between two orders: a filter's are fixed before the first step.
         """
-        at = self.delta if delta is None else _validate.scalar("delta", _validate.delta(delta))
+        at = self.delta if delta is None else _validate.number(delta=delta)
         return self.accountant.bound(self._sum.total, at)
 
     def epsilon(self, delta: float | None = None) -> float:
@@ -189,4 +188,4 @@ class Filter:
 def _whole(count: int) -> int:
     if type(count) is int and 0 <= count <= _LARGEST_COUNT:
         return count  # a live run asks at every step
-    return int(_validate.scalar("count", _validate.steps(count, "count")))
+    return _validate.whole(0, count=count)

@@ -48,10 +48,9 @@ class IndividualFilter:
         sample_rate: float = 1.0,
     ) -> None:
         """noise_std: absolute, on the sum; largest_norm: C, what gradients are clipped to; sample_rate q in (0, 1]."""
-        self._noise = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-        self._largest = _validate.scalar("largest_norm", _validate.positive("largest_norm", largest_norm))
-        self._rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-        count = int(_validate.scalar("people", _validate.steps(people, "people", minimum=1)))
+        self._noise, self._largest = _validate.numbers(noise_std=noise_std, largest_norm=largest_norm)
+        self._rate = _validate.number(sample_rate=sample_rate)
+        count = _validate.whole(1, people=people)
         worst = SampledGaussian(self._noise / self._largest, self._rate)
         planned = one_order_filter([(worst, 1)], target_epsilon=target_epsilon, delta=delta)
         self.target_epsilon, self.delta = planned.target_epsilon, planned.delta

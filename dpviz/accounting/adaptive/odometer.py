@@ -179,7 +179,7 @@ class Odometer:
 
     def __init__(self, *, delta: float, orders: ArrayLike | None = None, variant: str = "paper") -> None:
         """Orders default to the variant's: from 1.25 ("paper") or 2.25 ("authors") to 10, 16, 32; "powers" of two."""
-        self.delta = _validate.scalar("delta", _validate.delta(delta))
+        self.delta = _validate.number(delta=delta)
         chosen = () if orders is None else tuple(_validate.orders(orders).tolist())
         self.accountant = OdometerAccountant(variant, chosen)
         self._ledger = Ledger(self.accountant)

@@ -55,7 +55,7 @@ def rogers_spent(*, squares: ArrayLike, drift: ArrayLike, target_epsilon: ArrayL
 def rogers_odometer(*, squares: ArrayLike, drift: ArrayLike, delta: ArrayLike, size: float) -> Array:
     """ε of the odometer (Rogers et al. 2016, Thm 6.3); arguments as in `rogers_spent`, `size` n ≥ 2 examples."""
     s, d = _validate.non_negative("squares", squares), _validate.non_negative("drift", drift)
-    failure, n = _validate.delta(delta), _validate.scalar("size", _validate.steps(size, "size", minimum=2))
+    failure, n = _validate.delta(delta), float(_validate.whole(2, size=size))
     log_odds = math.log(4.0 * math.log2(n)) - np.log(failure)
     least = 1.0 / n**2
     narrow = 2.0 * s * _ODOMETER_FACTOR * log_odds

@@ -50,8 +50,8 @@ def planned_epsilon(events: Sequence[Event], delta: float) -> float:
 
 def one_order_filter(events: Sequence[Event], *, target_epsilon: float, delta: float) -> Filter:
     """A filter at the order at which the budget holds the plan `events` the most times over."""
-    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
-    order = _best_order(merge_events(events), target, _validate.scalar("delta", _validate.delta(delta)))
+    target = _validate.number(target_epsilon=target_epsilon)
+    order = _best_order(merge_events(events), target, _validate.number(delta=delta))
     return Filter(target_epsilon=target_epsilon, delta=delta, orders=[order], conversion=_CONVERSION)
 
 

@@ -123,8 +123,8 @@ def policy_trajectory(
             odometer's by the classic conversion, as in the paper.
         margin_epochs: the budget of a step is lowered only while the filter would let pass more epochs than this.
     """
-    most = int(_validate.scalar("most_epochs", _validate.steps(most_epochs, "most_epochs", minimum=1)))
-    margin = int(_validate.scalar("margin_epochs", _validate.steps(margin_epochs, "margin_epochs")))
+    most = _validate.whole(1, most_epochs=most_epochs)
+    margin = _validate.whole(0, margin_epochs=margin_epochs)
     odometer = OdometerAccountant(variant)
     budget = _budget(policy, scenario, delta, target_epsilon, one_order=one_order, orders=odometer.orders)
     spending, ledger = Spending(budget), Ledger(odometer)

@@ -76,8 +76,8 @@ def best_accuracy(
         mechanism: Laplace(scale=…), ReplaceOneGaussian(noise_multiplier=…), …, in place of σ and q.
     """
     mechanism = one_mechanism(noise_multiplier, sample_rate, mechanism)
-    count = _validate.scalar("steps", _validate.steps(steps))
-    p = _validate.scalar("prior", _validate.open_probability("prior", prior))
+    count = float(_validate.whole(0, steps=steps))
+    p = _validate.number(prior=prior)
     sure, rest = max(p, 1.0 - p), min(p, 1.0 - p)
     if count == 0.0 or not mechanism.releases:
         return Accuracy(sure, sure)

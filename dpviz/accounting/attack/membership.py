@@ -138,7 +138,7 @@ def profile_success(*, epsilon: ArrayLike, delta: ArrayLike, prior: float = 0.5)
     variation distance between the outputs with and without the example.
     """
     e, d = _profile(epsilon, delta)
-    p = _validate.scalar("prior", _validate.open_probability("prior", prior))
+    p = _validate.number(prior=prior)
     return float(np.min(attack_success(e, delta=d, prior=p)))
 
 

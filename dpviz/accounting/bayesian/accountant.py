@@ -91,7 +91,7 @@ class BayesianBound:
 
 def largest_of(distances: Array, largest_distance: Any) -> float:
     """Checks that d_max is above 0 and no distance above it."""
-    largest = _validate.scalar("largest_distance", _validate.positive("largest_distance", largest_distance))
+    largest = _validate.number(largest_distance=largest_distance)
     if float(distances.max()) > largest:
         raise ValueError(
             f"Expected distances={float(distances.max()):.12g} <= largest_distance={largest:.12g}, what clipping "
@@ -114,8 +114,7 @@ def _estimator(
     masses = None
     if largest_distance is not None:
         found, masses = envelope(found, largest_of(found, largest_distance), failure)
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+    std, rate = _validate.numbers(noise_std=noise_std, sample_rate=sample_rate)
     whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
     _validate.choice("divergence", divergence, ("left", "printed"))
     with np.errstate(over="ignore"):
@@ -267,7 +266,7 @@ def bayesian_bound(
 ) -> BayesianBound:
     """ε_μ with the facts that explain it; arguments and errors as in `bayesian_epsilon`, arrays of the steps' shape."""
     failure = _validate.estimator_failure(estimator_failure)
-    number = _validate.scalar("estimates", _validate.steps(estimates, "estimates", minimum=1))
+    number = float(_validate.whole(1, estimates=estimates))
     taken, delta = np.broadcast_arrays(
         _validate.steps(steps, minimum=1), _validate.delta_beyond_failure(delta_mu, failure, number)
     )

@@ -86,13 +86,13 @@ def draw_town(*, residents: Any, median: Any, spread: Any, outlier_factor: Any, 
         outlier_factor: the outlier's income ÷ median, > 0.
         seed: whole, ≥ 0.
     """
-    n = int(_validate.scalar("residents", _validate.steps(residents, "residents", minimum=2)))
+    n = _validate.whole(2, residents=residents)
     if n > LARGEST_TOWN:
         raise ValueError(f"Expected residents={n} <= {LARGEST_TOWN}.")
-    middle = _validate.scalar("median", _validate.positive("median", median))
+    middle = _validate.number(median=median)
     sigma = _validate.scalar("spread", _validate.non_negative("spread", spread))
-    factor = _validate.scalar("outlier_factor", _validate.positive("outlier_factor", outlier_factor))
-    draws = np.random.default_rng(int(_validate.scalar("seed", _validate.steps(seed, "seed")))).standard_normal(n)
+    factor = _validate.number(outlier_factor=outlier_factor)
+    draws = np.random.default_rng(_validate.whole(0, seed=seed)).standard_normal(n)
     limit = factor * middle
     with np.errstate(over="ignore"):
         incomes = np.minimum(middle * np.exp(sigma * np.sort(draws)), limit)
@@ -111,7 +111,7 @@ def noise_scale(*, mechanism: str, epsilon: Any, delta: Any) -> Array:
         delta: δ in (0, 1).
     """
     e = _validate.positive("epsilon", epsilon)
-    failure = _validate.scalar("delta", _validate.delta(delta))
+    failure = _validate.number(delta=delta)
     if _validate.choice("mechanism", mechanism, MECHANISMS) == "laplace":
         return np.asarray(1.0 / e)
     low, high = np.full(e.shape, 1e-6), np.full(e.shape, 1e12)  # 80 halvings of their logs leave nothing between
@@ -167,10 +167,10 @@ def play(
     """
     e = np.atleast_1d(_validate.positive("epsilon", epsilon))
     shift = _shift(income, limit)
-    count = int(_validate.scalar("releases", _validate.steps(releases, "releases", minimum=1)))
+    count = _validate.whole(1, releases=releases)
     if count > MOST_RELEASES:
         raise ValueError(f"Expected releases={count} <= {MOST_RELEASES}.")
-    number = int(_validate.scalar("seed", _validate.steps(seed, "seed")))
+    number = _validate.whole(0, seed=seed)
     distance = shift / noise_scale(mechanism=mechanism, epsilon=e, delta=delta)  # in units of the noise
     with_target, without_target, wrong_way = _draws(mechanism, count, number)
     right = np.searchsorted(wrong_way, distance / 2, side="left")
@@ -208,13 +208,13 @@ def own_epsilon(incomes: Any, *, limit: Any, mechanism: str, epsilon: Any, delta
         limit, mechanism, epsilon, delta: as for `play`.
     """
     x = np.atleast_1d(_validate.non_negative("incomes", incomes))
-    top = _validate.scalar("limit", _validate.positive("limit", limit))
+    top = _validate.number(limit=limit)
     e = _validate.scalar("epsilon", _validate.positive("epsilon", epsilon))
     share = np.minimum(x / top, 1.0)
     if _validate.choice("mechanism", mechanism, MECHANISMS) == "laplace":
         return np.asarray(np.minimum(e * share * (1.0 + _SLACK), e))
     shift = np.maximum(share / float(noise_scale(mechanism=mechanism, epsilon=e, delta=delta)), 1e-12)
-    log_delta = math.log(_validate.scalar("delta", _validate.delta(delta)))
+    log_delta = math.log(_validate.number(delta=delta))
     low, high = np.zeros(share.shape), np.full(share.shape, e)
     for _ in range(50):
         middle = 0.5 * (low + high)
@@ -231,7 +231,7 @@ def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) 
     k, n = np.broadcast_arrays(_validate.steps(successes, "successes"), _validate.steps(trials, "trials"))
     if (k > n).any():
         raise ValueError(f"Expected successes={k[k > n][0]:.12g} <= trials={n[k > n][0]:.12g}.")
-    tail = (1.0 - _validate.scalar("confidence", _validate.open_probability("confidence", confidence))) / 2
+    tail = (1.0 - _validate.number(confidence=confidence)) / 2
     low = np.where(k > 0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail), 1.0)
     return np.asarray(low), np.asarray(high)
@@ -239,5 +239,5 @@ def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) 
 
 def _shift(income: Any, limit: Any) -> float:
     """The target's clipped income ÷ limit."""
-    x = _validate.scalar("income", _validate.positive("income", income))
-    return min(x / _validate.scalar("limit", _validate.positive("limit", limit)), 1.0)
+    x = _validate.number(income=income)
+    return min(x / _validate.number(limit=limit), 1.0)

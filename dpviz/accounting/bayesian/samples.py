@@ -54,10 +54,8 @@ def bayesian_samples(
     """
     found = np.sort(_validate.distances(distances))
     largest = largest_of(found, largest_distance)
-    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
-    std = _validate.scalar("noise_std", _validate.noise_multiplier(noise_std, "noise_std"))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
-    total = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+    target, std, rate = _validate.numbers(target_epsilon=target_epsilon, noise_std=noise_std, sample_rate=sample_rate)
+    total = float(_validate.whole(1, steps=steps))
     failure = _validate.estimator_failure(estimator_failure)
     delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, failure, 1.0))
     whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)

@@ -18,17 +18,15 @@ from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
-from dpviz.accounting.boundary import boundary, bracket, last_whole
+from dpviz.accounting.boundary import largest_share, last_whole, nudged, size_of_gap, smallest
 from dpviz.accounting.renyi.accountant import Moments
-from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, nudged, size_of_gap, solve
+from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, solve
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _OF_DP = {"noise_std": "noise_multiplier", "delta_mu": "delta"}
-_MOST_LOG = 230.0
 _FAR = 1.35  # ε_μ ÷ target from which on a guess is far off
 _NEAR: Index = np.array([-1, 0, 1])  # places in the list of orders
 _AHEAD: Index = np.array([0, 1, 3, 7])
-_LEAST_LOG_RATE = -230.0
 
 
 def solve_bayesian(
@@ -71,21 +69,10 @@ def solve_bayesian(
     """
     _validate.choice("for_", for_, UNKNOWNS)
     given = {"noise_std": noise_std, "sample_rate": sample_rate, "steps": steps, "delta_mu": delta_mu}
-    if given[for_] is not None:
-        raise ValueError(f"Expected {for_}={given[for_]!r} to be left out: it is what for_={for_!r} solves for.")
-    missing = [name for name, value in given.items() if value is None and name != for_]
-    if missing:
-        raise ValueError(f"Expected {', '.join(missing)} to be given: only {for_} is solved for.")
-    checks: dict[str, Callable[[Any], Array]] = {
-        "noise_std": lambda value: _validate.noise_multiplier(value, "noise_std"),
-        "steps": lambda value: _validate.steps(value, minimum=1),
-        "sample_rate": _validate.sample_rate,
-        "delta_mu": lambda value: _validate.delta_beyond_failure(
-            value, _validate.estimator_failure(estimator_failure), estimates
-        ),
-    }
-    known = {name: _validate.scalar(name, checks[name](value)) for name, value in given.items() if name != for_}
-    target = _validate.scalar("target_epsilon", _validate.epsilon(target_epsilon, "target_epsilon"))
+    known = _validate.all_but_one(for_, given, fewest_steps=1)
+    if "delta_mu" in known:
+        _validate.delta_beyond_failure(delta_mu, _validate.estimator_failure(estimator_failure), estimates)
+    target = _validate.number(target_epsilon=target_epsilon)
     found = _validate.distances(distances)
     fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
     fixed["largest_distance"] = largest_distance
@@ -187,32 +174,22 @@ def _noise_std(problem: _BayesianProblem) -> float:
     if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
         return 0.0
 
-    def gap(x: float) -> float:
-        return problem.gap(noise_std=math.exp(x))
-
-    found = bracket(gap, math.log(problem.start("noise_std", problem.largest)), towards=1.0, limit=_MOST_LOG)
-    if found is None:
+    start = problem.start("noise_std", problem.largest)
+    std = smallest(lambda x: problem.gap(noise_std=x), lambda x: problem.fits(noise_std=x), start, problem.tolerance)
+    if std is None:
         raise problem.no_answer("noise_std")
-    if math.isinf(found[1]):
-        return math.exp(found[0])
-    return nudged(math.exp(boundary(gap, *found, problem.tolerance)), 1.0, lambda value: problem.fits(noise_std=value))
+    return std
 
 
 def _sample_rate(problem: _BayesianProblem) -> float:
     problem.check_floor()
-    at_one = problem.gap(sample_rate=1.0)
-    if at_one <= 0.0 and problem.fits(sample_rate=1.0):
-        return 1.0
-
-    def gap(x: float) -> float:
-        return problem.gap(sample_rate=math.exp(x)) if x < 0.0 else max(at_one, 5e-324) + x
-
-    found = bracket(gap, math.log(problem.start("sample_rate", 0.01)), towards=-1.0, limit=-_LEAST_LOG_RATE)
-    if found is None:
-        raise problem.no_answer("sample_rate")
-    return nudged(
-        math.exp(boundary(gap, *found, problem.tolerance)), -1.0, lambda value: problem.fits(sample_rate=value)
+    start = problem.start("sample_rate", 0.01)
+    rate = largest_share(
+        lambda x: problem.gap(sample_rate=x), lambda x: problem.fits(sample_rate=x), start, problem.tolerance
     )
+    if rate is None:
+        raise problem.no_answer("sample_rate")
+    return rate
 
 
 def _steps(problem: _BayesianProblem) -> float:

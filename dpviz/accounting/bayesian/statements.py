@@ -25,8 +25,7 @@ def bayesian_percentile(*, delta_mu: Any, share: Any) -> float:
     Returns:
         δ, capped at 1, where it says nothing.
     """
-    delta = _validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu"))
-    covered = _validate.scalar("share", _validate.probability("share", share))
+    delta, covered = _validate.numbers(delta_mu=delta_mu, share=share)
     if covered == 1.0:
         raise ValueError("Expected share=1 in [0, 1): a Bayesian guarantee covers all of the data only with δ = 1.")
     # 1 − share is exact for share ≥ ½; the division errs by one unit in the last place: round up
@@ -35,17 +34,15 @@ def bayesian_percentile(*, delta_mu: Any, share: Any) -> float:
 
 def bayesian_basic(*, epsilon_mu: Any, delta_mu: Any, count: Any) -> tuple[float, float]:
     """Basic composition of `count` mechanisms, each (ε_μ, δ_μ): (count·ε_μ, count·δ_μ), the latter capped at 1."""
-    epsilon = _validate.scalar("epsilon_mu", _validate.epsilon(epsilon_mu, "epsilon_mu"))
-    delta = _validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu"))
-    number = _validate.scalar("count", _validate.steps(count, "count", minimum=1))
+    epsilon, delta = _validate.numbers(epsilon_mu=epsilon_mu, delta_mu=delta_mu)
+    number = float(_validate.whole(1, count=count))
     return number * epsilon, min(1.0, number * delta)
 
 
 def bayesian_group(*, epsilon_mu: Any, delta_mu: Any, size: Any) -> tuple[float, float]:
     """Privacy of a group of `size` = k examples: (k ε_μ, k e^{k ε_μ} δ_μ), the latter capped at 1."""
-    epsilon = _validate.scalar("epsilon_mu", _validate.epsilon(epsilon_mu, "epsilon_mu"))
-    delta = _validate.scalar("delta_mu", _validate.delta(delta_mu, "delta_mu"))
-    number = _validate.scalar("size", _validate.steps(size, "size", minimum=1))
+    epsilon, delta = _validate.numbers(epsilon_mu=epsilon_mu, delta_mu=delta_mu)
+    number = float(_validate.whole(1, size=size))
     log_delta = math.log(number) + number * epsilon + math.log(delta)
     return number * epsilon, math.exp(log_delta) if log_delta < 0.0 else 1.0
 
@@ -56,7 +53,7 @@ def binary_estimator(*, zeros: Any, ones: Any, estimator_failure: Any = 1e-15) -
     With a flat prior the posterior after N₀ zeros and N₁ ones is Beta(N₁ + 1, N₀ + 1); ρ̂ is its (1 − γ)-quantile.
     After zeros alone, ρ̂ = 1 − γ^{1/(N₀ + 1)}.
     """
-    none = _validate.scalar("zeros", _validate.steps(zeros, "zeros"))
-    some = _validate.scalar("ones", _validate.steps(ones, "ones"))
+    none = float(_validate.whole(0, zeros=zeros))
+    some = float(_validate.whole(0, ones=ones))
     failure = _validate.estimator_failure(estimator_failure)
     return float(np.asarray(betainccinv(some + 1.0, none + 1.0, failure)))

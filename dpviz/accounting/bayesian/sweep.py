@@ -58,7 +58,7 @@ class BayesianSweep(Estimator):
         self.failure = _validate.estimator_failure(estimator_failure)
         self.certified, masses = largest_distance is not None, None
         self.noise = np.atleast_1d(_validate.noise_multiplier(noise_std, "noise_std"))
-        rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+        rate = _validate.number(sample_rate=sample_rate)
         whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
         if self.certified:
             found, masses = envelope(found, largest_of(found, largest_distance), self.failure)
@@ -83,7 +83,7 @@ class BayesianSweep(Estimator):
 
     def bound(self, *, steps: Any, delta_mu: Any) -> BayesianBound:
         """ε_μ of a plan of `steps` steps (whole, ≥ 1) at `delta_mu` for each noise level; arrays of shape (n,)."""
-        total = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+        total = float(_validate.whole(1, steps=steps))
         delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, self.failure, 1.0))
         slack = -math.log(delta - self.failure)
         rows = np.arange(self.noise.size)

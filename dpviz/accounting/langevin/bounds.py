@@ -69,8 +69,8 @@ def langevin_step_size(
     """
     _validate.choice("theorem", theorem, THEOREMS)
     targets = _validate.positive("epsilon", epsilon)
-    target_delta = _validate.scalar("delta", _validate.delta(delta))
-    count = int(_validate.scalar("steps", _validate.steps(steps, minimum=1)))
+    target_delta = _validate.number(delta=delta)
+    count = _validate.whole(1, steps=steps)
     if theorem.startswith("wang"):
         if friction is not None:
             raise ValueError(f"Expected friction={friction} left out: Wang, Fienberg, Smola 2015 bound SGLD.")

@@ -64,13 +64,12 @@ class Langevin:
     adjacency: str = "add_remove"
 
     def __post_init__(self) -> None:
-        n = _validate.scalar("n", _validate.steps(self.n, "n", minimum=1))
-        batch = _validate.scalar("batch_size", _validate.positive("batch_size", self.batch_size))
-        clip = _validate.scalar("clip", _validate.positive("clip", self.clip))
+        n = float(_validate.whole(1, n=self.n))
+        batch, clip = _validate.numbers(batch_size=self.batch_size, clip=self.clip)
         if batch > n:
             raise ValueError(f"Expected batch_size={batch:.12g} <= n={n:.12g}: a batch cannot exceed the data.")
         if self.friction is not None:
-            friction = _validate.scalar("friction", _validate.positive("friction", self.friction))
+            friction = _validate.number(friction=self.friction)
             if friction > 1.0:
                 raise ValueError(f"Expected friction={friction:.12g} in (0, 1].")
             object.__setattr__(self, "friction", friction)
@@ -166,7 +165,7 @@ def langevin_epsilon(
     """
     setting = Langevin(n, batch_size, clip, friction, adjacency)
     schedule = checked(step_sizes, steps)
-    target = _validate.scalar("delta", _validate.delta(delta))
+    target = _validate.number(delta=delta)
     if _validate.choice("method", method, METHODS) == Tight.name:
         if marks is not None:
             raise ValueError("Expected marks left out with method 'tight': ask for each number of steps by itself.")
@@ -224,7 +223,7 @@ def langevin_events(
 
     With `smallest` each at its smallest, for bounds from below.
     """
-    most = int(_validate.scalar("groups", _validate.steps(groups, "groups", minimum=1)))
+    most = _validate.whole(1, groups=groups)
     counts, sizes = grouped(schedule, most, smallest=smallest)
     noise = setting.noise_multiplier(sizes)
     mechanism = ReplaceOneGaussian if setting.replaced else SampledGaussian

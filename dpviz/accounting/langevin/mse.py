@@ -40,17 +40,15 @@ def best_step_size(*, exponent: float, steps: int) -> float:
 
 
 def _terms(exponent: float, steps: int, n: float, batch_size: float, variance: float) -> tuple[float, float, float]:
-    p = _validate.scalar("exponent", _validate.non_negative("exponent", exponent))
-    last = np.array([float(_validate.scalar("steps", _validate.steps(steps, minimum=1)))])
+    p = _validate.number(exponent=exponent)
+    last = np.array([float(_validate.whole(1, steps=steps))])
     first = np.ones(1)
     total, squares = float(power_sums(first, last, p)[0]), float(power_sums(first, last, 2.0 * p)[0])
     return squares / total**2 * _sampling(n, batch_size, variance), 1.0 / total, (squares / total) ** 2
 
 
 def _sampling(n: float, batch_size: float, variance: float) -> float:
-    size = _validate.scalar("n", _validate.positive("n", n))
-    batch = _validate.scalar("batch_size", _validate.positive("batch_size", batch_size))
-    spread = _validate.scalar("gradient_variance", _validate.non_negative("gradient_variance", variance))
+    size, batch, spread = _validate.numbers(n=n, batch_size=batch_size, gradient_variance=variance)
     if batch > size:
         raise ValueError(f"Expected batch_size={batch:.12g} <= n={size:.12g}.")
     return (size / batch - 1.0) * size**2 * spread
@@ -61,12 +59,12 @@ def mse_proposition5(
 ) -> Array:
     """MSE/C of Proposition 5 as printed; `scale` is η̃₀ = ε²/(c₂² L² ln(1/δ)) > 0."""
     eta = _validate.positive("scale", scale)
-    length = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+    length = float(_validate.whole(1, steps=steps))
     sampling = 2.0 / 3.0 * _sampling(n, batch_size, gradient_variance) / length
     return np.asarray(sampling + 1.0 / (3.0 * eta) + 2.0 * eta**2 * length ** (-2.0 / 3.0))
 
 
 def best_scale_proposition5(*, steps: int) -> float:
     """The η̃₀ that minimises Proposition 5: (T^(2/3)/12)^(1/3) = O(T^(2/9))."""
-    length = _validate.scalar("steps", _validate.steps(steps, minimum=1))
+    length = float(_validate.whole(1, steps=steps))
     return float((length ** (2.0 / 3.0) / 12.0) ** (1.0 / 3.0))

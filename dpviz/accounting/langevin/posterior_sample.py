@@ -41,7 +41,7 @@ class PosteriorSample:
     adjacency: str = "replace_one"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "spread", _validate.scalar("spread", _validate.positive("spread", self.spread)))
+        object.__setattr__(self, "spread", _validate.number(spread=self.spread))
         _validate.choice("adjacency", self.adjacency, ADJACENCIES)
 
     @property
@@ -55,7 +55,7 @@ class PosteriorSample:
         Raises:
             ValueError: for a power outside.
         """
-        rho = _validate.scalar("power", _validate.positive("power", power))
+        rho = _validate.number(power=power)
         if rho > 1.0:
             raise ValueError(f"Expected power={rho:.12g} in (0, 1]: no example counts more than once.")
         return rho * self.sensitivity

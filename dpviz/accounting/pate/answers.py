@@ -52,7 +52,7 @@ class Threshold:
     def __post_init__(self) -> None:
         if not math.isfinite(self.votes):
             raise ValueError(f"Expected threshold={self.votes!r} to be a finite number of votes.")
-        _validate.scalar("threshold_std", _validate.positive("threshold_std", self.noise_std))
+        _validate.number(threshold_std=self.noise_std)
 
     def log_answered(self, largest: Array) -> tuple[Array, Array]:
         """ln of the probability that a query with this largest count is answered, and that it is not."""
@@ -101,7 +101,7 @@ def pate_epsilon(
     noisy = _noisy_max(noise_std, noise_scale, threshold_std is not None)
     mechanism, times = noisy.event
     if threshold_std is not None:
-        check = _validate.scalar("threshold_std", _validate.positive("threshold_std", threshold_std))
+        check = _validate.number(threshold_std=threshold_std)
         assert isinstance(mechanism, SampledGaussian)
         # Two Gaussian releases of one query are one with the sum of their 1/σ².
         mechanism = SampledGaussian(1.0 / math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check))
@@ -154,7 +154,7 @@ def pate_epsilon_at(
     noise: dict[str, Any] = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
     tried = _validate.orders(orders)
     each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
-    found = to_bound(np.cumsum(each, axis=0), tried, _validate.scalar("delta", _validate.delta(delta)), "improved")
+    found = to_bound(np.cumsum(each, axis=0), tried, _validate.number(delta=delta), "improved")
     whatever = pate_epsilon(np.arange(1, len(each) + 1), delta=delta, **noise)
     return np.minimum(found.epsilon, whatever)
 

@@ -109,7 +109,7 @@ class GaussianNoisyMax(NoisyMax):
     noise_std: float
 
     def __post_init__(self) -> None:
-        _validate.scalar("noise_std", _validate.positive("noise_std", self.noise_std))
+        _validate.number(noise_std=self.noise_std)
 
     @property
     def event(self) -> Event:
@@ -137,7 +137,7 @@ class LaplaceNoisyMax(NoisyMax):
     noise_scale: float
 
     def __post_init__(self) -> None:
-        _validate.scalar("noise_scale", _validate.positive("noise_scale", self.noise_scale))
+        _validate.number(noise_scale=self.noise_scale)
 
     @property
     def event(self) -> Event:

@@ -80,8 +80,8 @@ def released_epsilon(
     limit = release.limit(total, smooth(local, release.smoothness, whatever), draws)
     checks = 0.0
     if threshold_std is not None:
-        check = _validate.scalar("threshold_std", _validate.positive("threshold_std", threshold_std))
+        check = _validate.number(threshold_std=threshold_std)
         checks = release.order / (2.0 * check**2)
     spent = np.minimum(limit, whatever) + queries * checks + release.cost
-    delta = _validate.scalar("delta", _validate.delta(delta))
+    delta = _validate.number(delta=delta)
     return np.asarray(to_bound(spent[:, None], np.array([release.order]), delta, "improved").epsilon)

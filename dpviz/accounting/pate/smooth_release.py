@@ -59,7 +59,7 @@ class SmoothRelease:
         order = float(_validate.orders([self.order])[0])
         for name in ("smoothness", "noise", "log_noise"):
             _validate.scalar(name, _validate.positive(name, getattr(self, name)))
-        _validate.scalar("chance", _validate.open_probability("chance", self.chance))
+        _validate.number(chance=self.chance)
         if not self.smoothness < (most := most_smoothness(order)):
             raise ValueError(
                 f"Expected smoothness={self.smoothness:g} < {most:.4g} = -ln(1 - 1/order)/2 for order={order:g}: "

@@ -67,7 +67,7 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
         steps: whole numbers T ≥ 0, any shape.
         delta: δ in (0, 1).
     """
-    target = _validate.scalar("delta", _validate.delta(delta))
+    target = _validate.number(delta=delta)
     counts = _validate.steps(steps)
     wanted, place = np.unique(counts, return_inverse=True)
     lower, upper = np.array(epsilon_of_rows([mechanism], wanted[:, None], target)).reshape(-1, 2).T
@@ -79,7 +79,7 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
 
 def tight_epsilon_of_events(events: Iterable[Event], delta: float) -> TightResult:
     """Lower and upper ε at δ of events of equal steps [(mechanism, count), …] together; arrays of shape ()."""
-    target = _validate.scalar("delta", _validate.delta(delta))
+    target = _validate.number(delta=delta)
     merged = merge_events(events)
     ((low, high),) = epsilon_of_rows([m for m, _ in merged], np.array([[float(t) for _, t in merged]]), target)
     lower, upper = np.array(low), np.array(high)
@@ -91,7 +91,7 @@ def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> Tight
 
     No width is promised; δ below 1e-299 is not told apart.
     """
-    target = _validate.scalar("epsilon", _validate.epsilon(epsilon))
+    target = _validate.number(epsilon=epsilon)
     counts = _validate.steps(steps)
     wanted, place = np.unique(counts, return_inverse=True)
     found = [delta_of_row([mechanism], np.array([count]), target) for count in wanted]
@@ -101,7 +101,7 @@ def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> Tight
 
 def tight_profile(mechanism: Mechanism, steps: int, points: int = 200) -> TightProfile:
     """The privacy curve from ε = 0 to where δ passes 1e-10, for trade-off (ROC) curves; δ from above and below."""
-    count = _validate.scalar("steps", _validate.steps(steps))
+    count = float(_validate.whole(0, steps=steps))
     last = float(tight_epsilon(mechanism, [count], 1e-10).upper[0])
     if not math.isfinite(last):
         raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")

@@ -70,8 +70,8 @@ def loss_density(
     Raises:
         ValueError: q = 0 has no loss; the loss of several sampled steps is too large or too uneven for a grid.
     """
-    count = int(_validate.scalar("steps", _validate.steps(steps, minimum=1)))
-    eps = _validate.scalar("epsilon", _validate.epsilon(epsilon))
+    count = _validate.whole(1, steps=steps)
+    eps = _validate.number(epsilon=epsilon)
     _validate.choice("direction", direction, DIRECTIONS)
     if not mechanism.releases:
         raise ValueError("Expected sample_rate above 0: a step that uses nobody has no privacy loss.")

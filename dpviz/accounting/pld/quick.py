@@ -78,7 +78,7 @@ def quick_tight(mechanism: Mechanism, steps: int, delta: float) -> QuickTight:
 
 def quick_tight_of_events(events: Iterable[Event], delta: float) -> QuickTight:
     """Both of events of equal steps [(mechanism, count), …] together."""
-    return _quick(tuple(merge_events(events)), _validate.scalar("delta", _validate.delta(delta)))
+    return _quick(tuple(merge_events(events)), _validate.number(delta=delta))
 
 
 @remembered

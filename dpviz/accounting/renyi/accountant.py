@@ -154,14 +154,14 @@ class Moments(AdditiveAccountant):
     min_order: int = 1
 
     def __post_init__(self) -> None:
-        found = _validate.scalar("max_order", _validate.steps(self.max_order, "max_order", minimum=1))
+        found = float(_validate.whole(1, max_order=self.max_order))
         if found > _validate.LARGEST_WHOLE_ORDER:
             raise ValueError(
                 f"Expected max_order={found:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
                 "less cost."
             )
         object.__setattr__(self, "max_order", int(found))
-        least = _validate.scalar("min_order", _validate.steps(self.min_order, "min_order", minimum=1))
+        least = float(_validate.whole(1, min_order=self.min_order))
         if least > found:
             raise ValueError(f"Expected min_order={least:.0f} <= max_order={found:.0f}.")
         object.__setattr__(self, "min_order", int(least))

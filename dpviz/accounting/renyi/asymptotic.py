@@ -46,8 +46,7 @@ def asymptotic_moment(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, or
 
 def asymptotic_last_order(*, noise_multiplier: Any, sample_rate: Any) -> float:
     """The largest whole λ that the lemma covers, inf at q = 0; NaN where it covers none."""
-    sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+    sigma, rate = _validate.numbers(noise_multiplier=noise_multiplier, sample_rate=sample_rate)
     if rate == 0.0:
         return math.inf
     if sigma < SMALLEST_NOISE_MULTIPLIER or 16.0 * rate * sigma >= 1.0:
@@ -58,8 +57,7 @@ def asymptotic_last_order(*, noise_multiplier: Any, sample_rate: Any) -> float:
 
 def asymptotic_reason(*, noise_multiplier: Any, sample_rate: Any) -> str:
     """Which conditions of the lemma fail at every order, in words; empty where some order is covered."""
-    sigma = _validate.scalar("noise_multiplier", _validate.noise_multiplier(noise_multiplier))
-    rate = _validate.scalar("sample_rate", _validate.sample_rate(sample_rate))
+    sigma, rate = _validate.numbers(noise_multiplier=noise_multiplier, sample_rate=sample_rate)
     if rate == 0.0:
         return ""
     failed = []
