@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import t as student
 
 from dpviz.accounting.bayesian.accountant import bayesian_epsilon
-from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.costs import step_costs
 
 SAMPLES = {
     "clipped Weibull": np.minimum(np.random.default_rng(0).weibull(0.5, 100_000), 1.0),

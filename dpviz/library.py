@@ -19,21 +19,30 @@ from dpviz.accounting.attack.membership import (
     roc_bound,
     sure_success,
 )
-from dpviz.accounting.bayesian.accountant import bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian.samples import bayesian_samples
+from dpviz.accounting.bayesian.accountant import (
+    bayesian_basic,
+    bayesian_cost,
+    bayesian_epsilon,
+    bayesian_group,
+    bayesian_percentile,
+    bayesian_samples,
+    binary_estimator,
+)
 from dpviz.accounting.bayesian.solve import solve_bayesian
-from dpviz.accounting.bayesian.statements import bayesian_basic, bayesian_group, bayesian_percentile, binary_estimator
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.langevin.bounds import langevin_step_size
 from dpviz.accounting.langevin.cost import langevin_epsilon, langevin_noise_multiplier
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
+from dpviz.accounting.langevin.step_sizes import langevin_step_size
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import METHODS, accountant, delta, epsilon, renyi_divergence
 from dpviz.accounting.pate.answers import pate_epsilon, pate_epsilon_at
-from dpviz.accounting.pate.release import pate_epsilon_released
-from dpviz.accounting.pate.smooth_release import SmoothRelease
-from dpviz.accounting.renyi.asymptotic import asymptotic_last_order, asymptotic_moment, asymptotic_reason
-from dpviz.accounting.renyi.closed_form import closed_form_divergence
+from dpviz.accounting.pate.release import SmoothRelease, pate_epsilon_released
+from dpviz.accounting.renyi.closed_form import (
+    asymptotic_last_order,
+    asymptotic_moment,
+    asymptotic_reason,
+    closed_form_divergence,
+)
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.accounting.solve import solve
 from dpviz.gradients.law_bound import bayesian_law_epsilon

@@ -19,7 +19,7 @@ import pytest
 
 from dpviz import _remember
 from dpviz._remember import MEMORY, Memory, Named, remembered, weight
-from dpviz.accounting.bayesian.sweep import BayesianSweep
+from dpviz.accounting.bayesian.accountant import BayesianSweep
 from dpviz.gradients.families import draw_norms
 from dpviz.gradients.sample import GradientSample
 from dpviz.questions import gradients

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting.bayesian.psi import step_costs
-from dpviz.gradients.sample import GradientSample
-from dpviz.gradients.weibull import seed_name, weibull_shape
+from dpviz.accounting.bayesian.costs import step_costs
+from dpviz.gradients.sample import GradientSample, seed_name, weibull_shape
 
 Array = npt.NDArray[np.float64]
 

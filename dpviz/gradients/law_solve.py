@@ -65,7 +65,7 @@ def solve_law(
     """
     _validate.choice("unknown", unknown, UNKNOWNS)
     given = dict(zip(UNKNOWNS, (noise_multiplier, sample_rate, steps, delta_mu), strict=True))
-    known = _validate.all_but_one(unknown, given, fewest_steps=1)
+    known: dict[str, Any] = dict(_validate.all_but_one(unknown, given, fewest_steps=1))
     target = _validate.number(target_epsilon=target_epsilon)
 
     def bound(value: float) -> Any:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.gradients.families import draw_norms
-from dpviz.gradients.sample import GradientSample
+from dpviz.gradients.sample import GradientSample, weibull_vectors
 from dpviz.gradients.upload import read_distances
-from dpviz.gradients.weibull import weibull_vectors
 from dpviz.questions.source import Measurable, NoSample, Source
 
 Array = npt.NDArray[np.float64]

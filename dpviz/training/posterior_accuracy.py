@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from dpviz._remember import remembered
-from dpviz.accounting.langevin.bounds import langevin_step_size
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread
+from dpviz.accounting.langevin.step_sizes import langevin_step_size
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dpviz.accounting.adaptive.filter import BudgetExceeded
-from dpviz.accounting.adaptive.released import release
+from dpviz.accounting.adaptive.policies import release
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.counting import Counting

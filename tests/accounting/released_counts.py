@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dpviz
-from dpviz.accounting.adaptive.released import Released, release
+from dpviz.accounting.adaptive.policies import Released, release
 
 
 class Anything:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.costs import step_costs
 
 ORDERS = np.arange(1, 33)
 

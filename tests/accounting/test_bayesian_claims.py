@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import pytest
 
-from dpviz.accounting.bayesian.statements import binary_estimator
+from dpviz.accounting.bayesian.accountant import binary_estimator
 
 
 @pytest.mark.parametrize(("zeros", "ones"), [(0, 0), (100, 0), (990, 10), (10**6, 3), (5, 10**4)])

@@ -12,12 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian.envelope import envelope, lower_band
-from dpviz.accounting.bayesian.psi import step_costs
-from dpviz.accounting.bayesian.samples import bayesian_samples
+from dpviz.accounting.bayesian.accountant import (
+    ORDERS,
+    BayesianSweep,
+    bayesian_bound,
+    bayesian_cost,
+    bayesian_epsilon,
+    bayesian_samples,
+    envelope,
+    lower_band,
+)
+from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.accounting.bayesian.solve import solve_bayesian
-from dpviz.accounting.bayesian.sweep import BayesianSweep
 
 Array = npt.NDArray[np.float64]
 

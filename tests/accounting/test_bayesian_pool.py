@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.accounting.bayesian.accountant import student_margin
+from dpviz.accounting.bayesian.costs import FIRST_ORDERS, psi, step_costs
 from dpviz.accounting.bayesian.pool import _ENDS, Pool
-from dpviz.accounting.bayesian.psi import FIRST_ORDERS, psi, step_costs
 from tests.accounting.slow_pool import slow_pool_cost
 
 Array = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.costs import step_costs
 
 
 def reference(u: float, order: int, rate: float, side: str) -> mpmath.mpf:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.bayesian.sweep import BayesianSweep
+from dpviz.accounting.bayesian.accountant import BayesianSweep
 
 DISTANCES = np.minimum(np.random.default_rng(3).weibull(0.5, 500), 1.0)
 PLAN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}

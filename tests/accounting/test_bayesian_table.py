@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from dpviz.accounting.bayesian.accountant import bayesian_bound, bayesian_cost, bayesian_epsilon
-from dpviz.accounting.bayesian.psi import step_costs
-from dpviz.accounting.bayesian.table import Estimator, make_bins
+from dpviz.accounting.bayesian.costs import Estimator, make_bins, step_costs
 
 Array = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.pld import few_modes, loss_transform
+from dpviz.accounting.pld import loss_transform
 from dpviz.accounting.pld.composed_loss import LOG_SILENT
-from dpviz.accounting.pld.few_modes import loud_modes, transform_at
+from dpviz.accounting.pld.loss_transform import loud_modes, transform_at
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
 from dpviz.mechanisms import SampledGaussian
 
@@ -61,4 +61,4 @@ def test_a_loss_on_every_other_point_is_refused() -> None:
 def test_rare_losses_are_refused() -> None:
     """After few steps of a distribution that shows something once in a million nearly all modes are loud."""
     assert loud_modes(tilted(1.5, 1e-4, 1e-6, 1.0), 10.0, 2**20) is None
-    assert few_modes.MOST_MODES == 1024
+    assert loss_transform.MOST_MODES == 1024

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.accounting.langevin.bounds import (
-    composed_step_size,
-    langevin_constants,
-    step_size_limits,
-    third_condition,
-    wang_largest_epsilon,
-)
 from dpviz.accounting.langevin.cost import Langevin
 from dpviz.accounting.langevin.mse import (
     best_scale_proposition5,
     best_step_size,
     mse_of_schedule,
     mse_proposition5,
+)
+from dpviz.accounting.langevin.step_sizes import (
+    composed_step_size,
+    langevin_constants,
+    step_size_limits,
+    third_condition,
+    wang_largest_epsilon,
 )
 from dpviz.accounting.renyi.varying_noise import WHOLE_ORDERS
 from dpviz.accounting.schedules import PowerSchedule

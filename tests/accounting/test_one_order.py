@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
+from dpviz.accounting.adaptive.filter import one_order_filter, planned_epsilon
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS
-from dpviz.accounting.adaptive.single_order import one_order_filter, planned_epsilon
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms.log_moments import renyi_divergence
 

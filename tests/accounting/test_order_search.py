@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.accounting.renyi.order_search import Divergences, divergences_of, lowest
 from dpviz.accounting.renyi.orders import FINE_ORDERS
+from dpviz.accounting.renyi.search import Divergences, divergences_of, lowest
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 PLACES = FINE_ORDERS.size

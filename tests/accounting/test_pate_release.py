@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.pate.answers import pate_divergence_at, pate_epsilon_at
-from dpviz.accounting.pate.release import answers, pate_epsilon_released, released_epsilon
-from dpviz.accounting.pate.smooth_release import SmoothRelease
-from dpviz.accounting.pate.vote_sensitivity import smooth
+from dpviz.accounting.pate.release import SmoothRelease, answers, pate_epsilon_released, released_epsilon, smooth
 
 VOTES = np.tile(np.array([[900, 60, 40], [700, 200, 100], [990, 10, 0]]), (100, 1))
 HOW = SmoothRelease(order=5.0, smoothness=0.05, noise=3.0, log_noise=4.0, chance=0.01)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_profile
-from dpviz.accounting.pld.single_step import gaussian_log_delta
+from dpviz.accounting.pld.without_grid import gaussian_log_delta
 from dpviz.mechanisms import SampledGaussian
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
+from dpviz.accounting.pate.release import SmoothRelease, most_smoothness
 
 
 def release(**changed: float) -> SmoothRelease:

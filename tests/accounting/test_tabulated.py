@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import to_bound
-from dpviz.accounting.renyi.tabulated import Tabulated
-from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, MomentTable, moment_table, node_steps, nodes_of
+from dpviz.accounting.renyi.varying_noise import (
+    VARYING_ORDERS,
+    MomentTable,
+    Tabulated,
+    moment_table,
+    node_steps,
+    nodes_of,
+)
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
 
 ORDERS = (1.005, 1.2, 1.31, 1.32, 1.5, 1.9, 2.0, 2.5, 3.0, 5.5, 8.0, 31.7, 64.0, 300.0)

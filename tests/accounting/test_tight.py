@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import dpviz
 import dpviz.accounting.pld.grid as tight
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon, tight_epsilon_of_events, tight_profile
-from dpviz.accounting.pld.composed_bounds import epsilon_above, epsilon_below
-from dpviz.accounting.pld.composed_loss import ComposedLoss
+from dpviz.accounting.pld.composed_loss import ComposedLoss, epsilon_above, epsilon_below
 from dpviz.mechanisms import SampledGaussian
 
 

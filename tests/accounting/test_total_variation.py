@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.accounting.renyi.total_variation import one_step_variation, total_variation
+from dpviz.accounting.renyi.search import one_step_variation, total_variation
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 

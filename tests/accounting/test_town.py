@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, kstest
 
-from dpviz.accounting.attack.membership import attack_success, sure_success
-from dpviz.accounting.bayesian.income_example import (
+from dpviz.accounting.attack.income_example import (
     MECHANISMS,
     Town,
     binomial_interval,
@@ -20,7 +19,8 @@ from dpviz.accounting.bayesian.income_example import (
     own_epsilon,
     play,
 )
-from dpviz.accounting.pld.single_step import gaussian_epsilon
+from dpviz.accounting.attack.membership import attack_success, sure_success
+from dpviz.accounting.pld.without_grid import gaussian_epsilon
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
 DELTA = 1e-5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
-from dpviz.accounting.pate.vote_sensitivity import VoteSensitivity, smooth
+from dpviz.accounting.pate.release import VoteSensitivity, smooth
 
 Array = np.ndarray
 

@@ -12,9 +12,8 @@ import pytest
 import dpviz
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law, population_cost
-from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_cells import ClippedLaw, law_cells
-from dpviz.gradients.truth import true_norms_epsilon
+from dpviz.gradients.law_bound import ClippedLaw, law_bound, law_cells
+from dpviz.gradients.law_sample import true_norms_epsilon
 from dpviz.mechanisms.log_moments import log_moment
 from dpviz.mechanisms.moment_table import log_moment_table
 

@@ -10,8 +10,7 @@ import pytest
 from dpviz.accounting.bayesian.accountant import bayesian_bound
 from dpviz.accounting.bayesian.envelope import lower_band
 from dpviz.gradients import law_sample as law_sample_module
-from dpviz.gradients.law_bound import law_bound
-from dpviz.gradients.law_cells import clipped_law, law_cells
+from dpviz.gradients.law_bound import clipped_law, law_bound, law_cells
 from dpviz.gradients.law_sample import _counts, law_sample, samples_needed
 
 LAW: dict[str, Any] = {"family": "weibull", "shape": 0.5, "quantile": 0.95}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpviz.gradients import weibull, weibull_vectors
+from dpviz.gradients import sample as sampling
+from dpviz.gradients import weibull_vectors
 
 
 def clip(vectors: np.ndarray, limit: float) -> np.ndarray:
@@ -29,7 +30,7 @@ def test_clipped_distances_of_the_drawn_vectors(pairing: str) -> None:
 
 def test_blocks_do_not_change_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = weibull_vectors(vectors=37, dimensions=50, shape=0.5, seed=1)
-    monkeypatch.setattr(weibull, "_BLOCK", 400)
+    monkeypatch.setattr(sampling, "_BLOCK", 400)
     parts = weibull_vectors(vectors=37, dimensions=50, shape=0.5, seed=1)
     assert (whole.norms == parts.norms).all()
     assert parts.distances(3.0) == pytest.approx(whole.distances(3.0), rel=1e-14)

@@ -17,7 +17,7 @@ from scipy.stats import norm
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.pld.single_step import single_step_delta
+from dpviz.accounting.pld.without_grid import single_step_delta
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, SampledGaussian
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.accounting.pld.single_step import single_step_delta
+from dpviz.accounting.pld.without_grid import single_step_delta
 from dpviz.mechanisms import ReplaceOneGaussian
 
 Array = npt.NDArray[np.float64]

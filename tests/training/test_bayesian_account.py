@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpviz import bayesian_cost
-from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.accounting.renyi.accountant import Moments
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.bayesian import ORDERS, BayesianAccount, certain_cost

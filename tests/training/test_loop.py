@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dpviz
-from dpviz.accounting.bayesian.psi import step_costs
+from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training import loop

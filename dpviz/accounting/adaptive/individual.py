@@ -21,7 +21,7 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Bools
-from dpviz.accounting.adaptive.single_order import one_order_filter
+from dpviz.accounting.adaptive.filter import one_order_filter
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
 

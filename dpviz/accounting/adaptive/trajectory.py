@@ -18,11 +18,9 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.adaptive.policies import Policy, Setting
-from dpviz.accounting.adaptive.released import Spending, release
-from dpviz.accounting.adaptive.single_order import one_order_filter
+from dpviz.accounting.adaptive.policies import Policy, Setting, Spending, release
 from dpviz.accounting.ledger import Ledger
 from dpviz.mechanisms import Event, SampledGaussian
 

@@ -26,7 +26,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
-from dpviz.accounting.pld.composed_bounds import delta_at
+from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, delta_bounds, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, tail_for

@@ -29,7 +29,7 @@ import numpy as np
 
 from dpviz._arrays import Array, Index
 from dpviz.accounting.bayesian.accountant import student_margin
-from dpviz.accounting.bayesian.psi import FIRST_ORDERS, psi
+from dpviz.accounting.bayesian.costs import FIRST_ORDERS, psi
 
 # Upper ends of the cells, in parts of d_max: even where costs grow, in ratios below.
 _ENDS = np.concatenate([np.geomspace(0.01, 0.25, 64), np.linspace(0.25, 1.0, 129)[1:]])

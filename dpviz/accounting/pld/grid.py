@@ -13,9 +13,7 @@ import numpy as np
 
 from dpviz._arrays import Array
 from dpviz.accounting.pld import two_grids as two_scales
-from dpviz.accounting.pld.cap import renyi_epsilon
-from dpviz.accounting.pld.composed_bounds import blurred, delta_at, epsilon_above, epsilon_below
-from dpviz.accounting.pld.composed_loss import ComposedLoss
+from dpviz.accounting.pld.composed_loss import ComposedLoss, blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.inverse import delta_interval
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import (
@@ -31,9 +29,10 @@ from dpviz.accounting.pld.plan import (
     wanted,
 )
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
-from dpviz.accounting.pld.single_step import (
+from dpviz.accounting.pld.without_grid import (
     around,
     gaussian_epsilon,
+    renyi_epsilon,
     single_step_delta,
     single_step_epsilon,
     single_step_log_delta,

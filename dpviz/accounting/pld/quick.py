@@ -25,7 +25,7 @@ from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import ROUNDING, best_accuracy
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
-from dpviz.accounting.pld.composed_bounds import blurred, delta_at, epsilon_above, epsilon_below
+from dpviz.accounting.pld.composed_loss import blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.grid import (
     LARGEST_EPSILON,
     REMOVE,

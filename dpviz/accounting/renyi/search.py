@@ -1,4 +1,28 @@
-"""ε and δ at the best of FINE_ORDERS, for rows of what was spent, capped by what total variation implies.
+"""The best Rényi orders of many settings: ε and δ at the best of a fine grid, capped by what total variation implies.
+
+How far apart two worlds can be at all: an upper bound on δ(0), and so on every δ(ε).
+
+(ε, δ)-DP with ε = 0 says that no event's probability changes by more than δ, i.e. that the total variation distance of
+the outputs with and without one example is at most δ. Three bounds on it, all valid for any steps:
+
+- One step: TV(N(0, σ²), (1−q)N(0, σ²) + qN(1, σ²)) = q(2Φ(1/(2σ)) − 1), which is at most q: an example that is not
+  drawn leaves no trace. Couple the steps one after the other, each equal with probability 1 − TV_i given an equal past:
+  all are equal with probability Π(1 − TV_i), so together TV ≤ 1 − Π(1 − TV_i) ≤ 1 − (1 − q)^T, however little noise.
+- Pinsker: TV ≤ √(KL/2).
+- Bretagnolle & Huber 1979: TV ≤ √(1 − e^−KL).
+
+KL is at most R(α) for every α > 1, and adds up over steps as R does. TV is the same in both directions (add, remove).
+
+The best Rényi orders of many settings, computing divergences only at orders that may decide.
+
+ε(α) = R(α) + tail(α) is quasi-convex in s = α − 1: s·R is the convex log moment, and s·tail is −ln δ for the classic
+conversion and s ln s − (s + 1) ln(s + 1) − ln δ, of second derivative 1/s − 1/(s + 1) > 0, for the improved one; a
+convex function divided by s > 0 has one valley. ln δ(α) at a given ε is the same numerator without ln δ, less εs:
+convex itself. So the best order of a grid is found by walking downhill, first in large strides, and some fifty
+divergences do the work of ten thousand. The answer is the least over one fixed grid, whoever asks, so it is monotone in
+all that ε(α) is monotone in. Whatever orders were looked at, it is an upper bound: every order gives one.
+
+ε and δ at the best of FINE_ORDERS, for rows of what was spent, capped by what total variation implies.
 
 The cap: δ(ε) ≤ δ(0) ≤ TV for every ε ≥ 0, so ε = 0 holds wherever δ ≥ TV (`total_variation`). An example that is never
 drawn leaves no trace, so δ ≥ 1 − (1 − q)^T needs no noise at all: an order, whose ε cannot be below ln(1/δ)/(α − 1) or
@@ -8,17 +32,193 @@ the two stay each other's inverse.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erf
 
 from dpviz._arrays import Array, ArrayLike, Bools, Index
-from dpviz.accounting.accountant import Composition
+from dpviz._remember import remembered
+from dpviz.accounting.accountant import Composition, GaussianSteps
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.conversion import epsilon_per_order, log_delta_per_order
-from dpviz.accounting.renyi.order_search import Divergences, divergences_of, lowest
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.accounting.renyi.total_variation import total_variation
+from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms.log_moments import renyi_divergence
+
+_ROUNDING = 1e-9  # relative; far above what the closed forms and R(α) lose
+
+
+def one_step_variation(sigma: Array, rate: Array) -> Array:
+    """Total variation distance of one sampled Gaussian step; σ > 0 and q in [0, 1] broadcast."""
+    return np.asarray(rate * erf(1.0 / (2.0 * math.sqrt(2.0) * np.maximum(sigma, 1e-290))))
+
+
+def total_variation(one: Array, count: Array, divergence: Array) -> Array:
+    """An upper bound on δ(0) of `count` steps of each of several mechanisms together.
+
+    Args:
+        one, count: TV_i of one step, at most, and T of each, shape (…, mechanisms); they broadcast.
+        divergence: R(α) of all steps together at some order α > 1, the smallest at hand; shape (…).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = -np.expm1(np.where(count > 0.0, count * np.log1p(-one), 0.0).sum(axis=-1))
+    some = np.maximum(divergence, np.finfo(np.float64).tiny)  # what underflows to 0 is not nothing
+    pinsker, huber = np.sqrt(0.5 * some), np.sqrt(-np.expm1(-some))
+    return np.asarray(np.minimum(np.minimum(apart, np.minimum(pinsker, huber)) * (1.0 + _ROUNDING), 1.0))
+
+
+_STRIDES = (256, 64, 16, 1)
+# From a guess, which may be far off where a solver has moved far.
+_FROM_AFAR = (1024, 256, 64, 16)
+_LADDER = np.array([-4096, -1024, -256, -64, -16, 0, 16, 64, 256, 1024, 4096])
+
+
+class Divergences:
+    """R(α) of one step at settings (σ, q) and places of one grid of orders, each computed once.
+
+    Attributes:
+        sigma, rate: the settings, shape (settings,) each.
+        orders: the grid, increasing, shape (orders,).
+    """
+
+    def __init__(self, sigma: ArrayLike, rate: ArrayLike, orders: Array = FINE_ORDERS) -> None:
+        given = np.broadcast_arrays(np.asarray(sigma, dtype=np.float64), np.asarray(rate, dtype=np.float64))
+        self.sigma, self.rate = (np.atleast_1d(values).astype(np.float64) for values in given)
+        self.orders = orders
+        # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
+        self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty(0)
+
+    @property
+    def releases(self) -> Bools:
+        """Whether each setting releases anything, shape (settings,)."""
+        return self.rate > 0.0
+
+    @property
+    def variation(self) -> Array:
+        """The total variation distance that one step of each setting makes, at most; shape (settings,)."""
+        return one_step_variation(self.sigma, self.rate)
+
+    def _compute(self, setting: Index, place: Index) -> Array:
+        return renyi_divergence(self.sigma[setting], self.rate[setting], self.orders[place])
+
+    @property
+    def looked_up(self) -> int:
+        """How many divergences were computed so far."""
+        return self._known[0].size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what was computed so far."""
+        return self._known[0].nbytes + self._known[1].nbytes
+
+    def at(self, settings: Index, places: Index) -> Array:
+        """R of those settings at those places of the grid; the two broadcast."""
+        key = np.asarray(settings * self.orders.size + places)
+        keys, values = self._known
+        where = np.searchsorted(keys, key)
+        found = where < keys.size
+        found[found] = keys[where[found]] == key[found]
+        if not found.all():
+            new = np.unique(key[~found])
+            setting, place = np.divmod(new, self.orders.size)
+            computed = self._compute(setting, place)
+            before = np.searchsorted(keys, new)
+            keys, values = np.insert(keys, before, new), np.insert(values, before, computed)
+            self._known = keys, values
+            where = np.searchsorted(keys, key)
+        return np.asarray(values[where])
+
+
+class _OfMechanisms(Divergences):
+    """The same for mechanisms of any kind, each by its own curve."""
+
+    def __init__(self, mechanisms: tuple[Mechanism, ...]) -> None:
+        super().__init__(np.zeros(len(mechanisms)), 0.0)
+        self.mechanisms = mechanisms
+
+    @property
+    def releases(self) -> Bools:
+        return np.array([mechanism.releases for mechanism in self.mechanisms])
+
+    @property
+    def variation(self) -> Array:
+        return np.array([mechanism.total_variation for mechanism in self.mechanisms])
+
+    def _compute(self, setting: Index, place: Index) -> Array:
+        found = np.empty(setting.size)
+        for j in np.unique(setting).tolist():
+            curve = self.mechanisms[j].renyi()
+            assert curve is not None  # `supports` asked
+            found[setting == j] = curve(self.orders[place[setting == j]])
+        return found
+
+
+def divergences_of(mechanisms: tuple[Mechanism, ...] | GaussianSteps) -> Divergences:
+    """Divergences at FINE_ORDERS; those of a few mechanisms are remembered: live runs and solvers ask again."""
+    if isinstance(mechanisms, GaussianSteps):
+        return Divergences(mechanisms.noise_multiplier, mechanisms.sample_rate)
+    return _divergences_of(mechanisms)
+
+
+@remembered
+def _divergences_of(mechanisms: tuple[Mechanism, ...]) -> Divergences:
+    gaussian = [mechanism for mechanism in mechanisms if isinstance(mechanism, SampledGaussian)]
+    if len(gaussian) < len(mechanisms):
+        return _OfMechanisms(mechanisms)
+    return Divergences([m.noise_multiplier for m in gaussian], [m.sample_rate for m in gaussian])
+
+
+def lowest(
+    values: Callable[[Index, Index], Array], rows: int, places: int, guess: int | None = None
+) -> tuple[Index, Array]:
+    """The place of each row's smallest value, and that value; each row has one valley.
+
+    Args:
+        values: the values of rows (k, 1) at places (k, m), shape (k, m); inf where there is none.
+        rows, places: how many there are.
+        guess: a place that is known to be near, for all rows.
+    """
+    last, every = places - 1, np.arange(rows)
+    coarse = np.unique(np.append(np.arange(0, last + 1, _STRIDES[0]), last))
+    if guess is not None:  # all at once what the first strides, and total variation, would look at
+        coarse = np.unique(np.clip(np.append(guess + _LADDER, 0), 0, last))
+    found = values(every[:, None], np.broadcast_to(coarse, (rows, coarse.size)))
+    best = coarse[found.argmin(axis=1)]
+    for stride in _STRIDES[1:-1] if guess is None else _FROM_AFAR:
+        best, _ = downhill(values, best, stride, last)
+    return downhill(values, bottom_near(values, best, _STRIDES[-2], last), _STRIDES[-1], last)
+
+
+def downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> tuple[Index, Array]:
+    """Walk in strides until no row's neighbours are lower; a tie stays where it is."""
+    best, value = best.copy(), np.empty(best.size)
+    rows = np.arange(best.size)
+    while rows.size:
+        # The middle first: argmin takes the first of equals.
+        tried = np.clip(best[rows, None] + stride * np.array([0, -1, 1]), 0, last)
+        found = values(rows[:, None], tried)
+        chosen = found.argmin(axis=1)
+        at = np.arange(rows.size)
+        best[rows], value[rows] = tried[at, chosen], found[at, chosen]
+        rows = rows[tried[at, chosen] != tried[:, 0]]
+    return best, value
+
+
+def bottom_near(values: Callable[[Index, Index], Array], best: Index, stride: int, last: int) -> Index:
+    """The bottom of the parabola through each row's best place and its neighbours a stride away: a good start."""
+    left, right = np.maximum(best - stride, 0), np.minimum(best + stride, last)
+    inside = np.flatnonzero((best - left == stride) & (right - best == stride))
+    if not inside.size:
+        return best
+    low, middle, high = values(inside[:, None], np.stack([left, best, right], axis=1)[inside]).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = 0.5 * stride * (low - high) / (low - 2.0 * middle + high)
+    bottom = best.copy()
+    bottom[inside] += np.where(np.isfinite(shift), np.clip(np.round(shift), -stride, stride), 0.0).astype(np.intp)
+    return bottom
 
 
 @dataclass(frozen=True, eq=False, slots=True)

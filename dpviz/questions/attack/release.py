@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.bayesian import income_example as towns
+from dpviz.accounting.attack import income_example as towns
 from dpviz.fields import numbers
 from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer, Metric, Note

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.bayesian import income_example as towns
+from dpviz.accounting.attack import income_example as towns
 from dpviz.charts import look
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import Axis, LinePlot

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.bayesian import income_example as towns
+from dpviz.accounting.attack import income_example as towns
 from dpviz.charts import look
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis, LinePlot

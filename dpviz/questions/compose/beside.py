@@ -13,7 +13,7 @@ from dpviz import library as dpviz
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot
 from dpviz.gradients.families import tail_is_infinite
-from dpviz.gradients.truth import Truth, true_norms_epsilon, true_vectors_epsilon
+from dpviz.gradients.law_sample import Truth, true_norms_epsilon, true_vectors_epsilon
 from dpviz.questions.answer import Answer
 from dpviz.questions.compose.bayesian import Promise, failure_of, orders_of
 from dpviz.questions.compose.curves import Beside, ComposeFacts

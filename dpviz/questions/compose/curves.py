@@ -13,8 +13,7 @@ from dpviz.accounting.bound import Bound, Kind
 from dpviz.charts.marks import Column, Floor, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.gradients.law_sample import LawSample
-from dpviz.gradients.truth import Truth
+from dpviz.gradients.law_sample import LawSample, Truth
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Note

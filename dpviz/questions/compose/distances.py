@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpviz.accounting.bayesian.statements import bayesian_group, bayesian_percentile
+from dpviz.accounting.bayesian.accountant import bayesian_group, bayesian_percentile
 from dpviz.charts import look
 from dpviz.charts.histogram import HistogramPlot, Mark
 from dpviz.fields import numbers

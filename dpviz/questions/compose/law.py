@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpviz._remember import remembered
-from dpviz.gradients.law_bound import LawBound, law_bound
-from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_bound import LawBound, law_bound, threshold_over_median
 from dpviz.questions.compose.bayesian import Array, failure_of
 from dpviz.questions.gradients import Law
 from dpviz.questions.methods import marked_steps

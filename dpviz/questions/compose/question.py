@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpviz.fields import numbers
-from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.questions import gradient_fields, kinds, units
 from dpviz.questions.answer import Slow
 from dpviz.questions.compose.beside import beside_key, beside_part, with_beside

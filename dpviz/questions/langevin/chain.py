@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import library as dpviz
-from dpviz.accounting.langevin.bounds import (
+from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
+from dpviz.accounting.langevin.step_sizes import (
     LangevinConstants,
     composed_step_size,
     langevin_constants,
     langevin_step_size,
     wang_largest_epsilon,
 )
-from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import scaled

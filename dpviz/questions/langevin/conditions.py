@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin.bounds import step_size_limits
+from dpviz.accounting.langevin.step_sizes import step_size_limits
 from dpviz.charts import look
 from dpviz.charts.marks import Band, Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin.bounds import step_size_limits
-from dpviz.accounting.langevin.solve import largest_inverse_variance
+from dpviz.accounting.langevin.step_sizes import largest_inverse_variance, step_size_limits
 from dpviz.charts import look
 from dpviz.charts.marks import Area, Array, Column, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.accounting.formula import tex
-from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import langevin_bound
+from dpviz.accounting.langevin.step_sizes import step_size_limits
 from dpviz.charts.marks import Line, Region
 from dpviz.charts.plot import Axis
 from dpviz.fields import numbers

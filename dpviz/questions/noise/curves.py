@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound
-from dpviz.accounting.bayesian.sweep import BayesianSweep
+from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.search import OrderSearch

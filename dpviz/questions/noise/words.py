@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.fields import numbers
-from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.questions import guessing
 from dpviz.questions.answer import Answer, Metric, Note
 from dpviz.questions.gradients import Law

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz._remember import remembered
-from dpviz.accounting.pate.release import answers, released_epsilon
-from dpviz.accounting.pate.smooth_release import SmoothRelease, most_smoothness
+from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
 from dpviz.charts.marks import Array
 from dpviz.experiments.record import recorded
 from dpviz.experiments.teachers import VOTES as EXPERIMENT

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpviz import library as dpviz
-from dpviz.accounting.langevin.bounds import step_size_limits
 from dpviz.accounting.langevin.cost import Langevin, langevin_tight
+from dpviz.accounting.langevin.step_sizes import step_size_limits
 from dpviz.accounting.schedules import power_sums
 from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed, tight

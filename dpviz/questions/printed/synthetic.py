@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import bayesian_cost
-from dpviz.gradients.weibull import weibull_vectors
+from dpviz.gradients.sample import weibull_vectors
 
 Array = npt.NDArray[np.float64]
 

@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz.accounting.bayesian.costs import FIRST_ORDERS as ORDERS
+from dpviz.accounting.bayesian.costs import psi
 from dpviz.accounting.bayesian.pool import Pool
-from dpviz.accounting.bayesian.psi import FIRST_ORDERS as ORDERS
-from dpviz.accounting.bayesian.psi import psi
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.mechanisms import SampledGaussian
 

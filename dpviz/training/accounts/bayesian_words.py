@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.accounting.bayesian import accountant as bayesian
-from dpviz.accounting.bayesian.psi import FIRST_ORDERS as ORDERS
+from dpviz.accounting.bayesian.costs import FIRST_ORDERS as ORDERS
 from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.training.accounts.bayesian import Facts

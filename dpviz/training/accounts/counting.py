@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpviz.accounting.adaptive.filter import Filter
-from dpviz.accounting.adaptive.policies import POLICIES, Policy, Setting
-from dpviz.accounting.adaptive.released import Released
+from dpviz.accounting.adaptive.policies import POLICIES, Policy, Released, Setting
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings, steps_per_epoch

@@ -17,14 +17,12 @@ from typing import Any
 import numpy.typing as npt
 
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
-from dpviz.accounting.adaptive.single_order import one_order_filter, planned_epsilon
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import LIVE
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.accounting.renyi.tabulated import Tabulated
-from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, Tabulated
 from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
 from dpviz.training.accounts.bayesian import BayesianAccount
 from dpviz.training.accounts.counting import baseline

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from dpviz._remember import remembered
-from dpviz.accounting.adaptive.single_order import planned_epsilon
+from dpviz.accounting.adaptive.filter import planned_epsilon
 from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.no_noise import no_noise_needed
