@@ -10,9 +10,8 @@ What is measured here is measured on the training data itself, without noise: no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.measured import single_thread
 from dpviz.training.models import MODELS, SMALL
 from dpviz.training.networks.by_name import build, prepared
-from dpviz.training.progress import advance, task
+from dpviz.training.progress import task
 from dpviz.training.sampling import loss_per_example
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
@@ -65,8 +64,8 @@ def leakage_of_run(
                 f"Expected {weights} to hold a network of {name}={getattr(asked, name)!r}, found {stored.get(name)!r}."
             )
     data = load(asked.data, asked.data_folder)
-    chosen = _prepared(asked.model, _chosen(data, examples, seed))
     with single_thread():
+        chosen = prepared(asked.model, _chosen(data, examples, seed))
         network = build(asked.model, chosen, seed=0)
         parameters = flatten_parameters(network)
         if stored["parameters"].numel() != parameters.numel():
@@ -109,63 +108,50 @@ def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
     size = min(asked, len(data.train_y), len(data.test_y))
     size -= size % 2
 
-    def draw(word: int, y: Tensor) -> Tensor:
-        return torch.from_numpy(np.random.default_rng([word, seed]).choice(len(y), size, replace=False))
+    def draw(word: int, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        rows = torch.from_numpy(np.random.default_rng([word, seed]).choice(len(y), size, replace=False))
+        return x[rows], y[rows]
 
-    members, others = draw(_MEMBERS, data.train_y), draw(_OTHERS, data.test_y)
-    return data._replace(
-        train_x=data.train_x[members],
-        train_y=data.train_y[members],
-        test_x=data.test_x[others],
-        test_y=data.test_y[others],
-    )
-
-
-def _prepared(model: str, data: TrainingData) -> TrainingData:
-    with single_thread():
-        return prepared(model, data)
+    train_x, train_y = draw(_MEMBERS, data.train_x, data.train_y)
+    test_x, test_y = draw(_OTHERS, data.test_x, data.test_y)
+    return data._replace(train_x=train_x, train_y=train_y, test_x=test_x, test_y=test_y)
 
 
 def _measured(network: nn.Module, data: TrainingData, words: str) -> Leakage:
     network.eval()
     engine = PerExample(network, loss_per_example)
     with task(*measured.MEASURING, len(data.train_y) + len(data.test_y)):
-        train = _of(engine, data.train_x, data.train_y)
-        test = _of(engine, data.test_x, data.test_y)
-    for array in (train.distances, train.losses, test.distances, test.losses):
-        array.setflags(write=False)
+        train, test = _of(engine, data.train_x, data.train_y), _of(engine, data.test_x, data.test_y)
     return Leakage(
         train_distances=train.distances,
         test_distances=test.distances,
         train_losses=train.losses,
         test_losses=test.losses,
         examples=train.losses.size,
-        left_out=train.left_out + test.left_out,
+        left_out=train.not_finite + test.not_finite,
         train_accuracy=train.accuracy,
         test_accuracy=test.accuracy,
         description=words,
     )
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
     distances: Array
     losses: Array
-    left_out: int
+    not_finite: int
     accuracy: float
 
 
 def _of(engine: PerExample, x: Tensor, y: Tensor) -> _Side:
     distances, losses, right = [], [], 0
-    # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
-    for part_x, part_y in zip(torch.split(x, engine.chunk_size), torch.split(y, engine.chunk_size), strict=True):
-        record = engine.gradients(part_x, part_y)
+    for labels, record in measured.chunks(engine, x, y, engine.chunk_size):
         finite = torch.isfinite(record.norms)
         distances.append(torch.where(finite[::2] & finite[1::2], record.neighbours_apart(), torch.nan))
         losses.append(record.losses.double())
-        right += int((record.outputs.argmax(1) == part_y).sum())
-        advance(len(part_y))
-    found = torch.cat(distances).numpy()
+        right += int((record.outputs.argmax(1) == labels).sum())
+    apart = torch.cat(distances).numpy()
     loss = torch.nan_to_num(torch.cat(losses), nan=torch.inf, posinf=torch.inf).numpy()
-    kept = np.isfinite(found)
-    return _Side(found[kept], loss, int((~kept).sum()), right / len(y))
+    finite_pairs = apart[np.isfinite(apart)]
+    for array in (finite_pairs, loss):
+        array.setflags(write=False)
+    return _Side(finite_pairs, loss, len(apart) - len(finite_pairs), right / len(y))

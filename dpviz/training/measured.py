@@ -10,7 +10,6 @@ arguments give the same numbers on the same machine, and a longer training passe
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +25,7 @@ from dpviz.gradients.sample import GradientSample, pairs_from_distances
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
 from dpviz.training.engine.per_example import CHUNK_SIZE, PerExample
+from dpviz.training.engine.record import GradientRecord
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task
@@ -34,6 +34,8 @@ DIGITS = DATA_SETS["mnist-10k"]
 BATCH_SIZE = 64
 LEARNING_RATE = 0.1
 LAST_STEP = 20_000
+
+Tensor = torch.Tensor
 
 # Parameters are kept at these steps, so that a training step is reached from the last one before it.
 _KEPT_STEPS = (0, 10, 100, *range(1_000, LAST_STEP + 1, 1_000))
@@ -118,17 +120,20 @@ def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.
     chosen = torch.from_numpy(
         np.random.default_rng([_EXAMPLES, seed]).choice(len(data.train_y), examples, replace=False)
     )
-    engine = PerExample(network)
-    norms, pairs = [], []
+    norms, distances = [], []
     with task(*MEASURING, examples):
-        # Chunk by chunk, so that memory does not grow with the examples; a chunk is even, so no pair is torn.
-        for part in torch.split(chosen, CHUNK_SIZE):
-            record = engine.gradients(data.train_x[part], data.train_y[part])
-            own = record.norms.double()
-            norms.append(own)
-            pairs.append(torch.stack((own[::2], own[1::2], record.neighbours_apart())))
-            advance(len(part))
-    return (torch.cat(norms).numpy(), *torch.cat(pairs, dim=1).numpy())
+        for _, record in chunks(PerExample(network), data.train_x[chosen], data.train_y[chosen], CHUNK_SIZE):
+            norms.append(record.norms.double())
+            distances.append(record.neighbours_apart())
+    own = torch.cat(norms).numpy()
+    return own, own[::2], own[1::2], torch.cat(distances).numpy()
+
+
+def chunks(engine: PerExample, x: Tensor, y: Tensor, size: int) -> Iterator[tuple[Tensor, GradientRecord]]:
+    """Labels and gradients of so many examples at a time, so that memory does not grow with them; no pair is torn."""
+    for part_x, part_y in zip(torch.split(x, size), torch.split(y, size), strict=True):
+        yield part_y, engine.gradients(part_x, part_y)
+        advance(len(part_y))
 
 
 def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> nn.Module:
@@ -140,7 +145,7 @@ def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate
 
 
 @remembered
-def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> torch.Tensor:
+def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> Tensor:
     """All parameters after `step` steps in one vector (at most 0.4 MB); shared, not to be written into."""
     network = build(model, DIGITS, seed=seed)
     if step > 0:
@@ -153,7 +158,7 @@ def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_r
 
 def _train(network: nn.Module, steps: range, seed: int, batch_size: int, learning_rate: float) -> None:
     data = load(DIGITS.key)
-    parameters: list[torch.Tensor] = list(network.parameters())
+    parameters: list[Tensor] = list(network.parameters())
     resumed(steps.start)
     for step in steps:
         # Each step draws from a generator of its own, so that training resumed at a step goes on as it would have.
@@ -190,10 +195,6 @@ def _description(
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise ValueError(f"Expected {name}={value!r} to be a whole number in [{least}, {most}].") from None
-    if isinstance(value, bool) or not least <= found <= most:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise ValueError(f"Expected {name}={value!r} to be a whole number in [{least}, {most}].")
-    return found
+    return int(value)

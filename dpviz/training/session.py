@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.evaluation import EVERY, Posterior, Schedule, correct_predictions, evaluated, finite, outputs
 from dpviz.training.events import UNPROTECTED, Event
+from dpviz.training.files import whole_file
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze
@@ -324,22 +323,13 @@ class Session:
         path = Path(self._weights_to)
         weights = self.method.weights(self.parameters)
         weights["parameters"] = torch.cat([self._kept, weights["parameters"]])
-        content = {name: found.cpu().clone() for name, found in weights.items()} | {
-            "model": self.settings.model,
-            "data": self.settings.data,
-        }
+        content: dict[str, Any] = {name: part.cpu().clone() for name, part in weights.items()}
+        content |= {"model": self.settings.model, "data": self.settings.data}
         try:
             if self.accounts is not None:  # recorded before anybody can read them
                 self.emit("charged", through=self.step, mechanisms=encoded_events(self.accounts.events))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-                try:
-                    torch.save(content, partial)
-                    partial.close()
-                    os.replace(partial.name, path)
-                except BaseException:
-                    Path(partial.name).unlink(missing_ok=True)
-                    raise
+            with whole_file(path) as file:
+                torch.save(content, file)
         except (OSError, RuntimeError) as error:
             return None, f"The parameters could not be saved: {error}."
         return str(path), ""

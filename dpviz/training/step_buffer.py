@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from dpviz.training.accounts.bayesian_words import bayesian_words
 from dpviz.training.accounts.live import LiveAccounts, encoded
 from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.methods import Info
@@ -122,8 +121,9 @@ class StepBuffer:
         """What is said of the Bayesian ε; "" where it was said a moment ago: its facts take a millisecond."""
         if time.monotonic() - self._told < TELL_EVERY:
             return ""
-        found, self._told = bayesian_words(self._accounts), time.monotonic()
-        return found
+        text = "" if self._accounts is None else self._accounts.bayesian_text()
+        self._told = time.monotonic()
+        return text
 
     def take(self) -> dict[str, Any] | None:
         """The settled steps as the content of an event "step", forgotten here; None if there are none."""

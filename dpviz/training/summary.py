@@ -8,7 +8,6 @@ from typing import Any
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.training.accounts.bayesian_words import bayesian_words
 from dpviz.training.accounts.claims import MOST_DIFFERENT, claim_at
 from dpviz.training.accounts.live import LiveAccounts, encoded_events
 from dpviz.training.accounts.origins import spent_before
@@ -65,5 +64,5 @@ def closing(
         "epsilon": epsilon,
         "claim": claim.to_json(),
         "tail_share": tail,
-        "bayesian_text": bayesian_words(accounts),
+        "bayesian_text": "" if accounts is None else accounts.bayesian_text(),
     }

@@ -549,7 +549,7 @@ def test_how_many_parameters_the_last_layer_has(model):
     kept = freeze(network)
     trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
     assert kept + trained == data.parameters[model]
-    assert trained == (data.parameters[model] if MODELS[model].last is None else MODELS[model].last(10))
+    assert trained == (data.parameters[model] if MODELS[model].last_inputs is None else MODELS[model].last(10))
 
 
 def test_parameters_are_charged_before_they_are_saved(tmp_path):
@@ -580,7 +580,7 @@ def test_a_full_disk_costs_the_file_only(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(session_module.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     summary, _ = recorded(SMALL, weights_to=tmp_path / "weights.pt")
     assert summary["state"] == "done"
     assert summary["weights"] is None

@@ -66,6 +66,26 @@ class Facts(NamedTuple):
     longest: float
     distances: int
 
+    def reason(self) -> str:
+        """Why the distances prove no less."""
+        if not self.distances:
+            return "No distance was measured: all steps cost what the longest gradient costs."
+        if self.longest >= 0.5:
+            return (
+                f"{self.longest:.0%} of the sampled distances are as large as clipping allows, and cost what DP costs."
+            )
+        if self.unseen > 0.5:
+            return (
+                f"{self.unseen:.0%} of the mean that bounds it stands for large distances that nobody saw and that so "
+                "few cannot exclude at γ."
+            )
+        if self.order == ORDERS[-1]:
+            return f"Its best order is the last that it tries, λ = {self.order}; Rényi has more."
+        return (
+            f"{self.longest:.0%} of the sampled distances are as large as clipping allows; shorter ones gain less than "
+            f"what whole orders λ ≤ {ORDERS[-1]:.0f} and γ cost."
+        )
+
 
 def certain_cost(mechanism: SampledGaussian, ratio: float) -> Array:
     """ψ(λ, d) where no distance exceeds `ratio` sensitivities: a cost that holds without any estimate."""

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
 from dpviz.accounting.bayesian import accountant as bayesian
+from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.methods import LIVE
-from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, Tabulated
 from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
@@ -28,6 +29,7 @@ from dpviz.training.accounts.bayesian import BayesianAccount
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.accounts.trajectory import Trajectory
+from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
@@ -36,6 +38,7 @@ from dpviz.training.settings import RunSettings
 CHANGING_ORDERS = VARYING_ORDERS
 # Rényi at δ_μ, above which no Bayesian ε by norms is said: whatever bounds DP bounds Bayesian DP.
 CEILING = "renyi at delta_mu"
+_SAME = 0.005  # relative: two ε so near are said to be equal
 
 
 def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
@@ -221,6 +224,31 @@ class LiveAccounts:
         worst = math.inf if self.bayesian is None else self.bayesian.worst_epsilon()
         return min(worst, self._now.get(self._ceiling, math.inf))
 
+    def bayesian_text(self) -> str:
+        """One line on the Bayesian ε of this moment and why it lies where it does; empty where there is none.
+
+        DP's own ε at δ_μ, by the accountant with the same conversion, is what it is compared with: moments for
+        Definition 1, Rényi for Definition 2. No ε of DP bounds what replacing one example by another costs (`pairs`).
+        """
+        if self.bayesian is None or not self.bayesian.taken:
+            return ""
+        facts, epsilon, ceiling = self.bayesian.facts(), self.epsilons()[bayesian.NAME], self.bayesian_ceiling()
+        settings = self.settings
+        text = (
+            f"Bayesian DP, Definition {settings.definition}: ε_μ ≤ {_rounded(epsilon)} at δ_μ = "
+            f"{settings.bayesian_delta:.3g} after step {self.bayesian.taken}, for an example drawn "
+            f"like the {facts.distances} sampled ones, not for everyone; measured on training data, {NOT_COVERED}, so "
+            f"not for publication. The paper's estimate, no bound: {_rounded(facts.estimate)}."
+        )
+        if settings.bayesian_distances != "norms":
+            why = f"Distances of pairs bound neither adjacency where batches are sampled. {facts.reason()}"
+            return f"{text} {why}"
+        label = f"{(Renyi if settings.definition == 2 else Moments)().short_label} at this δ_μ ({_rounded(ceiling)})"
+        if epsilon < (1.0 - _SAME) * ceiling:
+            shorter = f"{1.0 - facts.longest:.0%} of the sampled gradients are shorter than C"
+            return f"{text} It lies below {label}: {shorter}."
+        return f"{text} It is not below {label}, whose ε bounds it too. {facts.reason()}"
+
     def readings(self) -> dict[str, list[float]]:
         """ε after each training step since the last time this was asked, by each accountant."""
         self._add_up()
@@ -239,6 +267,10 @@ class LiveAccounts:
             self._now[name] = epsilons[-1]
             self._read[name].extend(epsilons[at] for at in self._steps)
         self._noted, self._steps = [], []
+
+
+def _rounded(epsilon: float) -> str:
+    return f"{rounded_up(epsilon, 3):.3g}"
 
 
 def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:

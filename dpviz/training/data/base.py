@@ -43,7 +43,7 @@ class DataSet:
         reader: Reads its examples, from files in a folder of the user's where it needs any; None of one's own (`own`).
         extends: The set to whose training examples it adds its own.
         mean, std: Published, of pixels on [0, 1]: one number, or one a channel.
-        columns, most, label: Of a table, see `tables`.
+        columns, most, target: Of a table, see `tables`.
     """
 
     key: str
@@ -64,7 +64,7 @@ class DataSet:
     std: float | tuple[float, ...] = 1.0
     columns: tuple[Mapping[str, Any], ...] = ()
     most: float = float("inf")
-    label: Mapping[str, Any] = field(default_factory=dict)
+    target: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, int]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import tempfile
 import urllib.error
 import urllib.request
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from dpviz.training.files import whole_file
 
 
 class DataUnavailable(RuntimeError):
@@ -115,7 +117,8 @@ def fetch(source: DataSource, role: str, folder: str | Path | None = None, timeo
             failures.append(f"{address} ({error})")
             continue
         if hashlib.sha256(raw).hexdigest() == wanted.sha256:
-            _keep(places[0] / wanted.name, raw)
+            with suppress(OSError), whole_file(places[0] / wanted.name) as kept:  # a full disk loses only the copy
+                kept.write(raw)
             return raw
         failures.append(f"{address} (wrong checksum)")
     raise DataUnavailable(_unavailable(source, wanted, places, failures))
@@ -135,21 +138,6 @@ def _read(path: Path, wanted: DataFile) -> bytes:
             "it is another or a damaged file. Delete it and try again."
         )
     return raw
-
-
-def _keep(path: Path, raw: bytes) -> None:
-    """Written beside and renamed, so that a second process never reads half a file; a full disk loses only the copy."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-            try:
-                partial.write(raw)
-                partial.close()
-                os.replace(partial.name, path)
-            except OSError:
-                Path(partial.name).unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def _unavailable(source: DataSource, wanted: DataFile, places: list[Path], failures: list[str]) -> str:

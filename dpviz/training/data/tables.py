@@ -1,7 +1,7 @@
 """Tables of the UCI Machine Learning Repository: rows of values with commas between, whose columns `sets.toml` lists.
 
 A column is a number, as (value − `middle`)/`half` or ln(1 + value)/`log`, none beyond `most`; or one of `categories`,
-as many numbers as are listed. The label is 1 where a number is `least` or more, or a text is not `above`'s.
+as many numbers as are listed. The target is 1 where a number is `least` or more, or a text is not `above`'s.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def parse_table(raw: bytes, data: DataSet) -> tuple[npt.NDArray[np.float32], npt
     lines = [line for line in raw.decode("ascii").splitlines() if line.strip() and not line.startswith("|")]
     cells = [[cell.strip() for cell in line.split(",")] for line in lines]
     columns = [feature for column in data.columns for feature in _features(column, cells, data.most)]
-    answers = [row[data.label["at"]] for row in cells]
-    if "least" in data.label:
-        labels = np.array(answers, dtype=np.float64) >= data.label["least"]
+    answers = [row[data.target["at"]] for row in cells]
+    if "least" in data.target:
+        labels = np.array(answers, dtype=np.float64) >= data.target["least"]
     else:
-        labels = np.array([answer.rstrip(".") != data.label["above"] for answer in answers])
+        labels = np.array([answer.rstrip(".") != data.target["above"] for answer in answers])
     return np.stack(columns, axis=1).astype(np.float32), labels.astype(np.int64)
 
 

@@ -167,6 +167,22 @@ class Method(ABC):
             distances = found.changes[: min(self.measured, batch.size)]
         return Gradient(found.total, found.losses, found.norms, distances)
 
+    def report(
+        self, batch: PoissonBatch, found: Gradient, noise: Tensor, *, sigma: float, step_size: float, scale: float = 1.0
+    ) -> Info:
+        """What a step with noise multiplier `sigma` did; asked before `noise`, times `scale`, is on the sum."""
+        return Info(
+            mechanism=SampledGaussian(sigma, batch.sample_rate),
+            batch_size=batch.size,
+            expected=batch.expected,
+            losses=found.losses,
+            norms=found.norms,
+            distances=found.distances,
+            step_size=step_size,
+            signal=found.total.norm() if self.watch else None,
+            noise=noise.norm() * scale if self.watch else None,
+        )
+
     def noise_like(self, vector: Tensor, std: float) -> Tensor:
         """N(0, std²) in every entry."""
         return vector.new_empty(vector.shape).normal_(0.0, std, generator=self.generator)

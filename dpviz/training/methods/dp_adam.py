@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dpviz.training.methods.base import Info, Method, State
-from dpviz.training.methods.descent import FIRST, SECOND, SMALL
-from dpviz.training.methods.dp_sgd import DpSgd
+from dpviz.training.methods.dp_sgd import FIRST, SECOND, SMALL, DpSgd
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpviz.mechanisms import SampledGaussian
 from dpviz.training.methods.base import Info, Method, State
-from dpviz.training.methods.descent import descend
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from dpviz.training.sampling import PoissonBatch
+    from dpviz.training.settings import RunSettings
+
+FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # β₁, β₂ and ε of Adam
+
+
+def descend(state: State, gradient: Tensor, step_size: float, settings: RunSettings) -> State:
+    """θ moved against `gradient` (p,), in place; post-processing of the gradient, so it costs nothing."""
+    done = state.step + 1
+    if settings.optimiser == "adam":
+        # Kingma & Ba 2015, Algorithm 1.
+        state.momentum.mul_(FIRST).add_(gradient, alpha=1.0 - FIRST)
+        state.second.mul_(SECOND).addcmul_(gradient, gradient, value=1.0 - SECOND)
+        scale = (state.second / (1.0 - SECOND**done)).sqrt_().add_(SMALL)
+        state.parameters.addcdiv_(state.momentum, scale, value=-step_size / (1.0 - FIRST**done))
+    else:
+        state.momentum.mul_(settings.momentum).add_(gradient)
+        state.parameters.add_(state.momentum, alpha=-step_size)
+    return state._replace(step=done)
 
 
 class DpSgd(Method):
@@ -24,22 +40,12 @@ class DpSgd(Method):
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         found = self.clipped_sum(batch)
         noise = self.noise_like(found.total, state.noise_multiplier * self.settings.max_grad_norm)
-        signal_length = found.total.norm() if self.watch else None
+        step_size = self.learning_rate(self.settings, state.step + 1)
+        info = self.report(batch, found, noise, sigma=state.noise_multiplier, step_size=step_size)
         gradient = found.total.add_(noise).div_(batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:
             gradient.add_(prior)
-        info = Info(
-            mechanism=SampledGaussian(state.noise_multiplier, batch.sample_rate),
-            batch_size=batch.size,
-            expected=batch.expected,
-            losses=found.losses,
-            norms=found.norms,
-            distances=found.distances,
-            step_size=self.learning_rate(self.settings, state.step + 1),
-            signal=signal_length,
-            noise=noise.norm() if self.watch else None,
-        )
         return self.descend(state, gradient, info), info
 
     def descend(self, state: State, gradient: Tensor, info: Info) -> State:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpviz.accounting.renyi.varying_noise import node_steps
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.methods.base import Gradient, Info, Method, State
+from dpviz.training.methods.base import Info, Method, State
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -72,25 +72,14 @@ class _Langevin(Method):
         if prior is not None:
             drift.add_(prior, alpha=size)
         noise = self.noise_like(drift, std)
+        bound, scale = self.settings.max_grad_norm, batch.expected / size
+        sigma = noise_multiplier(std, size, batch_size=batch.expected, max_grad_norm=bound)
+        info = self.report(batch, found, noise, sigma=sigma, step_size=size, scale=scale)
         self._move(state, noise.sub(drift))
-        return state._replace(step=state.step + 1), self._info(found, batch, size, std, noise)
+        return state._replace(step=state.step + 1), info
 
     def _move(self, state: State, change: Tensor) -> None:
         state.parameters.add_(change)
-
-    def _info(self, found: Gradient, batch: PoissonBatch, size: float, std: float, noise: Tensor) -> Info:
-        sigma = noise_multiplier(std, size, batch_size=batch.expected, max_grad_norm=self.settings.max_grad_norm)
-        return Info(
-            mechanism=SampledGaussian(sigma, batch.sample_rate),
-            batch_size=batch.size,
-            expected=batch.expected,
-            losses=found.losses,
-            norms=found.norms,
-            distances=found.distances,
-            step_size=size,
-            signal=found.total.norm() if self.watch else None,
-            noise=noise.norm() * (batch.expected / size) if self.watch else None,
-        )
 
 
 class DpSgld(_Langevin):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dpviz.training.methods.base import Info, Method, State
-from dpviz.training.methods.descent import descend
+from dpviz.training.methods.dp_sgd import descend
 
 if TYPE_CHECKING:
     from dpviz.training.sampling import PoissonBatch

@@ -1,18 +1,23 @@
-"""Networks, in the order in which pages offer them. One more is one file here and one name in this list."""
+"""Networks, in the order in which pages offer them: rows of `models.toml`, made as `networks.NETWORKS` says."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
 
 from dpviz.training.models.base import Model
-from dpviz.training.models.cnn import CNN
-from dpviz.training.models.elsewhere import ELSEWHERE
-from dpviz.training.models.logistic import BAYESIAN, LOGISTIC
-from dpviz.training.models.mlp import MLP
-from dpviz.training.models.resnet import RESNET
-from dpviz.training.models.scattering import SCATTERING, WHITENED
+from dpviz.training.models.networks import NETWORKS
 
-MODELS: dict[str, Model] = {model.key: model for model in (CNN, SCATTERING, WHITENED, MLP, RESNET, LOGISTIC, BAYESIAN)}
-# Those that a page trains by itself, without noise, to look into them.
-SMALL: dict[str, Model] = {model.key: model for model in (LOGISTIC, MLP, CNN)}
+_ROWS = tomllib.loads((resources.files(__name__) / "models.toml").read_text(encoding="utf-8"))
 
 # Those that a run may have had.
-RECORDED: dict[str, Model] = {**MODELS, ELSEWHERE.key: ELSEWHERE}
+RECORDED: dict[str, Model] = {
+    key: Model(key=key, **row | {"reads": frozenset(row.get("reads", ()))}, **NETWORKS[key])
+    for key, row in _ROWS.items()
+}
+ELSEWHERE = RECORDED["elsewhere"]
+MODELS = {key: model for key, model in RECORDED.items() if model is not ELSEWHERE}
+# Those that a page trains by itself, without noise, to look into them.
+SMALL = {key: MODELS[key] for key in ("logistic", "mlp", "cnn")}
 
 __all__ = ["ELSEWHERE", "MODELS", "RECORDED", "SMALL", "Model"]

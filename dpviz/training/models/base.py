@@ -1,11 +1,7 @@
-"""What is known of a network before PyTorch is loaded, and how to build it.
-
-Pages read these files, and load no PyTorch: they import it for types, or inside the functions that only workers call.
-"""
+"""What is known of a network before PyTorch is loaded, and how to build it: pages read these files."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,13 +35,13 @@ class Model:
     Attributes:
         key, title, short: In settings and links; on pages; where there is little room.
         make: From the shape of what it reads and the number of classes, with weights from the global generator.
-        parameters: Number of trainable parameters for the shape of an example and a number of classes.
-        last: Number of them in the last layer for a number of classes; None where that is all.
+        read_parameters: Number of trainable parameters for the shape of what it reads and a number of classes.
+        last_inputs: Inputs of the last layer; None where that is all.
         wants, suits: Which examples it reads, in words and by their shape.
         features: What it reads instead of the examples; None for themselves.
         reads: Settings that act with it, of those that do not always.
         most_plain_steps: Steps of plain training that a page waits for; None for as many as it asks.
-        usual: Settings with which it trains well under DP-SGD, found by trial on the shipped digits, Adult and Abalone.
+        usual: Settings with which it trains well under DP-SGD.
         large, low_epsilon, tables: Others with 50,000 examples and more; else with ε below 2; of shipped tables.
     """
 
@@ -53,14 +49,14 @@ class Model:
     title: str
     short: str
     make: Callable[[Shape, int], nn.Module]
-    parameters: Callable[[Shape, int], int]
-    last: Callable[[int], int] | None = None
+    read_parameters: Callable[[Shape, int], int]
+    last_inputs: int | None = None
     wants: str = "any examples"
     suits: Callable[[Shape], bool] = field(default=lambda shape: True)
     features: Features | None = None
     reads: frozenset[str] = frozenset()
     most_plain_steps: int | None = None
-    usual: Mapping[str, Any]
+    usual: Mapping[str, Any] = field(default_factory=dict)
     large: Mapping[str, Any] = field(default_factory=dict)
     low_epsilon: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Any] = field(default_factory=dict)
@@ -73,6 +69,14 @@ class Model:
         """Of what it reads, from that of an example."""
         return shape if self.features is None else self.features.shape(shape)
 
+    def parameters(self, shape: Shape, classes: int) -> int:
+        """Number of trainable parameters for the shape of an example and a number of classes."""
+        return self.read_parameters(self.transformed(shape), classes)
+
+    def last(self, classes: int) -> int:
+        """Those in the last layer."""
+        return linear(self.last_inputs or 0, classes)
+
 
 def image(shape: Shape) -> bool:
     return len(shape) == 3
@@ -81,14 +85,3 @@ def image(shape: Shape) -> bool:
 def linear(inputs: int, outputs: int) -> int:
     """Parameters of a linear layer, or of a convolution's with so many numbers under its window."""
     return (inputs + 1) * outputs
-
-
-def linear_parameters(shape: Shape, classes: int) -> int:
-    return linear(math.prod(shape), classes)
-
-
-def linear_network(shape: Shape, classes: int) -> nn.Module:
-    """Softmax regression on all that is there."""
-    from torch import nn
-
-    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes))

@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from dpviz.training.files import whole_file
 from dpviz.training.progress import advance
 
 Tensor = torch.Tensor
@@ -155,8 +156,9 @@ def stored(images: Tensor, folder: str, compute: Callable[[], Tensor], *, keep: 
         return there
     # Rounded as on disk, so that a run from kept features is the run from fresh ones.
     found = compute().half()
-    if keep:
-        _write(path, found)
+    if keep:  # without room or permission it is computed again next time
+        with suppress(OSError), whole_file(path) as file:
+            np.save(file, found.numpy(), allow_pickle=False)
     return found.float()
 
 
@@ -180,18 +182,3 @@ def _read(path: Path, examples: int) -> Tensor | None:
     if stored.dtype != np.float16 or stored.ndim != 2 or stored.shape[0] != examples:
         return None
     return torch.from_numpy(stored).float()
-
-
-def _write(path: Path, found: Tensor) -> None:
-    """Written beside and renamed; without room or permission it is computed again next time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npy", delete=False) as partial:
-            try:
-                np.save(partial, found.numpy(), allow_pickle=False)
-                partial.close()
-                os.replace(partial.name, path)
-            except OSError:
-                Path(partial.name).unlink(missing_ok=True)
-    except OSError:
-        return

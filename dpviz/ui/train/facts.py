@@ -63,7 +63,7 @@ def unsuited(data: str, model: str) -> str:
 def trained_parameters(settings: RunSettings) -> int:
     """How many numbers a run trains."""
     known, model = data_of(settings.data), MODELS[settings.model]
-    if settings.trained == RunSettings.trained or model.last is None:
+    if settings.trained == RunSettings.trained or model.last_inputs is None:
         return known.parameters[settings.model]
     return model.last(known.classes)
 

@@ -353,7 +353,7 @@ def _data(group: _Group) -> None:
         )
     group.choice(s.METHOD, horizontal=False)
     group.choice(start.offered(group.engine), horizontal=False)
-    if state.get(s.START) and _method().partly and MODELS[model].last is not None:
+    if state.get(s.START) and _method().partly and MODELS[model].last_inputs is not None:
         group.choice(s.TRAINED)
     if not _method().private:
         page.note("Not private: a baseline to compare with.", "caution")
