@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from dpviz.runs.cluster.launch import TRAINING_MODULES, default_workers
 from dpviz.runs.cluster.scheduler import Scheduler
@@ -23,17 +23,10 @@ from dpviz.runs.store.records import ENDED, RunRecord, State
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import Live, RunView
 from dpviz.runs.work import TRAINING
+from dpviz.training.settings import RunSettings
 
 # Seconds between two checks, by whoever looks, that the engines of open runs are alive.
 RECONCILE = 0.5
-
-
-@runtime_checkable
-class Settings(Protocol):
-    """Settings as `dpviz.training.settings.RunSettings`."""
-
-    def to_json(self) -> dict[str, Any]: ...
-    def check(self) -> None: ...
 
 
 class Engine:
@@ -77,7 +70,7 @@ class Engine:
 
     def submit(
         self,
-        settings: Settings | Mapping[str, Any],
+        settings: RunSettings | Mapping[str, Any],
         *,
         target: str = TRAINING,
         name: str = "",
@@ -102,16 +95,16 @@ class Engine:
         """
         if ":" not in target:
             raise ValueError(f"Expected target={target!r} as 'module:function'.")
-        if isinstance(settings, Settings):
+        if isinstance(settings, RunSettings):
             settings.check()
-            values = settings.to_json()
-        else:
-            values = dict(settings)
+            settings = settings.to_json()
         chosen = dict(options or {})
         if target == TRAINING:
             chosen.setdefault("weights_to", str(self.folder / "weights" / "{run}.pt"))
         scheduler = self._awake()
-        record = self.store.create(target=target, settings=values, options=chosen, name=name, owner=self.id, run=run)
+        record = self.store.create(
+            target=target, settings=dict(settings), options=chosen, name=name, owner=self.id, run=run
+        )
         scheduler.wake()
         return record.id
 
@@ -187,7 +180,6 @@ class Engine:
         if record.over or (record.desired in ("stop", "kill") and desired in ("go", "pause")):
             return record  # what has ended, or is about to, does not start again
         record = self.store.set_desired(run, desired, single_steps=single_steps, granted=granted)
-        self.live.told(record)
         if self._scheduler is not None:
             self._scheduler.wake()
         return record
@@ -202,11 +194,9 @@ class Engine:
                 self._awake()  # it takes them over
 
     def run(self, run: str) -> RunRecord:
-        """The run as it truly is now; what `look` finds next is no older."""
+        """The run as it truly is now."""
         self._reconcile()
-        record = self.store.run(run)
-        self.live.told(record)
-        return record
+        return self.store.run(run)
 
     def knows(self, run: str) -> bool:
         """Whether there is a run of this id."""

@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -253,14 +254,6 @@ def view_of(record: RunRecord, events: Iterable[Event]) -> RunView:
     return tables.view(record)
 
 
-class _Shown(NamedTuple):
-    """A view, when it was read, and how many changes of its record had been told before."""
-
-    view: RunView
-    read_at: float
-    changes: int
-
-
 class _Reader:
     """One run as far as it was read. Whoever comes while another reads on sees what was read before."""
 
@@ -269,27 +262,28 @@ class _Reader:
         self._reading = threading.Lock()
         self._attempt, self._seq = -1, -1
         self._tables = Tables()
-        self._shown: _Shown | None = None
-        self._changes = 0
+        self._shown: tuple[RunView, float] | None = None  # and when it was read
 
     def look(self, max_age: float) -> RunView:
-        shown = self._shown
-        current = shown is not None and shown.changes == self._changes
-        if shown is not None and current and time.monotonic() - shown.read_at <= max_age:
-            return shown.view
-        # A change that was told shows at once, so it is waited for.
-        if not self._reading.acquire(blocking=not current) and shown is not None:
-            return shown.view
+        now = _seen_at_once(self._store.run(self._run))
+        if self._recent(now, max_age) and self._shown is not None:
+            return self._shown[0]
+        # Another state shows at once, so it is waited for.
+        if not self._reading.acquire(blocking=not self._recent(now)) and self._shown is not None:
+            return self._shown[0]
         try:
-            shown = self._shown
-            if shown is None or shown.changes != self._changes or time.monotonic() - shown.read_at > max_age:
-                shown = self._shown = self._read()
-            return shown.view
+            if self._shown is None or not self._recent(now, max_age):
+                self._shown = self._read(), time.monotonic()
+            return self._shown[0]
         finally:
             self._reading.release()
 
-    def _read(self) -> _Shown:
-        changes = self._changes
+    def _recent(self, now: tuple[Hashable, ...], max_age: float = math.inf) -> bool:
+        """Whether what is shown has this state and is no older."""
+        shown = self._shown
+        return shown is not None and _seen_at_once(shown[0].record) == now and time.monotonic() - shown[1] <= max_age
+
+    def _read(self) -> RunView:
         # Before the events: a record that says "done" then has all its events after it.
         record = self._store.run(self._run)
         news = self._store.events_since(self._run, self._seq, self._attempt)
@@ -297,23 +291,17 @@ class _Reader:
             self._tables = Tables()
         self._tables.add(news.events)
         self._attempt, self._seq = news.attempt, news.last
-        return _Shown(self._tables.view(record), time.monotonic(), changes)
-
-    def told(self, record: RunRecord) -> None:
-        shown = self._shown
-        if shown is None or _known(record) != _known(shown.view.record):
-            # Two threads may count one change: both were in the store before, so whoever reads next has read both.
-            self._changes += 1
+        return self._tables.view(record)
 
 
-def _known(record: RunRecord) -> tuple[Hashable, ...]:
+def _seen_at_once(record: RunRecord) -> tuple[Hashable, ...]:
     return record.attempt, record.state, record.desired, record.reason
 
 
 class Live:
     """Shared views of runs; their events are read at most every `max_age` seconds however many look.
 
-    What somebody just clicked must not show late: who knows of a change tells (`told`), and the next look reads anew.
+    What somebody just clicked must not show late: a run in another state is read anew.
 
     Safe to use from many threads. The views' arrays do not change once handed out.
     """
@@ -327,17 +315,8 @@ class Live:
     def look(self, run: str) -> RunView:
         """The run as it was at most `max_age` seconds ago. KeyError if there is none."""
         with self._lock:
-            reader = self._readers.get(run)
-            if reader is None:
-                reader = self._readers[run] = _Reader(self._store, run)
+            reader = self._readers.setdefault(run, _Reader(self._store, run))
             self._readers.move_to_end(run)
             while len(self._readers) > MOST_READERS:
                 self._readers.popitem(last=False)
         return reader.look(self.max_age)
-
-    def told(self, record: RunRecord) -> None:
-        """The run's record as it is now."""
-        with self._lock:
-            reader = self._readers.get(record.id)
-        if reader is not None:
-            reader.told(record)

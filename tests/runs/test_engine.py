@@ -17,6 +17,7 @@ import pytest
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
 from dpviz.runs.work import TRAINING
+from dpviz.training.settings import RunSettings
 from tests.runs.conftest import PLAIN, family
 
 ENDLESS = {"steps": 100_000, "pause": 0.01}
@@ -215,16 +216,9 @@ def http_status(port: int) -> int | None:
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
-    class Settings:
-        def to_json(self) -> dict[str, Any]:
-            return {"steps": 1}
-
-        def check(self) -> None:
-            raise ValueError("Expected steps=1 to be more.")
-
     engine = Engine(tmp_path, preload=())
-    with pytest.raises(ValueError, match="Expected steps=1"):
-        engine.submit(Settings())
+    with pytest.raises(ValueError, match="Expected steps=0"):
+        engine.submit(RunSettings(steps=0))
     with pytest.raises(ValueError, match="Expected target='nothing'"):
         engine.submit({}, target="nothing")
     with pytest.raises(KeyError, match="no run 'x'"):

@@ -39,17 +39,17 @@ def expect(right: bool, what: str) -> None:
         raise NotARun(f"Expected {what}.")
 
 
-def refuse(what: str, wanted: str, found: Any) -> NoReturn:
-    raise NotARun(f"Expected {what} {wanted}, found {shown(found)}.")
+def refuse(what: str, wanted: str, value: Any) -> NoReturn:
+    raise NotARun(f"Expected {what} {wanted}, found {shown(value)}.")
 
 
-def shown(found: Any) -> str:
+def shown(value: Any) -> str:
     """A value as a message quotes it: never long, whatever it is."""
-    if isinstance(found, (list, dict)):
-        return f"{'a list' if isinstance(found, list) else 'an object'} of {len(found)}"
-    if isinstance(found, int) and not isinstance(found, bool) and abs(found) > LARGEST_WHOLE:
-        return f"a whole number of {found.bit_length()} bits"  # Python refuses to write very long ones
-    return ascii(found)[:60]
+    if isinstance(value, (list, dict)):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_WHOLE:
+        return f"a whole number of {value.bit_length()} bits"  # Python refuses to write very long ones
+    return ascii(value)[:60]
 
 
 def parsed(content: bytes) -> Any:
@@ -84,23 +84,23 @@ def _nested(content: bytes) -> int:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         names = [name for name, _ in pairs]
         refuse("each name once in an object,", "not twice", next(name for name in names if names.count(name) > 1))
-    return found
+    return entries
 
 
 def table(required: Mapping[str, Check], possible: Mapping[str, Check] = {}) -> Check:
     """An object with all of `required`, perhaps some of `possible`; what has another name is dropped."""
 
-    def check(what: str, found: Any) -> dict[str, Any]:
-        if not isinstance(found, dict):
-            refuse(what, "to be an object", found)
+    def check(what: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            refuse(what, "to be an object", value)
         for name in required:
-            expect(name in found, f"{what} to have {name!r}")
+            expect(name in value, f"{what} to have {name!r}")
         checks = {**required, **possible}
-        return {name: entry(f"{name!r} of {what}", found[name]) for name, entry in checks.items() if name in found}
+        return {name: entry(f"{name!r} of {what}", value[name]) for name, entry in checks.items() if name in value}
 
     return check
 
@@ -108,10 +108,10 @@ def table(required: Mapping[str, Check], possible: Mapping[str, Check] = {}) -> 
 def whole(low: int = 0, high: int = LARGEST_WHOLE) -> Check:
     """A whole number in [low, high]."""
 
-    def check(what: str, found: Any) -> int:
-        if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-            refuse(what, f"to be a whole number in [{low}, {high:,}]", found)
-        return found
+    def check(what: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            refuse(what, f"to be a whole number in [{low}, {high:,}]", value)
+        return value
 
     return check
 
@@ -119,57 +119,57 @@ def whole(low: int = 0, high: int = LARGEST_WHOLE) -> Check:
 def number(low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER, *, endless: bool = False) -> Check:
     """A number in [low, high]; with `endless` NaN and infinities as well, as a training that diverged has them."""
 
-    def check(what: str, found: Any) -> float:
-        value = WORDS_OF_NUMBERS.get(found, found) if isinstance(found, str) else found
+    def check(what: str, value: Any) -> float:
+        value = WORDS_OF_NUMBERS.get(value, value) if isinstance(value, str) else value
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if isinstance(value, float) and not math.isfinite(value) and endless:
                 return value
             if low <= value <= high:  # also for whole numbers that no float holds
                 return value
-        return refuse(what, f"to be a number in [{low:g}, {high:g}]", found)
+        return refuse(what, f"to be a number in [{low:g}, {high:g}]", value)
 
     return check
 
 
-def flag(what: str, found: Any) -> bool:
+def flag(what: str, value: Any) -> bool:
     """true or false."""
-    if not isinstance(found, bool):
-        refuse(what, "to be true or false", found)
-    return found
+    if not isinstance(value, bool):
+        refuse(what, "to be true or false", value)
+    return value
 
 
 def text(most: int) -> Check:
     """Words of at most `most` characters that can be stored and shown."""
 
-    def check(what: str, found: Any) -> str:
-        if not isinstance(found, str):
-            refuse(what, "to be words", found)
-        expect(len(found) <= most, f"{what} with at most {most:,} characters, found {len(found):,}")
-        if found in WORDS_OF_NUMBERS:
-            raise NotARun(f"Expected {what} to be words, found {found!r}, which stands for a number.")
+    def check(what: str, value: Any) -> str:
+        if not isinstance(value, str):
+            refuse(what, "to be words", value)
+        expect(len(value) <= most, f"{what} with at most {most:,} characters, found {len(value):,}")
+        if value in WORDS_OF_NUMBERS:
+            raise NotARun(f"Expected {what} to be words, found {value!r}, which stands for a number.")
         try:
-            found.encode()
+            value.encode()
         except UnicodeEncodeError:
             raise NotARun(f"Expected {what} to be words, found half a character.") from None
         # Control characters say nothing to people, and some readers stop at them.
-        return "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in found)
+        return "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in value)
 
     return check
 
 
 def none_or(entry: Check) -> Check:
     """null, or what `entry` takes."""
-    return lambda what, found: None if found is None else entry(what, found)
+    return lambda what, value: None if value is None else entry(what, value)
 
 
 def listed(entry: Check, most: int, least: int = 0) -> Check:
     """A list of `least` to `most` entries."""
 
-    def check(what: str, found: Any) -> list[Any]:
-        if not isinstance(found, list):
-            refuse(what, "to be a list", found)
-        expect(least <= len(found) <= most, f"{what} with {least:,} to {most:,} entries, found {len(found):,}")
-        return [entry(f"entry {at} of {what}", value) for at, value in enumerate(found)]
+    def check(what: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            refuse(what, "to be a list", value)
+        expect(least <= len(value) <= most, f"{what} with {least:,} to {most:,} entries, found {len(value):,}")
+        return [entry(f"entry {at} of {what}", part) for at, part in enumerate(value)]
 
     return check
 
@@ -177,9 +177,9 @@ def listed(entry: Check, most: int, least: int = 0) -> Check:
 def one_of(allowed: tuple[str, ...]) -> Check:
     """One of these words."""
 
-    def check(what: str, found: Any) -> str:
-        if not isinstance(found, str) or found not in allowed:
-            refuse(what, f"to be one of {', '.join(allowed)}", found)
-        return found
+    def check(what: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            refuse(what, f"to be one of {', '.join(allowed)}", value)
+        return value
 
     return check

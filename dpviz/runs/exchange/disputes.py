@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dpviz._remember import MEMORY
 from dpviz.runs.store.records import IMPORTED_KIND, RunRecord
 from dpviz.runs.store.store import Store
 
@@ -16,9 +17,6 @@ IMPORTED = (
 )
 # Other processors and libraries round otherwise; a step costs far more than this.
 _SAME = 1e-6
-_KEPT = 512
-
-_known: dict[str, tuple[Dispute, ...]] = {}
 
 
 class Dispute(NamedTuple):
@@ -54,14 +52,12 @@ def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
     """What a run from a file recorded wrongly; it does not change any more."""
     if not record.imported:
         return ()
-    found = _known.get(record.id)
-    if found is None:
+
+    def read() -> tuple[Dispute, ...]:
         events = store.events(record.id, record.attempt, (IMPORTED_KIND,))
-        found = tuple(dispute for event in events for dispute in of_event(event.data))
-        if len(_known) >= _KEPT:
-            _known.clear()
-        _known[record.id] = found
-    return found
+        return tuple(dispute for event in events for dispute in of_event(event.data))
+
+    return MEMORY.recall(("disputes", record.id), read)
 
 
 def told(disputes: Sequence[Dispute]) -> str:

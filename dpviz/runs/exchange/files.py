@@ -82,22 +82,20 @@ def read_run(content: bytes) -> tuple[RunRecord, list[dict[str, Any]], list[Even
     Raises:
         NotARun: with the reason, if it is none or was changed so that it cannot be followed.
     """
-    found = parsed(content)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise NotARun(f'Expected the JSON of an exported run, with "format": "{FORMAT}".')
-    if found.get("version") != VERSION or isinstance(found["version"], bool):
-        raise NotARun(f"Expected version {VERSION} of the format, found {found.get('version')!r:.60}.")
-    fields = checked("run")("the run", found.get("run"))
-    attempts = attempts_of(found.get("attempts"), fields["attempt"])
-    events = events_of(found.get("events"), len(attempts))
-    checksums = verified(found["attempts"], found["events"])
-    told = fields.pop("summary")
-    nobody: dict[str, Any] = {"id": "", "number": 0, "options": {}, "owner": "", "imported": True}
-    record = RunRecord(desired="go", granted=0, baseline=False, deleted=None, **nobody, **fields)
+    run = parsed(content)
+    right = isinstance(run, dict) and run.get("format") == FORMAT
+    expect(right, f'the JSON of an exported run, with "format": "{FORMAT}"')
+    right = run.get("version") == VERSION and not isinstance(run["version"], bool)
+    expect(right, f"version {VERSION} of the format, found {run.get('version')!r:.60}")
+    fields = checked("run")("the run", run.get("run"))
+    attempts = attempts_of(run.get("attempts"), fields["attempt"])
+    events = events_of(run.get("events"), len(attempts))
+    checksums = verified(run["attempts"], run["events"])
+    summary = fields.pop("summary")
     # A file may name any function: cloning the run must not call it.
-    record = _ended(replace(record, target=TRAINING), events)
+    record = _ended(RunRecord("", imported=True, **fields | {"target": TRAINING}), events)
     try:
-        return _rechecked(record, told, attempts, events, checksums)
+        return _rechecked(record, summary, attempts, events, checksums)
     except NotARun:
         raise
     except (ValueError, ArithmeticError) as error:  # an accountant's own words
@@ -121,7 +119,7 @@ def _ended(record: RunRecord, events: list[Event]) -> RunRecord:
 
 
 def _rechecked(
-    record: RunRecord, told: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event], checksums: str
+    record: RunRecord, recorded: dict[str, Any], attempts: list[dict[str, Any]], events: list[Event], checksums: str
 ) -> tuple[RunRecord, list[dict[str, Any]], list[Event]]:
     settings = settings_of(record)
     for event in events:
@@ -129,16 +127,16 @@ def _rechecked(
         expect(same, "the settings of 'started' to be those of the run")
     if settings is not None:
         known_size(settings, events)
-    check, found = Recheck(settings), []
+    check, rechecked = Recheck(settings), []
     mine: list[Event] = []
     for attempt in range(1, record.attempt + 1):
         mine = check.attempt([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
-        found += mine
+        rechecked += mine
     summary: dict[str, Any] = {}
     if mine and mine[-1].kind in FINAL_KINDS:
         summary = mine[-1].data
         if not has_gap(mine):
-            check.ended(told.get("epsilon") or {}, told.get("claim"), summary)
+            check.ended(recorded.get("epsilon") or {}, recorded.get("claim"), summary)
     # What did not match when it was taken in elsewhere was set right there: the file still says so.
     marks = [event.data for event in events if event.kind == IMPORTED_KIND]
     earlier = [dispute for data in marks for dispute in of_event(data)]
@@ -149,7 +147,7 @@ def _rechecked(
     data = {"kind": IMPORTED_KIND, "step": record.steps, "time": 0.0, "disputes": [d._asdict() for d in disputes]}
     data |= {"checksums": checksums}
     mark = Event(record.attempt, last + 1, IMPORTED_KIND, record.steps, 0.0, data)
-    return replace(record, summary=summary), attempts, with_checksums([*found, mark])
+    return replace(record, summary=summary), attempts, with_checksums([*rechecked, mark])
 
 
 def import_json(store: Store, content: bytes) -> RunRecord:
@@ -166,16 +164,15 @@ def steps_csv(view: RunView) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heading("step", name) for name in view.steps)
-    for row in zip(*(column.tolist() for column in view.steps.values()), strict=True):
-        writer.writerow([_cell(value) for value in row])
+    writer.writerows(zip(*(map(_cell, column.tolist()) for column in view.steps.values()), strict=True))
     return out.getvalue()
 
 
-def _cell(value: float) -> str:
+def _cell(value: float) -> float | str:
     """All digits; whole numbers without a point, nothing for NaN."""
     if value != value:
         return ""
-    return str(int(value)) if abs(value) < 2**53 and value == int(value) else repr(value)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def steps_parquet(view: RunView) -> bytes:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import SampledGaussian
 from dpviz.runs.exchange.checks import NotARun, expect
@@ -19,7 +18,6 @@ from dpviz.training.plan import planned_events
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
 
-_NAMES = READINGS | {bayesian.NAME: "Bayesian"}
 NOT_AS_PLANNED = "not as planned"
 # Steps and distances whose readings are worked out together: some MB.
 _STEPS, _DISTANCES = 500, 20_000
@@ -36,19 +34,17 @@ class Recheck:
 
     def __init__(self, settings: RunSettings | None) -> None:
         self.settings = settings
-        self._found: dict[str, Dispute] = {}
+        self._largest: dict[str, Dispute] = {}
 
     @property
     def disputes(self) -> tuple[Dispute, ...]:
-        return tuple(self._found.values())
+        return tuple(self._largest.values())
 
     def compare(self, kind: str, what: str, recorded: Any, recomputed: float) -> None:
         """Keep the largest difference of each kind."""
-        if not differ(recorded, recomputed):
-            return
-        fresh, known = Dispute(what, float(recorded), recomputed), self._found.get(kind)
-        if known is None or _gap(fresh) > _gap(known):
-            self._found[kind] = fresh
+        if differ(recorded, recomputed):
+            dispute = Dispute(what, float(recorded), recomputed)
+            self._largest[kind] = max(self._largest.get(kind, dispute), dispute, key=_gap)
 
     def attempt(self, events: Sequence[Event]) -> list[Event]:
         """The events of one attempt with every ε anew; without any where events are missing.
@@ -58,7 +54,7 @@ class Recheck:
         """
         accounts: LiveAccounts | None = None
         examples = 0
-        found = []
+        checked = []
         if has_gap(events):
             return [self._behind_a_gap(event) for event in events]
         for event in events:
@@ -79,8 +75,8 @@ class Recheck:
                 accounts.bayesian.replan(data["total_steps"])
             elif event.kind in FINAL_KINDS:
                 data = self._final(accounts, data, event, examples)
-            found.append(event._replace(data=data))
-        return found
+            checked.append(event._replace(data=data))
+        return checked
 
     def _behind_a_gap(self, event: Event) -> Event:
         """What was charged in all is not known: no reading holds, and the claim is made anew from the plan."""
@@ -94,11 +90,11 @@ class Recheck:
         return event._replace(data=data)
 
     def _started(self, data: dict[str, Any]) -> dict[str, Any]:
-        told, settings = data.pop("claim", None), self.settings
+        recorded, settings = data.pop("claim", None), self.settings
         if settings is None:
             return data
         claim = planned_claim(settings, data["examples"])
-        self.compare("ahead", "ε claimed ahead", _claimed(told), claim.shown.epsilon)
+        self.compare("ahead", "ε claimed ahead", _claimed(recorded), claim.shown.epsilon)
         plan = {"steps": settings.steps, "mechanisms": encoded_events(planned_events(settings, data["examples"]))}
         rate = settings.sample_rate(data["examples"])
         return data | {"claim": claim.to_json(), "plan": plan, "sample_rate": rate}
@@ -106,26 +102,22 @@ class Recheck:
     def _steps(self, accounts: LiveAccounts | None, data: Mapping[str, Any]) -> dict[str, list[float]]:
         """Readings after each step of a stretch."""
         recorded, first = data["epsilon"], data["first"]
-        if accounts is None:
-            if self.settings is not None:
-                expect(not data["mechanisms"], "no mechanisms of a training without noise")
-                for name, values in recorded.items():
-                    self._along(name, first, values, [math.inf] * len(values))
-            return {}
-        expect(bool(data["mechanisms"]), "the mechanism of every private step")
-        found: dict[str, list[float]] = {}
-        for steps in _portions(decoded(data["mechanisms"]), data["distances"]):
-            for mechanism, distances in steps:
-                accounts.step(mechanism, distances)
-            for name, values in accounts.readings().items():
-                found.setdefault(name, []).extend(values)
-        for name, values in recorded.items():
-            self._along(name, first, values, found.get(name, [math.inf] * len(values)))
-        return found
-
-    def _along(self, name: str, first: int, recorded: Sequence[Any], recomputed: Sequence[float]) -> None:
-        for at, (told, right) in enumerate(zip(recorded, recomputed, strict=True)):
-            self.compare(f"step {name}", f"ε, {_NAMES[name]}, after step {first + at:,}", told, right)
+        readings: dict[str, list[float]] = {}
+        if accounts is not None:
+            expect(bool(data["mechanisms"]), "the mechanism of every private step")
+            for steps in _portions(decoded(data["mechanisms"]), data["distances"]):
+                for mechanism, distances in steps:
+                    accounts.step(mechanism, distances)
+                for name, values in accounts.readings().items():
+                    readings.setdefault(name, []).extend(values)
+        elif self.settings is not None:
+            expect(not data["mechanisms"], "no mechanisms of a training without noise")
+        if self.settings is not None:
+            for name, values in recorded.items():
+                right = readings.get(name, [math.inf] * len(values))
+                for step, (one, other) in enumerate(zip(values, right, strict=True), first):
+                    self.compare(f"step {name}", f"ε, {READINGS[name]}, after step {step:,}", one, other)
+        return readings
 
     def _count(self, accounts: LiveAccounts | None, data: Mapping[str, Any], step: int) -> dict[str, float]:
         if accounts is None:
@@ -136,19 +128,19 @@ class Recheck:
                 f"Expected the noise of a count to be count_noise={self.settings.count_noise:g}, found {noise:g}."
             )
         accounts.count(SampledGaussian(*data["mechanism"][:2]))
-        found = accounts.epsilons()
-        self.read(f"after the count at step {step:,}", data.get("epsilon") or {}, found)
-        return found
+        readings = accounts.epsilons()
+        self.read(f"after the count at step {step:,}", data.get("epsilon") or {}, readings)
+        return readings
 
     def read(self, when: str, recorded: Mapping[str, Any], recomputed: Mapping[str, float]) -> None:
         """One reading of each accountant."""
-        for name, told in recorded.items():
-            self.compare(f"{when} {name}", f"ε, {_NAMES[name]}, {when}", told, recomputed.get(name, math.inf))
+        for name, epsilon in recorded.items():
+            self.compare(f"{when} {name}", f"ε, {READINGS[name]}, {when}", epsilon, recomputed.get(name, math.inf))
 
     def _final(
         self, accounts: LiveAccounts | None, data: dict[str, Any], event: Event, examples: int
     ) -> dict[str, Any]:
-        told, claim = data.pop("epsilon", {}), data.pop("claim", None)
+        epsilon, claim = data.pop("epsilon", {}), data.pop("claim", None)
         settings = self.settings
         if settings is None or not examples:
             return data
@@ -156,7 +148,7 @@ class Recheck:
             settings, accounts, examples=examples, state=event.kind, reason=data.get("reason", ""), steps=event.step,
             seconds=data.get("seconds", event.time),
         )  # fmt: skip
-        self.ended(told, claim, summary)
+        self.ended(epsilon, claim, summary)
         if summary["reason"] == "plan" and not _as_planned(settings, accounts, examples, event.step):
             summary["reason"] = NOT_AS_PLANNED  # pages draw what was planned for a run that kept to it
         return data | summary | {"weights": None}
@@ -164,8 +156,8 @@ class Recheck:
     def ended(self, epsilon: Mapping[str, Any], claim: Any, summary: Mapping[str, Any]) -> None:
         """Compare what a summary says with what it should say."""
         self.read("at the end", epsilon, summary.get("epsilon") or {})
-        found = _claimed(summary.get("claim"))
-        self.compare("claim", "ε claimed", _claimed(claim), math.inf if found is None else found)
+        right = _claimed(summary.get("claim"))
+        self.compare("claim", "ε claimed", _claimed(claim), math.inf if right is None else right)
 
 
 def _as_planned(settings: RunSettings, accounts: LiveAccounts | None, examples: int, step: int) -> bool:
@@ -198,8 +190,8 @@ def _portions(
     """Steps with their distances, so few at once that their readings fit into little memory."""
     portion: list[tuple[SampledGaussian, Sequence[float] | None]] = []
     held = 0
-    for at, mechanism in enumerate(mechanisms):
-        measured = None if distances is None else distances[at]
+    each: Sequence[Sequence[float] | None] = distances or [None] * len(mechanisms)
+    for mechanism, measured in zip(mechanisms, each, strict=True):
         portion.append((mechanism, measured))
         held += len(measured or ())
         if len(portion) >= _STEPS or held >= _DISTANCES:

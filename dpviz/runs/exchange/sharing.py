@@ -56,31 +56,25 @@ def _numbers(value: Any) -> bool:
 
 def shared_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings without the folders and files of this machine."""
-    found: dict[str, Any] = shared(settings)
-    if found.get("data_folder") is not None:
-        found["data_folder"] = None
-    if found.get("start_from") is not None:
-        found["start_from"] = A_FILE
-    return found
+    hidden = {"data_folder": None, "start_from": A_FILE}
+    public: dict[str, Any] = shared(settings)
+    return public | {name: word for name, word in hidden.items() if public.get(name) is not None}
 
 
 def shared_event(data: dict[str, Any]) -> dict[str, Any]:
     """An event, or a summary, likewise."""
-    found: dict[str, Any] = shared(data)
-    if isinstance(found.get("settings"), dict):
-        found["settings"] = shared_settings(data["settings"])
-    if "weights" in found:
-        found["weights"] = None
-    return found
+    public: dict[str, Any] = shared(data)
+    if isinstance(public.get("settings"), dict):
+        public["settings"] = shared_settings(data["settings"])
+    return public | ({"weights": None} if "weights" in public else {})
 
 
 def shared_view(view: RunView) -> RunView:
     """A run's texts and settings likewise; its numbers tell of no machine."""
     record = view.record
-    told = replace(record, settings=shared_settings(record.settings), reason=without_paths(record.reason))
     return replace(
         view,
-        record=told,
+        record=replace(record, settings=shared_settings(record.settings), reason=without_paths(record.reason)),
         started=shared_event(view.started),
         notes=tuple((step, without_paths(text)) for step, text in view.notes),
         final=shared_event(view.final),

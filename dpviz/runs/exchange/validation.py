@@ -36,17 +36,17 @@ _FORMAT = tomllib.loads((Path(__file__).parent / "format.toml").read_text(encodi
 MOST: Mapping[str, int] = _FORMAT["limits"]
 
 
-def _spent(what: str, found: Any) -> list[float]:
+def _spent(what: str, value: Any) -> list[float]:
     """A mechanism of steps that were made."""
-    sigma, rate, times = checked("mechanism")(what, found)
+    sigma, rate, times = checked("mechanism")(what, value)
     possible = 1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1
     expect(possible, f"{what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times")
     return [sigma, rate, times]
 
 
-def _counted(what: str, found: Any) -> list[float]:
+def _counted(what: str, value: Any) -> list[float]:
     """A mechanism of a count."""
-    sigma, rate, times = _spent(what, found)
+    sigma, rate, times = _spent(what, value)
     expect(rate == 1 and times == 1, f"{what} as noise in [1e-6, 1e12], rate 1, once")
     return [sigma, rate, times]
 
@@ -84,40 +84,40 @@ def checked(name: str) -> Check:
     return _built(_FORMAT["types"][name])
 
 
-def _setting(what: str, found: Any) -> Any:
+def _setting(what: str, value: Any) -> Any:
     """One value of a setting, or a short list of such."""
     if what.startswith("'origins'"):
-        return listed(checked("origin"), MOST["origins"])(what, found)
-    return listed(_setting_value, 20)(what, found) if isinstance(found, list) else _setting_value(what, found)
+        return listed(checked("origin"), MOST["origins"])(what, value)
+    return listed(_setting_value, 20)(what, value) if isinstance(value, list) else _setting_value(what, value)
 
 
-def _setting_value(what: str, found: Any) -> Any:
-    if found is None or isinstance(found, bool):
-        return found
-    return checked("name" if isinstance(found, str) else "real")(what, found)
+def _setting_value(what: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    return checked("name" if isinstance(value, str) else "real")(what, value)
 
 
-def settings_of_file(what: str, found: Any) -> dict[str, Any]:
+def settings_of_file(what: str, value: Any) -> dict[str, Any]:
     """Settings as plain values, complete and of their own types where they are those of this version.
 
     Others, of another version or with names unknown here, stay what they are: `claims.settings_of` refuses them, and
     pages say so.
     """
-    if not isinstance(found, dict):
-        refuse(what, "to be an object", found)
-    expect(len(found) <= 200, f"{what} with at most 200 entries, found {len(found):,}")
-    plain = {text(60)(f"a name in {what}", name): _setting(f"{name!r:.60} of {what}", v) for name, v in found.items()}
+    if not isinstance(value, dict):
+        refuse(what, "to be an object", value)
+    expect(len(value) <= 200, f"{what} with at most 200 entries, found {len(value):,}")
+    plain = {text(60)(f"a name in {what}", name): _setting(f"{name!r:.60} of {what}", v) for name, v in value.items()}
     try:
         settings = RunSettings.from_json(plain)
         settings.check()
     except (ValueError, TypeError):
         return plain
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        if str(field.type).startswith("int") and value is not None:  # 64.0 is a legal batch size
-            settings = settings.with_(**{field.name: int(value)})
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and field.name != "seed":
-            settings = settings.with_(**{field.name: float(value)})
+    numbers = {  # 64.0 is a legal batch size
+        field.name: int(value) if str(field.type).startswith("int") else float(value)
+        for field in dataclasses.fields(settings)
+        if isinstance(value := getattr(settings, field.name), (int, float)) and not isinstance(value, bool)
+    }
+    settings = settings.with_(**numbers)
     _small_enough(settings)
     return settings.to_json()
 
@@ -144,9 +144,9 @@ KINDS = {kind: _built(fields) for kinds, fields in _FORMAT["kinds"].items() for 
 COLUMNS = next(names.split() for names, check in _FORMAT["kinds"]["step"].items() if check == "column")
 
 
-def attempts_of(found: Any, latest: int) -> list[dict[str, Any]]:
+def attempts_of(value: Any, latest: int) -> list[dict[str, Any]]:
     """Attempts 1 … `latest`; whose process it was is not a file's to say."""
-    attempts = listed(checked("attempt"), MOST["attempts"])("'attempts'", found)
+    attempts = listed(checked("attempt"), MOST["attempts"])("'attempts'", value)
     numbers = [attempt["attempt"] for attempt in attempts]
     expect(numbers == list(range(1, latest + 1)), f"attempts 1 … {latest}, found {numbers}")
     executions = {attempt["execution"] for attempt in attempts}
@@ -154,17 +154,17 @@ def attempts_of(found: Any, latest: int) -> list[dict[str, Any]]:
     return [{**attempt, "worker": {}} for attempt in attempts]
 
 
-def events_of(found: Any, attempts: int) -> list[Event]:
+def events_of(value: Any, attempts: int) -> list[Event]:
     """All events in order, each of a known kind and in step with those before it."""
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         raise NotARun("Expected 'events' as a list.")
-    expect(len(found) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(found):,}")
-    events = [_event(f"event {at}", entry) for at, entry in enumerate(found)]
+    expect(len(value) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(value):,}")
+    events = [_event(f"event {at}", entry) for at, entry in enumerate(value)]
     places = [(event.attempt, event.seq) for event in events]
     expect(len(set(places)) == len(places), "each event to have a number of its own")
     for event in events:
-        known = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
-        expect(known, f"every event to belong to an attempt, found one of attempt {event.attempt}")
+        belongs = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
+        expect(belongs, f"every event to belong to an attempt, found one of attempt {event.attempt}")
     events.sort(key=lambda event: (event.attempt, event.seq))
     for attempt in range(1, attempts + 1):
         _in_step([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
@@ -177,18 +177,13 @@ def _event(what: str, entry: Any) -> Event:
     kind, data = head["kind"], entry["data"]
     expect(data["kind"] == kind, f"{what} to hold its own kind {kind!r}, found {data['kind']!r:.60}")
     expect(kind in KINDS, f"{what} of a known kind, found {kind!r}")
-    if kind == "step" and "first" not in data:
-        data = _stretch_of_one(data, head["step"])
+    if kind == "step" and "first" not in data:  # a single step told in plain numbers
+        data = {"first": head["step"], "count": 1, **{name: [data[name]] for name in COLUMNS if name in data}}
     body = KINDS[kind](what, data)
     if kind == "step":
         _columns(what, body, head["step"])
     content = {"kind": kind, "step": head["step"], "time": head["time"], **body}
     return Event(head["attempt"], head["seq"], kind, head["step"], float(head["time"]), content)
-
-
-def _stretch_of_one(data: dict[str, Any], step: int) -> dict[str, Any]:
-    """A single step told in plain numbers, as a stretch."""
-    return {"first": step, "count": 1, **{name: [data[name]] for name in COLUMNS if name in data}}
 
 
 def _columns(what: str, body: dict[str, Any], step: int) -> None:
@@ -232,7 +227,7 @@ def _bounded(events: Sequence[Event]) -> None:
     steps = [event for event in events if event.kind == "step"]
     counts = [event for event in events if event.kind == "count"]
     charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
-    found = {
+    sizes = {
         "steps in all attempts": (sum(event.data["count"] for event in steps), MOST["steps"]),
         "different mechanisms": (
             len({(s, q) for event in steps for s, q, _ in event.data["mechanisms"]})
@@ -250,7 +245,7 @@ def _bounded(events: Sequence[Event]) -> None:
         ),
         "new plans": (sum(event.kind == "replanned" for event in events), MOST["replans"]),
     }
-    for what, (many, most) in found.items():
+    for what, (many, most) in sizes.items():
         expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
 
 
@@ -258,11 +253,9 @@ def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
     """A known data set has its own number of examples: q and the plan rest on it."""
     for event in events:
         if event.kind == "started":
-            examples, known = event.data.get("examples"), DATA_SETS.get(settings.data)
-            if examples is None:
-                raise NotARun("Expected 'started' to have 'examples'.")
-            if known is not None:
-                right = examples == known.examples
-                expect(right, f"examples={examples:,} to be the {known.examples:,} of {settings.data}")
+            expect("examples" in event.data, "'started' to have 'examples'")
+            examples = event.data["examples"]
+            size = DATA_SETS[settings.data].examples if settings.data in DATA_SETS else examples
+            expect(examples == size, f"examples={examples:,} to be the {size:,} of {settings.data}")
             batch = settings.batch_size
             expect(batch <= examples, f"batch_size={batch:,} <= {examples:,} examples")
