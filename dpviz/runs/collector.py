@@ -7,8 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dpviz.runs.reconcile import give_up, why_gone
 from dpviz.runs.store import jsontext
@@ -19,18 +18,17 @@ from dpviz.runs.store.store import Store
 RETRY = 1.0
 PATIENCE = 3.0
 V = TypeVar("V")
+DIED_TWICE = "its worker process died twice (out of memory, or killed)"
 HELD = "What runs waits until it can be recorded, then it goes on."
 
 
 def read_batch(text: str) -> Delivery:
     """The batch that a worker sent."""
-    found: dict[str, Any] = jsontext.read(text)
-    rows = tuple(EventRow(*row) for row in found["rows"])
-    return Delivery(found["run"], found["execution"], found["worker"], rows, found["begun"])
+    sent: dict[str, Any] = jsontext.read(text)
+    return Delivery(**sent | {"rows": tuple(EventRow(*row) for row in sent["rows"])})
 
 
-@dataclass(frozen=True, slots=True)
-class EndedFuture:
+class EndedFuture(NamedTuple):
     """A Dask future that will not change any more."""
 
     run: str
@@ -99,35 +97,35 @@ class Collector:
 
     def _insist(self, write: Callable[[], V]) -> V | None:
         """Write until it succeeds; once we are to end, only as long as it takes to see that it does not: then None."""
-        since, told = time.monotonic(), False
+        since, held = time.monotonic(), False
         while True:
             try:
                 written = write()
-                break
             except StoreError as error:
-                self.trouble = f"{error} {HELD}" if told else str(error)
+                self.trouble = f"{error} {HELD}" if held else str(error)
                 if self._closing.is_set():
                     return None
-                if not told and time.monotonic() - since > PATIENCE:
-                    told = True
+                if not held and time.monotonic() - since > PATIENCE:
+                    held = True
                     self._on_trouble(str(error))
                 self._closing.wait(RETRY)
-        self.trouble = ""
-        if told:
-            self._on_trouble("")
-        return written
+            else:
+                self.trouble = ""
+                if held:
+                    self._on_trouble("")
+                return written
 
     def _finish(self, ended: EndedFuture) -> None:
         """Fill gaps from the history that came with the result, and let go of the result."""
         try:
             status = ended.future.status
             if status == "finished":
-                execution, _, history = ended.future.result(timeout=30)
-                batch = read_batch(zlib.decompress(history).decode())
-                if self._store.event_count(ended.run, execution) < len(batch.rows):
-                    self._record([batch])
+                history = ended.future.result(timeout=30)
+                self._record([read_batch(zlib.decompress(history).decode())])
             elif status == "error":
-                why = self._why(ended.future)
+                error = ended.future.exception(timeout=10)
+                killed = type(error).__name__ == "KilledWorker"
+                why = DIED_TWICE if killed else f"{type(error).__name__}: {error}"
                 self._insist(lambda: self._store.change_state(ended.run, "failed", why, only=ACTIVE))
             elif status in ("cancelled", "lost"):  # with the connection; a hard stop has set its state already
                 self._insist(lambda: give_up(self._store, ended.run, why_gone(self._store, ended.run)))
@@ -138,10 +136,3 @@ class Collector:
         finally:
             ended.future.release()
             self._on_end(ended.run)
-
-    @staticmethod
-    def _why(future: Any) -> str:
-        error = future.exception(timeout=10)
-        if type(error).__name__ == "KilledWorker":
-            return "its worker process died twice (out of memory, or killed)"
-        return f"{type(error).__name__}: {error}"

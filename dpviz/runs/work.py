@@ -215,10 +215,10 @@ class AskedControl:
 
 def _resolve(target: str) -> Callable[..., Any]:
     module, _, name = target.partition(":")
-    found = getattr(importlib.import_module(module), name, None)
-    if not callable(found):
+    function = getattr(importlib.import_module(module), name, None)
+    if not callable(function):
         raise ValueError(f"Expected target={target!r} to be the name of a function, as in 'module:function'.")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def call(target: str, settings: Event, options: Event, sender: Sender, control: AskedControl) -> None:
@@ -251,11 +251,11 @@ def charge_name(execution: str, charge: EventRow) -> str:
     return f"{execution}:{charge.seq}"
 
 
-def work(run: str, topic: str, target: str, settings: Event, options: Event) -> tuple[str, dict[str, Any], bytes]:
+def work(run: str, topic: str, target: str, settings: Event, options: Event) -> bytes:
     """The Dask task of one run.
 
     Returns:
-        The execution's name, the worker, and all rows as compressed JSON, to fill gaps from.
+        All rows as compressed JSON, to fill gaps from.
     """
     from distributed import get_client, get_worker
 
@@ -292,4 +292,4 @@ def work(run: str, topic: str, target: str, settings: Event, options: Event) -> 
     history = zlib.compress(jsontext.write({**head, "rows": sender.rows}).encode(), 1)
     sender.rows.clear()
     give_back()
-    return execution, described, history
+    return history

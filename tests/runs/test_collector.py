@@ -65,7 +65,7 @@ def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard
     whole = batch(run, *steps(10), {"kind": "done", "step": 10})
     writing.put(text(batch(run, *steps(3))))
     writing.put(text(batch(run, {"kind": "done", "step": 10}, first=10)))
-    future = Future("finished", ("one", {}, zlib.compress(text(whole).encode())))
+    future = Future("finished", zlib.compress(text(whole).encode()))
     writing.put(EndedFuture(run, future))
     until(lambda: heard.ends == [run])
     assert [event.seq for event in store.events(run)] == list(range(11))

@@ -27,8 +27,9 @@ def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
     return store.create(target="m:f", settings={"a": [1, 2.5, None]}, options={}, name=name, owner=owner)
 
 
-def started(store: Store, name: str = "") -> str:
-    run = new(store, name).id
+def started(store: Store, name: str = "", settings: Any = None, options: Any = None) -> str:
+    chosen = {"settings": settings or {"a": [1, 2.5, None]}, "options": options or {}}
+    run = store.create(target="m:f", **chosen, name=name, owner=OWNER).id
     assert store.claim(OWNER, None, 100) is not None
     return run
 

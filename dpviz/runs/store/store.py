@@ -227,10 +227,6 @@ class Store:
         query = f"SELECT {_EVENT} FROM events WHERE run = ? AND attempt = ?{where} ORDER BY seq"
         return self._read(_event, query, run, latest, *kinds)
 
-    def event_count(self, run: str, execution: str) -> int:
-        query = "SELECT COUNT(*) FROM events JOIN attempts USING (run, attempt) WHERE run = ? AND execution = ?"
-        return int(self.file.fetch(query, run, execution)[0][0])
-
     def attempts(self, run: str) -> list[dict[str, Any]]:
         """ "attempt", "execution", "worker", "started", "ended" and "outcome" of each attempt, oldest first."""
         return self._read(

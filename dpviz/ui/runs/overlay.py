@@ -63,20 +63,20 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         keep = thinned(x.size)
         color = look.PALETTE[place % DASHED_FROM]
         family = "basic" if place < DASHED_FROM else "renyi_classic"
-        said = f"{name} (demonstration)" if claim.demonstration else name
-        lines.append(Line(view.record.id, on_chart(said), x[keep], y[keep], family, color=color))
+        label = f"{name} (demonstration)" if claim.demonstration else name
+        lines.append(Line(view.record.id, on_chart(label), x[keep], y[keep], family, color=color))
     epsilons = kind == "epsilon"
     span = None if epsilons or not lines else accuracies_shown([floats(line.y) for line in lines])
     across = epsilon_axis(f"ε {CLAIMED}") if kind == "frontier" else steps_axis()
     up = Axis(epsilon, reading="attack") if epsilons else Axis("test accuracy", shown=span)
     chart = LinePlot(across, up, tuple(lines)).chart(HEIGHT)
     what = {"epsilon": "ε", "accuracy": "test accuracy"}.get(kind, "ε and test accuracy")
-    told = tuple(f"{name} has no {what} to draw." for name in gone)
+    notes = tuple(f"{name} has no {what} to draw." for name in gone)
     shown = kind == "frontier" or (kind == "epsilon" and accountant == "claim")
-    told += tuple(
+    notes += tuple(
         f"{view.record.title} is a demonstration: its noise can be replayed. Its ε is what secret noise would allow."
         for view, claim in zip(views, claims, strict=True)
         if claim.demonstration and shown
     )
-    told += tuple(f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes)
-    return Chart(chart.figure, chart.notes + told), lines
+    notes += tuple(f"{view.record.title}: {MISMATCH}; what is drawn is recomputed." for view in views if view.disputes)
+    return Chart(chart.figure, chart.notes + notes), lines

@@ -75,56 +75,49 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _table(rows: Mapping[str, Any]) -> str:
-    cells = (
-        f"<tr><th scope='row'>{escape(key)}</th><td>{escape(_text(value))}</td></tr>" for key, value in rows.items()
-    )
+def _table(values: Mapping[str, Any]) -> str:
+    cells = (f"<tr><th scope='row'>{escape(name)}</th><td>{escape(_text(v))}</td></tr>" for name, v in values.items())
     return f"<table>{''.join(cells)}</table>"
+
+
+_ENDED = {"done": "It ran to its end", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
 
 
 def _headline(view: RunView) -> str:
     record = view.record
-    state = {"done": "It ran to its end", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
-    words = f"{state.get(record.state, f'It is {record.state}')} after {record.steps} steps"
+    words = f"{_ENDED.get(record.state, f'It is {record.state}')} after {record.steps} steps"
     reason = f": {record.reason}" if record.reason else "."
     again = "" if not record.restarts else f" It was started again {record.restarts} times; the last attempt is shown."
     return f"{words}{reason}{again}"
 
 
 def _final_numbers(view: RunView) -> dict[str, Any]:
-    """Numbers of the last event; where it did not come, the last of each column."""
-    rows = {
-        key: value
-        for key, value in view.final.items()
-        if key not in ("kind", "traceback", "text", "mechanisms", "epsilon", "claim", "weights")
-    }
-    if "test_accuracy" not in rows and view.evaluations.get("test_accuracy", np.empty(0)).size:
-        rows["test_accuracy"] = float(view.evaluations["test_accuracy"][-1])
-    return {heading("done", key): value for key, value in rows.items()}
+    """Numbers of the last event; where it did not come, the last accuracy."""
+    elsewhere = ("kind", "traceback", "text", "mechanisms", "epsilon", "claim", "weights")
+    measured = view.evaluations.get("test_accuracy", np.empty(0))[-1:].tolist()
+    final = dict(zip(("test_accuracy",), measured, strict=False)) | view.final
+    return {heading("done", name): value for name, value in final.items() if name not in elsewhere}
 
 
 def _claimed(claim: Claim) -> dict[str, Any]:
     """The one ε that may be said, or why there is none."""
     if not claim.shown.holds:
         return {"claim": f"no ε: {claim.reason}"}
-    rows: dict[str, Any] = {}
-    if claim.demonstration:
-        rows["claim"], claim = f"no ε: {claim.reason}", claim.shown
-        said = "with secret noise"
-    else:
-        said = "claim"
-    rows |= {
-        said: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
+    label = "with secret noise" if claim.demonstration else "claim"
+    values = {"claim": f"no ε: {claim.reason}"} if claim.demonstration else {}
+    claim = claim.shown
+    values |= {
+        label: f"ε ≤ {rounded_up(claim.epsilon, 6):.6g} at δ = {claim.delta:.6g}",
         "proven by": claim.name,
         "covers": claim.coverage,
         "right guesses of membership": f"at most {rounded_up(claim.guess, 4):.4g} at even odds",
         "assuming": " ".join(ASSUMPTIONS),
     }
     if claim.lower is not None:
-        rows["not below"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
+        values["not below"] = f"ε = {rounded_down(claim.lower, 6):.6g}"
     if claim.conditions:
-        rows["on condition that"] = "; ".join(claim.conditions)
-    return rows
+        values["on condition that"] = "; ".join(claim.conditions)
+    return values
 
 
 def _readings(view: RunView) -> dict[str, Any]:
@@ -142,24 +135,17 @@ def _readings(view: RunView) -> dict[str, Any]:
     }
 
 
-_CHARTS: tuple[tuple[str, str, dict[tuple[str, str], str]], ...] = (
+# Title, unit, and what each number of the events is called: "kind number label".
+_CHARTS = (
     (
         "Accuracy",
         "share correct",
-        {
-            ("evaluation", "train_accuracy"): "train",
-            ("evaluation", "test_accuracy"): "test",
-            ("evaluation", "posterior_accuracy"): "posterior",
-        },
+        "evaluation train_accuracy train, evaluation test_accuracy test, evaluation posterior_accuracy posterior",
     ),
-    (
-        "Loss",
-        "mean loss",
-        {("step", "loss"): "batch", ("evaluation", "train_loss"): "train", ("evaluation", "test_loss"): "test"},
-    ),
-    ("Share of examples clipped", "share", {("step", "clipped"): "clipped"}),
-    ("Noise multiplier", "σ", {("step", "noise_multiplier"): "σ"}),
-    ("Batch size", "examples", {("step", "batch_size"): "drawn", ("step", "expected_batch_size"): "expected"}),
+    ("Loss", "mean loss", "step loss batch, evaluation train_loss train, evaluation test_loss test"),
+    ("Share of examples clipped", "share", "step clipped clipped"),
+    ("Noise multiplier", "σ", "step noise_multiplier σ"),
+    ("Batch size", "examples", "step batch_size drawn, step expected_batch_size expected"),
 )
 
 
@@ -181,8 +167,12 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     readings = {
         ("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name.startswith("epsilon.")
     }
+    shown = [("Privacy loss", "ε", readings)]
+    for title, unit, numbers in _CHARTS:
+        parts = (number.split() for number in numbers.split(", "))
+        shown.append((title, unit, {(kind, name): label for kind, name, label in parts}))
     charts = []
-    for title, unit, labels in (("Privacy loss", "ε", readings), *_CHARTS):
+    for title, unit, labels in shown:
         series, mark = view.series(labels)
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
         lines = [
@@ -197,18 +187,18 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     return charts
 
 
-def _drawn(charts: list[tuple[str, str, dict[str, Any]]]) -> str:
+def _figures(charts: list[tuple[str, str, dict[str, Any]]]) -> str:
     """Each chart's place, and what draws in them."""
     if not charts:
         return ""
     packer = Packer()
-    told = {"figures": [packer.figure(figure) for _, _, figure in charts], "columns": packer.columns}
+    packed = {"figures": [packer.figure(figure) for _, _, figure in charts], "columns": packer.columns}
     places = "".join(
         f"<h2>{escape(title)}</h2><figure id='chart-{at}' role='img' aria-label=\"{escape(words)}\">"
         f"<noscript>{escape(words)}</noscript></figure>"
         for at, (title, words, _) in enumerate(charts)
     )
-    held = {"figures": compressed(json.dumps(told).encode()), "plotly": compressed_plotly()}
+    held = {"figures": compressed(json.dumps(packed).encode()), "plotly": compressed_plotly()}
     scripts = "".join(f"<script type='application/gzip' id='{name}'>{text}</script>" for name, text in held.items())
     return f"{places}{scripts}<script type='module'>{_SCRIPT}</script>"
 
@@ -253,7 +243,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
             "<h2>Final numbers</h2>",
             _table(_final_numbers(view)),
             f"<p class='bad'>{escape(warning)}</p>" if warning else "",
-            _drawn(_charts(view)),
+            _figures(_charts(view)),
             "<h2>How each accountant reads it</h2>",
             "<p class='note'>As if the end had been planned: readings, not claims.</p>",
             _table(_readings(view)),
