@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -42,29 +42,28 @@ GAP = "Events of this run are missing, so that its whole plan is claimed, whatev
 NO_BEGINNING = "its first event is missing, and with it the number of its examples"
 # What a damaged or invented record may raise while it is read.
 _NONSENSE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
-V = TypeVar("V")
 
 
 def settings_of(record: RunRecord) -> RunSettings | None:
     """The run's settings, checked; None where this version knows them not, by name or by value."""
-    found = _read(jsontext.write(record.settings))
-    return found if isinstance(found, RunSettings) else None
+    settings = _read(jsontext.write(record.settings))
+    return settings if isinstance(settings, RunSettings) else None
 
 
 def why_unknown(record: RunRecord) -> str:
     """What is wrong with settings that are None; empty where nothing is."""
-    found = _read(jsontext.write(record.settings))
-    return found if isinstance(found, str) else ""
+    problem = _read(jsontext.write(record.settings))
+    return problem if isinstance(problem, str) else ""
 
 
 @remembered
 def _read(settings: str) -> RunSettings | str:
     try:
-        found = RunSettings.from_json(jsontext.read(settings))
-        found.check()
+        read = RunSettings.from_json(jsontext.read(settings))
+        read.check()
     except (ValueError, TypeError) as problem:
         return str(problem)[:200]
-    return found
+    return read
 
 
 def claim_of_view(view: RunView, store: Store) -> Claim:
@@ -95,14 +94,10 @@ def claim_of_record(record: RunRecord, store: Store) -> Claim:
         return Claim.nothing(UNKNOWN)
     if not settings.private:
         return planned_claim(settings, 1)
-    told = record.summary.get("claim")
-    if told is not None and not record.imported and not record.restarts:
-        return _of(settings, Claim.from_json(told))
-    return _kept((record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
-
-
-def _kept(key: Hashable, make: Callable[[], V]) -> V:
-    return MEMORY.recall(("claims", key), make)
+    claim = record.summary.get("claim")
+    if claim is not None and not record.imported and not record.restarts:
+        return _of(settings, Claim.from_json(claim))
+    return MEMORY.recall(("claims", record.id, record.attempt, "ended"), lambda: _from_events(record, settings, store))
 
 
 def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Claim:
@@ -155,10 +150,10 @@ def examples_in(record: RunRecord, settings: RunSettings, store: Store) -> int:
 
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
     """What was claimed before the first step; runs of earlier versions did not write it down."""
-    told = None if record.imported else started.get("claim")
-    return (
-        planned_claim(settings, _examples(settings, started)) if told is None else _of(settings, Claim.from_json(told))
-    )
+    claim = None if record.imported else started.get("claim")
+    if claim is None:
+        return planned_claim(settings, _examples(settings, started))
+    return _of(settings, Claim.from_json(claim))
 
 
 def _of(settings: RunSettings, claim: Claim) -> Claim:
@@ -178,7 +173,7 @@ def _with_earlier(
     """
     if not (settings.private and settings.secure_noise and record.restarts):
         return claim
-    earlier = _kept((record.id, record.attempt, "earlier"), lambda: charged_before(record, store))
+    earlier = MEMORY.recall(("claims", record.id, record.attempt, "earlier"), lambda: charged_before(record, store))
     if not earlier:
         return claim
     if settings.adaptive:
@@ -186,8 +181,8 @@ def _with_earlier(
         return Claim.nothing(reason, settings.delta)
     if not kept:
         return Claim.nothing("it was started again and left its plan: no ε covers all attempts", settings.delta)
-    key = (record.id, record.attempt, "all attempts")
-    return _kept(key, lambda: _of_all_attempts(earlier, settings, examples))
+    key = ("claims", record.id, record.attempt, "all attempts")
+    return MEMORY.recall(key, lambda: _of_all_attempts(earlier, settings, examples))
 
 
 def charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]:
@@ -227,12 +222,10 @@ def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, ex
 
 def last_reading(view: RunView, accountant: str) -> float:
     """The last ε that an accountant read, private counts included; inf where it read none."""
-    found = [
-        float(table[f"epsilon.{accountant}"][-1])
-        for table in (view.steps, view.counts)  # a count that came after the last step has added to it
-        if f"epsilon.{accountant}" in table and table[f"epsilon.{accountant}"].size
-    ]
-    return max(found, default=math.inf)
+    name = f"epsilon.{accountant}"
+    # A count that came after the last step has added to it.
+    readings = [float(table[name][-1]) for table in (view.steps, view.counts) if name in table and table[name].size]
+    return max(readings, default=math.inf)
 
 
 def claims_along(view: RunView, claim: Claim) -> Array:
@@ -267,14 +260,14 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
     if settings.adaptive or settings.past_plan != "stop" or not shown.holds:
         return np.concatenate([[before], claims_along(view, claim)])[place]
     renyi = view.steps.get("epsilon.renyi", np.full(steps.shape, math.inf))
-    found = np.concatenate([[before], renyi])[place]
+    epsilons = np.concatenate([[before], renyi])[place]
     planned = everything_planned(settings, _examples(settings, view.started))
     if len(planned) == 1 and not spent_before(settings):
-        found = np.fmin(found, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
-    found = np.minimum(found, shown.epsilon)
+        epsilons = np.fmin(epsilons, _tight_of(planned[0][0], tuple(at.tolist()), settings.delta))
+    epsilons = np.minimum(epsilons, shown.epsilon)
     if shown.covers == "plan":
-        found = np.where(at >= shown.steps, shown.epsilon, found)
-    return found
+        epsilons = np.where(at >= shown.steps, shown.epsilon, epsilons)
+    return epsilons
 
 
 @remembered

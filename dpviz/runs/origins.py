@@ -87,8 +87,8 @@ def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
 
 def _charged(record: RunRecord) -> tuple[GaussianEvent, ...]:
     """What its last attempt charged, as its summary says."""
-    told = record.summary.get("mechanisms") or []
-    return tuple((SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in told)
+    triples = record.summary.get("mechanisms") or []
+    return tuple((SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples)
 
 
 def _unbounded(settings: RunSettings) -> str:

@@ -105,8 +105,8 @@ class _Record:
         training.before_step = self.charge
 
     def _asked(self) -> tuple[str, int]:
-        found = self._store.run(self._run)
-        return found.desired, found.granted
+        record = self._store.run(self._run)
+        return record.desired, record.granted
 
     def _emit(self, kind: str, **content: Any) -> None:
         seconds = time.monotonic() - self._began

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,15 @@ from dpviz.runs.store.store import Store, open_store
 from tests.runs.conftest import HERE, kill
 
 OWNER = "me"
+SETTINGS = {"a": [1, 2.5, None]}
 
 
 def new(store: Store, name: str = "", owner: str = OWNER) -> RunRecord:
-    return store.create(target="m:f", settings={"a": [1, 2.5, None]}, options={}, name=name, owner=owner)
+    return store.create(target="m:f", settings=SETTINGS, options={}, name=name, owner=owner)
 
 
 def started(store: Store, name: str = "", settings: Any = None, options: Any = None) -> str:
-    chosen = {"settings": settings or {"a": [1, 2.5, None]}, "options": options or {}}
+    chosen = {"settings": settings or SETTINGS, "options": options or {}}
     run = store.create(target="m:f", **chosen, name=name, owner=OWNER).id
     assert store.claim(OWNER, None, 100) is not None
     return run
@@ -36,8 +38,8 @@ def started(store: Store, name: str = "", settings: Any = None, options: Any = N
 
 def rows(events: Sequence[dict[str, Any]], first: int = 0) -> tuple[EventRow, ...]:
     return tuple(
-        EventRow(first + i, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
-        for i, e in enumerate(events)
+        EventRow(seq, e["kind"], e.get("step", 0), e.get("time", 0.0), jsontext.write(e))
+        for seq, e in enumerate(events, first)
     )
 
 
@@ -49,55 +51,66 @@ def steps(count: int, start: int = 1) -> list[dict[str, Any]]:
     return [{"kind": "step", "step": start + i, "loss": float(i)} for i in range(count)]
 
 
+def at_once(*acts: Callable[[], object]) -> list[BaseException]:
+    """Each in a thread of its own; what they raised."""
+    errors: list[BaseException] = []
+
+    def guarded(act: Callable[[], object]) -> None:
+        try:
+            act()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120.0)
+        assert not thread.is_alive()
+    return errors
+
+
 class TestRuns:
     def test_a_new_one(self, store: Store) -> None:
         first, second = new(store), new(store, "named")
         assert (first.state, first.attempt, first.steps, first.desired) == ("queued", 0, 0, "go")
-        assert first.settings == {"a": [1, 2.5, None]}
-        assert (first.title, second.title) == ("Run 1", "named")
+        assert (first.settings, first.title, second.title) == (SETTINGS, "Run 1", "named")
         assert [run.id for run in store.runs()] == [second.id, first.id]
         assert store.run(first.id) == first
 
     def test_claim_in_order_and_within_the_limit(self, store: Store) -> None:
         first, second, other = new(store), new(store), new(store, owner="other")
         host = this_process()
-        claimed = store.claim(OWNER, host, 2)
-        assert claimed is not None
-        assert (claimed.id, claimed.state) == (first.id, "running")
-        assert store.host_of(first.id) == host
-        taken = store.claim("other", None, 2)
-        assert taken is not None
-        assert taken.id == other.id
-        assert store.host_of(other.id) is None
-        # Two run already, whoever runs them.
-        assert store.claim(OWNER, host, 2) is None
+
+        def claimed(owner: str, host: Process | None, limit: int) -> tuple[str, str] | None:
+            record = store.claim(owner, host, limit)
+            return record and (record.id, record.state)
+
+        assert claimed(OWNER, host, 2) == (first.id, "running")
+        assert claimed("other", None, 2) == (other.id, "running")
+        assert (store.host_of(first.id), store.host_of(other.id)) == (host, None)
+        assert claimed(OWNER, host, 2) is None, "two run already, whoever runs them"
         store.change_state(other.id, "lost", only=ACTIVE)
-        claimed = store.claim(OWNER, host, 2)
-        assert claimed is not None
-        assert claimed.id == second.id
-        assert store.claim(OWNER, host, 9) is None
+        assert claimed(OWNER, host, 2) == (second.id, "running")
+        assert claimed(OWNER, host, 9) is None
 
     def test_claimed_once_by_many(self, store: Store) -> None:
         for _ in range(10):
             new(store)
-        found: list[str] = []
+        taken: list[str] = []
 
         def take() -> None:
             while (run := store.claim(OWNER, None, 7)) is not None:
-                found.append(run.id)
+                taken.append(run.id)
 
-        threads = [threading.Thread(target=take) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(found) == len(set(found)) == 7
+        assert at_once(*[take] * 4) == []
+        assert len(taken) == len(set(taken)) == 7
 
     def test_asked_for_twice_it_is_one_run(self, store: Store) -> None:
         run = new_id()
-        for steps in (3, 4):
-            found = store.create(target="m:f", settings={"steps": steps}, options={}, name="", owner=OWNER, run=run)
-            assert (found.id, found.settings) == (run, {"steps": 3})
+        for count in (3, 4):
+            made = store.create(target="m:f", settings={"steps": count}, options={}, name="", owner=OWNER, run=run)
+            assert (made.id, made.settings) == (run, {"steps": 3})
         assert [record.id for record in store.runs()] == [run]
 
     def test_unknown(self, store: Store) -> None:
@@ -116,10 +129,8 @@ class TestRuns:
         assert (record.desired, record.granted, record.state) == ("pause", 3, "running")
         for _ in range(2):  # asked twice, it counts once
             assert store.set_desired(run, "pause", single_steps=1, granted=3).granted == 4
-        queued = new(store).id
-        record = store.set_desired(queued, "stop")
-        assert record.state == "stopped"
-        assert record.ended is not None
+        record = store.set_desired(new(store).id, "stop")
+        assert (record.state, record.ended is None) == ("stopped", False)
 
     def test_words_of_the_user(self, store: Store) -> None:
         run, other = new(store).id, new(store).id
@@ -138,8 +149,7 @@ class TestRuns:
             store.delete(run)
         store.record([batch(run, *steps(3), {"kind": "done", "step": 3})])
         store.delete(run)
-        assert store.runs() == []
-        assert [record.id for record in store.runs(deleted=True)] == [run]
+        assert (store.runs(), [record.id for record in store.runs(deleted=True)]) == ([], [run])
         store.undelete(run)
         assert [record.id for record in store.runs()] == [run]
         assert len(store.events(run)) == 4
@@ -149,6 +159,15 @@ class TestRuns:
         store.purge(run)
         assert store.runs(deleted=True) == []
         assert store.file.fetch("SELECT COUNT(*) FROM events") == [(0,)]
+
+    def test_owners(self, store: Store) -> None:
+        process = Process("elsewhere/1/2", 3, "4")
+        store.heartbeat("a", process)
+        first = store.owners()[0]
+        store.heartbeat("a", process)
+        [owner] = store.owners()
+        assert (owner.id, owner.process) == ("a", process)
+        assert owner.heartbeat >= first.heartbeat
 
 
 class TestEvents:
@@ -262,33 +281,19 @@ class TestManyHands:
         """Processes write, threads read: no error, no gap, nothing out of order."""
         runs = [started(store), started(store)]
         writers = [writer(store, run, 100) for run in runs]
-        problems: list[object] = []
-        over = threading.Event()
 
         def read(run: str) -> None:
             seq, attempt = -1, None
-            try:
-                while not over.is_set() or seq < 999:
-                    news = store.events_since(run, seq, attempt)
-                    expected = list(range(seq + 1, news.last + 1))
-                    if [event.seq for event in news.events] != expected:
-                        problems.append((seq, news))
-                    seq, attempt = news.last, news.attempt
-                    time.sleep(0.005)
-            except Exception as error:
-                problems.append(error)
+            while seq < 999 and any(process.poll() in (None, 0) for process in writers):
+                news = store.events_since(run, seq, attempt)
+                assert [event.seq for event in news.events] == list(range(seq + 1, news.last + 1))
+                seq, attempt = news.last, news.attempt
+                time.sleep(0.005)
 
-        readers = [threading.Thread(target=read, args=(run,)) for run in runs * 2]
-        for reader in readers:
-            reader.start()
-        assert [process.wait(120) for process in writers] == [0, 0]
-        over.set()
-        for reader in readers:
-            reader.join(60)
-            assert not reader.is_alive()
+        assert at_once(*[partial(read, run) for run in runs * 2]) == []
         for process in writers:
             process.communicate()
-        assert problems == []
+        assert [process.returncode for process in writers] == [0, 0]
         assert [store.run(run).steps for run in runs] == [1000, 1000]
 
     def test_a_further_connection_drops_no_lock(self, store: Store) -> None:
@@ -333,22 +338,15 @@ class TestManyHands:
         assert store.record([batch(run, *steps(1)), batch("gone", *steps(1)), batch(over)]) == [True, False, False]
 
     def test_two_that_make_it_at_once(self, tmp_path: Path) -> None:
-        made: list[object] = []
+        made: list[int] = []
 
         def make() -> None:
-            try:
-                other = Store(tmp_path / "deep" / "new.sqlite")
-                made.append(new(other).number)
-                other.close()
-            except Exception as error:
-                made.append(error)
+            other = Store(tmp_path / "deep" / "new.sqlite")
+            made.append(new(other).number)
+            other.close()
 
-        threads = [threading.Thread(target=make) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(made, key=str) == [1, 2, 3, 4, 5, 6]
+        assert at_once(*[make] * 6) == []
+        assert sorted(made) == [1, 2, 3, 4, 5, 6]
 
 
 class TestTrouble:
@@ -413,13 +411,3 @@ class TestPlace:
             monkeypatch.delenv(variable, raising=False)
         monkeypatch.setattr(sys, "platform", system)
         assert home() == Path.home() / expected
-
-
-def test_owners(store: Store) -> None:
-    process = Process("elsewhere/1/2", 3, "4")
-    store.heartbeat("a", process)
-    first = store.owners()[0]
-    store.heartbeat("a", process)
-    [owner] = store.owners()
-    assert (owner.id, owner.process) == ("a", process)
-    assert owner.heartbeat >= first.heartbeat

@@ -27,39 +27,19 @@ def events_of(settings: RunSettings) -> list[Event]:
     """What training with `settings` tells, numbered."""
     from dpviz.training.loop import FreeRun, run
 
-    found: list[dict[str, Any]] = []
-    run(settings, found.append, FreeRun())
-    return [Event(1, seq, data["kind"], data["step"], data["time"], data) for seq, data in enumerate(found)]
+    content: list[dict[str, Any]] = []
+    run(settings, content.append, FreeRun())
+    return [Event(1, seq, data["kind"], data["step"], data["time"], data) for seq, data in enumerate(content)]
 
 
 def record(engine: Engine, settings: RunSettings, events: list[Event], **changed: Any) -> RunRecord:
     """The run in the engine's store; `changed` replaces parts of its record."""
     last = events[-1].data
-    values: dict[str, Any] = {
-        "id": "",
-        "number": 0,
-        "name": "",
-        "note": "",
-        "target": "dpviz.runs.work:train",
-        "settings": settings.to_json(),
-        "options": {},
-        "state": last["kind"],
-        "reason": "",
-        "created": time.time(),
-        "started": time.time(),
-        "ended": time.time(),
-        "attempt": 1,
-        "steps": last["step"],
-        "desired": "go",
-        "granted": 0,
-        "baseline": False,
-        "deleted": None,
-        "imported": False,
-        "owner": "",
-        "summary": last,
-    }
+    moments = dict.fromkeys(("created", "started", "ended"), time.time())
+    values = {"settings": settings.to_json(), "state": last["kind"], "steps": last["step"], "summary": last}
+    made = RunRecord("", target=TRAINING, attempt=1, **moments, **values | changed)
     attempt = {"attempt": 1, "execution": "x", "worker": {}, "started": 0.0, "ended": 1.0, "outcome": last["kind"]}
-    return engine.store.insert(RunRecord(**(values | changed)), [attempt], events)
+    return engine.store.insert(made, [attempt], events)
 
 
 def finished(

@@ -106,7 +106,7 @@ class Measurements:
 
     def __init__(self, log: Path | None = None) -> None:
         self._log = log
-        self._known: OrderedDict[Hashable, Measurement] = OrderedDict()
+        self._by_key: OrderedDict[Hashable, Measurement] = OrderedDict()
         self._queue: deque[Measurement] = deque()
         self._changed = threading.Condition()
         self._process: Child | None = None
@@ -118,37 +118,35 @@ class Measurements:
     def find(self, key: Hashable) -> Measurement | None:
         """The measurement if it was asked for, under way or over."""
         with self._changed:
-            return self._known.get(key)
+            return self._by_key.get(key)
 
     def ask(self, asked: Request) -> Measurement:
-        """The measurement, begun unless it is known; to be looked at again within `FORGOTTEN` seconds."""
+        """The measurement, begun unless it is there; to be looked at again within `FORGOTTEN` seconds."""
         with self._changed:
-            known = self._known.get(asked.key)
-            if known is None:
+            if asked.key not in self._by_key:
                 if self._closed:
                     raise RuntimeError("Measurements were closed.")
-                known = self._known[asked.key] = Measurement(asked)
-                self._queue.append(known)
+                self._by_key[asked.key] = Measurement(asked)
+                self._queue.append(self._by_key[asked.key])
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="dpviz-measurements", daemon=True)
                     self._thread.start()
                 self._changed.notify()
-            known.look()
-            self._known.move_to_end(asked.key)
-            return known
+            self._by_key.move_to_end(asked.key)
+            measurement = self._by_key[asked.key]
+            measurement.look()
+            return measurement
 
     def forget(self, key: Hashable) -> None:
         """Let a failed one be tried again."""
         with self._changed:
-            known = self._known.get(key)
-            if known is not None and known.problem:
-                del self._known[key]
+            if key in self._by_key and self._by_key[key].problem:
+                del self._by_key[key]
 
     def before(self, measurement: Measurement) -> int:
         """How many others go first."""
         with self._changed:
-            waits = self._queue.index(measurement) if measurement in self._queue else -1
-            return waits + self._busy if waits >= 0 else 0
+            return self._queue.index(measurement) + self._busy if measurement in self._queue else 0
 
     @property
     def worker(self) -> int | None:
@@ -190,8 +188,8 @@ class Measurements:
 
     def _drop(self, measurement: Measurement) -> None:
         with self._changed:
-            if self._known.get(measurement.asked.key) is measurement:
-                del self._known[measurement.asked.key]
+            if self._by_key.get(measurement.asked.key) is measurement:
+                del self._by_key[measurement.asked.key]
 
     def _measure(self, measurement: Measurement) -> None:
         try:
@@ -232,12 +230,12 @@ class Measurements:
 
     def _keep_few(self) -> None:
         with self._changed:
-            total = sum(known.size for known in self._known.values())
-            for key in list(self._known)[:-1]:
+            total = sum(measurement.size for measurement in self._by_key.values())
+            for key in list(self._by_key)[:-1]:
                 if total <= MOST_KEPT:
                     return
-                if self._known[key].over:
-                    total -= self._known.pop(key).size
+                if self._by_key[key].over:
+                    total -= self._by_key.pop(key).size
 
 
 @cache

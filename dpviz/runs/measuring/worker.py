@@ -73,10 +73,10 @@ class Worker:
         if module not in sys.modules:
             self._parent.say("progress", ("The measuring process starts: loading PyTorch", None))
         with extra("train"):
-            found = getattr(importlib.import_module(module), name)
+            function = getattr(importlib.import_module(module), name)
         self._step_back()
         self._parent.say("progress", ("Reading the data", None))
-        return found
+        return function
 
     @staticmethod
     def _step_back() -> None:

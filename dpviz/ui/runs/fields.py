@@ -22,11 +22,11 @@ class Ids(Field[tuple[str, ...]]):
     """Ids of runs, with dots between them."""
 
     def parse(self, text: str) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(part for part in text.split(".") if part))
-        wrong = [part for part in found if not re.fullmatch(r"[0-9a-zA-Z-]{1,64}", part)]
+        runs = tuple(dict.fromkeys(part for part in text.split(".") if part))
+        wrong = [run for run in runs if not re.fullmatch(r"[0-9a-zA-Z-]{1,64}", run)]
         if wrong:
             raise ValueError(f"{self.label}: “{wrong[0][:40]}” is no run's id.")
-        return found[:MOST]
+        return runs[:MOST]
 
     def write(self, value: tuple[str, ...]) -> str:
         return ".".join(value)
