@@ -6,11 +6,12 @@ import os
 import random
 import sqlite3
 import stat
-import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,11 @@ from dpviz.runs.store.file import Damaged, backup_of
 from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
 from dpviz.runs.store.store import Store
-from tests.runs.test_store import batch, new, started, steps
+from tests.runs.test_store import at_once, batch, new, started, steps
 
 RUNS = 6
 EVENTS = 60
+LONG = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
 HEADER = 100  # SQLite counts in a file's first bytes who opened it
 
 
@@ -33,13 +35,10 @@ def filled(path: Path) -> dict[str, int]:
     made = {}
     for i in range(RUNS):
         run = started(store, f"run {i}")
-        long = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
-        store.record([batch(run, *long, {"kind": "done", "step": EVENTS}, execution=f"e{i}")])
+        store.record([batch(run, *LONG, {"kind": "done", "step": EVENTS}, execution=f"e{i}")])
         made[run] = EVENTS + 1
     store.close()
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
+    changed_by("PRAGMA wal_checkpoint(TRUNCATE)")(path)
     backup_of(path).unlink()
     return made
 
@@ -71,10 +70,10 @@ def truncated(path: Path) -> None:
     path.write_bytes(data[: len(data) * 2 // 3])
 
 
-def overwritten(path: Path) -> None:
+def overwritten(path: Path, at: int = 0, content: bytes = b"") -> None:
     data = bytearray(path.read_bytes())
-    at = len(data) // 2
-    data[at : at + 3 * 4096] = random.Random(1).randbytes(3 * 4096)
+    at, content = at or len(data) // 2, content or random.Random(1).randbytes(3 * 4096)
+    data[at : at + len(content)] = content[: len(data) - at]
     path.write_bytes(data)
 
 
@@ -82,158 +81,27 @@ def no_database(path: Path) -> None:
     path.write_text("something else, long enough to be looked at as a header " * 20)
 
 
-def without_a_column(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("ALTER TABLE runs DROP COLUMN note")
-    db.close()
+def changed_by(statement: str, *values: object) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute(statement, values)
+
+    return change
 
 
 def of_something_else(path: Path) -> None:
     path.unlink()
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE recipes (id)")
-    db.close()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "least"),
-    [(truncated, 0), (overwritten, 1), (no_database, 0), (without_a_column, 0), (of_something_else, 0)],
-)
-def test_a_damaged_file(tmp_path: Path, spoil: Callable[[Path], None], least: int) -> None:
-    path = tmp_path / "runs.sqlite"
-    made = filled(path)
-    spoil(path)
-    bytes_before = path.read_bytes()
-    store = Store(path)
-    assert is_true(store, made) >= least
-    usable(store)
-    [aside] = tmp_path.glob(f"{PREFIX}*.sqlite")
-    assert aside.read_bytes()[HEADER:] == bytes_before[HEADER:]
-    assert str(aside) in store.notice
-    assert "could be read whole" in store.notice
-    store.close()
-    again = Store(path)  # said until the file is moved away, and nothing is set aside twice
-    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
-    assert str(aside) in again.notice
-    aside.with_suffix(".txt").unlink()
-    assert again.notice == ""
-    again.close()
-
-
-def test_words_inside_a_row_that_are_no_json_any_more(tmp_path: Path) -> None:
-    """SQLite sees nothing wrong there: found when they are read, the other runs are kept."""
-    path = tmp_path / "runs.sqlite"
-    made = filled(path)
-    first, second = list(made)[:2]
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE events SET data = '{\"kind\": ' WHERE run = ? AND seq = 7", (first,))
-        db.execute("UPDATE runs SET settings = CAST(X'80ff00' AS TEXT) WHERE id = ?", (second,))
-    db.close()
-    store = Store(path)
-    with pytest.raises(StoreError, match="set aside"):
-        store.runs()
-    assert is_true(store, made) == RUNS - 2
-    assert store.run(first).state == "lost"
-    assert second not in {record.id for record in store.runs()}
-    usable(store)
-    store.close()
-
-
-def test_damage_while_it_is_open_in_two_places(tmp_path: Path) -> None:
-    """Both go on with the new file; it is set aside once."""
-    path = tmp_path / "runs.sqlite"
-    made = filled(path)
-    stores = [Store(path) for _ in range(2)]
-    for store in stores:
-        store.runs()
-    for store in stores:
-        store.file._drop_idle()  # what SQLite holds in memory would hide it for a while
-    no_database(path)
-    found: list[object] = []
-
-    def look(store: Store) -> None:
-        for _ in range(5):
-            try:
-                found.append(len(store.runs()))
-                started(store)
-            except StoreError as error:
-                found.append(error)
-
-    threads = [threading.Thread(target=look, args=(store,)) for store in stores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
-    for store in stores:
-        usable(store)
-        assert {record.name for record in store.runs()} >= {"after"}
-    assert [record.id for record in stores[0].runs()] == [record.id for record in stores[1].runs()]
-    assert made
-    for store in stores:
-        store.close()
-
-
-def test_what_a_killed_writer_left_beside_it_goes_with_it(tmp_path: Path) -> None:
-    """SQLite would add the old write-ahead log to the new file, whose pages it knows nothing of."""
-    path = tmp_path / "runs.sqlite"
-    source = tmp_path / "killed" / "runs.sqlite"
-    source.parent.mkdir()
-    filled(source)
-    store = Store(source)
-    store.rename(store.runs()[0].id, "another name")
-    for file in source.parent.glob("runs.sqlite*"):  # as a kill leaves them: the log is not written back
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    store.close()
-    assert path.with_name("runs.sqlite-wal").stat().st_size
-    no_database(path)
-    moved = Store(path)
-    assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
-    usable(moved)
-    moved.close()
-    Store(path).close()
-    assert len(list(tmp_path.glob(f"{PREFIX}*.sqlite"))) == 1
-
-
-def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs.sqlite")
-    new(store)
-    for file in tmp_path.glob("runs.sqlite*"):
-        file.unlink()
-    assert store.runs() == []
-    usable(store)
-    store.close()
-
-
-def test_any_overwritten_page(tmp_path: Path) -> None:
-    """Random bytes anywhere: refused in words at most once, then what is shown is whole or says that it is not."""
-    source = tmp_path / "whole" / "runs.sqlite"
-    made = filled(source)
-    data = source.read_bytes()
-    chance = random.Random(5)
-    for i in range(8):
-        path = tmp_path / str(i) / "runs.sqlite"
-        path.parent.mkdir()
-        spoilt = bytearray(data)
-        at, length = chance.randrange(len(data)), chance.choice([8, 100, 5000])
-        spoilt[at : at + length] = chance.randbytes(len(spoilt[at : at + length]))
-        path.write_bytes(spoilt)
-        store = Store(path)
-        for _ in range(3):
-            with suppress(Damaged):
-                assert is_true(store, made) <= RUNS
-                break
-        else:
-            pytest.fail("It is damaged again and again.")
-        usable(store)
-        store.close()
+    changed_by("CREATE TABLE recipes (id)")(path)
 
 
 def with_a_flipped_byte(path: Path, places: range, chance: random.Random) -> None:
-    data = bytearray(path.read_bytes())
+    data = path.read_bytes()
     at = chance.choice([place for place in places if data[place]])
-    data[at] ^= chance.randrange(1, 256)
-    path.write_bytes(data)
+    overwritten(path, at, bytes([data[at] ^ chance.randrange(1, 256)]))
+
+
+def without_its_schema(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
 
 
 def opened(path: Path, made: dict[str, int]) -> int:
@@ -250,65 +118,175 @@ def opened(path: Path, made: dict[str, int]) -> int:
     pytest.fail("It is damaged again and again.")
 
 
+def aside(path: Path) -> list[Path]:
+    return list(path.parent.glob(f"{PREFIX}*.sqlite"))
+
+
 @pytest.fixture(scope="module")
 def whole_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
     path = tmp_path_factory.mktemp("whole") / "runs.sqlite"
     return path, filled(path)
 
 
+@pytest.fixture
+def copied(tmp_path: Path, whole_store: tuple[Path, dict[str, int]]) -> tuple[Path, dict[str, int]]:
+    """A store of one's own with ended runs, and the number of events of each."""
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(whole_store[0].read_bytes())
+    return path, whole_store[1]
+
+
+Copied = tuple[Path, dict[str, int]]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "least"),
+    [
+        (truncated, 0),
+        (overwritten, 1),
+        (no_database, 0),
+        (changed_by("ALTER TABLE runs DROP COLUMN note"), 0),
+        (of_something_else, 0),
+    ],
+)
+def test_a_damaged_file(copied: Copied, spoil: Callable[[Path], None], least: int) -> None:
+    path, made = copied
+    spoil(path)
+    bytes_before = path.read_bytes()
+    store = Store(path)
+    assert is_true(store, made) >= least
+    usable(store)
+    [old] = aside(path)
+    assert old.read_bytes()[HEADER:] == bytes_before[HEADER:]
+    assert str(old) in store.notice
+    assert "could be read whole" in store.notice
+    store.close()
+    again = Store(path)  # said until the file is moved away, and nothing is set aside twice
+    assert aside(path) == [old]
+    assert str(old) in again.notice
+    old.with_suffix(".txt").unlink()
+    assert again.notice == ""
+    again.close()
+
+
+def test_words_inside_a_row_that_are_no_json_any_more(copied: Copied) -> None:
+    """SQLite sees nothing wrong there: found when they are read, the other runs are kept."""
+    path, made = copied
+    first, second = list(made)[:2]
+    changed_by("UPDATE events SET data = '{\"kind\": ' WHERE run = ? AND seq = 7", first)(path)
+    changed_by("UPDATE runs SET settings = CAST(X'80ff00' AS TEXT) WHERE id = ?", second)(path)
+    store = Store(path)
+    with pytest.raises(StoreError, match="set aside"):
+        store.runs()
+    assert is_true(store, made) == RUNS - 2
+    assert store.run(first).state == "lost"
+    assert second not in {record.id for record in store.runs()}
+    usable(store)
+    store.close()
+
+
+def test_damage_while_it_is_open_in_two_places(copied: Copied) -> None:
+    """Both go on with the new file; it is set aside once."""
+    path, _ = copied
+    stores = [Store(path) for _ in range(2)]
+    for store in stores:
+        store.runs()
+    for store in stores:
+        store.file._drop_idle()  # what SQLite holds in memory would hide it for a while
+    no_database(path)
+
+    def look(store: Store) -> None:
+        for _ in range(5):
+            with suppress(StoreError):
+                store.runs()
+                started(store)
+
+    assert at_once(*[partial(look, store) for store in stores]) == []
+    assert len(aside(path)) == 1
+    for store in stores:
+        usable(store)
+        assert {record.name for record in store.runs()} >= {"after"}
+    assert [record.id for record in stores[0].runs()] == [record.id for record in stores[1].runs()]
+    for store in stores:
+        store.close()
+
+
+def killed(source: Path, path: Path, write: Callable[[Store], object]) -> None:
+    """`path` as a writer leaves it that is killed after `write`: the log is not written back."""
+    store = Store(source)
+    write(store)
+    for file in source.parent.glob("runs.sqlite*"):
+        (path.parent / file.name).write_bytes(file.read_bytes())
+    store.close()
+    assert path.with_name("runs.sqlite-wal").stat().st_size
+
+
+def test_what_a_killed_writer_left_beside_it_goes_with_it(copied: Copied, tmp_path_factory: Any) -> None:
+    """SQLite would add the old write-ahead log to the new file, whose pages it knows nothing of."""
+    source, path = copied[0], tmp_path_factory.mktemp("killed") / "runs.sqlite"
+    killed(source, path, lambda store: store.rename(store.runs()[0].id, "another name"))
+    no_database(path)
+    moved = Store(path)
+    assert moved.file.fetch("PRAGMA integrity_check") == [("ok",)]
+    usable(moved)
+    moved.close()
+    Store(path).close()
+    assert len(aside(path)) == 1
+
+
+def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(copied: Copied, tmp_path_factory: Any) -> None:
+    (source, made), path = copied, tmp_path_factory.mktemp("killed") / "runs.sqlite"
+    late: dict[str, int] = {}
+
+    def write(store: Store) -> None:
+        late[started(store, "late")] = EVENTS + 1
+        store.record([batch(*late, *LONG, {"kind": "done", "step": EVENTS})])
+
+    killed(source, path, write)
+    without_its_schema(path)
+    assert opened(path, made | late) == RUNS + 1
+
+
+def test_a_file_that_was_deleted_while_it_is_open(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    new(store)
+    for file in tmp_path.glob("runs.sqlite*"):
+        file.unlink()
+    assert store.runs() == []
+    usable(store)
+    store.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_overwritten_page(copied: Copied, seed: int) -> None:
+    """Random bytes anywhere: refused in words, then what is shown is whole or says that it is not."""
+    path, made = copied
+    chance = random.Random(seed)
+    overwritten(path, chance.randrange(1, path.stat().st_size), chance.randbytes(chance.choice([8, 100, 5000])))
+    assert opened(path, made) <= RUNS
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_one_wrong_byte_of_the_schema_costs_no_run(
-    tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
+@pytest.mark.parametrize(("begin", "lost"), [(HEADER, 0), (16, 1)])
+def test_one_wrong_byte_of_the_schema_costs_no_run_and_one_anywhere_one_at_most(
+    copied: Copied, begin: int, lost: int, seed: int
 ) -> None:
     """The first page names the tables and where they begin, which this program knows by itself."""
-    source, made = whole_store
-    path = tmp_path / "runs.sqlite"
-    path.write_bytes(source.read_bytes())
-    with_a_flipped_byte(path, range(HEADER, 4096), random.Random(seed))
-    assert opened(path, made) == RUNS
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_one_wrong_byte_anywhere_costs_one_run_at_most(
-    tmp_path: Path, whole_store: tuple[Path, dict[str, int]], seed: int
-) -> None:
-    source, made = whole_store
-    path = tmp_path / "runs.sqlite"
-    path.write_bytes(source.read_bytes())
-    with_a_flipped_byte(path, range(16, path.stat().st_size), random.Random(seed))
-    assert opened(path, made) >= RUNS - 1
+    path, made = copied
+    with_a_flipped_byte(path, range(begin, path.stat().st_size if lost else 4096), random.Random(seed))
+    assert opened(path, made) >= RUNS - lost
 
 
 @pytest.mark.parametrize("place", [16, 20, 30, 47, 59, 60, 63])
-def test_a_wrong_byte_of_the_header(tmp_path: Path, whole_store: tuple[Path, dict[str, int]], place: int) -> None:
-    source, made = whole_store
-    path = tmp_path / "runs.sqlite"
-    data = bytearray(source.read_bytes())
-    data[place] ^= 0xC0
-    path.write_bytes(data)
+def test_a_wrong_byte_of_the_header(copied: Copied, place: int) -> None:
+    path, made = copied
+    overwritten(path, place, bytes([path.read_bytes()[place] ^ 0xC0]))
     assert opened(path, made) == RUNS
 
 
-def test_what_only_the_log_of_a_killed_writer_holds_is_read_too(tmp_path: Path) -> None:
-    source, path = tmp_path / "killed" / "runs.sqlite", tmp_path / "runs.sqlite"
-    source.parent.mkdir()
-    made = filled(source)
-    store = Store(source)
-    run = started(store, "late")
-    long = [{**step, "text": "x" * 300} for step in steps(EVENTS)]
-    store.record([batch(run, *long, {"kind": "done", "step": EVENTS})])
-    for file in source.parent.glob("runs.sqlite*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    store.close()
-    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
-    made[run] = EVENTS + 1
-    assert opened(path, made) == RUNS + 1
-
-
-def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
+def test_a_run_from_a_file_is_kept_whole(copied: Copied) -> None:
     """Its last event says that it was imported; one that never began has no other."""
-    path = tmp_path / "runs.sqlite"
-    filled(path)
+    path, _ = copied
     store = Store(path)
     record, attempts = store.runs()[0], store.attempts(store.runs()[0].id)
     for attempt, state in ((1, "done"), (0, "lost")):
@@ -319,29 +297,27 @@ def test_a_run_from_a_file_is_kept_whole(tmp_path: Path) -> None:
         store.insert(changed, attempts[:attempt], [*events, mark])
     imported = {run.id: store.events(run.id) for run in store.runs() if run.imported}
     store.close()
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.close()
-    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE TABLE \xffuns"))
+    changed_by("PRAGMA wal_checkpoint(TRUNCATE)")(path)
+    without_its_schema(path)
     again = Store(path)
     assert {run.id: again.events(run.id) for run in again.runs() if run.imported} == imported
     again.close()
 
 
 class TestBackup:
-    def backed_up(self, path: Path) -> dict[str, int]:
-        made = filled(path)
+    @pytest.fixture
+    def backed_up(self, copied: Copied) -> Copied:
+        path, made = copied
         store = Store(path)
         store.rename(next(iter(made)), "another")
         store.close()
-        return made
+        return copied
 
     @pytest.mark.parametrize("spoil", [no_database, truncated, lambda path: path.write_bytes(b"")])
-    def test_what_cannot_be_read_is_taken_from_it(self, tmp_path: Path, spoil: Callable[[Path], None]) -> None:
-        path = tmp_path / "runs.sqlite"
-        made = self.backed_up(path)
+    def test_what_cannot_be_read_is_taken_from_it(self, backed_up: Copied, spoil: Callable[[Path], None]) -> None:
+        path, made = backed_up
         assert stat.S_IMODE(backup_of(path).stat().st_mode) == 0o600
-        assert not list(tmp_path.glob("runs-backup-*"))
+        assert not list(path.parent.glob("runs-backup-*"))
         spoil(path)
         assert opened(path, made) == RUNS
 
@@ -364,9 +340,8 @@ class TestBackup:
             assert "not known" in record.reason
         again.close()
 
-    def test_a_damaged_file_replaces_no_backup(self, tmp_path: Path) -> None:
-        path = tmp_path / "runs.sqlite"
-        made = self.backed_up(path)
+    def test_a_damaged_file_replaces_no_backup(self, backed_up: Copied) -> None:
+        path, made = backed_up
         good = backup_of(path).read_bytes()
         store = Store(path)
         store.runs()
@@ -378,9 +353,8 @@ class TestBackup:
         store.close()
         assert opened(path, made) == RUNS
 
-    def test_what_was_removed_for_good_is_in_no_backup(self, tmp_path: Path) -> None:
-        path = tmp_path / "runs.sqlite"
-        run = next(iter(self.backed_up(path)))
+    def test_what_was_removed_for_good_is_in_no_backup(self, backed_up: Copied) -> None:
+        path, run = backed_up[0], next(iter(backed_up[1]))
         store = Store(path)
         store.delete(run)
         store.purge(run)
@@ -415,26 +389,14 @@ def test_an_empty_file_beside_weights_is_told(tmp_path: Path) -> None:
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
     """A pipe would be waited for without end."""
     make(tmp_path / name)
-    errors: list[BaseException] = []
-
-    def begin() -> None:
-        try:
-            Store(tmp_path / "runs.sqlite")
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=begin, daemon=True)
-    thread.start()
-    thread.join(20.0)
-    assert not thread.is_alive()
-    assert f"{name} is no plain file: move it away" in str(errors[0])
-    assert isinstance(errors[0], StoreError)
+    [error] = at_once(lambda: Store(tmp_path / "runs.sqlite"))
+    assert f"{name} is no plain file: move it away" in str(error)
+    assert isinstance(error, StoreError)
 
 
-def test_pipes_beside_the_store(tmp_path: Path) -> None:
+def test_pipes_beside_the_store(tmp_path: Path, copied: Copied) -> None:
     """A note, a backup and logs that are pipes hold nobody up."""
-    path = tmp_path / "runs.sqlite"
-    made = filled(path)
+    path, made = copied
     os.mkfifo(tmp_path / f"{PREFIX}2026.txt")
     os.mkfifo(backup_of(path))
     with_a_flipped_byte(path, range(HEADER, 4096), random.Random(1))
