@@ -428,9 +428,9 @@ FAULTS = (
     ),
     Fault(
         "a claim is refuted by the upper end of the tight interval",
-        "dpviz/questions/langevin/words.py",
-        "low = float(f.tight.lower[-1])\n    if low > f",
-        "low = float(f.tight.upper[-1])\n    if low > f",
+        "dpviz/questions/langevin/chain.py",
+        "        return float(self.tight.lower[-1])",
+        "        return float(self.tight.upper[-1])",
         "tests/questions/test_langevin.py::test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it",
     ),
     Fault(

@@ -1,9 +1,10 @@
 """What questions say, read from `words.toml` of their room: Jinja templates, in which filters write the numbers.
 
-A table holds a question's title, headline, metrics, notes, formulas and assumptions; what `[all]` says stands before
-what each of the room says. A template sees the given values by their keywords, and `facts`. An entry of a list may have
-`when`, a condition without which it is left out, and `each`, an expression whose items, as `one`, make an entry each;
-in the place of texts it may name `parts`, an expression for one or several metrics, notes or formulas.
+A table holds a question's title, headline, metrics, notes, formulas and assumptions. What the table that it names as
+`after` says, `[all]` where it names none, stands before them. A template sees the given values by their keywords, and
+`facts`. An entry of a list may have `when`, a condition without which it is left out, and `each`, an expression whose
+items, as `one`, make an entry each. In the place of texts it may have `use`, another table whose entries stand here, or
+`parts`, an expression for one or several metrics, notes or formulas.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -63,22 +65,26 @@ def say(text: str, values: Values) -> str:
 
 def words(room: str, key: str) -> dict[str, Any]:
     """What a question says, as arguments of `Question`."""
-    shared, own = _tables(room).get("all", {}), _tables(room)[key]
+    tables = _tables(room)
+    layers = [tables[key]]
+    while (name := layers[0].get("after", "all")) in tables and layers[0] is not tables[name]:
+        layers.insert(0, tables[name])
 
     def text(name: str, answer: Answer[Any]) -> str:
         values = _values(answer)
-        return " ".join(filter(None, (say(table.get(name, ""), values) for table in (shared, own))))
+        return " ".join(filter(None, (say(layer.get(name, ""), values) for layer in layers)))
 
     def entries(name: str, make: Callable[..., Any], answer: Answer[Any]) -> list[Any]:
+        listed = [entry for layer in layers for entry in layer.get(name, ())]
+        used = [part for entry in listed for part in (tables[entry["use"]][name] if "use" in entry else [entry])]
         values = _values(answer)
-        tables = (*shared.get(name, ()), *own.get(name, ()))
-        return [part for table in tables for part in _entries(table, make, values)]
+        return [part for entry in used for part in _made(entry, make, values)]
 
     def assumed(answer: Answer[Any]) -> str:
-        return _template(own.get("assumptions", shared.get("assumptions", ""))).render(_values(answer))
+        return _template(ChainMap(*layers[::-1]).get("assumptions", "")).render(_values(answer))
 
     return {
-        "title": own["title"],
+        "title": layers[-1]["title"],
         "headline": partial(text, "headline"),
         "metrics": partial(entries, "metrics", Metric),
         "notes": partial(entries, "notes", Note),
@@ -91,15 +97,15 @@ def _values(answer: Answer[Any]) -> Values:
     return {**answer.given, "given": answer.given, "facts": answer.facts}
 
 
-def _entries(table: Mapping[str, str], make: Callable[..., Any], values: Values) -> Iterator[Any]:
-    texts = dict(table)
+def _made(entry: Mapping[str, str], make: Callable[..., Any], values: Values) -> Iterator[Any]:
+    texts = dict(entry)
     each, when, parts = (texts.pop(name, "") for name in ("each", "when", "parts"))
     for one in _value(each)(**values) if each else (None,):
         here = {**values, "one": one}
         if when and not _value(when)(**here):
             continue
         if parts:
-            found = _value(parts)(**here)
-            yield from found if isinstance(found, list) else (found,)
+            several = _value(parts)(**here)
+            yield from several if isinstance(several, list) else (several,)
         else:
             yield make(**{name: say(text, here) for name, text in texts.items()})

@@ -23,10 +23,10 @@ LEFT = {
     "questions/budget": "fields individual ledger policy spend stop trained trajectories words",
     "questions": "story tight_band",
     "questions/compose": "beside curves fields question rank sampled words",
-    "questions/langevin": "chain conditions errors region sizes words",
+    "questions/langevin": "chain conditions curves family",
     "questions/leakage": "stored",
     "questions/noise": "along fields needs solve words",
-    "questions/orders": "bounds concentrated deciding divergence epsilon thresholds",
+    "questions/orders": "bounds curves deciding step thresholds",
     "questions/papers": "adaptive adult bob check clipping described figure1 figure3 inference loss "
     "pate rare reached sampled_figure1 tail theorem1 theorem5 together",
     "questions/printed": "abadi bayesian filters inferred",

@@ -16,11 +16,9 @@ from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
-from dpviz.questions.langevin.chain import tight_interval, tight_key, with_tight
-from dpviz.questions.langevin.cost import COST
-from dpviz.questions.langevin.region import REGION, Kept, boundary, boundary_key, with_boundary
-from dpviz.questions.langevin.sizes import CLIP, EPSILON
-from dpviz.questions.langevin.words import verdict
+from dpviz.questions.langevin.chain import TIGHT, tight_interval
+from dpviz.questions.langevin.conditions import REGION, Kept, boundary, boundary_key, with_boundary
+from dpviz.questions.langevin.curves import CLIP, COST, EPSILON
 from dpviz.questions.question import Question
 from tests.questions.asking import asked
 
@@ -124,9 +122,9 @@ def test_the_largest_step_size_is_the_librarys() -> None:
 def test_a_claim_is_judged_by_the_end_of_the_interval_that_speaks_against_it(
     low: float, high: float, words: str
 ) -> None:
-    facts = asked(COST, leps="0.01", ldecay="fixed", lsteps="37").facts
-    found = replace(facts, tight=Band("tight", np.ones(1), np.array([low]), np.array([high])))
-    assert words in verdict(found)
+    tight = Band("tight", np.ones(1), np.array([low]), np.array([high]))
+    answer = asked(COST, leps="0.01", ldecay="fixed", lsteps="37")
+    assert words in COST.headline(replace(answer, facts=replace(answer.facts, tight=tight)))
 
 
 @pytest.mark.parametrize(("replaced", "sensitivity"), [("0", 1.0), ("1", 2.0)])
@@ -150,8 +148,7 @@ def test_the_steps_alone_decide_the_tight_interval_and_all_questions_share_it() 
         texts = FIXED_37 | {name: text for name, text in others.items() if name in known}
         assert keys_of(question, -1, **texts) == key, question.key
         if question is not COST:  # whose own join draws the band, too
-            assert question.slow[-1].work is tight_interval
-            assert (question.slow[-1].key, question.slow[-1].join) == (tight_key, with_tight)
+            assert question.slow[-1] is TIGHT
     assert COST.slow[-1].work is tight_interval
     related = {"leta": "0.2", "lsteps": "41", "ln": "60000", "ltau": "200", "lclip": "2", "delta": "1e-6"}
     for name, text in (related | {"lalg": "sghmc", "lreplace": "1", "ldecay": "third"}).items():
@@ -178,7 +175,7 @@ def test_the_thermostat_costs_what_the_same_noise_costs_and_says_so() -> None:
 def test_a_part_joins_the_answer_that_asks_for_it() -> None:
     """What was computed for one answer must not bring that answer's other settings along."""
     part = tight_interval(asked(COST, **FIXED_37))
-    joined = with_tight(asked(CLIP, leps="0.3", **FIXED_37), part)
+    joined = TIGHT.join(asked(CLIP, leps="0.3", **FIXED_37), part)
     assert joined.facts.chain.claim == 0.3
     assert CLIP.metrics(joined)[1].value != "…"
     third = boundary(asked(REGION, **FIXED_37))

@@ -15,7 +15,7 @@ from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.words import JINJA, say
 
 FILES = sorted(Path(dpviz.questions.__file__).parent.glob("*/words.toml"))
-KEYS = {"title", "headline", "metrics", "notes", "formulas", "assumptions"}
+KEYS = {"title", "after", "headline", "metrics", "notes", "formulas", "assumptions"}
 ENTRIES = {"metrics": {"name", "value", "note"}, "notes": {"text", "kind"}, "formulas": {"name", "latex"}}
 
 
@@ -35,9 +35,9 @@ def test_tables_hold_only_what_questions_say(path: Path) -> None:
         assert set(table) <= KEYS, key
         for name, allowed in ENTRIES.items():
             for entry in table.get(name, ()):
-                texts_of = set(entry) - {"when", "each", "parts"}
+                texts_of = set(entry) - {"when", "each", "parts", "use"}
                 assert texts_of <= allowed
-                assert texts_of if "parts" not in entry else not texts_of, entry
+                assert bool(texts_of) != bool({"parts", "use"} & set(entry)), entry
         used = set().union(*(meta.find_undeclared_variables(JINJA.parse(text)) for text in texts(table)))
         assert used <= settings | {"facts", "given", "one"}, key
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dpviz.questions.langevin.conditions import CONDITIONS
-from dpviz.questions.langevin.cost import COST
-from dpviz.questions.langevin.errors import MSE, MSE_EPSILON
-from dpviz.questions.langevin.region import REGION
-from dpviz.questions.langevin.sizes import CLIP, EPSILON, SIZE
+from dpviz.questions.langevin.conditions import CONDITIONS, REGION
+from dpviz.questions.langevin.curves import CLIP, COST, EPSILON, MSE, MSE_EPSILON, SIZE
 from dpviz.questions.page import Page
 
 LANGEVIN = Page(

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpviz import library as dpviz
+from dpviz.accounting.attack.membership import attack_success
+from dpviz.accounting.bound import Bound
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
+from dpviz.accounting.langevin.mse import best_step_size, mse_of_schedule
 from dpviz.accounting.langevin.step_sizes import (
     LangevinConstants,
     composed_step_size,
     langevin_constants,
     langevin_step_size,
+    step_size_limits,
     wang_largest_epsilon,
 )
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
-from dpviz.accounting.schedules import scaled
+from dpviz.accounting.schedules import PowerSchedule, scaled
 from dpviz.charts.marks import Array, Band
-from dpviz.questions.answer import Answer, Slow
+from dpviz.fields import numbers
+from dpviz.questions.answer import Answer, Metric, Slow, slow_facts
+from dpviz.questions.tight_band import NAME
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
@@ -75,8 +81,8 @@ class Chain:
         return 1 / 3 if self.decay == "third" else 0.0
 
     @property
-    def schedule(self) -> dpviz.PowerSchedule:
-        return dpviz.PowerSchedule(self.step_size, self.exponent, self.steps)
+    def schedule(self) -> PowerSchedule:
+        return PowerSchedule(self.step_size, self.exponent, self.steps)
 
     @property
     def wang_limit(self) -> float:
@@ -89,9 +95,74 @@ class Chain:
         return float(np.ceil(self.steps * (self.claim / self.wang_limit) ** 2))
 
     @property
+    def wang_step_size(self) -> float:
+        """Their largest step size for the claimed ε; NaN where the theorem does not hold."""
+        return float(step_sizes(self, "wang", self.claim))
+
+    @property
+    def wang_cost(self) -> float:
+        """What steps of that size really cost."""
+        steps = PowerSchedule(self.wang_step_size, 0.0, self.steps)
+        return float(langevin_bound(self.setting, steps, delta=self.delta).epsilon[-1])
+
+    @property
     def theorem(self) -> str:
         """Of Li et al. 2019, for these steps."""
         return "theorem3" if self.exponent else "theorem4"
+
+    def limits(self, reading: str = "rederived") -> tuple[float, float]:
+        """Condition (2) holds above the first step size, (1) up to the second."""
+        return step_size_limits(self.setting, reading)
+
+    @property
+    def misread(self) -> bool:
+        """Whether η₁ lies outside of what the re-derived conditions allow."""
+        low, high = self.limits()
+        return not low < self.step_size <= high
+
+    def speaks(self, reading: str) -> tuple[float, float]:
+        """First and last step at which conditions (1) and (2) hold together; first > last where they never do."""
+        (low, high), last = self.limits(reading), float(self.steps)
+        if not self.exponent:
+            return (1.0, last) if low < self.step_size <= high else (2.0, 1.0)
+        above, below = self.step_size / high, self.step_size / low
+        with np.errstate(over="ignore"):
+            start = max(1.0, math.ceil(above**3)) if above < 1e100 else math.inf
+            stop = min(last, math.ceil(below**3) - 1.0) if below < 1e100 else last
+        return start, stop
+
+    def noise_at(self, step: float) -> float:
+        """The noise multiplier of a step."""
+        return float(self.setting.noise_multiplier(self.schedule.at([step]))[0])
+
+    @property
+    def noise_multiplier(self) -> float:
+        """That of a step as long as the first."""
+        return float(self.setting.noise_multiplier(self.step_size))
+
+    @property
+    def best_step_size(self) -> float:
+        """The first step size with the least error bound."""
+        return best_step_size(exponent=self.exponent, steps=self.steps)
+
+    @property
+    def prints(self) -> bool:
+        """Whether Proposition 5 speaks of these steps."""
+        return bool(self.exponent) and not self.momentum
+
+    @np.errstate(all="ignore")
+    def error(self, sizes: npt.ArrayLike, variance: float, bound: Callable[..., Any], **more: float) -> Array:
+        """`bound` on the mean squared error ÷ C of each size; NaN where there is none."""
+        values = np.asarray(sizes, dtype=np.float64)
+        errors, there = np.full(values.shape, np.nan), np.isfinite(values)
+        if there.any():
+            known = {"steps": self.steps, "n": self.n, "batch_size": self.batch_size, "gradient_variance": variance}
+            errors[there] = bound(values[there], **known, **more)
+        return errors
+
+    def mse(self, first: npt.ArrayLike, variance: float) -> Array:
+        """The bound for each first step size."""
+        return self.error(first, variance, mse_of_schedule, exponent=self.exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +177,7 @@ class ChainFacts:
     """
 
     chain: Chain
-    cost: dict[str, dpviz.Bound]
+    cost: dict[str, Bound]
     allowed: LangevinConstants
     tight: Band | None = None
 
@@ -118,6 +189,31 @@ class ChainFacts:
     def largest(self) -> float:
         """The largest η₁ that gives the claimed ε; 0 where none is proven."""
         return float(self.allowed.step_size[-1])
+
+    @property
+    def least(self) -> float:
+        """The lower end of the tight interval after all steps."""
+        assert self.tight is not None
+        return float(self.tight.lower[-1])
+
+    @property
+    def times(self) -> float:
+        """How many times too low the claim is at least, rounded down."""
+        return math.floor(10.0 * self.least / self.chain.claim) / 10.0
+
+    @property
+    def tight_figure(self) -> Metric:
+        """The tight ε of all steps: its upper end rounded up, its lower end down, and what it alone would allow."""
+        if self.tight is None:
+            return Metric(NAME, "…")
+        chance = numbers.probability(float(attack_success(self.best, delta=self.chain.delta)), up=True)
+        least = numbers.epsilon(numbers.down(self.least, 4), digits=4)
+        note = f"≥ {least}; alone it allows {chance}".replace(" %", "\u202f%")
+        return Metric(NAME, f"≤ {numbers.epsilon(float(self.tight.upper[-1]), up=True)}", note)
+
+    def worse(self, variance: float) -> float:
+        """The error at the largest step size for the claim ÷ the least error."""
+        return float(self.chain.mse(self.largest, variance) / self.chain.mse(self.chain.best_step_size, variance))
 
     @property
     def best(self) -> float:
@@ -144,7 +240,7 @@ def known(chain: Chain, *, marks: Array | None = None, epsilon: Array | None = N
     return ChainFacts(chain, cost, allowed)
 
 
-def composed(chain: Chain, marks: Array) -> dict[str, dpviz.Bound]:
+def composed(chain: Chain, marks: Array) -> dict[str, Bound]:
     """ε of the steps up to each mark by both conversions, from one composition.
 
     ε has one valley along the orders, so some of them tell where the best ones are and only those are looked up beside
@@ -153,7 +249,7 @@ def composed(chain: Chain, marks: Array) -> dict[str, dpviz.Bound]:
     every = np.array(VARYING_ORDERS)
     steps = scaled(chain.schedule, chain.setting.cost)
 
-    def bounds(kept: npt.NDArray[np.intp]) -> dict[str, dpviz.Bound]:
+    def bounds(kept: npt.NDArray[np.intp]) -> dict[str, Bound]:
         orders = every[kept]
         totals = composed_divergence(
             steps,
@@ -215,15 +311,15 @@ def proven(sizes: Array) -> Array:
     return np.where(sizes > 0.0, sizes, np.nan)
 
 
-def tight_key(a: Answer[ChainFacts]) -> Hashable | None:
+def tight_key(answer: Answer[ChainFacts]) -> Hashable:
     """The steps decide, whichever question about them is asked."""
-    chain = a.facts.chain
+    chain = answer.facts.chain
     return chain.setting, chain.schedule, chain.delta
 
 
-def tight_interval(a: Answer[ChainFacts]) -> Band:
+def tight_interval(answer: Answer[ChainFacts]) -> dict[str, Band]:
     """The tight interval after some numbers of steps, the last one with the most groups; some seconds."""
-    chain = a.facts.chain
+    chain = answer.facts.chain
     setting, schedule, last = chain.setting, chain.schedule, float(chain.steps)
     # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
     spread = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
@@ -231,7 +327,7 @@ def tight_interval(a: Answer[ChainFacts]) -> Band:
     pairs = [
         langevin_tight(
             setting,
-            dpviz.PowerSchedule(schedule.first, schedule.exponent, int(t)),
+            PowerSchedule(schedule.first, schedule.exponent, int(t)),
             chain.delta,
             TIGHT_GROUPS_AT_END if t == last else TIGHT_GROUPS,
         )
@@ -240,12 +336,7 @@ def tight_interval(a: Answer[ChainFacts]) -> Band:
     # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
     renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon
     upper = np.minimum(np.array([high for _, high in pairs]), renyi)
-    return Band("tight", marks, np.array([low for low, _ in pairs]), upper)
+    return {"tight": Band("tight", marks, np.array([low for low, _ in pairs]), upper)}
 
 
-def with_tight(a: Answer[Any], found: Band) -> Answer[Any]:
-    """The answer that knows the interval."""
-    return replace(a, facts=replace(a.facts, tight=found))
-
-
-TIGHT: Slow[ChainFacts] = Slow(tight_key, tight_interval, with_tight)
+TIGHT: Slow[ChainFacts] = slow_facts(tight_key, tight_interval)

@@ -1,24 +1,36 @@
-"""Where does Theorem 3 speak? Its three conditions along the steps, as printed and as re-derived."""
+"""Where does Theorem 3 speak? Its three conditions along the steps, as printed and as re-derived, and over η and τ.
+
+Over η₁ and τ the conditions of Li et al. 2019, Theorem 3, read
+    (1) η₁ ≤ q²N/L²,   (2) η₁ T^(−1/3) > 256 q⁴ N/L²,   (3) η₁ < ε² N/(c₂² L² T^(2/3) ln(1/δ)),
+for (1) is hardest to keep at the first step and (2) at the last; a fixed step size has T⁰ in (2), and Theorem 4 in the
+place of (3). c₂ depends on q, so (3) is found anew for every batch: what composed moments allow there. That takes a
+moment; until then it is drawn with the c₂ of the present batch, as if that served all.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from dpviz.accounting.langevin.step_sizes import step_size_limits
+from dpviz.accounting.langevin.step_sizes import largest_inverse_variance
 from dpviz.charts import look
-from dpviz.charts.marks import Band, Column, Line, Region
+from dpviz.charts.marks import Area, Array, Band, Column, Line, Region, Ring
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice
-from dpviz.questions.answer import Answer, Note
-from dpviz.questions.langevin.chain import Chain, ChainFacts, known, proven, step_marks
-from dpviz.questions.langevin.words import about, finite, four_digits
-from dpviz.questions.presets import presets
+from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven, step_marks
+from dpviz.questions.langevin.family import about, finite, four_digits
 
 READING = choice("lread")
+A_DECADE = 3  # rates at which (3) is looked up
+DECADES = 3  # of rates on either side of the present one
+TINT = 0.09
+WORDS = {True: "holds", False: "fails", None: "no step size is proven"}
 
 
 def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
@@ -26,7 +38,7 @@ def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
     chain = Chain(**setting)
     x = step_marks(chain.steps)
     facts = known(chain)
-    low, high = step_size_limits(chain.setting, reading)
+    low, high = chain.limits(reading)
     third = proven(facts.largest * x**-chain.exponent)
     curves = (
         ("step", "your steps", chain.schedule.at(x), look.BLUE),
@@ -44,7 +56,7 @@ def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
         y=Axis("step size", column="step_size", log=True, shown=room(finite(lines)), write=four_digits),
         lines=lines,
         bands=(band,) if private.any() else (),
-        regions=tuple(regions(chain, low, high)),
+        regions=tuple(regions(chain, reading)),
         end_values=False,
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
@@ -57,9 +69,9 @@ def room(values: list[float]) -> tuple[float, float] | None:
     return (low / 2.0, high * 4.0 * (high / low) ** 0.08) if low > 1e-290 and high < 1e290 else None
 
 
-def regions(chain: Chain, low: float, high: float) -> list[Region]:
+def regions(chain: Chain, reading: str) -> list[Region]:
     """Steps at which condition (1) or (2) fails."""
-    (start, stop), last = speaks(chain, low, high), float(chain.steps)
+    (start, stop), last = chain.speaks(reading), float(chain.steps)
     if start > stop:
         return [Region(1.0, last, "(1) or (2) fails")]
     built = []
@@ -70,44 +82,180 @@ def regions(chain: Chain, low: float, high: float) -> list[Region]:
     return built
 
 
-def speaks(chain: Chain, low: float, high: float) -> tuple[float, float]:
-    """First and last step at which conditions (1) and (2) hold together; first > last where they never do."""
-    last = float(chain.steps)
-    if not chain.exponent:
-        return (1.0, last) if low < chain.step_size <= high else (2.0, 1.0)
-    above, below = chain.step_size / high, chain.step_size / low
-    with np.errstate(over="ignore"):
-        start = max(1.0, math.ceil(above**3)) if above < 1e100 else math.inf
-        stop = min(last, math.ceil(below**3) - 1.0) if below < 1e100 else last
-    return start, stop
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kept(ChainFacts):
+    """Beside the steps' cost, where the conditions hold.
+
+    Attributes:
+        state: which of them the present setting keeps at every step; the third None where no step size is proven.
+        batches: τ along the chart, the present one among them; shape (n,), as the bounds on η₁.
+        first, second: η₁ must not exceed the first bound, and must exceed the second.
+        third: η₁ must be below it; NaN where no step size is proven.
+        exact: whether `third` is each batch's own, or has the constant of the present batch.
+    """
+
+    state: tuple[bool, bool, bool | None]
+    batches: Array
+    first: Array
+    second: Array
+    third: Array
+    exact: bool = False
+
+    @property
+    def top(self) -> Array:
+        """Above `second` and below this, all three conditions hold; nowhere where it is not above `second`."""
+        return np.asarray(np.fmin(self.first, np.where(np.isnan(self.third), 0.0, self.third)))
+
+    @property
+    def kept(self) -> list[str]:
+        """The conditions that the present setting keeps at every step."""
+        return [f"({i})" for i, holds in enumerate(self.state, start=1) if holds]
+
+    @property
+    def failing(self) -> list[str]:
+        return [f"({i})" for i, holds in enumerate(self.state, start=1) if not holds]
+
+    @property
+    def open(self) -> Array:
+        """The batches at which some step size keeps all three."""
+        return self.batches[self.top > self.second]
 
 
-def adds(a: Answer[ChainFacts]) -> str:
-    """At which steps the theorem speaks."""
+def region(*, reading: str, **setting: Any) -> Answer[Kept]:
+    """The conditions' bounds on η₁ at each batch; keywords as in `Chain`."""
+    chain = Chain(**setting)
+    facts = known(chain)
+    batches = np.array(rates(chain)) * chain.n
+    limits = np.array([with_batch(chain, batch).limits(reading) for batch in batches.tolist()])
+    low, high = chain.limits(reading)
+    last = float(chain.steps) ** chain.exponent
+    found = Kept(
+        **vars(facts),
+        state=(
+            chain.step_size <= high,
+            chain.step_size / last > low,
+            chain.step_size < facts.largest if facts.largest > 0.0 else None,
+        ),
+        batches=batches,
+        first=limits[:, 1],
+        second=limits[:, 0] * last,
+        third=proven(np.full(batches.size, facts.largest)),
+    )
+    return Answer(drawn(found), found)
+
+
+def rates(chain: Chain) -> tuple[float, ...]:
+    """Sampling rates of the chart, the present one among them; equal ones come back when τ moves."""
+    now = chain.setting.sample_rate
+    low = max(now * 10.0**-DECADES, min(1.0 / chain.n, now))
+    high = min(now * 10.0**DECADES, 1.0)
+    first, last = math.floor(A_DECADE * math.log10(low)), min(math.ceil(A_DECADE * math.log10(high)), 0)
+    return tuple(sorted({10.0 ** (k / A_DECADE) for k in range(first, last + 1)} | {now}))
+
+
+def with_batch(chain: Chain, batch: float) -> Chain:
+    return replace(chain, batch_size=min(batch, chain.n))
+
+
+def boundary_line(
+    key: str, name: str, x: Array, y: Array, color: str, end: str | None, *, approximate: bool = False
+) -> Line:
+    """The boundary of a condition, named by what holds beside it."""
+    return Line(key, name, x, y, "moments", color=color, end=end, approximate=approximate, kept=False)
+
+
+def drawn(f: Kept) -> LinePlot:
+    """Boundaries named on themselves, the side of each that keeps its condition tinted, the present state as a ring."""
+    x, chain = f.batches, f.chain
+    nothing, all_ = np.zeros(x.size), np.full(x.size, np.inf)
+    third = ("third_condition", "(3) less than") if f.exact else ("third_at_this_c", "(3) with your c²")
+    holds = "(3) holds below" if f.exact else None
+    return LinePlot(
+        x=Axis(
+            "batch τ (q = τ/N)",
+            name="batch τ",
+            column="batch_size",
+            log=True,
+            shown=(float(x[0]), float(x[-1])),
+            hover="τ = %{x:.4~g}",
+        ),
+        y=Axis("first step size η₁", column="step_size", log=True, shown=shown(f), write=four_digits),
+        lines=(
+            boundary_line("first_condition", "(1) at most", x, f.first, look.BROWN, "(1) holds below"),
+            boundary_line("second_condition", "(2) more than", x, f.second, look.MAUVE, "(2) holds above"),
+            boundary_line(*third, x, f.third, look.ORANGE, holds, approximate=not f.exact),
+        ),
+        areas=(
+            Area(x, nothing, f.first, look.BROWN, TINT),
+            Area(x, f.second, all_, look.MAUVE, TINT),
+            Area(x, nothing, np.where(np.isnan(f.third), 0.0, f.third), look.ORANGE, TINT),
+            Area(x, f.second, f.top, look.GREEN, 0.22, "all three hold"),
+        ),
+        rings=(Ring(chain.batch_size, chain.step_size, here(f), look.BLUE, name="yours", kept=True),),
+        names_on_lines=True,
+        end_values=False,
+        columns=(Column("q", x / chain.n),),
+        said=said(f),
+    )
+
+
+def shown(f: Kept) -> tuple[float, float] | None:
+    """Around the present step size, the largest one for the claim, and where (1) meets (2)."""
+    now = f.chain.step_size
+    with np.errstate(divide="ignore"):
+        apex = float(f.first[np.abs(np.log(f.first / f.second)).argmin()])
+    seen = [now, f.largest, float(np.interp(f.chain.batch_size, f.batches, f.first)), apex]
+    near = [v for v in seen if 1e-6 * now < v < 1e6 * now]
+    low, high = min(near) / 300.0, max(near) * 100.0
+    return (low, high) if low > 1e-290 and high < 1e290 else None
+
+
+def here(f: Kept) -> str:
+    """The present state in words."""
+    holds = ", ".join(f"({i}) {WORDS[kept]}" for i, kept in enumerate(f.state, start=1))
+    return f"τ = {numbers.plain(f.chain.batch_size)}, η₁ = {numbers.plain(f.chain.step_size)}: {holds}"
+
+
+def said(f: Kept) -> str:
+    """The takeaway for those who do not see it."""
+    told = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(f)}."
+    if not f.open.size:
+        return f"{told} Nowhere here do all three hold."
+    first, last = numbers.plain(f.open[0]), numbers.plain(f.open[-1])
+    return f"{told} All three hold for some η₁ where τ is from {first} to {last}."
+
+
+def boundary_key(a: Answer[Kept]) -> tuple[Any, ...]:
+    """What decides condition (3) along the batches."""
     chain = a.facts.chain
-    start, stop = speaks(chain, *step_size_limits(chain.setting, a.given["reading"]))
-    if start > stop:
-        return " <b>Theorem 3's conditions (1) and (2) hold at no step.</b>"
-    if start <= 1 and stop >= chain.steps:
-        return " Theorem 3's conditions (1) and (2) hold at every step."
-    first, last = numbers.steps(start), numbers.steps(stop)
-    return f" Conditions (1) and (2) hold only from step <b>{first}</b> to <b>{last}</b>."
+    return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one
 
 
-def misread(a: Answer[ChainFacts]) -> list[Note]:
-    """A word where the printed conditions allow what the re-derived ones do not."""
-    low, high = step_size_limits(a.facts.chain.setting)
-    if a.given["reading"] != "printed" or low < a.facts.chain.step_size <= high:
-        return []
-    return [Note("As printed (1) and (2) miss a factor q²: re-derived, η₁ lies outside of what they allow.", "caution")]
+def boundary(a: Answer[Kept]) -> Array:
+    """The largest 1/σ₁² that composed moments allow at each rate; 0 where they allow none. Some tenths of a second."""
+    every, *others = boundary_key(a)
+    return np.array([allowed(rate, *others) for rate in every])
 
 
-CONDITIONS = about(
-    "conditions",
-    "Where does Theorem 3 speak?",
-    conditions,
-    adds,
-    misread,
-    presets=presets("sgconditions"),
-    reading=READING,
-)
+@lru_cache(maxsize=2048)
+def allowed(
+    rate: float, epsilon: float, delta: float, exponent: float, steps: int, conversion: str, replaced: bool
+) -> float:
+    with np.errstate(all="ignore"):
+        largest, _ = largest_inverse_variance(
+            epsilon=epsilon, delta=delta, sample_rate=rate, exponent=exponent, steps=steps, conversion=conversion,
+            replaced=replaced,
+        )  # fmt: skip
+    return float(largest)
+
+
+def with_boundary(a: Answer[Kept], found: Array) -> Answer[Kept]:
+    """(3) as composition gives it at each batch."""
+    f = a.facts
+    cost = np.array([with_batch(f.chain, batch).setting.cost for batch in f.batches.tolist()])
+    facts = replace(f, third=np.where(found > 0.0, found / cost, np.nan), exact=True)
+    return replace(a, plot=drawn(facts), facts=facts)
+
+
+CONDITIONS = about("conditions", conditions, "sgconditions", reading=READING)
+REGION = about("region", region, slow=(Slow(boundary_key, boundary, with_boundary), TIGHT), reading=READING)
