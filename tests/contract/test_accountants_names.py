@@ -20,7 +20,7 @@ LEFT = {
     "charts": "training",
     "experiments": "inference inferred",
     "questions/attack": "residents roc seen success town",
-    "questions/budget": "fields individual ledger policy spend stop trained trajectories words",
+    "questions/budget": "individual ledger policy spend stop trained trajectories words",
     "questions": "story tight_band",
     "questions/compose": "beside curves fields question rank sampled words",
     "questions/langevin": "chain conditions curves family",
