@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import _validate
-from dpviz.accounting.bayesian.costs import step_costs
 from dpviz.gradients.sample import GradientSample, seed_name, weibull_shape
 
 Array = npt.NDArray[np.float64]
@@ -74,50 +73,6 @@ def tail_is_infinite(
     if family == "lognormal" or form < 2.0:
         return True
     return bool(form == 2.0 and growth >= 1.0)
-
-
-def population_cost(
-    family: str,
-    *,
-    threshold: Any,
-    noise_std: Any,
-    sample_rate: Any,
-    total_steps: Any,
-    order: Any,
-    shape: Any = 1.0,
-    scale: Any = 1.0,
-) -> float:
-    """c(λ, T) = ln E exp(Tψ(λ, min(d, threshold)))/T of the family itself (Triastcyn & Faltings 2020, Eq. 10).
-
-    By Gauss–Legendre quadrature on panels that shrink towards 0 and towards the threshold, where the integrand lives
-    for large T; relative error below 1e-9. What the estimator estimates; not an upper bound by itself.
-
-    Args:
-        family, shape, scale: as for `draw_norms`.
-        threshold: clipping norm, > 0 and finite: without clipping see `tail_is_infinite`.
-        noise_std, sample_rate, total_steps, order: σC, q, T, λ, one number each.
-    """
-    form, size = _parameters(family, shape, scale)
-    limit, std, rate = _validate.numbers(threshold=threshold, noise_std=noise_std, sample_rate=sample_rate)
-    steps = float(_validate.whole(1, total_steps=total_steps))
-    whole = _validate.whole_orders([order], "order").astype(np.int64)
-    known = law(family, form, size)
-
-    small = np.geomspace(1e-14, 0.5, 100)
-    edges = limit * np.unique(np.concatenate([small, 1.0 - small]))
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    half = np.diff(edges) / 2.0
-    points = (edges[:-1, None] + half[:, None] * (1.0 + nodes)).ravel()
-    log_mass = known.logpdf(points) + np.log((half[:, None] * weights).ravel())
-    # what lies below the first panel counts as at its edge, what lies above the last as at the threshold
-    where = np.concatenate([[edges[0]], points, [limit]])
-    log_mass = np.concatenate([[known.logcdf(edges[0])], log_mass, [known.logsf(edges[-1])]])
-    grown = steps * step_costs((where / std) ** 2, whole, rate)[:, 0]
-    # ln E x = ln(1 + E(x − 1)): E(x − 1) keeps its digits where all costs are small
-    small_costs = grown[-1] < 1.0
-    if small_costs:
-        return float(np.log1p(np.exp(log_mass) @ np.expm1(grown)) / steps)
-    return float(np.logaddexp.reduce(log_mass + grown) / steps)
 
 
 def law(family: str, shape: Any, scale: Any) -> Any:

@@ -29,7 +29,7 @@ its mirror image.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,9 +52,6 @@ from dpviz.gradients.law_bound import (
 )
 from dpviz.gradients.sample import GradientSample, weibull_shape, weibull_vectors
 from dpviz.mechanisms.log_moments import log_moment
-
-_STEPS_PER_DECADE = 8
-_MOST = 96  # eighths of a decade: 10^12 samples
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -135,50 +132,6 @@ def _above(cells: LawCells, ranks: Array, size: int, failure: float) -> LawCells
     """A distribution above the law's, from the numbers of draws up to each value; nothing is claimed from below."""
     band = lower_band(np.minimum(ranks[:-1], size), size, failure)
     return LawCells(cells.upper[-1:], np.ones(1), cells.upper, np.diff(band, prepend=0.0, append=1.0))
-
-
-def samples_needed(
-    family: str,
-    *,
-    shape: Any = 1.0,
-    quantile: Any,
-    delta_mu: Any,
-    failure: Any,
-    within: float = 0.05,
-    **asked: Any,
-) -> float:
-    """The least m = 10^(k/8) whose certified bound is within 5 % of the law's cost, for a sample that lies as the law.
-
-    Args:
-        within: the part of the law's cost by which the bound may exceed it.
-        others: as in `law_sample`; one number of steps.
-
-    Returns:
-        m, rounded down; 1 where d = C throughout, which needs no sample, is within; inf where 10^12 would not do.
-
-    >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5, failure=1e-15)
-    >>> samples_needed("weibull", shape=0.5, quantile=0.9, **known)
-    1333.0
-    """
-    gamma = _validate.estimator_failure(failure)
-    delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, gamma, 1))
-    cells = law_cells(clipped_law(family, shape, quantile))
-    plan = LawPlan(delta_mu=delta, reading="planned", **asked)
-    exact, plan = clipped_bound(cells, plan).upper, replace(plan, delta_mu=delta - gamma)
-
-    def fits(k: int) -> bool:
-        size = int(10.0 ** (k / _STEPS_PER_DECADE))
-        ranks = np.floor(np.minimum(np.cumsum(cells.upper_mass), 1.0) * size)
-        bound = clipped_bound(_above(cells, ranks, size, gamma), plan)
-        return bool(bound.upper <= (1.0 + within) * exact)
-
-    low, high = -1, _MOST
-    if not fits(high):
-        return float("inf")
-    while high > low + 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return float(int(10.0 ** (high / _STEPS_PER_DECADE)))
 
 
 DOUBT = 0.01  # of a simulated interval

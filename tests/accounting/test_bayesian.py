@@ -221,7 +221,7 @@ def test_extreme_but_legal(reading: str) -> None:
 
 def test_figure_1_setting() -> None:
     """50 vectors of 1000 Weibull(½) coordinates: BDP unclipped at the noise of DP's clipping at the 0.75 quantile."""
-    from dpviz.gradients import weibull_vectors
+    from dpviz.gradients.sample import weibull_vectors
 
     sample = weibull_vectors(vectors=50, dimensions=1000, shape=0.5, seed=3, pairing="all")
     limit = sample.threshold(0.75)

@@ -8,7 +8,6 @@ import pytest
 import dpviz
 from dpviz.accounting.langevin.cost import Langevin
 from dpviz.accounting.langevin.mse import (
-    best_scale_proposition5,
     best_step_size,
     mse_of_schedule,
     mse_proposition5,
@@ -17,7 +16,6 @@ from dpviz.accounting.langevin.step_sizes import (
     composed_step_size,
     langevin_constants,
     step_size_limits,
-    third_condition,
     wang_largest_epsilon,
 )
 from dpviz.accounting.renyi.varying_noise import WHOLE_ORDERS
@@ -40,11 +38,6 @@ def test_wang_s_theorem_is_refused_where_its_condition_fails() -> None:
             size = dpviz.langevin_step_size("wang", **setting, epsilon=epsilon, steps=steps, adjacency=adjacency)
             chain = dpviz.PowerSchedule(size, 0.0, steps)
             assert dpviz.langevin_epsilon(chain, **setting, adjacency=adjacency, method="tight") <= epsilon
-
-
-def test_printed_0_103_needs_a_constant_below_one() -> None:
-    found = third_condition(epsilon=0.1, **PAPER, c_squared=0.908, exponent=1 / 3)
-    assert float(found) == pytest.approx(0.103, abs=5e-4)
 
 
 @pytest.mark.parametrize(("theorem", "exponent"), [("theorem3", 1 / 3), ("theorem4", 0.0)])
@@ -114,9 +107,10 @@ def test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too(theore
 def test_constants_turn_the_third_condition_into_the_largest_step_size() -> None:
     setting = Langevin(50_000, BATCH, 1)
     found = langevin_constants(setting, epsilon=[0.1, 1.0], delta=1e-5, exponent=1 / 3, steps=10_000)
-    back = third_condition(epsilon=[0.1, 1.0], **PAPER, c_squared=found.c_squared, exponent=1 / 3)
-    np.testing.assert_allclose(back, found.step_size, rtol=1e-12)
-    # 0.103 at ε = 0.1 would need 0.908; composing classic moments needs three times that.
+    third = np.square([0.1, 1.0]) * 50_000 / (10_000 ** (2 / 3) * math.log(1e5))
+    np.testing.assert_allclose(third / found.c_squared, found.step_size, rtol=1e-12)
+    # 0.103 at ε = 0.1, as printed, would need 0.908; composing classic moments needs three times that.
+    assert third[0] / 0.908 == pytest.approx(0.103, abs=5e-4)
     assert found.c_squared[0] == pytest.approx(3.02, abs=0.02)
     assert found.c1[0] == pytest.approx(0.1 / (BATCH / 50_000) ** 2 / 10_000 ** (2 / 3), rel=1e-12)
     assert set(found.order) <= set(WHOLE_ORDERS)
@@ -174,6 +168,6 @@ def test_proposition_5_as_printed() -> None:
     found = mse_proposition5(0.5, steps=1000, n=100, batch_size=10, gradient_variance=0.01)
     wanted = 2 / 3 * 9 * 100**2 * 0.01 / 1000 + 1 / 1.5 + 2 * 0.25 / 100
     assert float(found) == pytest.approx(wanted, rel=1e-12)
-    best = best_scale_proposition5(steps=1000)
+    best = (1000 ** (2 / 3) / 12) ** (1 / 3)
     near = mse_proposition5([0.97 * best, best, 1.03 * best], steps=1000, n=100, batch_size=10)
     assert near[1] == near.min()

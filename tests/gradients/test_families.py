@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from dpviz.accounting.bayesian.accountant import bayesian_cost
-from dpviz.gradients import FAMILIES, draw_norms, population_cost, tail_is_infinite
+from dpviz.gradients.families import FAMILIES, draw_norms, tail_is_infinite
+from tests.gradients.population import population_cost
 
 LAWS = {
     "weibull": stats.weibull_min(0.5, scale=2.0),

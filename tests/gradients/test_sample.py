@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.gradients import GradientSample, Pairs, pairs_from_distances, pairs_from_products
+from dpviz.gradients.sample import GradientSample, Pairs, pairs_from_distances, pairs_from_products
 
 
 def clipped_apart(first: np.ndarray, second: np.ndarray, limit: float) -> float:

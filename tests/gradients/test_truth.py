@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_cost, bayesian_epsilon
-from dpviz.gradients import (
-    FAMILIES,
-    draw_norms,
-    population_cost,
-    true_norms_epsilon,
-    true_vectors_epsilon,
-    weibull_vectors,
-)
+from dpviz.gradients.families import FAMILIES, draw_norms
+from dpviz.gradients.law_sample import true_norms_epsilon, true_vectors_epsilon
+from dpviz.gradients.sample import weibull_vectors
+from tests.gradients.population import population_cost
 
 KNOWN: dict[str, Any] = {"noise_std": 2.0, "sample_rate": 0.02}
 

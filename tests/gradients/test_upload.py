@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.gradients import columns, read_distances, upload
+from dpviz.gradients import upload
+from dpviz.gradients.upload import columns, read_distances
 
 
 def npy(array: Any, **options: Any) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.gradients import sample as sampling
-from dpviz.gradients import weibull_vectors
+from dpviz.gradients.sample import weibull_vectors
 
 
 def clip(vectors: np.ndarray, limit: float) -> np.ndarray:

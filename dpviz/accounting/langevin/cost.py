@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS, to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import (
-    PowerSchedule,
     Schedule,
     StepSizes,
     checked,
@@ -232,21 +230,3 @@ def langevin_events(
         for s, c in zip(noise, counts, strict=True)
         if np.isfinite(s)  # a step size of 0 releases nothing
     ]
-
-
-def as_schedule(step_sizes: Any, steps: int | None = None) -> Schedule:
-    """A schedule from whatever names one; see `langevin_epsilon`."""
-    return checked(step_sizes, steps)
-
-
-__all__ = [
-    "ADJACENCIES",
-    "Langevin",
-    "PowerSchedule",
-    "as_schedule",
-    "langevin_bound",
-    "langevin_epsilon",
-    "langevin_events",
-    "langevin_noise_multiplier",
-    "langevin_tight",
-]

@@ -62,9 +62,3 @@ def mse_proposition5(
     length = float(_validate.whole(1, steps=steps))
     sampling = 2.0 / 3.0 * _sampling(n, batch_size, gradient_variance) / length
     return np.asarray(sampling + 1.0 / (3.0 * eta) + 2.0 * eta**2 * length ** (-2.0 / 3.0))
-
-
-def best_scale_proposition5(*, steps: int) -> float:
-    """The η̃₀ that minimises Proposition 5: (T^(2/3)/12)^(1/3) = O(T^(2/9))."""
-    length = float(_validate.whole(1, steps=steps))
-    return float((length ** (2.0 / 3.0) / 12.0) ** (1.0 / 3.0))

@@ -340,21 +340,6 @@ def langevin_constants(
     return LangevinConstants(sizes, c_squared, targets / (setting.sample_rate**2 * length), order)
 
 
-def third_condition(
-    *,
-    epsilon: ArrayLike,
-    delta: float,
-    n: float,
-    clip: float,
-    steps: int,
-    c_squared: ArrayLike,
-    exponent: float,
-) -> Array:
-    """Right side of condition (3) at t = 1: ε² N/(c² L² T^(1−p) ln(1/δ)); times t^(−p) at other t."""
-    length = float(steps) ** (1.0 - exponent)
-    return np.asarray(np.square(epsilon) * n / (np.asarray(c_squared) * clip**2 * length * -math.log(delta)))
-
-
 def step_size_limits(setting: Langevin, reading: str = "rederived") -> tuple[float, float]:
     """Conditions (1) and (2) of Theorem 3: η_t must lie above the first number and not above the second.
 

@@ -271,9 +271,6 @@ def _chords(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     return np.where(np.isnan(chord), np.inf, chord)
 
 
-__all__ = ["VARYING_ORDERS", "WHOLE_ORDERS", "PowerSchedule", "composed_divergence", "moment_table"]
-
-
 @dataclass(frozen=True)
 class Tabulated(AdditiveAccountant):
     """`inner` with divergences that lie on or closely above its own.
