@@ -249,7 +249,7 @@ FAULTS = (
         "dpviz/mechanisms/log_moments.py",
         "    rate = _validate.sample_rate(sample_rate)\n",
         "    rate = _validate.sample_rate(sample_rate) ** 2\n",
-        "tests/accounting/test_renyi.py::TestNumbersOfThePapers::test_moments",
+        "tests/test_values.py::test_it_is_its_value",
     ),
     Fault(
         "an odometer that pays for no filter but the first",
@@ -662,7 +662,7 @@ FAULTS = (
         "dpviz/accounting/solve.py",
         "if chosen.kind is not Kind.UPPER:",
         "if chosen.kind is Kind.APPROXIMATION:",
-        "tests/accounting/test_solve.py::TestOnlyBounds::test_are_asked",
+        "tests/contract/test_accountants.py::TestKind::test_solve_refuses_what_is_no_upper_bound",
     ),
     Fault(
         "no noise is said to be needed at a tenth of the δ",

@@ -47,20 +47,3 @@ def test_last_order_is_the_last_with_a_value() -> None:
         assert np.isfinite(values[0])  # type: ignore[index]
         assert np.isnan(values[1])  # type: ignore[index]
     assert dpviz.asymptotic_last_order(noise_multiplier=4.0, sample_rate=0.01) == math.floor(16 * math.log(25))
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "said"),
-    [(0.9, 0.01, "σ >= 1 (σ is 0.9)"), (4.0, 0.1, "q < 1/(16σ) = 0.0156 (q is 0.1)"), (1.0, 0.2, "1/(16σ)")],
-)
-def test_reasons(sigma: float, rate: float, said: str) -> None:
-    assert said in dpviz.asymptotic_reason(noise_multiplier=sigma, sample_rate=rate)
-    assert math.isnan(dpviz.asymptotic_last_order(noise_multiplier=sigma, sample_rate=rate))
-
-
-def test_no_reason_where_it_holds_and_nothing_without_sampling() -> None:
-    assert dpviz.asymptotic_reason(noise_multiplier=4.0, sample_rate=0.01) == ""
-    assert dpviz.asymptotic_reason(noise_multiplier=0.1, sample_rate=0.0) == ""
-    assert dpviz.asymptotic_moment(noise_multiplier=0.1, sample_rate=0.0, orders=5) == 0.0
-    assert dpviz.asymptotic_last_order(noise_multiplier=4.0, sample_rate=0.0) == math.inf
-    assert np.isnan(float(dpviz.asymptotic_moment(noise_multiplier=4.0, sample_rate=1.0, orders=1)))

@@ -38,20 +38,6 @@ class TestDivergence:
             assert found >= dpviz.renyi_divergence(noise_multiplier=sigma, sample_rate=rate, orders=order)
             assert found == pytest.approx(2 * rate**2 * order / sigma**2, rel=1e-14)
 
-    def test_about_four_times_the_exact_value(self) -> None:
-        ratio = closed_form_divergence(noise_multiplier=20.0, sample_rate=0.001, orders=3.0) / dpviz.renyi_divergence(
-            noise_multiplier=20.0, sample_rate=0.001, orders=3.0
-        )
-        assert ratio == pytest.approx(4.0, rel=0.01)
-
-    def test_edges_of_the_simple_conditions(self) -> None:
-        def at(sigma: float, rate: float) -> float:
-            return float(closed_form_divergence(noise_multiplier=sigma, sample_rate=rate, orders=2.0))
-
-        assert not math.isnan(at(4.0, 0.2))
-        assert math.isnan(at(math.nextafter(4.0, 0), 0.2))
-        assert math.isnan(at(4.0, math.nextafter(0.2, 1)))
-
     @pytest.mark.parametrize(("sigma", "rate"), [(4.0, 0.01), (4.0, 0.2), (10.0, 0.05), (300.0, 1e-5)])
     def test_edge_in_the_order(self, sigma: float, rate: float) -> None:
         """The largest order that the theorem admits, found by bisection in 40 digits, is where ours ends too."""
@@ -63,9 +49,6 @@ class TestDivergence:
             noise_multiplier=sigma, sample_rate=rate, orders=[low * (1 - 1e-12), high * (1 + 1e-12)]
         )
         assert np.isnan(found).tolist() == [False, True]
-
-    def test_no_sampling_is_free_whatever_the_noise(self) -> None:
-        assert float(closed_form_divergence(noise_multiplier=1.0, sample_rate=0.0, orders=2.0)) == 0.0
 
 
 class TestAccountant:
@@ -79,13 +62,6 @@ class TestAccountant:
         bound = ClosedForm(order_values=(5000.0,)).evaluate(noise_multiplier=4.0, sample_rate=0.1, steps=10, delta=1e-5)
         assert math.isnan(float(bound.epsilon))
         assert "no order" in bound.reason
-
-    def test_no_reason_where_it_holds(self) -> None:
-        assert ClosedForm().evaluate(noise_multiplier=4.0, sample_rate=0.01, steps=10, delta=1e-5).reason == ""
-
-    def test_array_with_gaps(self) -> None:
-        found = dpviz.epsilon("closed_form", noise_multiplier=[3.0, 4.0, 8.0], sample_rate=0.01, steps=1000, delta=1e-5)
-        assert np.isnan(found).tolist() == [True, False, False]
 
     @given(
         st.floats(math.log(4.0), math.log(500)).map(math.exp),
@@ -102,9 +78,3 @@ class TestAccountant:
         rough = dpviz.epsilon("closed_form", conversion=conversion, **setting)
         exact = dpviz.epsilon("renyi", conversion=conversion, **setting)
         assert math.isnan(rough) or rough >= exact
-
-    @pytest.mark.parametrize("sigma", [1e-200, 1e200])
-    def test_extreme_noise_gives_no_warning(self, sigma: float) -> None:
-        """σ² used to overflow here."""
-        found = dpviz.epsilon("closed_form", noise_multiplier=sigma, sample_rate=0.1, steps=10, delta=1e-5)
-        assert math.isnan(found) == (sigma < 4)

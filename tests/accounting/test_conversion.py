@@ -118,31 +118,6 @@ class TestWhatDecided:
         assert float(bound.epsilon) == pytest.approx(float(bound.floor), rel=1e-12)
         assert bound.at_grid_end
 
-    def test_nothing_spent_is_zero_not_the_floor(self) -> None:
-        bound = to_bound(np.zeros(4), self.orders, 1e-10, "classic")
-        assert float(bound.epsilon) == 0.0
-        assert math.isnan(float(bound.order))
-        assert not bound.at_grid_end
-        assert float(to_delta(np.zeros(4), self.orders, 0.0, "improved")) == 0.0
-
-    def test_no_order_has_a_value(self) -> None:
-        bound = to_bound(np.full(4, np.nan), self.orders, 1e-5, "improved", reason="because")
-        assert math.isnan(float(bound.epsilon))
-        assert math.isnan(float(bound.order))
-        assert bound.reason == "because"
-        assert math.isnan(float(to_delta(np.full(4, np.nan), self.orders, 1.0, "improved")))
-
-    def test_infinite_divergence_proves_nothing(self) -> None:
-        bound = to_bound(np.full(4, np.inf), self.orders, 1e-5, "improved")
-        assert float(bound.epsilon) == math.inf
-        assert math.isnan(float(bound.order))
-        assert float(to_delta(np.full(4, np.inf), self.orders, 5.0, "improved")) == 1.0
-
-    def test_epsilon_below_zero_is_reported_as_zero(self) -> None:
-        bound = to_bound(1e-9 * self.orders, self.orders, 0.9, "improved")
-        assert float(bound.epsilon) == 0.0
-        assert not bound.at_grid_end
-
     def test_shapes_broadcast(self) -> None:
         total = np.ones((3, 1, 4)) * self.orders
         bound = to_bound(total, self.orders, np.array([1e-3, 1e-6]), "classic")

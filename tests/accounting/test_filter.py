@@ -35,10 +35,6 @@ class TestNumbers:
         assert budget.allows(STEP, allowed)
         assert not budget.allows(STEP, allowed + 1)
 
-    def test_limits_are_the_papers(self) -> None:
-        budget = Filter(target_epsilon=3.0, delta=1e-6, orders=[2, 8, 32])
-        np.testing.assert_allclose(budget.limits, 3.0 - math.log(1e6) / np.array([1.0, 7.0, 31.0]), rtol=1e-14)
-
     def test_union_takes_a_share_of_delta(self) -> None:
         budget = Filter(target_epsilon=3.0, delta=1e-6, orders=[2, 8, 32], union=True)
         np.testing.assert_allclose(budget.limits, 3.0 - math.log(3e6) / np.array([1.0, 7.0, 31.0]), rtol=1e-14)
@@ -157,18 +153,6 @@ class TestEdges:
         budget = Filter(target_epsilon=3.0, delta=1e-6)
         budget.spend(STEP, 0)
         assert budget.events == ()
-
-    def test_a_budget_below_every_tail_allows_nothing(self) -> None:
-        budget = Filter(target_epsilon=0.1, delta=1e-6, orders=[2, 32])
-        assert budget.remaining_steps(dpviz.SampledGaussian(1e6, 1e-6)) == 0
-
-    def test_hardly_any_noise(self) -> None:
-        assert Filter(target_epsilon=1e3, delta=1e-6).remaining_steps(dpviz.SampledGaussian(1e-200)) == 0
-
-    def test_huge_counts(self) -> None:
-        step = dpviz.SampledGaussian(1e6, 1e-6)
-        most = Filter(target_epsilon=50.0, delta=1e-6, orders=[2.0]).remaining_steps(step)
-        assert most == 2**53
 
     def test_epsilon_at_another_delta(self) -> None:
         budget = Filter(target_epsilon=3.0, delta=1e-6)

@@ -94,15 +94,6 @@ class TestSound:
 
 
 class TestEdges:
-    def test_facade_and_function_are_one(self) -> None:
-        for variant in VARIANTS:
-            a = dpviz.epsilon("odometer", steps=[1, 98], variant=variant, **CIFAR)
-            np.testing.assert_array_equal(a, dpviz.odometer_epsilon(steps=[1, 98], variant=variant, **CIFAR))
-        assert "odometer" in dpviz.METHODS
-
-    def test_nothing_spent_costs_nothing(self) -> None:
-        assert dpviz.delta("odometer", noise_multiplier=1, sample_rate=0, steps=9, epsilon=1.0) == 0.0
-
     @pytest.mark.parametrize("sigma", [1e-200, 1e-3, 1e6])
     @pytest.mark.parametrize("delta", [1e-300, 0.999])
     def test_extremes(self, sigma: float, delta: float) -> None:
@@ -111,12 +102,6 @@ class TestEdges:
         assert found >= plan >= 0.0
         assert found > 0.0
         assert math.isinf(found) == (sigma < 1e-100)
-
-    def test_floor_is_what_hardly_anything_costs(self) -> None:
-        bound = OdometerAccountant().evaluate(noise_multiplier=1e6, sample_rate=0.01, steps=1, delta=1e-6)
-        assert float(bound.epsilon) == float(bound.floor) == pytest.approx(2 * math.log(76e6) / 31)
-        assert float(bound.order) == 32.0
-        assert bool(bound.at_grid_end)
 
 
 class TestLive:
@@ -134,16 +119,3 @@ class TestLive:
         again = dpviz.accountant("odometer", variant=variant).of_events(odometer.events, delta)
         assert read[-1] == pytest.approx(float(again.epsilon), rel=1e-9)
         assert odometer.steps == sum(count for *_, count in events)
-
-    def test_step_by_step_is_the_curve(self) -> None:
-        odometer, step, read = dpviz.Odometer(delta=1e-6), dpviz.SampledGaussian(1.0, 512 / 50_000), []
-        for _ in range(200):
-            odometer.spend(step)
-            read.append(odometer.epsilon())
-        np.testing.assert_array_equal(read, dpviz.odometer_epsilon(**CIFAR, steps=np.arange(1, 201)))
-
-    def test_own_orders(self) -> None:
-        odometer = dpviz.Odometer(delta=1e-6, orders=[2, 4, 8])
-        odometer.spend(dpviz.SampledGaussian(1.0, 0.01), 100)
-        found = dpviz.odometer_epsilon(noise_multiplier=1, sample_rate=0.01, steps=100, delta=1e-6, orders=[8, 4, 2])
-        assert odometer.epsilon() == found

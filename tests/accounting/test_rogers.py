@@ -79,11 +79,6 @@ class TestFormulas:
         found = rogers_odometer(squares=[0.25, 4.0, 1e-8], drift=[0.1, 0.2, 0.0], delta=delta, size=size)
         np.testing.assert_allclose(found, [inside + 0.1, above + 0.2, below], rtol=1e-13)
 
-    def test_filter_by_hand(self) -> None:
-        share = 4.0 / (28.04 * math.log(1e6))
-        expected = 0.3 + math.sqrt(2 * (0.5 + share) * (1 + 0.5 * math.log(0.5 / share + 1)) * math.log(2e6))
-        assert float(rogers_spent(squares=0.5, drift=0.3, target_epsilon=2.0, delta=1e-6)) == pytest.approx(expected)
-
     def test_filter_steps_is_the_last_that_passes(self) -> None:
         setting = {"noise_multiplier": 20.0, "sample_rate": 0.01}
         found = rogers_filter_steps(**setting, target_epsilon=1.0, delta=1e-6)
@@ -119,6 +114,3 @@ class TestEdges:
         )
         assert found >= 0.0
         assert (found == 0.0) == (rate == 0.0)
-
-    def test_small_budgets(self) -> None:
-        assert rogers_filter_steps(noise_multiplier=0.5, sample_rate=1.0, target_epsilon=0.1, delta=1e-6) == 0

@@ -135,34 +135,11 @@ def test_langevin_schedule_for_svhn(epochs: int, other_upper: float) -> None:
     assert float(found.upper) - float(found.lower) < 0.005 * float(found.upper)
 
 
-def test_runs_merge_split_and_order() -> None:
-    one, other = step(1.5, 0.02), step(3.0, 0.05)
-    whole = tight_epsilon(one, [700], 1e-6)
-    parts = tight_epsilon_of_events([(one, 300), (step(9.0, 0.0), 50), (one, 400)], 1e-6)
-    assert (float(parts.lower), float(parts.upper)) == pytest.approx((whole.lower[0], whole.upper[0]), rel=1e-12)
-    mixed = tight_epsilon_of_events([(one, 300), (other, 200)], 1e-6)
-    swapped = tight_epsilon_of_events([(other, 200), (one, 300)], 1e-6)
-    assert float(mixed.upper) == pytest.approx(float(swapped.upper), rel=1e-9)
-    assert float(mixed.upper) >= tight_epsilon(one, [300], 1e-6).lower[0]
-
-
 def test_nearly_equal_mechanisms_compose_like_equal_ones() -> None:
     same = tight_epsilon(step(1.5, 0.02), [700], 1e-6)
     near = tight_epsilon_of_events([(step(1.5, 0.02), 350), (step(1.5 * (1 + 1e-9), 0.02), 350)], 1e-6)
     assert float(near.lower) == pytest.approx(same.lower[0], rel=4e-3)
     assert float(near.upper) == pytest.approx(same.upper[0], rel=4e-3)
-
-
-def test_edges() -> None:
-    assert tight_epsilon(step(1.0, 0.0), [0, 10], 1e-5).upper.tolist() == [0.0, 0.0]
-    assert tight_epsilon(step(1.0, 0.1), [0], 1e-5).upper.tolist() == [0.0]
-    assert tight_epsilon_of_events([], 1e-5).upper == 0.0
-    assert tight_delta(step(1.0, 0.1), [0], 1.0).upper.tolist() == [0.0]
-    scalar = tight_epsilon(step(1.0, 0.1), 5, 1e-5)
-    assert scalar.lower.shape == scalar.upper.shape == ()
-    huge = tight_epsilon(step(0.05, 0.5), [1000], 1e-5)
-    assert huge.reason
-    assert huge.lower[0] <= huge.upper[0]
 
 
 def test_the_promised_width_at_the_corners() -> None:
