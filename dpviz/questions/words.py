@@ -30,6 +30,12 @@ with extra("ask"):
 
 Values = Mapping[str, Any]
 
+
+def tenths(share: float) -> str:
+    """A share in percent, to its first digit behind the point: "81.3 %"."""
+    return f"{100.0 * share:.1f}\u00a0%"
+
+
 JINJA = Environment(undefined=StrictUndefined)
 JINJA.tests |= {"nan": math.isnan, "infinite": math.isinf}
 JINJA.filters |= {
@@ -41,6 +47,9 @@ JINJA.filters |= {
     "delta": numbers.delta,
     "chance": lambda value: numbers.probability(float(value)),
     "chance_up": lambda value: numbers.probability(float(value), up=True),
+    "rounded": lambda value: numbers.plain(numbers.up(value * (1.0 - 1e-12))),  # up, but for what floating point adds
+    "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
+    "tenths": tenths,
     "tex": lambda value: tex(float(value)),
 }
 JINJA.globals |= {
@@ -55,7 +64,8 @@ _value: Callable[[str], Callable[..., Any]] = lru_cache(maxsize=None)(
 
 @cache
 def _tables(room: str) -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / room / "words.toml").read_text("utf-8"))
+    path = Path(__file__).parent / room
+    return tomllib.loads((path / "words.toml" if path.is_dir() else path.with_suffix(".toml")).read_text("utf-8"))
 
 
 def say(text: str, values: Values) -> str:
@@ -64,7 +74,7 @@ def say(text: str, values: Values) -> str:
 
 
 def words(room: str, key: str) -> dict[str, Any]:
-    """What a question says, as arguments of `Question`."""
+    """What a question says, as arguments of `Question`; `room` is a folder, or the file itself without its suffix."""
     tables = _tables(room)
     layers = [tables[key]]
     while (name := layers[0].get("after", "all")) in tables and layers[0] is not tables[name]:

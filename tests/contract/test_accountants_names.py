@@ -27,8 +27,7 @@ LEFT = {
     "questions/leakage": "stored",
     "questions/noise": "along fields needs solve words",
     "questions/orders": "bounds curves deciding step thresholds",
-    "questions/papers": "adaptive adult bob check clipping described figure1 figure3 inference loss "
-    "pate rare reached sampled_figure1 tail theorem1 theorem5 together",
+    "questions/papers": "abadi adaptive adult bayesian bob check clipping described inference pate reached sampled",
     "questions/printed": "abadi bayesian filters inferred",
     "questions/use": "paragraph plan",
     "training": "settings",

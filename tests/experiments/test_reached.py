@@ -36,7 +36,7 @@ def test_the_view_draws_the_record() -> None:
         for one in found:
             assert one.epsilon <= one.planned
             values = record.values(arm(model, one.planned), "test_accuracy")
-            assert (one.lowest, one.highest) == (values.min(), values.max())
+            assert one.accuracies == tuple(values)
     whole = float(np.median(recorded(WHOLE.key).values("whitened_3", "test_accuracy")))
     assert answer.plot.rings[-1].y == whole
     assert f"<b>{100 * whole:.1f}\u00a0%</b>" in REACHED_VIEW.headline(answer)

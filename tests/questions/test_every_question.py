@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ def numbers_of(value: object, path: str = "facts") -> Iterator[tuple[str, np.nda
     """Every number of an answer's facts, by where it stands."""
     if is_dataclass(value) and not isinstance(value, type):
         parts: Iterable[tuple[object, object]] = ((f.name, getattr(value, f.name)) for f in dataclass_fields(value))
-    elif isinstance(value, Mapping):
-        parts = value.items()
+    elif isinstance(value, Mapping | SimpleNamespace):
+        parts = (value if isinstance(value, Mapping) else vars(value)).items()
     elif isinstance(value, (tuple, list)):
         parts = enumerate(value)
     else:

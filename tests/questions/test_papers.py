@@ -14,15 +14,13 @@ from dpviz.accounting.bayesian.accountant import bayesian_epsilon
 from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import recorded
 from dpviz.questions.answer import Answer
+from dpviz.questions.papers.abadi import MAIN_THEOREM, TAIL
 from dpviz.questions.papers.adaptive import ADAPTIVE
+from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3
 from dpviz.questions.papers.bob import BOB, least_epsilon
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
-from dpviz.questions.papers.figure1 import FIGURE_1
-from dpviz.questions.papers.figure3 import FIGURE_3
 from dpviz.questions.papers.inference import INFERENCE
-from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
-from dpviz.questions.papers.tail import TAIL
-from dpviz.questions.papers.theorem1 import MAIN_THEOREM
+from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1
 from dpviz.questions.printed import CLAIMS, PAPERS
 from dpviz.questions.printed.published_runs import LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step, unclipped_sample
@@ -165,12 +163,13 @@ def test_the_closed_form_lies_above_the_exact_one_wherever_it_is_drawn() -> None
         assert seen.any()
         assert not seen.all()
         assert (closed[seen] >= exact[seen]).all()
-    assert [round(one.last) for one in answer.facts] == [14, 37, 107]
+    f = answer.facts
+    assert [round(one.last) for one in (f.one, f.two, f.three)] == [14, 37, 107]
 
 
 def test_equal_noises_are_one_curve_and_too_little_noise_is_said() -> None:
     answer = asked(SAMPLED_FIGURE_1, psig1="2", psig2="2", psig3="2")
-    assert len(answer.facts) == 1
+    assert answer.facts.two is None
     assert "covers none" in SAMPLED_FIGURE_1.headline(answer)
 
 
@@ -229,11 +228,12 @@ def test_inference_is_drawn_as_it_was_recorded(
     plot = answer.plot
     assert isinstance(plot, LinePlot)
     assert tuple((point.x, point.y) for point in plot.points) == printed
-    assert f.arms[f.within(dp)] == arm
+    at = f.runs.within(dp)
+    assert f.runs.arms[at] == arm
     assert f"<b>{mean:.1f}\u00a0%</b>" in INFERENCE.headline(answer)
     (table,) = INFERENCE.more["The runs"](answer)
     assert len(table) == len(record.settings)  # type: ignore[arg-type]
-    assert list(table["accuracy"])[1 + f.within(dp)] == f"{mean:.1f}\u00a0%"  # type: ignore[index,call-overload]
+    assert list(table["accuracy"])[1 + at] == f"{mean:.1f}\u00a0%"  # type: ignore[index,call-overload]
 
 
 # --- Filters and odometers, Figures 1 and 2 ---------------------------------------------------------------------------

@@ -10,11 +10,10 @@ from scipy.stats import beta, binom
 
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.asked import ask
+from dpviz.questions.papers.abadi import LOSS
+from dpviz.questions.papers.bayesian import RARE, TOGETHER
 from dpviz.questions.papers.clipping import CLIPPING
-from dpviz.questions.papers.loss import LOSS
-from dpviz.questions.papers.rare import RARE
-from dpviz.questions.papers.theorem5 import THEOREM_5
-from dpviz.questions.papers.together import TOGETHER
+from dpviz.questions.papers.sampled import THEOREM_5
 from tests.questions.asking import asked
 from tests.questions.test_papers import curve
 
@@ -96,7 +95,7 @@ def test_without_clipping_there_is_no_sensitivity() -> None:
     answer = asked(CLIPPING, con="off", cfam="spread")
     assert "no finite sensitivity" in CLIPPING.headline(answer)
     # exponential norms: the median of the largest of n is −ln(1 − 2^(−1/n))
-    assert answer.facts.largest[1] == pytest.approx(-math.log(-math.expm1(-math.log(2) / 1e6)), rel=1e-6)
+    assert answer.facts.million == pytest.approx(-math.log(-math.expm1(-math.log(2) / 1e6)), rel=1e-6)
     groups = CLIPPING.groups(lambda field: "off" if field.key == "con" else field.default)
     assert [field.key for field in groups["Question"]] == ["con", "cfam"]  # type: ignore[union-attr]
 
@@ -155,7 +154,7 @@ def test_theorem_5_is_seen_for_both_noises(noise: str) -> None:
 def test_without_sampling_both_directions_are_one() -> None:
     answer = asked(THEOREM_5, q="1")
     assert answer.facts.same
-    assert answer.facts.last == pytest.approx((64 / 32, 64 / 32))
+    assert (answer.facts.removed, answer.facts.added) == pytest.approx((64 / 32, 64 / 32))
 
 
 def test_how_many_times_more_at_most_is_rounded_up() -> None:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
+from dpviz.questions.papers.abadi import LOSS, MAIN_THEOREM, TAIL
 from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.adult import ADULT_FIGURE
+from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, RARE, TOGETHER
 from dpviz.questions.papers.bob import BOB
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.clipping import CLIPPING
-from dpviz.questions.papers.figure1 import FIGURE_1
-from dpviz.questions.papers.figure3 import FIGURE_3
 from dpviz.questions.papers.inference import INFERENCE
-from dpviz.questions.papers.loss import LOSS
 from dpviz.questions.papers.pate import PATE
-from dpviz.questions.papers.rare import RARE
 from dpviz.questions.papers.reached import REACHED_VIEW
-from dpviz.questions.papers.sampled_figure1 import SAMPLED_FIGURE_1
-from dpviz.questions.papers.tail import TAIL
-from dpviz.questions.papers.theorem1 import MAIN_THEOREM
-from dpviz.questions.papers.theorem5 import THEOREM_5
-from dpviz.questions.papers.together import TOGETHER
+from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
 
 PAPERS = Page(
     key="papers",

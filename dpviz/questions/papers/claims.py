@@ -158,7 +158,13 @@ def below(a: Answer[Claims]) -> list[Block]:
         return [figures(a.given["paper"])]
     if not a.facts.chosen:
         return []
-    return [Listing(HEADS, tuple(row(claim, a.facts.found.get(claim.key)) for claim in a.facts.chosen), WIDTHS)]
+    return [listing(a.facts.chosen, a.facts.found)]
+
+
+def listing(claims: Sequence[Printed], found: Mapping[str, Recomputed] | None = None) -> Listing:
+    """A row for each claim, with what came out: computed now where nothing is given."""
+    values = recomputed(claims) if found is None else found
+    return Listing(HEADS, tuple(row(claim, values.get(claim.key)) for claim in claims), WIDTHS)
 
 
 def row(claim: Printed, found: Recomputed | None) -> tuple[str | Way, ...]:

@@ -1,112 +1,110 @@
-"""PATE: what the answers of an ensemble of teachers cost, whatever they vote and at known votes."""
+"""PATE: what the answers of an ensemble of teachers cost, whatever they vote, at known votes, and when published."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz._remember import remembered
 from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
+from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts.marks import Array, Column, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
+from dpviz.experiments.record import recorded
+from dpviz.experiments.teachers import VOTES
+from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.layout import Expert, Groups, Reader, experts
+from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA
-from dpviz.questions.papers import pate_fields as fields
-from dpviz.questions.papers import pate_words as words
-from dpviz.questions.papers.pate_published import Publication, recorded_votes
-from dpviz.questions.papers.pate_words import PateFacts
+from dpviz.questions.papers import fields
+from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.presets import presets
 from dpviz.questions.printed import CLAIMS
-from dpviz.questions.question import Question
-from dpviz.questions.shared import IMAGE
-from dpviz.training.ensemble import Taught, student
+from dpviz.training.ensemble import Taught, student, votes_of
 
 # A bound holds at any orders: a quarter of them costs some 1 % of ε on recorded votes, and a third of the time.
 ALL, SOME = np.array(DEFAULT_ORDERS), np.array(DEFAULT_ORDERS[::4])
 POINTS = 40
 CLASSES = 10
+# Of what is published: the noise on ln S, in β, and the chance that it is too low.
+LOG_NOISE, CHANCE = 4.0, 0.01
 
 
-@dataclass(frozen=True)
-class Release:
-    """What is done with the votes, as keywords of dpviz's functions.
-
-    Attributes:
-        noise: the noise on the counts, and on the check where there is one.
-        threshold: T of the check; None without.
-    """
-
-    noise: dict[str, Any]
-    threshold: float | None
-
-
-def ensemble(
-    *,
-    votes: str,
-    recorded_teachers: str,
-    teachers: int,
-    agreement: float,
-    release: str,
-    noise_std: float,
-    threshold: float,
-    threshold_std: float,
-    noise_scale: float,
-    queries: int,
-    delta: float,
-    one_sided: bool,
-    order: float,
-    smoothness: float,
-    published_noise: float,
-    draw: int,
-) -> Answer[PateFacts]:
-    """ε against the number of queries."""
-    counts = recorded_votes(recorded_teachers) if votes == "digits" else alike(teachers, agreement)
-    last = min(queries, len(counts)) if votes == "digits" else queries
-    x = np.unique(np.round(np.linspace(1.0, last, POINTS)))
-    how = released(release, noise_std, noise_scale, threshold, threshold_std)
-    whatever = np.asarray(dpviz.pate_epsilon(x, delta=delta, **how.noise))
+def ensemble(**given: Any) -> Answer[Facts]:
+    """ε against the number of queries; `given` are the settings of the question."""
+    digits, queries, delta, one_sided = given["votes"] == "digits", given["queries"], given["delta"], given["one_sided"]
+    counts = recorded_votes(given["recorded_teachers"]) if digits else alike(given["teachers"], given["agreement"])
+    last = min(queries, len(counts)) if digits else queries
+    x: Array = np.unique(np.round(np.linspace(1.0, last, POINTS)))
+    at = x.astype(int) - 1
+    noise, threshold = released(given)
+    gaussian = "noise_std" in noise
+    whatever = np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))
     lines = [Line("renyi", "any votes", x, whatever, "renyi_improved")]
     public = whatever
-    if "noise_std" in how.noise:
-        public = np.asarray(dpviz.pate_epsilon(x, delta=delta, method="tight", **how.noise))
+    if gaussian:
+        public = np.asarray(dpviz.pate_epsilon(x, delta=delta, method="tight", **noise))
         lines.append(Line("tight", "any votes, tight", x, public, "moments"))
-    orders = SOME if votes == "digits" else ALL
-    each = pate_divergence_at(counts, orders, threshold=how.threshold, one_sided=one_sided, **how.noise)
-    total = np.cumsum(each, axis=0)[x.astype(int) - 1] if votes == "digits" else x[:, None] * each
+    orders = SOME if digits else ALL
+    each = pate_divergence_at(counts, orders, threshold=threshold, one_sided=one_sided, **noise)
+    total = np.cumsum(each, axis=0)[at] if digits else x[:, None] * each
     at_votes = np.minimum(to_bound(total, orders, delta, "improved").epsilon, public)
-    passed = chances(counts, how)
-    often = np.cumsum(passed)[x.astype(int) - 1] if votes == "digits" else x * passed
-    column = Column("answered, expected", often, key="answered_expected")
+    passed = chances(counts, threshold, noise)
+    answered = np.cumsum(passed)[at] if digits else x * passed
+    column = Column("answered, expected", answered, key="answered_expected")
     lines.append(Line("votes", "at these votes", x, at_votes, "bayesian", approximate=True, hover=(column,)))
-    sanitised = None
-    if "noise_std" in how.noise:
-        publication = Publication(order, smoothness, published_noise, draw)
-        sanitised = publication.epsilon(
-            x, recorded_teachers if votes == "digits" else counts, how.noise, delta=delta, one_sided=one_sided
+    sanitised, smooth = np.array([math.nan]), None
+    if gaussian:
+        order = given["order"]
+        smooth = SmoothRelease(
+            order, given["smoothness"] * most_smoothness(order), given["published_noise"], LOG_NOISE, CHANCE
         )
+        sanitised = published(x, smooth, noise, given, None if digits else counts)
         lines.append(Line("released", "sanitised", x, sanitised, "rogers", approximate=True))
+    points = printed_points(delta, last)
     plot = LinePlot(
-        Axis("queries", hover="%{x:,d} queries", kind="steps", write=words.count, shown=(0.0, float(last))),
+        Axis("queries", hover="%{x:,d} queries", kind="steps", write=numbers.steps, shown=(0.0, float(last))),
         Axis("ε", log=False),
         tuple(lines),
-        points=printed_points(delta, last),
+        points=points,
     )
     lead = np.sort(counts[:last], axis=1)
-    facts = PateFacts(
+    record, teachers = recorded(VOTES.key), given["recorded_teachers"]
+    at_end, publishable = float(sanitised[-1]), float(public[-1])
+    facts = Facts(
         queries=last,
+        asked=f"{numbers.steps(last)} quer{'y' if last == 1 else 'ies'}",
+        cut=digits and queries > last,
         teachers=int(counts[0].sum()),
         whatever=float(whatever[-1]),
-        public=float(public[-1]),
+        public=publishable,  # the least ε that may be published: the tight one where there is one
         at_votes=float(at_votes[-1]),
-        answered=float(often[-1]),
+        gains=at_votes[-1] < public[-1],
+        answered=float(answered[-1]),
+        share=float(answered[-1]) / last,
         lead=float(np.median(lead[:, -1] - lead[:, -2])),
-        released=None if sanitised is None else float(sanitised[-1]),
+        gaussian=gaussian,
+        smooth=smooth,
+        released=at_end if gaussian else None,
+        pays=at_end < publishable,
+        dear=at_end >= publishable,
+        checks=" Each check is paid for as at any votes, and each query as if it were answered."
+        * (threshold is not None),
+        dearer=" Here publishing it does not pay: ε whatever the votes is lower." * (at_end >= publishable),
+        chance=CHANCE,
+        printed=points,
+        made=record.made,
+        teachers_right=record.of(teachers)[0].found["teachers_right"],
+        votes_right=record.of(teachers)[0].found["votes_right"],
+        taught=None,
+        student="coming",
     )
     return Answer(plot, facts)
 
@@ -118,20 +116,20 @@ def alike(teachers: int, agreement: float) -> Array:
     return np.array([[first, *(share + (i < over) for i in range(CLASSES - 1))]], dtype=np.float64)
 
 
-def released(release: str, noise_std: float, noise_scale: float, threshold: float, threshold_std: float) -> Release:
-    """The chosen release."""
-    if release == "lnmax":
-        return Release({"noise_scale": noise_scale}, None)
-    if release == "gnmax":
-        return Release({"noise_std": noise_std}, None)
-    return Release({"noise_std": noise_std, "threshold_std": threshold_std}, threshold)
+def released(given: Mapping[str, Any]) -> tuple[dict[str, Any], float | None]:
+    """The noise of the chosen release, as keywords of dpviz's functions, and the threshold T of its check."""
+    if given["release"] == "lnmax":
+        return {"noise_scale": given["noise_scale"]}, None
+    if given["release"] == "gnmax":
+        return {"noise_std": given["noise_std"]}, None
+    return {"noise_std": given["noise_std"], "threshold_std": given["threshold_std"]}, given["threshold"]
 
 
-def chances(counts: Array, how: Release) -> Array:
+def chances(counts: Array, threshold: float | None, noise: Mapping[str, Any]) -> Array:
     """The probability that each query is answered, (queries,)."""
-    if how.threshold is None:
+    if threshold is None:
         return np.ones(len(counts))
-    return np.exp(Threshold(how.threshold, how.noise["threshold_std"]).log_answered(counts.max(axis=1))[0])
+    return np.exp(Threshold(threshold, noise["threshold_std"]).log_answered(counts.max(axis=1))[0])
 
 
 def printed_points(delta: float, last: float) -> tuple[Point, ...]:
@@ -146,30 +144,68 @@ def printed_points(delta: float, last: float) -> tuple[Point, ...]:
     )
 
 
-def taught_key(a: Answer[PateFacts]) -> tuple[Any, ...] | None:
+# --- the cost at the votes as it may be published: noise by its smooth sensitivity, and what that costs ---------------
+
+
+def published(
+    queries: Array, smooth: SmoothRelease, noise: Mapping[str, Any], given: Mapping[str, Any], counts: Array | None
+) -> Array:
+    """ε at the votes as published after so many queries; `counts` of one query for all, or None for recorded ones."""
+    sigma, one_sided = noise["noise_std"], given["one_sided"]
+    if counts is None:
+        sums = recorded_sums(given["recorded_teachers"], sigma, smooth.order, one_sided)
+        total, local = (each[queries.astype(int) - 1] for each in sums)
+    else:
+        each, change = answers(counts, sigma, smooth.order, one_sided=one_sided)
+        total, local = queries * each, queries[:, None] * change
+    first, second = np.random.default_rng((1, given["draw"])).normal(size=2)
+    return released_epsilon(total, local, queries, delta=given["delta"], release=smooth, draws=(first, second), **noise)
+
+
+@remembered
+def recorded_votes(teachers: str) -> Array:
+    """Votes (queries, classes) of so many recorded teachers."""
+    counts = votes_of(recorded(VOTES.key).of(teachers)[0].found["votes"]).astype(np.float64)
+    counts.setflags(write=False)
+    return counts
+
+
+@remembered
+def recorded_sums(teachers: str, noise_std: float, order: float, one_sided: bool) -> tuple[Array, Array]:
+    """Sums of `answers` after each query of so many recorded teachers: (queries,) and (queries, distances)."""
+    cost, local = answers(recorded_votes(teachers), noise_std, order, one_sided=one_sided)
+    sums = np.cumsum(cost), np.cumsum(local, axis=0)
+    for each in sums:
+        each.setflags(write=False)
+    return sums
+
+
+# --- the student ------------------------------------------------------------------------------------------------------
+
+
+def taught_key(a: Answer[Facts]) -> tuple[Any, ...] | None:
     """What decides the student; None where there is none."""
-    g = a.given
-    if g["votes"] != "digits":
+    if a.given["votes"] != "digits":
         return None
-    how = released(g["release"], g["noise_std"], g["noise_scale"], g["threshold"], g["threshold_std"])
-    return g["recorded_teachers"], tuple(how.noise.items()), how.threshold, a.facts.queries, g["draw"]
+    noise, threshold = released(a.given)
+    return a.given["recorded_teachers"], tuple(noise.items()), threshold, a.facts.queries, a.given["draw"]
 
 
-def taught(a: Answer[PateFacts]) -> Taught:
+def taught(a: Answer[Facts]) -> Taught:
     """A student that learns from the answers, drawn once."""
-    g = a.given
-    how = released(g["release"], g["noise_std"], g["noise_scale"], g["threshold"], g["threshold_std"])
-    counts, draw = recorded_votes(g["recorded_teachers"])[: a.facts.queries], np.random.default_rng(g["draw"])
-    passed = np.ones(len(counts), dtype=np.bool_)
-    if how.threshold is not None:
-        passed = counts.max(axis=1) + draw.normal(0.0, how.noise["threshold_std"], len(counts)) >= how.threshold
-    add = draw.normal if "noise_std" in how.noise else draw.laplace
-    noise = add(0.0, how.noise.get("noise_std", how.noise.get("noise_scale", 0.0)), counts.shape)
-    return student((counts + noise).argmax(axis=1), passed)
+    noise, threshold = released(a.given)
+    counts = recorded_votes(a.given["recorded_teachers"])[: a.facts.queries]
+    draw, passed = np.random.default_rng(a.given["draw"]), np.ones(len(counts), dtype=np.bool_)
+    if threshold is not None:
+        passed = counts.max(axis=1) + draw.normal(0.0, noise["threshold_std"], len(counts)) >= threshold
+    add = draw.normal if "noise_std" in noise else draw.laplace
+    spread = noise.get("noise_std", noise.get("noise_scale", 0.0))
+    return student((counts + add(0.0, spread, counts.shape)).argmax(axis=1), passed)
 
 
-def with_student(a: Answer[PateFacts], found: Taught) -> Answer[PateFacts]:
-    return replace(a, facts=replace(a.facts, taught=found))
+def with_student(a: Answer[Facts], found: Taught) -> Answer[Facts]:
+    later = {"taught": found, "student": "there" if found.answered else "none"}
+    return replace(a, facts=Facts(**vars(a.facts) | later))
 
 
 def layout(get: Reader) -> Groups:
@@ -184,14 +220,15 @@ def layout(get: Reader) -> Groups:
     return {
         "Release": (fields.RELEASE, *noise[release], fields.QUERIES, DELTA),
         "Votes": (fields.VOTES, *whose, *((fields.DRAW,) if digits or publishes else ())),
-        "Show": (fields.ONE_SIDED, Expert(IMAGE)),
+        "Show": (fields.ONE_SIDED,),
     } | ({"Publish": experts(fields.PUBLISHED_NOISE, fields.SMOOTHNESS, fields.ORDER)} if publishes else {})
 
 
-PATE: Question[PateFacts] = Question(
-    key="pate",
-    title="PATE: what do answers cost?",
-    settings={
+PATE = reproduction(
+    "pate",
+    "pate",
+    ensemble,
+    {
         "votes": fields.VOTES,
         "recorded_teachers": fields.ENSEMBLE,
         "teachers": fields.CROWD,
@@ -209,13 +246,7 @@ PATE: Question[PateFacts] = Question(
         "published_noise": fields.PUBLISHED_NOISE,
         "draw": fields.DRAW,
     },
-    answer=ensemble,
-    headline=words.headline,
-    metrics=words.metrics,
-    notes=words.notes,
-    formulas=words.formulas,
-    assumptions=words.ASSUMPTIONS,
-    presets=presets("sgpate", "sanitised", "confident"),
+    layout,
     slow=(Slow(taught_key, taught, with_student),),
-    layout=layout,
+    presets=presets("sgpate", "sanitised", "confident"),
 )

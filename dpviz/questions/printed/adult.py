@@ -41,6 +41,11 @@ class ArmResult:
     deviation: float
     runs: int
 
+    @property
+    def points(self) -> str:
+        """The deviation, in percentage points."""
+        return f"{100.0 * self.deviation:.2f}"
+
 
 def adult_record() -> ExperimentRecord:
     return recorded(ADULT_METHODS.key)
