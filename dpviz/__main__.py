@@ -1,19 +1,25 @@
 """The shell: ``python -m dpviz epsilon --noise-multiplier 4 --sample-rate 0.01 --steps 10000 --delta 1e-5``.
 
-Numbers are written as on the pages: 1e-5, 256/60000, 50 %, 10k. Answers go to standard output, what is wrong with an
-argument to standard error, with exit code 2.
+Numbers are written as on the pages: 1e-5, 256/60000, 50 %, 10k. Answers go to standard output, as JSON with ``--json``;
+what is wrong with an argument goes to standard error, with exit code 2. Where argcomplete is installed
+(``dpviz[shell]``), ``eval "$(register-python-argcomplete dpviz)"`` completes commands, questions and options.
 """
+
+# PYTHON_ARGCOMPLETE_OK
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import dpviz
 from dpviz._extras import MissingExtra, extra
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.ui.launch import launch
 
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
@@ -29,6 +35,10 @@ NUMBERS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     parser = _parser()
+    with suppress(ImportError):
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
     given, settings = parser.parse_known_args(arguments)
     try:
         if settings and given.command != "ask":
@@ -38,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif given.command == "app":
             launch(given.port)
         else:
-            print(repr(_answer(given)))
+            answer = _answer(given)
+            unknown = getattr(given, "unknown", given.command)
+            print(json.dumps({unknown: answer, "method": given.method}) if given.json else repr(answer))
     except (ValueError, OSError, MissingExtra) as problem:
         print(f"dpviz: {problem}", file=sys.stderr)
         return 2
@@ -58,9 +70,10 @@ def _answer(given: argparse.Namespace) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("dpviz", description="See differential privacy.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"dpviz {dpviz.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, told in (("epsilon", "ε of T equal steps"), ("delta", "δ at which T equal steps keep ε")):
-        command = commands.add_parser(name, help=told, description=told, allow_abbrev=False)
+    for name, purpose in (("epsilon", "ε of T equal steps"), ("delta", "δ at which T equal steps keep ε")):
+        command = commands.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
         _numbers(command, [one for one in NUMBERS if one != name])
     solve = commands.add_parser("solve", help="the missing one of σ, q, T and δ for an ε", allow_abbrev=False)
     solve.add_argument("unknown", choices=UNKNOWNS)
@@ -72,8 +85,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Settings follow as --name value: dpviz ask success --epsilon 1 --csv curve.csv",
         allow_abbrev=False,
     )
-    ask.add_argument("question", nargs="?")
+    question = ask.add_argument("question", nargs="?")
+    question.completer = _questions  # type: ignore[attr-defined] # argcomplete's own way
     ask.add_argument("--settings", action="store_true", help="list the question's settings")
+    ask.add_argument("--json", action="store_true", help="headline, numbers, settings and link as JSON")
     ask.add_argument("--table", action="store_true", help="a dozen rows of the curves")
     ask.add_argument("--script", action="store_true", help="the Python script that makes the chart")
     ask.add_argument("--csv", type=Path, metavar="FILE", help="write all points")
@@ -91,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _numbers(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    command.add_argument("--method", choices=dpviz.METHODS, default="renyi", help="the accountant (renyi)")
+    help_ = f"the accountant ({Tight.name}, the least ε that is proven)"
+    command.add_argument("--method", choices=dpviz.METHODS, default=Tight.name, help=help_)
+    command.add_argument("--json", action="store_true", help="the answer as JSON")
     command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an accountant's option")
     for name in names:
         command.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar="NUMBER", help=NUMBERS[name])
@@ -116,6 +133,14 @@ def _number(name: str, text: str | None) -> float:
     return Number(key=name, label=flag, default=0.0, example="0.01").parse(text)
 
 
+def _questions(**_: Any) -> list[str]:
+    """Names of all questions, to complete one."""
+    with extra("ask"):
+        from dpviz.questions.catalogue import QUESTIONS
+
+    return list(QUESTIONS)
+
+
 def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
     with extra("ask"):
         from dpviz.questions.asked import ask
@@ -130,11 +155,14 @@ def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
             print(f"--{name.replace('_', '-'):<22}{field.label} ({field.write(field.default)})")
         return
     answer = ask(given.question, **_pairs(words))
-    print(answer.headline)
-    for metric in answer.question.metrics(answer.answer):
-        print(f"  {metric.name}: {metric.value}{f' ({metric.note})' if metric.note else ''}")
-    for note in answer.question.notes(answer.answer):
-        print(f"  {note.text}")
+    if given.json:
+        print(json.dumps(answer.to_json(), ensure_ascii=False))
+    else:
+        print(answer.headline)
+        for metric in answer.question.metrics(answer.answer):
+            print(f"  {metric.name}: {metric.value}{f' ({metric.note})' if metric.note else ''}")
+        for note in answer.question.notes(answer.answer):
+            print(f"  {note.text}")
     if given.table:
         print(answer.table().to_string(index=False))
     if given.script:
@@ -152,7 +180,7 @@ def _ask(given: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:
     """--name value --other=value … by name."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     waiting = list(words)
     while waiting:
         name, equals, text = waiting.pop(0).partition("=")
@@ -162,8 +190,8 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
             if not waiting:
                 raise ValueError(f"{name} has no value.")
             text = waiting.pop(0)
-        found[name.removeprefix("--").replace("-", "_")] = text
-    return found
+        settings[name.removeprefix("--").replace("-", "_")] = text
+    return settings
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,12 +28,30 @@ def test_as_a_program() -> None:
 
 def test_delta_solve_and_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["delta", *STEPS, "--epsilon", "1.5"]) == 0
-    assert float(capsys.readouterr().out) == dpviz.delta("renyi", epsilon=1.5, **KNOWN)
+    assert float(capsys.readouterr().out) == dpviz.delta("tight", epsilon=1.5, **KNOWN)
     assert (
-        main(["solve", "steps", *STEPS[:4], "--delta", "1e-5", "--epsilon", "2", "--option", "conversion=classic"]) == 0
+        main(
+            ["solve", "steps", *STEPS[:4], "--delta", "1e-5", "--epsilon", "2", "--method", "renyi"]
+            + ["--option", "conversion=classic", "--json"]
+        )
+        == 0
     )
     options = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta": 1e-5, "conversion": "classic"}
-    assert float(capsys.readouterr().out) == dpviz.solve("steps", target_epsilon=2.0, method="renyi", **options)
+    steps = dpviz.solve("steps", target_epsilon=2.0, method="renyi", **options)
+    assert json.loads(capsys.readouterr().out) == {"steps": steps, "method": "renyi"}
+
+
+def test_version_and_completion(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"dpviz {dpviz.__version__}\n"
+    line = "dpviz ask succ"
+    environment = os.environ | {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout", "COMP_TYPE": "9"}
+    environment |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+    completed = subprocess.run(
+        [sys.executable, "-m", "dpviz"], cwd=ROOT, capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert "success" in completed.stdout.split("\v")
 
 
 @pytest.mark.parametrize(
@@ -70,5 +90,9 @@ def test_ask_lists_speaks_and_writes(tmp_path: Path, capsys: pytest.CaptureFixtu
     out = capsys.readouterr().out
     assert out.startswith(answer.headline)
     assert "prior=0.25," in out
+    assert main(["ask", "success", "--epsilon", "1", "--prior=1/4", "--json"]) == 0
+    answered = json.loads(capsys.readouterr().out)
+    assert (answered["headline"], answered["link"]) == (answer.headline, answer.link)
+    assert answered["settings"] == {"aeps": "1", "aprior": "0.25"}
     pd.testing.assert_frame_equal(pd.read_csv(files["csv"]), answer.data())
     assert "plotly" in files["html"].read_text()[:20_000].lower()

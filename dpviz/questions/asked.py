@@ -67,6 +67,18 @@ class Asked:
         """All points as numbers."""
         return self.answer.plot.data()
 
+    def to_json(self) -> dict[str, Any]:
+        """What the page says, as JSON holds it: question, settings as a link writes them, headline, metrics, notes."""
+        question, answer = self.question, self.answer
+        return {
+            "question": question.key,
+            "settings": dict(question.texts(answer.given)),
+            "headline": self.headline,
+            "metrics": [metric._asdict() for metric in question.metrics(answer)],
+            "notes": [note.text for note in question.notes(answer)],
+            "link": self.link,
+        }
+
     def script(self) -> str:
         """Python source of some ten lines that makes the same answer.
 
