@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
@@ -20,6 +20,8 @@ from dpviz.mechanisms import Mechanism, SampledGaussian, log_moments
 # Every accountant there is: the facade, the contract that its tests keep, and pages read this list.
 ACCOUNTANTS: tuple[type[Accountant], ...] = (Basic, Strong, Moments, Renyi, ClosedForm, Tight, OdometerAccountant)
 
+# Their names, for type checkers; a test compares the two lists.
+Method = Literal["basic", "strong", "moments", "renyi", "closed_form", "tight", "odometer"]
 _BY_NAME = {each.name: each for each in ACCOUNTANTS}
 METHODS = tuple(_BY_NAME)
 # Those that a run reads after every step; what they, and the tight one, which reads a whole run, are called there.
@@ -60,6 +62,38 @@ def every_choice() -> list[tuple[str, dict[str, str]]]:
     ]
 
 
+class Options(TypedDict, total=False):
+    """What accountants can be asked beside a run: see `epsilon`."""
+
+    orders: ArrayLike
+    conversion: Literal["improved", "classic"]
+    min_order: int
+    max_order: int
+    amplification: Literal["exact", "linear"]
+    bound: Literal["upper", "lower"]
+    variant: Literal["paper", "authors", "powers"]
+
+
+class OneStep(Options, total=False):
+    """The step in numbers, or a mechanism."""
+
+    noise_multiplier: float | None
+    sample_rate: float | None
+    mechanism: Mechanism | None
+
+
+class ManySteps(Options, total=False):
+    """The same for arrays."""
+
+    noise_multiplier: ArrayLike | None
+    sample_rate: ArrayLike | None
+    mechanism: Mechanism | None
+
+
+@overload
+def epsilon(method: Method, *, steps: float, delta: float, **step: Unpack[OneStep]) -> float: ...
+@overload
+def epsilon(method: Method, *, steps: ArrayLike, delta: ArrayLike, **step: Unpack[ManySteps]) -> float | Array: ...
 def epsilon(
     method: str,
     *,
@@ -105,6 +139,10 @@ def epsilon(
     return _plain(chosen.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta).epsilon)
 
 
+@overload
+def delta(method: Method, *, steps: float, epsilon: float, **step: Unpack[OneStep]) -> float: ...
+@overload
+def delta(method: Method, *, steps: ArrayLike, epsilon: ArrayLike, **step: Unpack[ManySteps]) -> float | Array: ...
 def delta(
     method: str,
     *,

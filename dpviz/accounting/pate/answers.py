@@ -26,7 +26,7 @@ from scipy.special import log_ndtr
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.methods import epsilon
+from dpviz.accounting.methods import accountant
 from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
@@ -106,7 +106,8 @@ def pate_epsilon(
         # Two Gaussian releases of one query are one with the sum of their 1/σ².
         mechanism = SampledGaussian(1.0 / math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check))
     steps = times * _validate.steps(queries, "queries")
-    return epsilon(method, mechanism=mechanism, steps=steps, delta=delta)
+    found = accountant(method).epsilon_of(mechanism, steps=steps, delta=delta).epsilon
+    return float(found) if found.ndim == 0 else found
 
 
 def pate_divergence_at(

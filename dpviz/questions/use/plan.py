@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields import numbers
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, dp_need, left
@@ -109,7 +109,7 @@ def tight_epsilon(plan: Plan) -> float:
     """ε of the plan by the tight accountant; NaN where it would take too long."""
     if plan.steps > MOST_TIGHT_STEPS:
         return math.nan
-    return float(dpviz.epsilon("tight", **plan.known))  # type: ignore[arg-type]
+    return float(Tight().evaluate(**plan.known).epsilon)
 
 
 def value_text(name: str, value: float) -> str:
