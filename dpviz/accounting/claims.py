@@ -10,7 +10,7 @@ Every place that shows an ε of a run reads a `Claim` and nothing else; what acc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, Self, get_args
@@ -161,13 +161,16 @@ class Claim:
         if more := set(stored) - known:
             raise ValueError(f"Expected a claim with {', '.join(sorted(known))}; found {', '.join(sorted(more))}.")
         try:
-            values = {name: _KINDS[name](value) for name, value in stored.items() if name in _KINDS}
+            values = {
+                name: _KINDS[name](value)
+                for name, value in stored.items()
+                if not (value is None and name in _MAY_BE_NONE)
+            }
         except (TypeError, ValueError) as error:
             raise ValueError(f"Expected the numbers of a claim, {error}.") from None
         try:
-            secret = stored.get("with_secret_noise")
-            return cls(**values, with_secret_noise=None if secret is None else cls.from_json(secret))
-        except (TypeError, KeyError) as error:
+            return cls(**({"epsilon": math.inf} if "epsilon" in stored else {}) | values)
+        except TypeError as error:
             raise ValueError(f"Expected a claim, found {error}.") from None
 
 
@@ -188,24 +191,15 @@ def _rounded(value: float, digits: int, rounding: str) -> float:
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))
 
 
-def _number_or_none(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
 def _words(value: Any) -> tuple[str, ...]:
     return tuple(str(text) for text in value)
 
 
-_KINDS: dict[str, Any] = {
-    "epsilon": lambda value: math.inf if value is None else float(value),
-    "delta": float,
-    "accountant": str,
-    "covers": str,
-    "lower": _number_or_none,
-    "steps": int,
-    "counts": int,
-    "success": _number_or_none,
-    "order": _number_or_none,
+_MAY_BE_NONE = {"epsilon", "lower", "success", "order", "with_secret_noise"}
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("epsilon", "delta", "lower", "success", "order"), float),
+    **dict.fromkeys(("accountant", "covers", "reason"), str),
+    **dict.fromkeys(("steps", "counts"), int),
     "conditions": _words,
-    "reason": str,
+    "with_secret_noise": Claim.from_json,
 }

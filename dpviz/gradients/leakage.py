@@ -24,6 +24,7 @@ from scipy import stats
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
+from dpviz.accounting.attack.income_example import binomial_interval
 
 CONFIDENCE = 0.95
 CENTERS = ("median", "mean")
@@ -100,31 +101,15 @@ def compare_distances(
     first, second = _at_least(_validate.distances(train, "train"), 3), _at_least(_validate.distances(test, "test"), 3)
     share = _validate.number(confidence=confidence)
     middle = _validate.choice("center", center, CENTERS)
-    means, spreads = (first.mean(), second.mean()), (first.std(ddof=1), second.std(ddof=1))
-    difference = float(means[0] - means[1])
-    shared = {
-        "train_mean": float(means[0]),
-        "test_mean": float(means[1]),
-        "train_std": float(spreads[0]),
-        "test_std": float(spreads[1]),
-        "difference": difference,
-    }
-    if np.ptp(first) == 0.0 and np.ptp(second) == 0.0:
-        nothing = dict.fromkeys(("welch_t", "welch_df", "welch_p", "levene_w", "levene_p"), math.nan)
-        return Comparison(**shared, low=difference, high=difference, **nothing)
-    welch = stats.ttest_ind(first, second, equal_var=False)
-    interval = welch.confidence_interval(share)
-    levene_w, levene_p = _levene(first, second, middle)
-    return Comparison(
-        **shared,
-        low=float(interval.low),
-        high=float(interval.high),
-        welch_t=float(welch.statistic),
-        welch_df=float(welch.df),
-        welch_p=float(welch.pvalue),
-        levene_w=levene_w,
-        levene_p=levene_p,
+    difference = float(first.mean() - second.mean())
+    nothing = np.ptp(first) == 0.0 and np.ptp(second) == 0.0
+    welch = None if nothing else stats.ttest_ind(first, second, equal_var=False)
+    interval = (difference, difference) if welch is None else welch.confidence_interval(share)
+    tests = (
+        (math.nan,) * 5 if welch is None else (welch.statistic, welch.df, welch.pvalue, *_levene(first, second, middle))
     )
+    numbers = (first.mean(), second.mean(), first.std(ddof=1), second.std(ddof=1), difference, *interval, *tests)
+    return Comparison(*map(float, numbers))
 
 
 def _levene(first: Array, second: Array, center: str) -> tuple[float, float]:
@@ -192,7 +177,7 @@ def threshold_attack(
     alarms = int((others[half:] <= threshold).sum())
     tried = members.size - half
     right = hits + tried - alarms
-    low, high = clopper_pearson(right, 2 * tried, confidence=share)
+    low, high = (float(end) for end in binomial_interval(right, 2 * tried, confidence=share))
     return Attack(
         threshold=threshold,
         accuracy=right / (2 * tried),
@@ -217,22 +202,6 @@ def best_threshold(members: Array, others: Array) -> tuple[float, float]:
     best = int(right.argmax())
     threshold = -math.inf if best == 0 else float(values[best - 1])
     return threshold, float(right[best] / (members.size + others.size))
-
-
-def clopper_pearson(right: int, guesses: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Confidence interval of a probability after `right` successes in `guesses` trials (Clopper & Pearson 1934).
-
-    It also covers the mean probability of independent trials that are not equally likely to succeed, as guesses about
-    members and about non-members are (Hoeffding 1956: their sum spreads less than the binomial).
-    """
-    n = _validate.whole(1, guesses=guesses)
-    k = _validate.whole(0, right=right)
-    if k > n:
-        raise ValueError(f"Expected right={k} <= guesses={n}.")
-    tail = 0.5 * (1.0 - _validate.number(confidence=confidence))
-    low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k, n - k + 1))
-    high = 1.0 if k == n else float(stats.beta.isf(tail, k + 1, n - k))
-    return low, high
 
 
 def _losses(name: str, value: Any) -> Array:

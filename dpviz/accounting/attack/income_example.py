@@ -226,7 +226,9 @@ def own_epsilon(incomes: Any, *, limit: Any, mechanism: str, epsilon: Any, delta
 def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) -> tuple[Array, Array]:
     """Clopper & Pearson's interval for a probability after `successes` in `trials`: covers at least `confidence`.
 
-    [0, 1] where there were no trials. Arguments broadcast.
+    It also covers the mean probability of independent trials that are not equally likely to succeed, as guesses about
+    members and about non-members are (Hoeffding 1956: their sum spreads less than the binomial). [0, 1] where there
+    were no trials. Arguments broadcast.
     """
     k, n = np.broadcast_arrays(_validate.steps(successes, "successes"), _validate.steps(trials, "trials"))
     if (k > n).any():

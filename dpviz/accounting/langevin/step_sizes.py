@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -209,15 +210,8 @@ def langevin_step_size(
         if batch_size is None:
             raise ValueError(f"Expected batch_size beside {theorem!r}: the constant depends on it.")
         setting = Langevin(n, batch_size, clip, friction, adjacency)
-        found, _ = composed_step_size(
-            setting,
-            epsilon=targets,
-            delta=target_delta,
-            exponent=EXPONENTS[theorem],
-            steps=count,
-            conversion=conversion,
-            refine=refine,
-        )
+        plan = {"delta": target_delta, "exponent": EXPONENTS[theorem], "steps": count, "conversion": conversion}
+        found, _ = composed_step_size(setting, epsilon=targets, refine=refine, **plan)
     return float(found) if found.ndim == 0 else found
 
 
@@ -246,37 +240,33 @@ def wang_largest_epsilon(*, sample_rate: float, steps: float, delta: float) -> f
 
 
 def composed_step_size(
-    setting: Langevin,
-    *,
-    epsilon: ArrayLike,
-    delta: float,
-    exponent: float,
-    steps: int,
-    conversion: str = "classic",
-    refine: bool = True,
+    setting: Langevin, *, epsilon: ArrayLike, refine: bool = True, **plan: Any
 ) -> tuple[Array, Array]:
-    """The largest η₁ of η₁ t^(−exponent) that composed whole moments allow at each ε, and the order λ + 1 deciding."""
-    _validate.choice("conversion", conversion, CONVERSIONS)
+    """The largest η₁ of η₁ t^(−exponent) that composed whole moments allow at each ε, and the order λ + 1 deciding.
+
+    `plan` (delta, exponent, steps, conversion) as in `largest_inverse_variance`.
+    """
+    _validate.choice("conversion", plan.get("conversion", "classic"), CONVERSIONS)
     targets = _validate.positive("epsilon", epsilon)
-    found, order = largest_inverse_variance(
-        epsilon=targets,
-        delta=delta,
-        sample_rate=setting.sample_rate,
-        exponent=exponent,
-        steps=steps,
-        conversion=conversion,
-        replaced=setting.replaced,
+    inverse, order = largest_inverse_variance(
+        epsilon=targets, sample_rate=setting.sample_rate, replaced=setting.replaced, **plan
     )
-    sizes = found / setting.cost
+    sizes = inverse / setting.cost
     if refine:
         pairs = zip(targets.ravel().tolist(), sizes.ravel().tolist(), strict=True)
-        refined = [_refined(setting, e, delta, s, exponent, steps, conversion) for e, s in pairs]
-        sizes = np.array(refined).reshape(targets.shape)
+        sizes = np.array([_refined(setting, target, size, **plan) for target, size in pairs]).reshape(targets.shape)
     return np.asarray(sizes), order
 
 
 def _refined(
-    setting: Langevin, epsilon: float, delta: float, size: float, exponent: float, steps: int, conversion: str
+    setting: Langevin,
+    epsilon: float,
+    size: float,
+    *,
+    delta: float,
+    exponent: float,
+    steps: int,
+    conversion: str = "classic",
 ) -> float:
     """A step size at least `size` whose composed ε is within the target, by bisection on the safe side."""
 
@@ -314,26 +304,14 @@ class LangevinConstants:
 
 
 def langevin_constants(
-    setting: Langevin,
-    *,
-    epsilon: ArrayLike,
-    delta: float,
-    exponent: float,
-    steps: int,
-    conversion: str = "classic",
-    refine: bool = True,
+    setting: Langevin, *, epsilon: ArrayLike, delta: float, exponent: float, steps: int, **how: Any
 ) -> LangevinConstants:
-    """c₂² (exponent 1/3) or c² (exponent 0) and c₁ where composed moments give (ε, δ) exactly."""
+    """c₂² (exponent 1/3) or c² (exponent 0) and c₁ where composed moments give (ε, δ) exactly.
+
+    `how` (conversion, refine) as in `composed_step_size`.
+    """
     targets = _validate.positive("epsilon", epsilon)
-    sizes, order = composed_step_size(
-        setting,
-        epsilon=targets,
-        delta=delta,
-        exponent=exponent,
-        steps=steps,
-        conversion=conversion,
-        refine=refine,
-    )
+    sizes, order = composed_step_size(setting, epsilon=targets, delta=delta, exponent=exponent, steps=steps, **how)
     length = float(steps) ** (1.0 - exponent)
     with np.errstate(divide="ignore"):
         c_squared = targets**2 * setting.n / (sizes * setting.clip**2 * length * -math.log(delta))
