@@ -10,7 +10,7 @@
               one a step, equal neighbours merged ([] for plain training); lists with one entry a step: "batch_size",
               "expected_batch_size", "loss" (mean over the batch's finite losses, None if it has none), "clipped" (share
               of the batch, None where nothing is clipped or the batch is empty), "non_finite", "learning_rate",
-              "seconds". "epsilon": {"moments", "renyi", "odometer" and, if asked for, "bayesian": a list each}.
+              "seconds". "epsilon": the readings of each live accountant and, if asked for, Bayesian.
               "distances": pair distances, or norms, of clipped gradients of each step
               (with Bayesian accounting; [] where too few examples: the worst case was charged), else None. "norms":
               {"step", "edges", "counts", "max_grad_norm"} of one step, or None: `counts[i]` gradients are between
@@ -37,9 +37,9 @@
 
 The summary: "state" ("done", "stopped", "failed"), "reason" ("plan", "target", "goal", "budget", "stopped",
 "not finite", "error"), "text", "steps", "seconds", "mechanisms" (all charged, counts included, in order), "epsilon"
-(how each accountant reads what was charged, as if its end had been planned; with "tight" where there are few different
-mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of the Bayesian
-bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what that ε is and why, "test_accuracy",
+(how each accountant reads what was charged, as if its end had been planned; with the tight one where there are few
+different mechanisms), "claim": the one ε that may be said of the run (`dpviz.accounting.claims`), "tail_share" (of the
+Bayesian bound: `BayesianAccount.tail_share`, or None), "bayesian_text": what that ε is and why, "test_accuracy",
 "test_loss", "posterior_accuracy", "train_accuracy", "weights" (path or None).
 
 The events hold every mechanism that was charged: `accounts.live.recompute` finds every recorded ε again.
@@ -47,58 +47,31 @@ The events hold every mechanism that was charged: `accounts.live.recompute` find
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from typing import Any
+
+from dpviz.accounting.methods import PROVERS
 
 Event = dict[str, Any]
 
-KINDS = (
-    "started",
-    "step",
-    "evaluation",
-    "count",
-    "charged",
-    "replanned",
-    "note",
-    "progress",
-    "done",
-    "stopped",
-    "failed",
-)
+_TABLES = tomllib.loads((resources.files("dpviz.training") / "events.toml").read_text(encoding="utf-8"))
+_COVERED: Mapping[str, list[str]] = {kind: names.split() for kind, names in _TABLES["covered"].items()}
+_PROVEN = {f"epsilon.{name}" for name in PROVERS}
+
+KINDS = tuple(kind for kind in _COVERED if kind not in ("control", "imported"))
 
 NOT_COVERED = "not covered by ε"
-
-_LAST = (
-    "state reason text steps mechanisms claim weights test_accuracy test_loss posterior_accuracy "
-    "majority epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight"
-)
-# What follows from the settings, from public data (the test examples among them) or from what was released under ε.
-# Whatever else an event holds counts as measured on the training data, without noise: the Bayesian ε too, which reads
-# gradient distances, and all times, which depend on the sizes of the batches that were drawn.
-_COVERED: Mapping[str, frozenset[str]] = {
-    kind: frozenset(names.split())
-    for kind, names in {
-        "started": "settings examples test_examples classes majority sample_rate plan claim device threads parameters "
-        "data data_mark model noise_source fallback_layers unprotected",
-        "step": "first count mechanisms expected_batch_size learning_rate noise_multiplier sample_rate "
-        "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight",
-        "evaluation": "test_loss test_accuracy posterior_accuracy samples",
-        "count": "count accuracy rose blocked mechanism noise_multiplier batch_size "
-        "epsilon.moments epsilon.renyi epsilon.odometer epsilon.tight",
-        "replanned": "total_steps text",
-        "charged": "through mechanisms",
-        "note": "text",
-        "progress": "text done total",
-        "control": "state",
-        "imported": "disputes checksums",
-        **dict.fromkeys(("done", "stopped", "failed"), _LAST),
-    }.items()
-}
+UNPROTECTED: str = _TABLES["words"]["unprotected"]
+DECLARED: str = _TABLES["words"]["declared"]
+PUBLIC_SIZE: str = _TABLES["words"]["public_size"]
 
 
 def covered(kind: str, name: str) -> bool:
     """Whether the number `name` of an event of this kind is covered by ε; "epsilon.bayesian" is a reading's name."""
-    return name in ("kind", "step") or name in _COVERED.get(kind, frozenset())
+    names = _COVERED.get(kind, ())
+    return name in ("kind", "step") or name in names or (name in _PROVEN and "epsilon.*" in names)
 
 
 def heading(kind: str, name: str) -> str:
@@ -138,23 +111,3 @@ def covered_part(event: Mapping[str, Any]) -> Event:
     if isinstance(readings := event.get("epsilon"), Mapping):
         part["epsilon"] = {name: value for name, value in readings.items() if covered(kind, f"epsilon.{name}")}
     return part
-
-
-UNPROTECTED = (
-    "Loss, share clipped, gradient norms, pair distances, real batch sizes, counts of non-finite examples and accuracy "
-    f"on training data are shown as they are: they are {NOT_COVERED}. So are the Bayesian ε, which reads measured "
-    "distances, and times. Loss and accuracy on test examples are covered for the training examples, as the weights "
-    "are; nothing covers the test examples. Noise is drawn in floating point, whose "
-    "granularity no ε here accounts for."
-)
-
-DECLARED = (
-    "Scaling, sizes and classes of these data are declared public by the owner: no ε here covers what they give away, "
-    "nor the test examples, which are looked at without noise."
-)
-
-PUBLIC_SIZE = (
-    "N, the number of training examples, is treated as public: q = batch ÷ N, the division of sums by the expected "
-    "batch, the length of an epoch and the noise of the Langevin methods are set from it, while adding or removing an "
-    "example changes it by one. No ε here covers what N itself gives away."
-)

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from dpviz.accounting.claims import Claim
 from dpviz.training.accounts.claims import RELEASED_NOTHING
+from dpviz.training.accounts.live import check_run
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.events import Event
 from dpviz.training.networks.by_name import preparation, prepared, suits
@@ -76,7 +77,7 @@ def run(
     """
     settings.check()
     data = load(settings.data, settings.data_folder)
-    settings.check(len(data.train_y))
+    check_run(settings, len(data.train_y))
     suits(settings.model, data)
     chosen_device(settings.device)
     try:

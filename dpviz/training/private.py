@@ -24,6 +24,7 @@ from dpviz.accounting.solve import solve
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
 from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
+from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
@@ -146,15 +147,15 @@ class PrivateTraining(Iterator[Step]):
             secure_noise=seed is None, seed=seed or 0,
             start_from="the network as it was", past_plan="stop",
         )  # fmt: skip
-        plan.check(self.examples)
+        check_run(plan, self.examples)
         if epochs is not None:
             steps = epochs * steps_per_epoch(self.examples, batch)
         plan = plan.with_(steps=steps)
-        plan.check(self.examples)
+        check_run(plan, self.examples)
         if target_epsilon is not None:
             noise_multiplier = _solved(plan, self.examples, target_epsilon)
         self.settings = plan.with_(noise_multiplier=noise_multiplier)
-        self.settings.check(self.examples)
+        check_run(self.settings, self.examples)
         PerExample(network, loss).check(*self._data.at(range(1)))
         random = randomness(plan.seed, secure=seed is None, device=self._device)
         found = None if views == 1 else Views(views, random.views, flips=flips)

@@ -82,7 +82,7 @@ class Session:
         self._x, self._y = data.train_x.to(self.device), data.train_y.to(self.device)
         self._test = (data.test_x.to(self.device), data.test_y.to(self.device))
         self._part = (self._x[:_PART], self._y[:_PART])
-        views = views_of(settings, data, random.views)
+        views = views_of(settings.views, data, random.views)
         # On an accelerator batches come in fixed sizes.
         fixed = settings.private and self.device.type == "cpu"
         self.engine = PerExample(

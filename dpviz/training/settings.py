@@ -213,11 +213,8 @@ class RunSettings:
             raise ValueError(f"Expected batch_size={batch} <= {examples}, the number of training examples.")
         return batch / examples
 
-    def check(self, examples: int | None = None) -> None:
-        """Refuse settings that cannot work, before anything is loaded or started.
-
-        Args:
-            examples: N; None where the data is not yet known, which leaves checks that need it to `run`.
+    def check(self) -> None:
+        """Refuse settings that cannot work whatever N is, before anything is loaded (with N: `accounts.live.check_run`).
 
         Raises:
             ValueError: naming the setting, its value and the way out.
@@ -226,9 +223,6 @@ class RunSettings:
         _check_numbers(self)
         _check_together(self)
         check_origins(self)
-        if examples is not None:
-            self.sample_rate(examples)
-            _check_budget(self, examples)
 
 
 def _check_names(settings: RunSettings) -> None:
@@ -355,20 +349,6 @@ def _check_views(settings: RunSettings) -> None:
             raise ValueError(f"Expected views=1 with {why}; found {settings.views}.")
     if settings.views > MOST_VIEWS:
         raise ValueError(f"Expected views={settings.views} <= {MOST_VIEWS}: each costs as much time as an example.")
-
-
-def _check_budget(settings: RunSettings, examples: int) -> None:
-    from dpviz.training.accounts.live import budget_filter, first_mechanism
-
-    if not settings.private or (settings.filter_epsilon is None and not settings.adaptive):
-        return
-    mechanism, budget = first_mechanism(settings, examples), budget_filter(settings, examples)
-    if not budget.allows(mechanism):
-        raise ValueError(
-            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: noise multiplier "
-            f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "
-            f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
-        )
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from typing import Any
 
 import torch
@@ -19,6 +20,17 @@ _DECADES = 3.0
 
 # Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient.
 _Facts = Tensor
+# Columns of an event "step", one entry a step.
+_COLUMNS = [
+    "batch_size",
+    "expected_batch_size",
+    "loss",
+    "clipped",
+    "non_finite",
+    "learning_rate",
+    "seconds",
+    "distances",
+]
 
 
 class StepBuffer:
@@ -33,7 +45,8 @@ class StepBuffer:
     def __init__(self, accounts: LiveAccounts | None, *, max_grad_norm: float, histogram_every: int) -> None:
         self._accounts, self._bound, self._every = accounts, max_grad_norm, histogram_every
         self._waiting: list[tuple[int, Info, _Facts]] = []
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[tuple[Any, ...]] = []  # one entry a column of _COLUMNS
+        self._first = 0
         self._infos: list[Info] = []
         self._told = -TELL_EVERY
         self._shown: tuple[int, Info] | None = None  # the last step whose histogram is due
@@ -65,20 +78,19 @@ class StepBuffer:
                 distances = distances or []
             if self._accounts is not None and info.mechanism is not None:
                 self._accounts.step(info.mechanism, distances)
-            known = info.batch_size if info.norms is not None else 0
-            self._rows.append(
-                {
-                    "step": step,
-                    "batch_size": info.batch_size,
-                    "expected_batch_size": info.expected,
-                    "loss": loss / finite if finite else None,
-                    "clipped": clipped / known if known else None,
-                    "non_finite": int(non_finite),
-                    "learning_rate": info.step_size,
-                    "seconds": seconds / len(self._waiting),
-                    "distances": distances,
-                }
+            seen = info.batch_size if info.norms is not None else 0
+            row = (
+                info.batch_size,
+                info.expected,
+                loss / finite if finite else None,
+                clipped / seen if seen else None,
+                int(non_finite),
+                info.step_size,
+                seconds / len(self._waiting),
+                distances,
             )
+            self._first = self._first if self._rows else step
+            self._rows.append(row)
             self._infos.append(info)
             if info.batch_size and not finite and broken is None:
                 broken = step
@@ -89,19 +101,10 @@ class StepBuffer:
 
     def _numbers(self) -> list[tuple[list[float], list[float] | None]]:
         """Facts and pair distances of what waits, fetched in one go."""
-        pieces = []
-        for _, info, facts in self._waiting:
-            pieces.append(facts)
-            if info.distances is not None:
-                pieces.append(info.distances)
-        numbers: list[float] = torch.cat(pieces).tolist()
-        found, at = [], 0
-        for _, info, facts in self._waiting:
-            pairs = at + len(facts)
-            end = pairs + (0 if info.distances is None else len(info.distances))
-            found.append((numbers[at:pairs], None if info.distances is None else numbers[pairs:end]))
-            at = end
-        return found
+        tensors = [part for _, info, facts in self._waiting for part in (facts, info.distances) if part is not None]
+        numbers = iter(torch.cat(tensors).tolist())
+        parts = iter([list(islice(numbers, len(part))) for part in tensors])
+        return [(next(parts), None if info.distances is None else next(parts)) for _, info, _ in self._waiting]
 
     def _histogram(self, step: int, info: Info) -> dict[str, Any]:
         assert info.norms is not None
@@ -129,25 +132,24 @@ class StepBuffer:
         """The settled steps as the content of an event "step", forgotten here; None if there are none."""
         if not self._rows:
             return None
-        rows, infos = self._rows, self._infos
-        names = ("batch_size", "expected_batch_size", "loss", "clipped", "non_finite", "learning_rate", "seconds")
-        last = infos[-1]
+        columns = dict(zip(_COLUMNS, map(list, zip(*self._rows, strict=True)), strict=True))
+        last = self._infos[-1]
         noise = None
         if last.signal is not None and last.noise is not None:
             noise = {"signal": float(last.signal), "noise": float(last.noise)}
-        found = {
-            "first": rows[0]["step"],
-            "count": len(rows),
-            "mechanisms": encoded(info.mechanism for info in infos if info.mechanism is not None),
-            **{name: [row[name] for row in rows] for name in names},
+        content = {
+            "first": self._first,
+            "count": len(self._rows),
+            "mechanisms": encoded(info.mechanism for info in self._infos if info.mechanism is not None),
+            **columns,
             "epsilon": {} if self._accounts is None else self._accounts.readings(),
-            "distances": None if rows[0]["distances"] is None else [row["distances"] for row in rows],
+            "distances": None if columns["distances"][0] is None else columns["distances"],
             "norms": None if self._shown is None else self._histogram(*self._shown),
             "noise": noise,
             "bayesian_text": self._words(),
         }
         self._rows, self._infos, self._shown = [], [], None
-        return found
+        return content
 
 
 def _facts(info: Info, bound: float) -> _Facts:

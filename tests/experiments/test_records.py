@@ -12,7 +12,7 @@ from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import TRAINED, Experiment
 from dpviz.experiments.record import Trial, folder, recorded
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.live import LiveAccounts
+from dpviz.training.accounts.live import LiveAccounts, check_run
 from dpviz.training.data import DATA_SETS
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
@@ -37,7 +37,7 @@ def test_settings_are_those_of_the_code(experiment: Experiment) -> None:
 def test_settings_of_runs_can_be_run(experiment: Experiment) -> None:
     for settings in experiment.arms.values():
         asked = RunSettings.from_json(dict(settings))
-        asked.check(DATA_SETS[asked.data].examples)
+        check_run(asked, DATA_SETS[asked.data].examples)
         assert not asked.secure_noise, "a record can be repeated: its runs are seeded"
 
 

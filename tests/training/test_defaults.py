@@ -3,6 +3,7 @@ import math
 import pytest
 
 import dpviz
+from dpviz.training.accounts.live import check_run
 from dpviz.training.data import DATA_SETS
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.loop import FreeRun, run
@@ -15,7 +16,7 @@ from dpviz.training.settings import RunSettings
 @pytest.mark.parametrize("target", [1.0, 3.0])
 def test_recommended_plans_cost_what_was_asked_for(data, model, target):
     settings = recommended(data, model, target_epsilon=target)
-    settings.check(examples_of(data))
+    check_run(settings, examples_of(data))
     assert (settings.data, settings.model) == (data, model)
     cost = dpviz.epsilon(
         "tight", noise_multiplier=settings.noise_multiplier, sample_rate=settings.sample_rate(examples_of(data)),

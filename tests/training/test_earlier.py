@@ -11,6 +11,7 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training import PrivateTraining
+from dpviz.training.accounts.live import check_run
 from dpviz.training.settings import RunSettings
 
 N = 300
@@ -167,7 +168,7 @@ def test_settings_with_earlier_trainings_can_be_written_and_read():
     list(make((x, y), seed=1))
     list(make((x, y), disjoint_data=True))
     settings = make((x, y)).settings
-    settings.check(N)
+    check_run(settings, N)
     assert len(settings.origins) == 2
     assert RunSettings.from_json(settings.to_json()) == settings
 

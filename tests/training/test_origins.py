@@ -12,7 +12,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian, merge_events
 from dpviz.training.accounts.claims import claim_at, planned_claim, was_planned
-from dpviz.training.accounts.live import LiveAccounts, budget_filter, promised
+from dpviz.training.accounts.live import LiveAccounts, budget_filter, check_run, promised
 from dpviz.training.accounts.origins import MOST_ORIGINS, Origin, beside, overlap, spent_before
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
@@ -123,7 +123,7 @@ def test_a_budget_holds_both(policy: str) -> None:
     assert fits < budget_filter(PLAIN.with_(policy=policy, filter_epsilon=6.0), N).remaining_steps(mine)
     assert planned_claim(settings, N).epsilon <= 6.0
     with pytest.raises(ValueError, match="filter_epsilon=1 to be more than what Run 1 may have spent"):
-        after(LOUD, policy=policy, filter_epsilon=1.0).check(N)
+        check_run(after(LOUD, policy=policy, filter_epsilon=1.0), N)
 
 
 def test_a_record_that_overspent_what_was_left_is_noticed() -> None:

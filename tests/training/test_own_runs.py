@@ -11,6 +11,7 @@ from dpviz.runs.cluster.launch import worker_environment
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.views import view_of
 from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.live import check_run
 from dpviz.training.data import catalogue
 from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.defaults import examples_of, recommended
@@ -91,7 +92,7 @@ def test_usual_settings_fit_a_small_set(folder: Path) -> None:
     own_sets.table(folder)
     found = recommended("own:tea", "mlp", target_epsilon=3.0)
     assert found.batch_size == 4
-    found.check(48)
+    check_run(found, 48)
     claim = planned_claim(found, 48)
     assert claim.holds
     assert claim.epsilon <= 3.0

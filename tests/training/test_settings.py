@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpviz.training.accounts.live import check_run
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
 
@@ -22,7 +23,7 @@ def test_missing_keys_take_their_default():
 
 
 def test_the_defaults_work():
-    RunSettings().check(10_000)
+    check_run(RunSettings(), 10_000)
 
 
 def test_settings_cannot_be_changed_but_copied():

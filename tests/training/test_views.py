@@ -168,8 +168,8 @@ def test_examples_that_cannot_be_shifted_are_refused(shape):
     x = torch.zeros(2, *shape)
     data = load("adult")._replace(train_x=x)
     with pytest.raises(ValueError, match=r"Expected views=1 .* found 2: views are shifted"):
-        views_of(RunSettings(views=2), data, random())
-    assert views_of(RunSettings(), data, random()) is None
+        views_of(2, data, random())
+    assert views_of(1, data, random()) is None
 
 
 SETTINGS = RunSettings(steps=3, batch_size=32, secure_noise=False, evaluation_every=0, views=2, model="mlp")
@@ -204,7 +204,7 @@ def test_one_view_is_the_run_without_any(tmp_path, monkeypatch):
 def test_only_data_that_look_the_same_in_a_mirror_are_flipped():
     assert not load("mnist-10k").flips
     for seed in range(3):
-        assert views_of(SETTINGS, load("mnist-10k"), random(seed))._flips is False
+        assert views_of(2, load("mnist-10k"), random(seed))._flips is False
 
 
 def test_settings_without_the_field_are_those_of_old_runs():

@@ -41,9 +41,23 @@ CEILING = "renyi at delta_mu"
 _SAME = 0.005  # relative: two ε so near are said to be equal
 
 
-def first_mechanism(settings: RunSettings, examples: int) -> SampledGaussian:
-    """What the first step is planned to release."""
-    return mechanism_at(settings, 1, examples)
+def check_run(settings: RunSettings, examples: int) -> None:
+    """Refuse settings that cannot work with N = `examples`, a budget without room for one step among them.
+
+    Raises:
+        ValueError: naming the setting, its value and the way out.
+    """
+    settings.check()
+    settings.sample_rate(examples)
+    if not settings.private or (settings.filter_epsilon is None and not settings.adaptive):
+        return
+    mechanism, budget = mechanism_at(settings, 1, examples), budget_filter(settings, examples)
+    if not budget.allows(mechanism):
+        raise ValueError(
+            f"Expected filter_epsilon={budget.target_epsilon:.12g} to allow one step: noise multiplier "
+            f"{mechanism.noise_multiplier:.6g} at sample rate {mechanism.sample_rate:.6g} and "
+            f"delta={settings.delta:.12g} exceed it at once. Raise the budget or the noise, or take a smaller batch."
+        )
 
 
 @remembered

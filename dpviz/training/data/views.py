@@ -14,7 +14,6 @@ import torch.nn.functional as F
 
 from dpviz.training.data.catalogue import TrainingData
 from dpviz.training.models.base import image
-from dpviz.training.settings import RunSettings
 
 Tensor = torch.Tensor
 SHIFT = 4  # pixels up, down and sideways at most, as in the paper
@@ -54,14 +53,14 @@ def refusal(count: int, shape: tuple[int, ...]) -> str:
     )
 
 
-def views_of(settings: RunSettings, data: TrainingData, random: np.random.Generator) -> Views | None:
+def views_of(count: int, data: TrainingData, random: np.random.Generator) -> Views | None:
     """The views that a run asks for; None for the examples as they are.
 
     Raises:
         ValueError: if the examples are no images, or too small to be shifted.
     """
-    if settings.views == 1:
+    if count == 1:
         return None
     if not image(data.shape) or min(data.shape[1:]) <= SHIFT:
-        raise ValueError(refusal(settings.views, data.shape))
-    return Views(settings.views, random, flips=data.flips)
+        raise ValueError(refusal(count, data.shape))
+    return Views(count, random, flips=data.flips)

@@ -23,13 +23,13 @@ from dpviz.questions.tight_band import band
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError, new_id
 from dpviz.training.accounts.claims import epsilon_before
-from dpviz.training.accounts.live import first_mechanism
 from dpviz.training.accounts.origins import beside, conditions_of_start, names, on_the_same
 from dpviz.training.data.own.place import is_own
 from dpviz.training.defaults import examples_of
 from dpviz.training.events import DECLARED, NOT_COVERED
 from dpviz.training.methods import METHODS, Method
 from dpviz.training.models import MODELS
+from dpviz.training.plan import mechanism_at
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.pieces import Drawing
@@ -204,7 +204,7 @@ def _figures(form: Form, found: PlannedCost) -> list[Metric]:
     if not settings.private:
         return [Metric("Privacy loss", "∞", "not private"), Metric("Noise", "none"), model, data]
     interval = found.tight.last if found.tight is not None else "–"
-    noise = numbers.plain(first_mechanism(settings, form.examples).noise_multiplier, digits=4)
+    noise = numbers.plain(mechanism_at(settings, 1, form.examples).noise_multiplier, digits=4)
     asked = f"least for ε = {numbers.plain(form.target)}" if form.target is not None else ""
     if not settings.reads("noise_multiplier"):
         asked = "of the first step, from its size"

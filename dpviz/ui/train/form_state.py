@@ -11,6 +11,7 @@ from dpviz.fields.field import Field
 from dpviz.questions.layout import Reader
 from dpviz.runs.origins import StartFrom
 from dpviz.training.accounts.counting import planned_counts
+from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import names, spent_before
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
@@ -151,7 +152,7 @@ def read(get: Reader, start: StartFrom | None = None) -> Form:
     target = get(TARGET) if by_target else None
     if target is not None:
         settings = _solved(settings, target, get(SOLVER), rate)
-    settings.check(examples_of(settings.data))
+    check_run(settings, examples_of(settings.data))
     return Form(settings, float(get(SLOW)), target)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +13,9 @@ import numpy.typing as npt
 from dpviz.training.data.own.describe import Description, Location, NotADataSet
 
 _BLOCK = 2**24
-_DEFLATE = 1_100  # no packed byte becomes more than 1,032
 _ITEM = 8  # bytes a number
 _LETTERS = 200  # in a label
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def read_npz(data: Description, part: Location) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -29,63 +28,44 @@ def read_npz(data: Description, part: Location) -> tuple[npt.NDArray[np.float32]
     path = data.folder / part.file
     try:
         with zipfile.ZipFile(path) as archive:
-            raw = _array(archive, path, part, part.x, (part.examples, *data.stored), "buif", _ITEM)
+            raw = _array(archive, part, part.x, (part.examples, *data.stored), "buif", _ITEM)
             x = _scaled(raw, data, f"{part.file}, array {part.x!r}")
             del raw
-            labels = _array(archive, path, part, part.y, (part.examples,), "buiU", 4 * _LETTERS)
+            labels = _array(archive, part, part.y, (part.examples,), "buiU", 4 * _LETTERS)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise NotADataSet(f"{part.file}: expected a file of numpy.savez: {str(problem)[:200]}.") from None
     return x, _labels(labels, data, f"{part.file}, array {part.y!r}")
 
 
 def _array(
-    archive: zipfile.ZipFile, path: Path, part: Location, name: str, shape: tuple[int, ...], kinds: str, item: int
+    archive: zipfile.ZipFile, part: Location, name: str, shape: tuple[int, ...], kinds: str, item: int
 ) -> npt.NDArray[Any]:
+    """The array of that name; its header is looked at before its numbers are read."""
     where = f"{part.file}, array {name!r}"
+    if f"{name}.npy" not in archive.namelist():
+        raise NotADataSet(f"{where}: expected it in the file, found no such array.")
     try:
-        info = archive.getinfo(f"{name}.npy")
-    except KeyError:
-        raise NotADataSet(f"{where}: expected it in the file, found no such array.") from None
-    with archive.open(info) as file:
-        dtype, found, fortran, start = _header(file, where)
-        if dtype.hasobject:
-            raise NotADataSet(f"{where}: expected numbers, found Python objects, never read: they could run code.")
-        if dtype.kind not in kinds or dtype.itemsize > item:
-            raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
-        if found != shape:
-            raise NotADataSet(f"{where}: expected shape {shape} as declared, found {found}.")
-        size = math.prod(shape) * dtype.itemsize
-        packed = min(info.compress_size, path.stat().st_size)
-        if info.file_size != start + size or info.file_size > _DEFLATE * packed:
-            raise NotADataSet(f"{where}: expected {size:,} bytes of numbers, found another length: cut or padded.")
-        raw = bytearray(size)
-        _fill(file, memoryview(raw), where)
-    return np.frombuffer(raw, dtype=dtype).reshape(shape, order="F" if fortran else "C")
-
-
-def _header(file: IO[bytes], where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
-    """Type, shape, order of the array, and how many bytes came before its numbers."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, fortran, dtype = read(file)
+        with archive.open(f"{name}.npy") as file:
+            read_header = _HEADERS[np.lib.format.read_magic(file)]
+            stored, _, dtype = read_header(file)
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError):
         raise NotADataSet(f"{where}: expected an array as numpy.savez writes it.") from None
-    return dtype, tuple(shape), bool(fortran), file.tell()
-
-
-def _fill(file: IO[bytes], room: memoryview, where: str) -> None:
-    done = 0
-    while done < len(room):
-        block = file.read(min(_BLOCK, len(room) - done))
-        if not block:
-            raise NotADataSet(f"{where}: expected {len(room):,} bytes of numbers, found {done:,}: the file is cut.")
-        room[done : done + len(block)] = block
-        done += len(block)
-    file.read(1)  # the end, where the checksum is compared
+    if dtype.hasobject:
+        raise NotADataSet(f"{where}: expected numbers, found Python objects, never read: they could run code.")
+    if dtype.kind not in kinds or dtype.itemsize > item:
+        raise NotADataSet(f"{where}: expected {'numbers' if 'f' in kinds else 'labels'}, found type {dtype}.")
+    if stored != shape:
+        raise NotADataSet(f"{where}: expected shape {shape} as declared, found {stored}.")
+    with archive.open(f"{name}.npy") as file:
+        try:
+            array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+            padded = bool(file.read(1))  # the end, where the checksum is compared
+        except ValueError:
+            padded = True
+    if padded:
+        size = math.prod(shape) * dtype.itemsize
+        raise NotADataSet(f"{where}: expected {size:,} bytes of numbers, found another length: cut or padded.")
+    return array
 
 
 def _scaled(raw: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.float32]:
