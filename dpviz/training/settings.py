@@ -214,7 +214,7 @@ class RunSettings:
         return batch / examples
 
     def check(self) -> None:
-        """Refuse settings that cannot work whatever N is, before anything is loaded (with N: `accounts.live.check_run`).
+        """Refuse settings that cannot work whatever N is, before anything is loaded (with N: `live.check_run`).
 
         Raises:
             ValueError: naming the setting, its value and the way out.
