@@ -21,7 +21,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Bools, Index
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.card import KINDS, Card
+from dpviz.accounting.card import KINDS, Card, words
 from dpviz.accounting.formula import tex
 from dpviz.mechanisms import Event, Mechanism, SampledGaussian, merge_events
 
@@ -38,21 +38,26 @@ class Accountant(ABC):
         bibtex: the same for a bibliography: keys in papers.bib, or entries of one's own; not of the conversion.
         title: what it is called in a sentence.
         about: what it is, in two sentences.
-        when: when to cite it.
+        when: when to cite it. (These five stand in cards.toml, or in the class.)
         live: whether a run reads it after every step.
         options: option of the facade → the class's field.
         choices: options with a closed list of values, the first one the default.
     """
 
     name: ClassVar[str]
-    reference: ClassVar[str]
-    bibtex: ClassVar[tuple[str, ...]]
-    title: ClassVar[str]
-    about: ClassVar[str]
-    when: ClassVar[str]
+    reference: ClassVar[str] = ""
+    bibtex: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    when: ClassVar[str] = ""
     live: ClassVar[bool] = False
     options: ClassVar[Mapping[str, str]] = {}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        for key, value in words(getattr(cls, "name", "")).items():
+            if key not in vars(cls):
+                setattr(cls, key, value)
 
     @property
     def label(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from dpviz.accounting.bound import Kind
 
@@ -48,3 +50,27 @@ def bibliography() -> dict[str, str]:
     """papers.bib, key → entry: what accountants rest on, each once; read when first asked for."""
     entries = Path(__file__).with_name("papers.bib").read_text("utf-8").strip().split("\n\n")
     return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
+
+
+@cache
+def _cards() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("cards.toml").read_text("utf-8"))
+
+
+def words(name: str) -> dict[str, Any]:
+    """The words of cards.toml about an accountant, its BibTeX keys a tuple; none where it has no entry."""
+    return {key: tuple(value) if key == "bibtex" else value for key, value in _cards().get(name, {}).items()}
+
+
+def card(name: str) -> Card:
+    """The card of what is no `Accountant` and bounds the truth from above, but where cards.toml says otherwise."""
+    entry = {"worth": KINDS[Kind.UPPER]} | words(name)
+    return Card(
+        entry["label"],
+        entry["title"],
+        entry["about"],
+        entry["worth"],
+        entry["when"],
+        entry["reference"],
+        entry["bibtex"],
+    )

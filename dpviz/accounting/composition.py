@@ -129,14 +129,6 @@ class Basic(_PerStepComposition):
     """ε and δ of the steps simply added up (Dwork et al. 2006, Theorem 1)."""
 
     name: ClassVar[str] = "basic"
-    reference: ClassVar[str] = "Dwork et al. 2006, Theorem 1"
-    bibtex: ClassVar[tuple[str, ...]] = ("dwork2006", "dworkroth2014")
-    title: ClassVar[str] = "basic composition"
-    about: ClassVar[str] = (
-        "Every step is (ε₁, δ₁)-private by itself, and the ε and δ of all steps are simply added up. "
-        "It holds for any steps whatever, and charges far too much for many of them."
-    )
-    when: ClassVar[str] = "Where a few unlike releases are added up, or as the baseline that better accounting beats."
 
     @property
     def formula(self) -> str:
@@ -155,14 +147,6 @@ class Strong(_PerStepComposition):
     """
 
     name: ClassVar[str] = "strong"
-    reference: ClassVar[str] = "Dwork, Rothblum, Vadhan 2010"
-    bibtex: ClassVar[tuple[str, ...]] = ("dwork2010", "dworkroth2014")
-    title: ClassVar[str] = "strong composition"
-    about: ClassVar[str] = (
-        "Losses of many steps partly cancel, so that ε grows with √T rather than T, at the price of a little δ. "
-        "It sees of each step only its ε₁ and δ₁, not how its noise is shaped, and pays for that."
-    )
-    when: ClassVar[str] = "Where nothing is known of a step but its ε and δ, or as the bound that moments improved on."
 
     @property
     def formula(self) -> str:

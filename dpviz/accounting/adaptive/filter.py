@@ -53,8 +53,8 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.card import KINDS, Card
+from dpviz.accounting.bound import Bound
+from dpviz.accounting.card import card
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.conversion import epsilon_per_order
@@ -64,16 +64,7 @@ from dpviz.mechanisms import Event, History, Mechanism, merge_events
 _LARGEST_COUNT = 2**53
 
 NAME = "filter"  # of its claims and curves
-CARD = Card(
-    NAME,
-    "a Rényi filter",
-    "A budget (ε, δ) is fixed ahead, and a step that would exceed it is refused. What comes next may depend on all "
-    "that was seen before.",
-    KINDS[Kind.UPPER],
-    "Where noise, batch or length were adapted while training, within a budget fixed ahead.",
-    "Feldman, Zrnic 2021; Lécuyer 2021",
-    ("feldman2021", "lecuyer2021"),
-)
+CARD = card(NAME)
 
 
 class BudgetExceeded(RuntimeError):

@@ -61,14 +61,6 @@ class OdometerAccountant(AdditiveAccountant):
 
     name: ClassVar[str] = "odometer"
     live: ClassVar[bool] = True
-    reference: ClassVar[str] = "Lécuyer 2021"
-    bibtex: ClassVar[tuple[str, ...]] = ("lecuyer2021",)
-    title: ClassVar[str] = "the Rényi odometer"
-    about: ClassVar[str] = (
-        "A running ε that holds whenever one stops, though when to stop and what to do next depend on what was seen. "
-        "It asks ever larger filters at many orders, and pays a little δ for each."
-    )
-    when: ClassVar[str] = "Where the length of training was decided while looking at its private results."
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "variant": "variant"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"variant": tuple(VARIANTS)}
     variant: str = "paper"

@@ -18,20 +18,10 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.bound import Kind
-from dpviz.accounting.card import KINDS, Card
+from dpviz.accounting.card import card
 from dpviz.accounting.composition import amplify, gaussian_step_epsilon
 
-CARD = Card(
-    "Rogers odometer",
-    "the privacy odometer of Rogers et al.",
-    "The first running ε that holds whenever one stops, for steps that are chosen while one goes. Of a step it knows "
-    "only its own ε and δ, so that it says much more than Rényi odometers do.",
-    KINDS[Kind.UPPER],
-    "For the idea of odometers and filters; for numbers the Rényi ones say less.",
-    "Rogers, Roth, Ullman, Vadhan 2016, Theorem 6.3",
-    ("rogers2016",),
-)
+CARD = card("rogers")
 _ODOMETER_FACTOR = 1.0 + math.log(math.sqrt(3.0))
 
 

@@ -59,22 +59,12 @@ from dpviz import _validate
 from dpviz._arrays import Array, Bools, Index, Whole
 from dpviz.accounting.bayesian.costs import Bins, Estimator, LogMeans, make_bins, step_costs
 from dpviz.accounting.bayesian.envelope import envelope, lower_band
-from dpviz.accounting.card import Card
+from dpviz.accounting.card import card
 from dpviz.accounting.renyi.search import downhill
 
 ORDERS = range(1, 33)
 NAME = "bayesian"  # of its readings and curves
-CARD = Card(
-    "Bayesian DP",
-    "Bayesian differential privacy",
-    "It asks what data like a sample cost, not what the strangest example could: ε_μ holds with probability 1 − δ_μ "
-    "over noise and data. Outliers have what DP says.",
-    "Upper bound for such data, failing with probability γ at most, where gradients are clipped and drawn "
-    "independently (certified); else an approximation, the authors' asymptotic estimate.",
-    "Beside an ordinary ε, never in its place: for what typical examples lose.",
-    "Triastcyn, Faltings 2020",
-    ("triastcyn2020",),
-)
+CARD = card(NAME)
 _TOLERANCE = 1e-4  # of λε; a tenth of what is promised, which costs a few milliseconds
 _LEAST_QUANTILE = 1e-290  # probabilities below which Student's quantiles are not computed
 TOO_LARGE = 1e270  # (d/σ)² beyond this overflows in T·ψ; the bound is then infinite for every purpose

@@ -8,6 +8,7 @@ SGHMC: p ← (1−β) p − η(…) + N(0, (2βη/N) I), θ ← θ + p releases 
 momentum makes of it is post-processing, and so is the thermostat of SGNHT (Ding et al. 2014), whose friction follows
 the momentum: with the same noise it costs the same.
 
+>>> from dpviz.accounting.schedules import PowerSchedule
 >>> steps = PowerSchedule(first=0.1, exponent=1 / 3, steps=245)
 >>> round(langevin_epsilon(steps, n=60_000, batch_size=245, clip=4, delta=1e-5), 2)
 1.33

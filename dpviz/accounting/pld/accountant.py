@@ -27,18 +27,6 @@ class Tight(Accountant):
     """
 
     name: ClassVar[str] = "tight"
-    reference: ClassVar[str] = (
-        "Doroshenko et al. 2022; Gopi, Lee, Wutschitz 2021; Koskela, Jälkö, Honkela 2020; Zhu, Dong, Wang 2022"
-    )
-    bibtex: ClassVar[tuple[str, ...]] = (
-        "doroshenko2022", "gopi2021", "koskela2020", "zhu2022",
-    )  # fmt: skip
-    title: ClassVar[str] = "privacy loss distributions on a grid"
-    about: ClassVar[str] = (
-        "The whole distribution of a step's privacy loss is put on a grid, from above and from below, and composed by "
-        "Fourier transforms. The truth lies between the two ends, which are close together."
-    )
-    when: ClassVar[str] = "For the ε that the mechanism really has: the least that may be claimed."
     options: ClassVar[Mapping[str, str]] = {"bound": "bound"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"bound": BOUNDS}
     bound: str = "upper"

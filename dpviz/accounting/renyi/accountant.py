@@ -58,14 +58,6 @@ class Renyi(AdditiveAccountant):
 
     name: ClassVar[str] = "renyi"
     live: ClassVar[bool] = True
-    reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019"
-    bibtex: ClassVar[tuple[str, ...]] = ("mironov2019",)
-    title: ClassVar[str] = "Rényi differential privacy of the sampled Gaussian mechanism"
-    about: ClassVar[str] = (
-        "The Rényi divergence of a step is computed exactly at many orders α, added up over the steps, and turned into "
-        "(ε, δ) at the order that gives the least ε."
-    )
-    when: ClassVar[str] = "For DP-SGD with Poisson batches: what most libraries report."
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "conversion": "conversion"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"conversion": CONVERSIONS}
     conversion: str = "improved"
@@ -141,14 +133,6 @@ class Moments(AdditiveAccountant):
 
     name: ClassVar[str] = "moments"
     live: ClassVar[bool] = True
-    reference: ClassVar[str] = "Abadi et al. 2016"
-    bibtex: ClassVar[tuple[str, ...]] = ("abadi2016",)
-    title: ClassVar[str] = "the moments accountant"
-    about: ClassVar[str] = (
-        "It follows the moments of the privacy loss, order by order, and adds their logarithms up over the steps. "
-        "With whole orders up to 32 it was the first to show a usable ε for private training, and still is a bound."
-    )
-    when: ClassVar[str] = "For DP-SGD itself, and to compare with papers that report the moments accountant's ε."
     options: ClassVar[Mapping[str, str]] = {"min_order": "min_order", "max_order": "max_order"}
     max_order: int = 32
     min_order: int = 1

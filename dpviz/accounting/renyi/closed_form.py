@@ -61,14 +61,6 @@ class ClosedForm(AdditiveAccountant):
     """Composition of the closed-form divergence; NaN, with the reason, where it does not hold."""
 
     name: ClassVar[str] = "closed_form"
-    reference: ClassVar[str] = "Mironov, Talwar, Zhang 2019, Theorem 11"
-    bibtex: ClassVar[tuple[str, ...]] = Renyi.bibtex
-    title: ClassVar[str] = "the closed-form Rényi bound of the sampled Gaussian mechanism"
-    about: ClassVar[str] = (
-        "Where noise is plenty and batches are small, under the theorem's conditions on q, σ and α, a step's Rényi "
-        "divergence is at most 2q²α/σ²."
-    )
-    when: ClassVar[str] = "Where a formula is wanted: how ε depends on q, σ and T."
     options: ClassVar[Mapping[str, str]] = Renyi.options
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = Renyi.choices
     conversion: str = "improved"

@@ -282,11 +282,6 @@ class Tabulated(AdditiveAccountant):
     """
 
     name: ClassVar[str] = "tabulated"
-    reference: ClassVar[str] = ""  # its inner accountant's
-    bibtex: ClassVar[tuple[str, ...]] = ()
-    title: ClassVar[str] = "a table of Rényi divergences"
-    about: ClassVar[str] = ""
-    when: ClassVar[str] = ""
     inner: AdditiveAccountant
     nodes: frozenset[float] = frozenset()
 
