@@ -95,7 +95,7 @@ class Mechanism(ABC):
         title: what pages call it.
         assumes: what it does, as a Markdown line.
         step: what one step of it is called: "step" (a batch), "epoch", …
-        noise: the parameter that says how much noise there is: more is more private.
+        noise, symbol: the parameter that says how much noise there is (more is more private), and its symbol.
     """
 
     __slots__ = ()
@@ -106,12 +106,17 @@ class Mechanism(ABC):
     assumes: ClassVar[str] = ""
     step: ClassVar[str] = "step"
     noise: ClassVar[str] = "noise_multiplier"
+    symbol: ClassVar[str] = "σ"
+
+    @classmethod
+    def parameters(cls) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]  # those that have any
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]  # those with parameters are dataclasses
-            if check := CHECKS.get(field.name):
-                value = _validate.scalar(field.name, check(getattr(self, field.name)))
-                object.__setattr__(self, field.name, value)
+        for name in self.parameters():
+            if check := CHECKS.get(name):
+                object.__setattr__(self, name, _validate.scalar(name, check(getattr(self, name))))
 
     @property
     @abstractmethod
@@ -156,14 +161,13 @@ class SampledSum(Mechanism):
     """Noise on the sum of a Poisson sample: each example joins it with probability `sample_rate`, q.
 
     Attributes:
-        law, symbol, added: the noise in words: "Gaussian", its scale's symbol, and what is added, as LaTeX.
+        law, added: the noise in words: "Gaussian", and what it is added to, as LaTeX.
         what: what else it says of itself.
     """
 
     __slots__ = ()
 
     law: ClassVar[str]
-    symbol: ClassVar[str]
     added: ClassVar[str]
     sample_rate: float
 

@@ -27,7 +27,6 @@ class GaussianSum(SampledSum):
     """
 
     law: ClassVar[str] = "Gaussian"
-    symbol: ClassVar[str] = "σ"
     added: ClassVar[str] = r"g_i + \mathcal N(0, (%s\,C)^2)"
     noise_multiplier: float
     sample_rate: float = 1.0

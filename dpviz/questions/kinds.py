@@ -1,86 +1,27 @@
-"""Which mechanism a question is about, as one setting made of fields: its noise, and whose data it protects."""
+"""Which mechanism a question is about, as one setting made of fields: its kind, and its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 
-from dpviz.fields.declared import choice, number
-from dpviz.fields.field import Number
-from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
+from dpviz.fields import numbers
+from dpviz.fields.declared import choice
+from dpviz.fields.parameters import PARAMETERS
+from dpviz.mechanisms import MECHANISMS, Mechanism
 from dpviz.questions import units
 from dpviz.questions.layout import Expert, Item, Reader
-from dpviz.questions.mechanism import RATE, SIGMA, SIZE
+from dpviz.questions.mechanism import PUBLIC_SIZE
 from dpviz.questions.question import Compound
 
-SCALE = number("b")
-ROWS = number("rows")
-
-
-@dataclass(frozen=True)
-class MechanismKind:
-    """A mechanism that pages offer.
-
-    Attributes:
-        name: in the choice.
-        make: the mechanism, from its fields and its sampling rate, by `NAMES`.
-        fields: its noise, and what else it has beside the sampling rate.
-        assumes: what it does, as a Markdown line.
-    """
-
-    name: str
-    make: Callable[..., Mechanism]
-    fields: tuple[Number, ...]
-    assumes: str
-
-
-KINDS = {
-    "gaussian": MechanismKind(
-        "Gaussian, add or remove one",
-        SampledGaussian,
-        (SIGMA,),
-        "**Noise:** Gaussian, standard deviation σ × sensitivity, on the sum of clipped gradients, fresh each step.",
-    ),
-    "replace": MechanismKind(
-        "Gaussian, replace one",
-        ReplaceOneGaussian,
-        (SIGMA,),
-        "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. "
-        "Replacing an example moves that sum by up to 2C; σ counts C, as in training.",
-    ),
-    "person": MechanismKind(
-        "Gaussian, a person with k rows",
-        PersonRows,
-        (SIGMA, ROWS),
-        "**Noise:** Gaussian, standard deviation σ × C, on the sum of gradients clipped to C, fresh at every step. A "
-        "person's k rows are drawn independently of one another, so that they move that sum by up to k × C.",
-    ),
-    "laplace": MechanismKind(
-        "Laplace, add or remove one",
-        Laplace,
-        (SCALE,),
-        "**Noise:** Laplace, scale b × C, on a sum of numbers between −C and C, fresh at every step. It is one number "
-        "a step: gradients have many coordinates, and more noise is needed for those.",
-    ),
-}
-KIND = choice("mech", options={key: kind.name for key, kind in KINDS.items()})
-
-
-# What the library, and so whoever asks by name, calls the fields.
-NAMES = {
-    KIND.key: "mechanism", SIGMA.key: "noise_multiplier", SCALE.key: "scale", ROWS.key: "rows", RATE.key: "sample_rate",
-}  # fmt: skip
+KINDS = {kind.kind: kind for kind in MECHANISMS}
+KIND = choice("mech", options={key: kind.title for key, kind in KINDS.items()})
 
 
 def read(get: Reader) -> Mechanism:
     """The mechanism that the fields ask for."""
     kind = KINDS[get(KIND)]
-    return kind.make(**{NAMES[field.key]: get(field) for field in (*kind.fields, RATE)})
-
-
-def kind_of(mechanism: Mechanism) -> str | None:
-    """Its key in the choice; None for one that no page offers."""
-    return next((key for key, kind in KINDS.items() if type(mechanism) is kind.make), None)
+    return kind(**{name: get(PARAMETERS[name]) for name in kind.parameters()})
 
 
 def texts(mechanism: Mechanism) -> Mapping[str, str]:
@@ -89,16 +30,52 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
     Raises:
         ValueError: no page offers it.
     """
-    key = kind_of(mechanism)
-    if key is None:
+    if type(mechanism) is not KINDS.get(mechanism.kind):
         raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no link shows it.")
-    fields = *KINDS[key].fields, RATE
-    return {KIND.key: key} | {field.key: field.write(getattr(mechanism, NAMES[field.key])) for field in fields}
+    fields = {name: PARAMETERS[name] for name in mechanism.parameters()}
+    return {KIND.key: mechanism.kind} | {f.key: f.write(getattr(mechanism, name)) for name, f in fields.items()}
 
 
-MECHANISM = Compound((KIND, SIGMA, SCALE, ROWS, RATE), read, texts, NAMES)
+# A question with this setting takes any mechanism; its layout shows `controls`.
+MECHANISM = Compound(
+    (KIND, *PARAMETERS.values()),
+    read,
+    texts,
+    {KIND.key: "mechanism"} | {field.key: name for name, field in PARAMETERS.items()},
+)
 
 
-def controls(get: Reader) -> tuple[Item, ...]:
-    """The mechanism with its own fields, q and T in either units, and δ."""
-    return Expert(KIND), *KINDS[get(KIND)].fields, units.ALL, units.suggested(SIZE, get)
+def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
+    """The mechanism with its parameters, q and T in either units, and δ; `unknown` is looked for, and is not asked."""
+    kind = KINDS[get(KIND)]
+    looked_for = {kind.noise if unknown == "noise_multiplier" else unknown, "sample_rate"}
+    own = (PARAMETERS[name] for name in kind.parameters() if name not in looked_for)
+    return Expert(KIND), *own, *units.controls(get, unknown)[unknown != "noise_multiplier" :]
+
+
+def with_noise(mechanism: Mechanism, noise: float) -> Mechanism:
+    """The same with so much noise."""
+    return replace(mechanism, **{mechanism.noise: noise})  # type: ignore[type-var]  # kinds are dataclasses
+
+
+def in_words(mechanism: Mechanism, *, without: str = "") -> list[str]:
+    """Its parameters, as "σ = 4" each, but for one."""
+    names = (name for name in mechanism.parameters() if name != without)
+    return [f"{PARAMETERS[name].symbol} = {numbers.plain(getattr(mechanism, name), digits=4)}" for name in names]
+
+
+POISSON = """**Sampling:** every example joins each batch independently with probability q (Poisson). Shuffled or
+  fixed-size batches are not covered by these numbers.
+- """
+
+
+def assumed(mechanism: Mechanism) -> str:
+    """Who is protected, and what is done to the data, as Markdown."""
+    adjacency = mechanism.adjacency
+    offered = mechanism.kind in KINDS
+    return f"""
+- **Who is protected:** {adjacency.unit}. {adjacency.neighbours} give outputs that an
+  attacker can tell apart only as far as ε and δ allow.
+- {POISSON + mechanism.assumes if offered else f"**The mechanism:** {mechanism.text}."} All intermediate results may be
+  seen by the attacker.
+{PUBLIC_SIZE if adjacency.size_is_secret and offered else ""}"""

@@ -98,16 +98,13 @@ def _lasting(epochs: float, rate: float, mended: Number) -> dict[Number, float]:
 ALL = InUnits((SIZE, RATE, STEPS))
 
 
-def controls(get: Reader, without: object = None) -> tuple[Item, ...]:
-    """σ, q and T in either units, and δ beside N; `without` the one of them that is looked for."""
-    if without is RATE:  # nor is N of any use then
+def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
+    """σ, q and T in either units, and δ beside N; without the `unknown` one, which is looked for."""
+    if unknown == "sample_rate":  # nor is N of any use then
         return SIGMA, STEPS, DELTA
-    mechanism = InUnits((SIZE, RATE)) if without is STEPS else ALL
-    return (
-        *(() if without is SIGMA else (SIGMA,)),
-        mechanism,
-        *(() if without is DELTA else (suggested(SIZE, get),)),
-    )
+    noise = () if unknown == "noise_multiplier" else (SIGMA,)
+    mechanism = InUnits((SIZE, RATE)) if unknown == "steps" else ALL
+    return *noise, mechanism, *(() if unknown == "delta" else (suggested(SIZE, get),))
 
 
 def suggested(size: Number, get: Reader) -> Suggested:

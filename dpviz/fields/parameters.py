@@ -1,0 +1,11 @@
+"""The fields of mechanisms' parameters, for pages and the shell: a new parameter has one entry in mechanism.toml."""
+
+from __future__ import annotations
+
+from dpviz.fields.declared import number
+from dpviz.mechanisms import MECHANISMS
+
+# Keys in links, where they are not the parameters' names.
+KEYS = {"noise_multiplier": "sigma", "scale": "b", "sample_rate": "q"}
+NAMES = dict.fromkeys(sorted((name for kind in MECHANISMS for name in kind.parameters()), key="sample_rate".__eq__))
+PARAMETERS = {name: number(KEYS.get(name, name)) for name in NAMES}
