@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -68,6 +68,14 @@ def left_out(curves: Iterable[str], mechanism: Mechanism) -> dict[str, str]:
         for key in curves
     }
     return {key: reason for key, reason in reasons.items() if reason}
+
+
+def without(reasons: Mapping[str, str]) -> list[str]:
+    """What must be said of curves that are left out; those with one reason together."""
+    alike: dict[str, list[str]] = {}
+    for key, reason in reasons.items():
+        alike.setdefault(reason, []).append(NAMES[key])
+    return [f"Not offered for this mechanism: {', '.join(names)}: {why}" for why, names in alike.items()]
 
 
 def step_grid(steps: int, log: bool) -> Array:

@@ -1,9 +1,8 @@
-"""The missing one of σ, T, q and δ for a target ε, by one DP method: what pages solve for."""
+"""The missing one of noise, T, q and δ for a target ε, by one DP method: what pages solve for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpviz import library as dpviz
@@ -12,11 +11,14 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.solve import NoAnswer
 from dpviz.fields import numbers
-from dpviz.questions.methods import called
+from dpviz.mechanisms import Mechanism
+from dpviz.questions.kinds import with_noise
+from dpviz.questions.methods import called, left_out
 
 SYMBOLS = {"noise_multiplier": "σ", "steps": "T", "sample_rate": "q", "delta": "δ"}
 MOST_TIGHT_STEPS = 1e7  # the tight accountant's grids grow with T: beyond, an answer takes seconds to minutes
 TOLERANCE = 4e-4  # of σ and q: three digits are shown
+_ANY = {"noise_multiplier": 1.0, "steps": 1.0, "sample_rate": 1.0, "delta": 0.5}
 
 Known = tuple[tuple[str, float], ...]
 
@@ -33,26 +35,51 @@ class Need:
     waits: bool = False
 
 
-def left(given: Mapping[str, Any], unknown: str) -> Known:
-    """The three that are known, by name."""
-    return tuple((name, float(given[name])) for name in SYMBOLS if name != unknown)
+@dataclass(frozen=True)
+class Composed:
+    """T steps of a mechanism, at δ; the noise is called noise_multiplier, whatever the mechanism calls it."""
+
+    mechanism: Mechanism
+    steps: float
+    delta: float
+
+    def put(self, name: str, value: float) -> Composed:
+        """The same with another value of one of SYMBOLS."""
+        if name == "noise_multiplier":
+            return replace(self, mechanism=with_noise(self.mechanism, value))
+        if name == "sample_rate":
+            return replace(self, mechanism=replace(self.mechanism, sample_rate=value))  # type: ignore[type-var]
+        return replace(self, **{name: value})
+
+    def without(self, name: str) -> Composed:
+        """What decides an answer for `name`: it at one value for all."""
+        return self.put(name, _ANY[name])
+
+    def known(self, unknown: str) -> Known:
+        """The three others of a sampled Gaussian."""
+        four = {name: getattr(self.mechanism, name, None) or getattr(self, name, 0.0) for name in SYMBOLS}
+        return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown)
 
 
 @remembered
-def dp_need(key: str, amplification: str, unknown: str, target: float, known: Known) -> Need:
-    """The answer of one DP method, or of "tight", which takes a tenth of a second."""
-    if key == Tight.name and tight_steps(unknown, target, known) > MOST_TIGHT_STEPS:
+def dp_need(key: str, amplification: str, unknown: str, target: float, composed: Composed) -> Need:
+    """The answer of one DP method, or of "tight", which takes a tenth of a second; `composed` is without `unknown`."""
+    if key == Tight.name and tight_steps(unknown, target, composed) > MOST_TIGHT_STEPS:
         return Need(None, f"beyond {numbers.steps(MOST_TIGHT_STEPS)} steps the tight accountant takes too long")
     name, options = called(key, amplification)
-    asked: dict[str, Any] = {"target_epsilon": target, "tolerance": TOLERANCE, **options, **dict(known)}
+    given: dict[str, Any] = {"mechanism": composed.mechanism, "steps": composed.steps, "delta": composed.delta}
+    given.pop(unknown, None)
     try:
-        return Need(dpviz.solve(unknown, method=name, **asked))
+        return Need(dpviz.solve(unknown, method=name, target_epsilon=target, tolerance=TOLERANCE, **options, **given))
     except NoAnswer as none:
         return Need(None, none.why)
 
 
-def tight_steps(unknown: str, target: float, known: Known) -> float:
+def tight_steps(unknown: str, target: float, composed: Composed) -> float:
     """How many steps the tight accountant would meet: those given, or nearly those that Rényi allows."""
-    if unknown == "steps":
-        return dp_need(Renyi().family, "", unknown, target, known).value or 0.0
-    return dict(known)["steps"]
+    if unknown != "steps":
+        return composed.steps
+    family = Renyi().family
+    if left_out((family,), composed.mechanism):
+        return 0.0
+    return dp_need(family, "", unknown, target, composed).value or 0.0

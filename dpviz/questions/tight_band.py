@@ -16,8 +16,9 @@ from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_tight_of_events, settled
 from dpviz.charts.marks import Band
 from dpviz.fields import numbers
-from dpviz.mechanisms import Event, Mechanism, SampledGaussian
+from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions.answer import Metric
+from dpviz.questions.kinds import with_noise
 
 Array = npt.NDArray[np.float64]
 
@@ -82,12 +83,8 @@ def interval(events: Sequence[Event], delta: float) -> TightBand:
 def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) -> TightBand:
     """The interval at marked steps of one mechanism; some 0.2 s."""
     marks = marked_steps(steps, log=log)
-    if accountant("renyi").supports(mechanism):
-        rough = np.array([rough_epsilon(mechanism, count, delta) for count in marks.tolist()])
-    else:
-        rough = accountant("renyi").epsilon_of(mechanism, steps=marks, delta=delta).epsilon
     soon = end([(mechanism, steps)], delta).upper[-1]
-    useful = np.append(rough[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
+    useful = np.append(_rough(mechanism, marks, delta)[:-1] <= LARGEST_EPSILON, not np.isnan(soon))
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons = []
     if useful.any():
@@ -101,23 +98,31 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
     return TightBand(marks, lower, upper, " ".join(filter(None, reasons)))
 
 
+def _rough(mechanism: Mechanism, steps: Array, delta: float) -> Array:
+    """An upper bound on ε where there is one that is quick, else an estimate."""
+    if accountant("renyi").supports(mechanism):
+        return np.array([rough_epsilon(mechanism, count, delta) for count in steps.tolist()])
+    return accountant("renyi").epsilon_of(mechanism, steps=steps, delta=delta).epsilon
+
+
 def noise_grid(low: float, high: float) -> Array:
-    """NOISE_POINTS noise multipliers from `low` to `high`, even on a log axis."""
+    """NOISE_POINTS amounts of noise from `low` to `high`, even on a log axis."""
     return np.geomspace(low, high, NOISE_POINTS)
 
 
 @remembered
-def along_noise(low: float, high: float, rate: float, steps: int, delta: float) -> TightBand:
-    """The interval at every other of `noise_grid`, at one number of steps; about half a second."""
+def along_noise(low: float, high: float, mechanism: Mechanism, steps: int, delta: float) -> TightBand:
+    """The interval at every other of `noise_grid`, after so many steps of the mechanism; about half a second."""
     marks = noise_grid(low, high)[::2]
-    rough = accountant("renyi").evaluate(noise_multiplier=marks, sample_rate=rate, steps=steps, delta=delta).epsilon
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons: dict[str, None] = {}
-    for i in np.flatnonzero(rough <= LARGEST_EPSILON):
-        found = tight_epsilon(SampledGaussian(float(marks[i]), rate), steps, delta)
-        lower[i], upper[i] = float(found.lower), float(found.upper)
-        if found.reason:
-            reasons[found.reason] = None
+    for i, noise in enumerate(marks.tolist()):
+        here = with_noise(mechanism, noise)
+        if _rough(here, np.array([float(steps)]), delta)[0] <= LARGEST_EPSILON:
+            found = tight_epsilon(here, steps, delta)
+            lower[i], upper[i] = float(found.lower), float(found.upper)
+            if found.reason:
+                reasons[found.reason] = None
     return TightBand(marks, lower, upper, " ".join(reasons))
 
 

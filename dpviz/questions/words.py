@@ -23,6 +23,8 @@ from dpviz.accounting.claims import DEMONSTRATION
 from dpviz.accounting.formula import tex
 from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.kinds import assumed
+from dpviz.questions.methods import NAMES, without
 from dpviz.training.events import NOT_COVERED, PUBLIC_SIZE
 
 with extra("ask"):
@@ -53,7 +55,8 @@ JINJA.filters |= {
     "tex": lambda value: tex(float(value)),
 }
 JINJA.globals |= {
-    "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NOT_COVERED": NOT_COVERED, "PUBLIC_SIZE": PUBLIC_SIZE,
+    "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "NOT_COVERED": NOT_COVERED,
+    "PUBLIC_SIZE": PUBLIC_SIZE, "assumed": assumed, "without": without,
 }  # fmt: skip
 
 _template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.noise.along import ALONG_NOISE
-from dpviz.questions.noise.solve import SOLVE
+from dpviz.questions.noise.question import ALONG_NOISE, SOLVE
 from dpviz.questions.page import Page
 
 NOISE = Page(

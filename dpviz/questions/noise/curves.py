@@ -1,4 +1,4 @@
-"""ε along σ by every method, and where each crosses the target."""
+"""ε along the noise by every method, and where each crosses the target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.search import OrderSearch
 from dpviz.gradients.law_bound import law_bound
+from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.gradients import Gradients, Law, clipped
+from dpviz.questions.kinds import with_noise
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.noise.fields import QUANTILES
 from dpviz.questions.tight_band import noise_grid
@@ -31,17 +33,23 @@ AROUND = 1.0 + np.array([-4e-3, -1e-3, -3e-4, 0.0, 3e-4, 1e-3, 4e-3])
 
 
 @dataclass(frozen=True)
-class SigmaAxis:
-    """The σ axis, and what is the same all along it."""
+class NoiseAxis:
+    """The axis of the noise, and what is the same all along it: so many steps of a mechanism, whose own noise is 1."""
 
     low: float
     high: float
-    rate: float
+    mechanism: Mechanism
     steps: int
 
     @property
     def sigma(self) -> Array:
         return noise_grid(self.low, self.high)
+
+    @property
+    def rate(self) -> float:
+        """q of a mechanism that has one."""
+        rate: float = getattr(self.mechanism, "sample_rate", 1.0)
+        return rate
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ def name_of(key: str) -> str:
 
 
 @remembered
-def dp_curve(key: str, amplification: str, plan: SigmaAxis, delta: float, target: float) -> Curve:
+def dp_curve(key: str, amplification: str, plan: NoiseAxis, delta: float, target: float) -> Curve:
     """The curve of one DP method."""
     sigma = plan.sigma
     epsilon, order, reason = dp_values(key, amplification, plan, delta)
@@ -126,31 +134,42 @@ def dp_curve(key: str, amplification: str, plan: SigmaAxis, delta: float, target
 
 
 @remembered
-def dp_values(key: str, amplification: str, plan: SigmaAxis, delta: float) -> tuple[Array, Array, str]:
-    """ε and the deciding order along σ, and why there is none where there is none."""
-    kept = search(key == Moments.name, plan.low, plan.high, plan.rate) if key in SEARCHED else None
+def dp_values(key: str, amplification: str, plan: NoiseAxis, delta: float) -> tuple[Array, Array, str]:
+    """ε and the deciding order along the noise, and why there is none where there is none."""
+    kept = search(key == Moments.name, plan.low, plan.high, plan.rate) if searched(key, plan) else None
     epsilon, order, reason = dp_at(key, amplification, plan, delta, plan.sigma, kept=kept)
     return epsilon, order, reason if np.isnan(epsilon).any() else ""
+
+
+def searched(key: str, plan: NoiseAxis) -> bool:
+    """Whether the divergences of all its noises are searched together."""
+    return key in SEARCHED and isinstance(plan.mechanism, SampledGaussian)
 
 
 def dp_at(
     key: str,
     amplification: str,
-    plan: SigmaAxis,
+    plan: NoiseAxis,
     delta: float,
     sigma: Array,
     *,
     near: float | None = None,
     kept: OrderSearch | None = None,
 ) -> tuple[Array, Array, str]:
-    """The same at any σ; `near` is an order that is known to decide close by, `kept` knows divergences there."""
-    if key in SEARCHED:
+    """The same at any noise; `near` is an order that is known to decide close by, `kept` knows divergences there."""
+    if searched(key, plan):
         known = kept or OrderSearch(sigma, plan.rate, WHOLE_ORDERS if key == Moments.name else None)
         conversion = "improved" if key == Renyi().family else "classic"
         return *known.epsilon(float(plan.steps), delta, conversion, near), ""
     one = method(key, amplification)
-    bound = one.evaluate(noise_multiplier=sigma, sample_rate=plan.rate, steps=plan.steps, delta=delta)
-    return bound.epsilon, bound.order, bound.reason
+    if isinstance(plan.mechanism, SampledGaussian):
+        bound = one.evaluate(noise_multiplier=sigma, sample_rate=plan.rate, steps=plan.steps, delta=delta)
+        return bound.epsilon, bound.order, bound.reason
+    bounds = [
+        one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in sigma.tolist()
+    ]
+    epsilon, order = (np.array([float(getattr(each, name)) for each in bounds]) for name in ("epsilon", "order"))
+    return epsilon, order, bounds[0].reason
 
 
 @remembered
@@ -160,7 +179,7 @@ def search(whole: bool, low: float, high: float, rate: float) -> OrderSearch:
 
 
 @remembered
-def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, target: float) -> tuple[Curve, ...]:
+def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, target: float) -> tuple[Curve, ...]:
     """Bayesian DP at one clipping quantile: certified, and the estimate as printed beside it; else that alone.
 
     Raises:
@@ -192,13 +211,13 @@ def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, ta
 
 
 @remembered
-def bayesian_values(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: bool) -> BayesianBound:
+def bayesian_values(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, certified: bool) -> BayesianBound:
     kept = sweep(gradients, replace(weak, delta_mu=0.5), replace(plan, steps=1), certified)
     return kept.bound(steps=plan.steps, delta_mu=weak.delta_mu)
 
 
 @remembered
-def sweep(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: bool) -> BayesianSweep:
+def sweep(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, certified: bool) -> BayesianSweep:
     """ψ along the axis: it serves every T and δ_μ."""
     seen = clipped(gradients, weak.share, weak.clip)
     return BayesianSweep(
@@ -211,7 +230,7 @@ def sweep(gradients: Gradients, weak: BayesianAsk, plan: SigmaAxis, certified: b
 
 
 @remembered
-def law_curve(known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, target: float) -> Curve:
+def law_curve(known: Law, quantile: str, plan: NoiseAxis, delta_mu: float, target: float) -> Curve:
     """Bayesian DP of a known distribution, clipped at one of its quantiles: by Definition 2, as Rényi improved."""
     epsilon, order = law_values(known, quantile, plan, delta_mu)
     needs = crossing(
@@ -221,13 +240,13 @@ def law_curve(known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, targe
 
 
 @remembered
-def law_values(known: Law, quantile: str, plan: SigmaAxis, delta_mu: float) -> tuple[Array, Array]:
+def law_values(known: Law, quantile: str, plan: NoiseAxis, delta_mu: float) -> tuple[Array, Array]:
     """ε_μ and the deciding order along σ."""
     return law_at(known, quantile, plan, delta_mu, tuple(plan.sigma.tolist()))
 
 
 def law_at(
-    known: Law, quantile: str, plan: SigmaAxis, delta_mu: float, sigma: tuple[float, ...]
+    known: Law, quantile: str, plan: NoiseAxis, delta_mu: float, sigma: tuple[float, ...]
 ) -> tuple[Array, Array]:
     """The same at any σ."""
     asked = known.clip(share_of(quantile)) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": delta_mu}

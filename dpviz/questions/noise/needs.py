@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
 
 from dpviz.accounting.attack.best_accuracy import Accuracy
 from dpviz.accounting.bound import Kind
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import LARGEST_STEPS
 from dpviz.charts import look
 from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
-from dpviz.mechanisms import SampledGaussian
-from dpviz.questions import guessing
-from dpviz.questions.answer import LATER, Answer, Note, Slow
+from dpviz.fields.parameters import PARAMETERS
+from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.mechanisms import Event, Mechanism
+from dpviz.questions import guessing, kinds
+from dpviz.questions.answer import LATER, Note
 from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.methods import method
-from dpviz.questions.needed import SYMBOLS, Need
-from dpviz.questions.noise.curves import Curve, name_of
+from dpviz.questions.methods import left_out, method
+from dpviz.questions.needed import SYMBOLS, Composed, Need
+from dpviz.questions.noise.curves import Curve, NoiseAxis, dp_at, name_of, share_of
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
 TITLES = {
-    "noise_multiplier": "noise multiplier σ needed",
     "steps": "steps T allowed",
     "sample_rate": "sampling rate q allowed",
     "delta": "δ reached (δ_μ for Bayesian DP)",
 }
-KINDS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
+WRITTEN_AS = {"noise_multiplier": "plain", "steps": "steps", "sample_rate": "plain", "delta": "delta"}
 ANY = "any"
 # From red to gold around Bayesian DP's orange: the smaller the quantile, the redder. Contrast ≥ 3 on both grounds.
 HUES = {
@@ -43,30 +48,94 @@ HUES = {
 }
 
 
+@dataclass(frozen=True)
+class NoiseAsked:
+    """What both questions ask for: the keywords of their answers. Where δ_μ is None it is δ."""
+
+    mechanism: Mechanism
+    steps: int
+    delta: float
+    target_epsilon: float
+    methods: tuple[str, ...]
+    amplification: str
+    quantiles: tuple[str, ...]
+    clip: str
+    delta_mu: float | None
+    failure: float
+    gradients: Gradients | None
+
+    @property
+    def weak_delta(self) -> float:
+        """δ_μ of Bayesian DP."""
+        return self.delta_mu or self.delta
+
+    @property
+    def composed(self) -> Composed:
+        return Composed(self.mechanism, self.steps, self.delta)
+
+    @cached_property
+    def left(self) -> dict[str, str]:
+        """Methods that there are none of under this mechanism, the tight one among them, and why."""
+        return left_out((*self.methods, Tight.name), self.mechanism)
+
+    @property
+    def dp(self) -> list[str]:
+        """The methods of DP."""
+        return [key for key in self.methods if key != "bayesian" and key not in self.left]
+
+    def facts(self, unknown: str, add: Callable[[Gradients, str], None]) -> Needs:
+        """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
+
+        What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
+        """
+        bounds = [key for key in self.dp if method(key, self.amplification).kind is Kind.UPPER]
+        if not self.dp and self.left and Tight.name not in self.left:
+            bounds = [Tight.name]
+        facts = Needs(unknown, self, frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in self.quantiles)]))
+        if "bayesian" not in self.methods or "bayesian" in self.left or self.gradients is None:
+            return facts
+        try:
+            if isinstance(self.gradients, Law):
+                facts = replace(facts, certified=True, known=self.gradients)
+            else:
+                sample = self.gradients.sample()
+                certified = self.clip == "both" and sample.independent
+                facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
+            for quantile in self.quantiles:
+                add(self.gradients, quantile)
+        except ValueError as problem:
+            late = isinstance(problem, NoSample) and problem.coming
+            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
+        return facts
+
+
 @dataclass(frozen=True, eq=False)
 class Needs:
     """What each method needs, by its key: "moments", or "bayesian.q50" for Bayesian DP at a clipping quantile.
 
     Attributes:
         unknown: what is missing: a key of SYMBOLS.
-        target: the ε to be kept.
-        valid: keys of methods that are bounds here, no approximations: their accountants know. Bayesian DP is one.
+        ask: what is asked.
+        valid: keys of methods that are bounds here, no approximations: their accountants know. Bayesian DP is one, and
+            where no formula bounds this mechanism the tight accountant.
         needs: the missing number by method.
-        curves: ε along σ by method, where they are drawn.
+        curves: ε along the noise by method, where they are drawn.
+        axis: the axis of the noise, where they are.
         certified: whether Bayesian DP's answers are bounds: gradients are clipped, distances independent.
         size: how many distances it has; 0 for no sample, or none that can be used.
         independent: whether no two of them share a gradient.
         known: the distribution, where Bayesian DP rests on a known one and on no sample.
         problem: why Bayesian DP has no answer.
-        tight: the tight interval along σ.
-        accuracy: of the best attack on `mechanism`, once it is there.
+        tight: the tight interval along the noise.
+        accuracy: of the best attack on `attacked`, once it is there.
     """
 
     unknown: str
-    target: float
+    ask: NoiseAsked
     valid: frozenset[str]
     needs: dict[str, Need] = field(default_factory=dict)
     curves: dict[str, Curve] = field(default_factory=dict)
+    axis: NoiseAxis | None = None
     certified: bool = False
     size: int = 0
     independent: bool = True
@@ -75,9 +144,54 @@ class Needs:
     tight: TightBand | None = None
     accuracy: Accuracy | None = None
 
+    @property
+    def target(self) -> float:
+        return self.ask.target_epsilon
+
+    @property
+    def symbol(self) -> str:
+        """Of what is missing."""
+        return self.ask.mechanism.symbol if self.unknown == "noise_multiplier" else SYMBOLS[self.unknown]
+
+    @property
+    def noise(self) -> float:
+        """That was chosen."""
+        noise: float = getattr(self.ask.mechanism, self.ask.mechanism.noise)
+        return noise
+
+    @property
+    def noise_latex(self) -> str:
+        return {"σ": r"\sigma"}.get(self.ask.mechanism.symbol, self.ask.mechanism.symbol)
+
+    @property
+    def latex(self) -> str:
+        """Of what is missing, its symbol."""
+        symbols = {"noise_multiplier": self.noise_latex, "steps": "T", "sample_rate": "q", "delta": r"\delta"}
+        return symbols[self.unknown]
+
+    @property
+    def proofs(self) -> list[tuple[str, str]]:
+        """DP's methods and their formulas."""
+        keys = (key for key in self.needs if key in self.ask.dp)
+        return [(key, method(key, self.ask.amplification).formula) for key in keys]
+
+    @property
+    def title(self) -> str:
+        """What is missing, in words."""
+        return TITLES.get(self.unknown, f"{noise_label(self.ask.mechanism)} needed")
+
+    @property
+    def setting(self) -> list[str]:
+        """What is given, in words."""
+        mechanism, steps = self.ask.mechanism, self.ask.steps
+        noise = mechanism.noise if self.unknown == "noise_multiplier" else self.unknown
+        given = [] if self.unknown == "steps" else [f"{numbers.steps(steps)} {mechanism.step}{'s' * (steps > 1)}"]
+        given += kinds.in_words(mechanism, without=noise)
+        return given + ([] if self.unknown == "delta" else [f"δ = {numbers.delta(self.ask.delta)}"])
+
     def best(self, *, bayesian: bool) -> str | None:
-        """The valid method with the most favourable answer; tight counts as none, for it is the reference."""
-        found = {
+        """The valid method with the most favourable answer; tight counts as none where it is but the reference."""
+        values = {
             key: need.value
             for key, need in self.needs.items()
             if key.startswith("bayesian") is bayesian
@@ -85,10 +199,18 @@ class Needs:
             and need.value is not None
             and (math.isfinite(need.value) or self.unknown == "steps")
         }
-        if not found:
+        if not values:
             return None
         pick = max if self.unknown in ("steps", "sample_rate") else min
-        return pick(found, key=lambda key: found[key])
+        return pick(values, key=lambda key: values[key])
+
+    @property
+    def dp(self) -> str | None:
+        return self.best(bayesian=False)
+
+    @property
+    def bayesian(self) -> str | None:
+        return self.best(bayesian=True)
 
     @property
     def reference(self) -> str | None:
@@ -101,11 +223,18 @@ class Needs:
         """What Bayesian DP is compared with: of a known distribution it converts moments as Rényi improved does."""
         if self.known:
             return "renyi_improved" if "renyi_improved" in self.needs else None
-        return self.best(bayesian=False)
+        return self.dp
 
     def bounds(self, key: str) -> bool:
         """Whether a method's answer may be relied on; that of the tight accountant may."""
-        return key in self.valid or key == "tight"
+        return key in self.valid or key == Tight.name
+
+    def name(self, key: str) -> str:
+        return name_of(key)
+
+    def quantile(self, key: str) -> str:
+        """Of a Bayesian answer, as it is said: "0.50"."""
+        return name_of(key).rpartition(" ")[2]
 
     def text(self, key: str) -> str:
         """The number alone."""
@@ -126,57 +255,131 @@ class Needs:
             return f"δ × {numbers.delta(ratio)}" if abs(ratio - 1) > 0.005 else "the same"
         return f"{times} {'the steps' if self.unknown == 'steps' else 'the rate'}"
 
-
-@dataclass(frozen=True)
-class NoiseAsked:
-    """What both questions ask for: the keywords of their answers. Where δ_μ is None it is δ."""
-
-    noise_multiplier: float
-    sample_rate: float
-    steps: int
-    delta: float
-    target_epsilon: float
-    methods: tuple[str, ...]
-    amplification: str
-    quantiles: tuple[str, ...]
-    clip: str
-    delta_mu: float | None
-    failure: float
-    gradients: Gradients | None
+    @property
+    def saved(self) -> str:
+        """What the best Bayesian answer saves."""
+        return self.saving(self.bayesian, self.compared) if self.bayesian else ""
 
     @property
-    def weak_delta(self) -> float:
-        """δ_μ of Bayesian DP."""
-        return self.delta_mu or self.delta
+    def attacked(self) -> Event | None:
+        """The steps with the best DP method's answer in its place; None where that leaves no noise or no number."""
+        value = self.needs[self.dp].value if self.dp else None
+        if value is None or math.isinf(value) or (self.unknown == "noise_multiplier" and value <= 0.0):
+            return None
+        composed = self.ask.composed.put(self.unknown, value)
+        return composed.mechanism, int(composed.steps)
 
     @property
-    def dp(self) -> list[str]:
-        """The methods of DP."""
-        return [key for key in self.methods if key != "bayesian"]
+    def chance(self) -> guessing.Guess:
+        """How often the best attack is right at the target, on `attacked`, at the δ of the answer."""
+        delta, known = self.ask.delta, self.accuracy
+        if self.unknown == "delta":
+            value = self.needs[self.dp].value if self.dp else None
+            delta = 1.0 if value is None else min(value, 1.0)
+        if self.attacked is None or Tight.name in self.ask.left:
+            known = Accuracy(0.5, 1.0)
+        return guessing.guess(self.target, delta, known)
 
-    def facts(self, unknown: str, add: Callable[[Gradients, str], None]) -> Needs:
-        """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
+    @property
+    def here(self) -> tuple[str, float] | None:
+        """DP's best bound at the chosen noise and its ε, where curves are drawn."""
+        if self.axis is None:
+            return None
+        bounds, noise = {}, np.array([self.noise])
+        for key in self.ask.dp:
+            if key in self.valid:
+                epsilon = float(dp_at(key, self.ask.amplification, self.axis, self.ask.delta, noise)[0][0])
+                bounds[key] = math.inf if math.isnan(epsilon) else epsilon
+        return min(bounds.items(), key=lambda item: item[1]) if bounds else None
 
-        What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
-        """
-        bounds = (key for key in self.dp if method(key, self.amplification).kind is Kind.UPPER)
-        valid = frozenset([*bounds, *(f"bayesian.{quantile}" for quantile in self.quantiles)])
-        facts = Needs(unknown, self.target_epsilon, valid)
-        if "bayesian" not in self.methods or self.gradients is None:
-            return facts
-        try:
-            if isinstance(self.gradients, Law):
-                facts = replace(facts, certified=True, known=self.gradients)
-            else:
-                sample = self.gradients.sample()
-                certified = self.clip == "both" and sample.independent
-                facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
-            for quantile in self.quantiles:
-                add(self.gradients, quantile)
-        except ValueError as problem:
-            late = isinstance(problem, NoSample) and problem.coming
-            facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
-        return facts
+    @property
+    def missing(self) -> list[tuple[str, str]]:
+        """Names of methods without an answer, or with one that is limited, and why; those with one reason together."""
+        alike: dict[str, list[str]] = {}
+        for key in self.needs:
+            if why := self._why_missing(key):
+                alike.setdefault(why, []).append(name_of(key))
+        return [(_joined(names), why) for why, names in alike.items()]
+
+    def _why_missing(self, key: str) -> str:
+        need, curve = self.needs[key], self.curves.get(key)
+        if need.waits:
+            return ""
+        if not self.bounds(key):
+            return method(key, self.ask.amplification).kind_reason
+        if curve is not None and curve.reason:
+            return curve.reason
+        if curve is not None and need.value is None:
+            return f"above the target on all of this axis.{self._floor(key, curve)}"
+        if need.value is None:
+            none = f"no {self.symbol} gives ε ≤ {numbers.plain(self.target)}"
+            return f"{none}{': ' + need.why.rstrip('.') if need.why else ' here'}."
+        if self.unknown == "delta" and key.startswith("bayesian") and need.value < 1.01 * self.ask.failure:
+            return "δ_μ cannot fall below γ, the estimator's own failure (Show)."
+        if self.unknown == "noise_multiplier" and need.value == 0.0:
+            return (
+                "no noise is needed: nothing is released, or δ is at least 1 − (1 − q)^T, the chance that an example "
+                "is ever drawn. Such a δ promises nothing to the examples that are drawn: lower it."
+            )
+        if self.unknown == "steps" and need.value == 0.0:
+            return "one step alone costs more than the target."
+        return ""
+
+    def _floor(self, key: str, curve: Curve) -> str:
+        """What the largest order charges for doing nothing, where that is what keeps a curve up."""
+        last = float(curve.epsilon[-1])
+        if not math.isfinite(last):
+            return " There it has no finite ε: add noise."
+        lowest = float(curve.bayesian.floor[-1]) if curve.bayesian is not None else 0.0
+        if key == "moments":
+            lowest = math.log(1 / self.ask.delta) / 32
+        if lowest >= self.target:
+            return f" Its orders end at λ = 32, so no noise brings it below {numbers.epsilon(lowest)}."
+        return f" At its end ε is {numbers.epsilon(last, up=True)}: let the axis of σ end later (Show)."
+
+    @property
+    def dotted(self) -> list[str] | None:
+        """Crossings that one distance's large share decides, by name; None where none carries so much."""
+        doubtful = [curve for curve in self.curves.values() if curve.dotted]
+        if not doubtful or self.axis is None:
+            return None
+        sigma = self.axis.sigma
+        return [curve.name for curve in doubtful if curve.needs <= sigma[curve.dotted - 1]]
+
+    @property
+    def unseen(self) -> str:
+        """Bayesian curves where large distances that the sample cannot exclude decide the crossing."""
+        names = []
+        for key, curve in self.curves.items():
+            if key in self.needs and curve.bayesian is not None and math.isfinite(curve.needs) and self.axis:
+                at = int(np.abs(self.axis.sigma - curve.needs).argmin())
+                names += [curve.name] if bool(curve.bayesian.tail_dominated[at]) else []
+        return _joined(names) if names else ""
+
+    @property
+    def over_median(self) -> tuple[float, float] | None:
+        """C and the noise σC of the known distribution's best answer, ÷ the median norm."""
+        key = self.bayesian
+        value = self.needs[key].value if key else None
+        sigma = value if self.unknown == "noise_multiplier" else getattr(self.ask.mechanism, "noise_multiplier", None)
+        if self.known is None or key is None or not sigma:
+            return None
+        over = threshold_over_median(self.known.family, self.known.shape, share_of(key.partition(".")[2]))
+        return over, sigma * over
+
+
+def noise_label(mechanism: Mechanism) -> str:
+    """Its noise in a sentence: "noise multiplier σ"."""
+    label = PARAMETERS[mechanism.noise].label
+    return f"{label[0].lower()}{label[1:]}"
+
+
+def _joined(names: list[str]) -> str:
+    """ "Bayesian 0.01, 0.50": the common first word once."""
+    first = names[0].partition(" ")[0]
+    if len(names) > 1 and all(name.startswith(f"{first} ") for name in names):
+        return f"{first} {', '.join(name.partition(' ')[2] for name in names)}"
+    return ", ".join(names)
 
 
 def written(unknown: str, need: Need) -> str:
@@ -212,12 +415,12 @@ def hue(key: str) -> str:
 def answers(facts: Needs) -> DotPlot:
     """The answers side by side, from the least to the most favourable, compared with one of them."""
     unknown, against = facts.unknown, facts.reference
-    symbol, target = SYMBOLS[unknown], numbers.plain(facts.target)
+    symbol, target = facts.symbol, numbers.plain(facts.target)
     dots = []
     for key, need in ordered(facts):
         text, saved, called = facts.text(key), facts.saving(key, against), name_of(key)
         bound = facts.bounds(key) and (facts.certified or not key.startswith("bayesian"))
-        name = "tight: the mechanism itself" if key == "tight" else called
+        name = "tight: the mechanism itself" if key == Tight.name else called
         dots.append(
             Dot(
                 name,
@@ -233,11 +436,11 @@ def answers(facts: Needs) -> DotPlot:
             )
         )
     return DotPlot(
-        Axis(TITLES[unknown], name=f"{symbol} for ε ≤ {target}", column=unknown, log=True, kind=KINDS[unknown]),
+        Axis(facts.title, name=f"{symbol} for ε ≤ {target}", column=unknown, log=True, kind=WRITTEN_AS[unknown]),
         tuple(dots),
         reference=facts.needs[against].value if against else None,
         compared=f"against {name_of(against)}" if against else "compared",
-        said=f"{TITLES[unknown]} for ε ≤ {target}",
+        said=f"{facts.title} for ε ≤ {target}",
     )
 
 
@@ -253,44 +456,3 @@ def ordered(facts: Needs) -> list[tuple[str, Need]]:
         return -math.inf if need.value is None else favourable * need.value, False
 
     return sorted(facts.needs.items(), key=place)
-
-
-def mechanism(a: Answer[Needs]) -> tuple[float, float, int] | None:
-    """(σ, q, T) with the best DP method's answer in its place; None where that leaves no noise or no number."""
-    key = a.facts.best(bayesian=False)
-    value = a.facts.needs[key].value if key else None
-    if value is None:
-        return None
-    given = {name: float(a.given[name]) for name in ("noise_multiplier", "sample_rate", "steps")}
-    given |= {a.facts.unknown: value} if a.facts.unknown in given else {}
-    if given["noise_multiplier"] <= 0.0 or math.isinf(given["steps"]):
-        return None
-    return given["noise_multiplier"], given["sample_rate"], int(given["steps"])
-
-
-def accuracy_key(a: Answer[Needs]) -> Hashable | None:
-    """The mechanism that the best DP method's answer makes; None where there is none."""
-    return mechanism(a)
-
-
-def accuracy_part(a: Answer[Needs]) -> Accuracy:
-    """How often the best attack on that mechanism is right."""
-    return guessing.accuracy(*_attacked(a))
-
-
-def accuracy_soon(a: Answer[Needs]) -> Accuracy:
-    """Its upper end."""
-    return guessing.accuracy_soon(*_attacked(a))
-
-
-def _attacked(a: Answer[Needs]) -> tuple[SampledGaussian, int]:
-    found = mechanism(a)
-    assert found is not None
-    return SampledGaussian(*found[:2]), found[2]
-
-
-def with_accuracy(a: Answer[Needs], found: Accuracy) -> Answer[Needs]:
-    return replace(a, facts=replace(a.facts, accuracy=found))
-
-
-ACCURACY: Slow[Needs] = Slow(accuracy_key, accuracy_part, with_accuracy, accuracy_soon)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from dpviz._remember import remembered
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields import numbers
+from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.methods import NAMES, method
-from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, dp_need, left
+from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
 
 DIGITS = 4  # of a solved σ or q
 MOST_STEPS = 2.0**53  # more are no whole number that code can count
@@ -66,7 +66,7 @@ class Plan:
         return self.target_epsilon if self.unknown else self.epsilon
 
 
-def solved(given: dict[str, Any], key: str, amplification: str, unknown: str, value: float, target: float) -> Plan:
+def solved(composed: Composed, key: str, amplification: str, unknown: str, value: float, target: float) -> Plan:
     """The plan with the answer in its place, rounded to the safe side: σ and δ up, q down, T whole already.
 
     Raises:
@@ -78,7 +78,7 @@ def solved(given: dict[str, Any], key: str, amplification: str, unknown: str, va
         raise ValueError("No noise is needed: nothing is released, or δ promises nothing.")
     if unknown in ("sample_rate", "delta") and not 0.0 < value < 1.0 + (unknown == "sample_rate"):
         raise ValueError(f"{SYMBOLS[unknown]} = {numbers.delta(value)} is no setting of a training.")
-    four = {name: float(given[name]) for name in SYMBOLS} | {unknown: _safe(unknown, value)}
+    four = dict(composed.known(unknown)) | {unknown: _safe(unknown, value)}
     if not four["delta"] < 1.0:
         raise ValueError("δ = 1 promises nothing.")
     return checked(
@@ -128,7 +128,8 @@ def spared(plan: Plan) -> str:
     symbol, mine = SYMBOLS[unknown], plan.known[unknown]
     if plan.target == 0.0:
         return ""
-    found = dp_need("tight", "", unknown, plan.target, left(plan.known, unknown))
+    composed = Composed(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta)
+    found = dp_need("tight", "", unknown, plan.target, composed.without(unknown))
     if found.value is None:
         return f"The tight accountant has no number to compare with: {found.why.rstrip('.') or 'none here'}."
     if not 0.0 < found.value < math.inf:
