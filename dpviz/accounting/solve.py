@@ -13,13 +13,13 @@ holds for the very float.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.boundary import (
@@ -32,15 +32,14 @@ from dpviz.accounting.boundary import (
     size_of_gap,
     smallest,
 )
-from dpviz.accounting.methods import accountant
+from dpviz.accounting.methods import accountant, one_mechanism
 from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.search import OrderSearch
-
-Array = npt.NDArray[np.float64]
+from dpviz.mechanisms import Mechanism, SampledGaussian
 
 UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
 TOLERANCE = 2e-7  # of ln σ and ln q: a fifth of what is promised
@@ -57,6 +56,7 @@ def solve(
     sample_rate: float | None = None,
     steps: float | None = None,
     delta: float | None = None,
+    mechanism: Mechanism | None = None,
     tolerance: float = TOLERANCE,
     **options: Any,
 ) -> float:
@@ -71,6 +71,8 @@ def solve(
         sample_rate: q in [0, 1], Poisson sampling.
         steps: T, whole, ≥ 0.
         delta: δ in (0, 1).
+        mechanism: PersonRows(…), Laplace(…), …, in place of σ and q, which it has itself; what its own number is of
+            those that is solved for does not matter. Its noise is "noise_multiplier", or what it calls it.
         tolerance: relative, of σ and q; of T too where method is "tight", whose bounds jitter more than that.
         **options: of the method, as in `dpviz.epsilon`.
 
@@ -86,9 +88,17 @@ def solve(
         ValueError: for a bad argument; for a method that is no upper bound (`Accountant.kind`); and where there is no
             answer, with the reason and the way out.
     """
-    _validate.choice("for_", for_, UNKNOWNS)
-    given = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps, "delta": delta}
-    known = _validate.all_but_one(for_, given)
+    given = {"steps": steps, "delta": delta}
+    if mechanism is None:
+        _validate.choice("for_", for_, UNKNOWNS)
+        known = _validate.all_but_one(for_, {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, **given})
+        mechanism = SampledGaussian(known.get("noise_multiplier", 1.0), known.get("sample_rate", 1.0))
+    else:
+        one_mechanism(noise_multiplier, sample_rate, mechanism)
+        for_ = mechanism.noise if for_ == "noise_multiplier" else for_
+        own = {name: float(getattr(mechanism, name)) for name in mechanism.parameters() if name != for_}
+        _validate.choice("for_", for_, tuple({mechanism.noise, "sample_rate"} & {*own, for_}) + ("steps", "delta"))
+        known = own | _validate.all_but_one(for_, {for_: None, **given})
     target, width = _validate.numbers(target_epsilon=target_epsilon, tolerance=tolerance)
     chosen = accountant(method, **options)
     if chosen.kind is not Kind.UPPER:
@@ -98,7 +108,8 @@ def solve(
             f"{'a lower bound' if chosen.kind is Kind.LOWER else 'an approximation'}. {chosen.kind_reason}",
             chosen.kind_reason,
         )
-    return _SOLVERS[for_](_Problem(chosen, target, known, width))
+    chosen.check(mechanism)
+    return _Problem(chosen, target, mechanism, known, width).solved(for_)
 
 
 class NoAnswer(ValueError):
@@ -109,35 +120,52 @@ class NoAnswer(ValueError):
         self.why = why
 
 
+@dataclass
 class _Problem:
-    """One accountant, one target, three of the four numbers."""
+    """One accountant, one target, and all numbers but one: `known` are the mechanism's parameters, T and δ."""
 
-    def __init__(self, method: Accountant, target: float, known: dict[str, float], tolerance: float) -> None:
-        self.method, self.target, self.known, self.tolerance = method, target, known, tolerance
-        self._near: float | None = None  # the order that decided last
-        self._seen: dict[tuple[tuple[str, float], ...], Bound] = {}
+    method: Accountant
+    target: float
+    mechanism: Mechanism
+    known: dict[str, float]
+    tolerance: float
+    _near: float | None = None  # the order that decided last
+    _seen: dict[tuple[str, float], Bound] = field(default_factory=dict)
 
-    def bound(self, **unknown: float) -> Bound:
+    def solved(self, for_: str) -> float:
+        solvers = {"sample_rate": self._sample_rate, "steps": self._steps, "delta": self._delta}
+        return solvers.get(for_, self._noise)()
+
+    def at(self, name: str, value: float) -> tuple[Mechanism, float, float]:
+        """Mechanism, T and δ with the missing number."""
+        numbers = {**self.known, name: value}
+        mechanism = self.mechanism
+        if name in mechanism.parameters():
+            mechanism = replace(mechanism, **{name: value})  # type: ignore[type-var]
+        return mechanism, numbers["steps"], numbers["delta"]
+
+    def bound(self, name: str, value: float) -> Bound:
         """The accountant's bound there; asked once for each number, as the answer is looked at again in the end."""
-        key = tuple(unknown.items())
-        if key not in self._seen:
-            self._seen[key] = self.method.evaluate(**{**self.known, **unknown})
-        return self._seen[key]
+        if (name, value) not in self._seen:
+            mechanism, steps, delta = self.at(name, value)
+            self._seen[name, value] = self.method.epsilon_of(mechanism, steps=steps, delta=delta)
+        return self._seen[name, value]
 
-    def fits(self, **unknown: float) -> bool:
+    def fits(self, name: str, value: float) -> bool:
         """Whether the accountant itself proves the target there: the last word on every answer."""
-        return bool(self.bound(**unknown).epsilon <= self.target)
+        return bool(self.bound(name, value).epsilon <= self.target)
 
-    def gap(self, **unknown: float) -> float:
+    def gap(self, name: str, value: float) -> float:
         """`size_of_gap` there, for Rényi orders found by walking from where the last ones were."""
-        if not isinstance(self.method, Renyi) or len(self.method.order_values) < 64:
-            return size_of_gap(float(self.bound(**unknown).epsilon), self.target)
-        at = {**self.known, **unknown}
+        mechanism, steps, delta = self.at(name, value)
+        few = not isinstance(self.method, Renyi) or len(self.method.order_values) < 64
+        if few or not isinstance(mechanism, SampledGaussian):
+            return size_of_gap(float(self.bound(name, value).epsilon), self.target)
         orders = None if self.method.default_orders else self.method.orders
-        search = OrderSearch(at["noise_multiplier"], at["sample_rate"], orders)
-        found, order = search.epsilon(at["steps"], at["delta"], self.method.conversion, self._near)
+        search = OrderSearch(mechanism.noise_multiplier, mechanism.sample_rate, orders)
+        epsilon, order = search.epsilon(steps, delta, self.method.conversion, self._near)
         self._near = None if math.isnan(order[0]) else float(order[0])
-        return size_of_gap(float(found[0]), self.target)
+        return size_of_gap(float(epsilon[0]), self.target)
 
     def check_floor(self) -> None:
         """Refuse a target that no noise at all can reach, because the largest order charges more for nothing."""
@@ -155,119 +183,104 @@ class _Problem:
                 f"orders up to α = {orders[-1]:.4g} charge {floor:.3g} at this δ for doing nothing",
             )
 
-    def no_answer(self, name: str, **at: float) -> ValueError:
-        reason = self.bound(**at).reason
-        given = ", ".join(f"{key}={value:.12g}" for key, value in self.known.items())
+    def no_answer(self, words: str, name: str, value: float) -> NoAnswer:
+        """No value in `words` will do; the accountant's reason is that at one of them."""
+        reason = self.bound(name, value).reason
+        given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
         return NoAnswer(
             f"Expected target_epsilon={self.target:.12g} to be within reach of method {self.method.name!r}: "
-            f"no {name} will do at {given}. {reason or 'Raise target_epsilon.'}",
+            f"no {words} will do at {given}. {reason or 'Raise target_epsilon.'}",
             reason,
         )
 
+    def start(self, for_: str) -> float | None:
+        """Where to look first: for an accountant that takes its time (tight), the Rényi accountant's answer."""
+        if not isinstance(self.method, Tight) or Renyi().supports(self.mechanism):
+            return None
+        try:
+            value = replace(self, method=Renyi(), tolerance=1e-3, _seen={}).solved(for_)
+        except ValueError:  # below the floor of its orders
+            return None
+        return value if 0.0 < value < math.inf else None
 
-def _noise_multiplier(problem: _Problem) -> float:
-    """The smallest σ, searched in ln σ."""
-    steps = problem.known["steps"]
-    if steps == 0.0 or problem.known["sample_rate"] == 0.0:
-        return 0.0
-    hardly_ever_drawn = problem.known["delta"] >= chance_of_being_drawn(problem.known["sample_rate"], steps)
-    # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
-    if hardly_ever_drawn and (isinstance(problem.method, Tight) or problem.fits(noise_multiplier=_HARDLY_ANY_NOISE)):
-        return 0.0
-    problem.check_floor()
+    def _noise(self) -> float:
+        """The least noise."""
+        name, steps = self.mechanism.noise, self.known["steps"]
+        bare, _, delta = self.at(name, _HARDLY_ANY_NOISE)
+        if steps == 0.0 or not bare.releases:
+            return 0.0
+        drawn = bare.total_variation * (1.0 if isinstance(bare, SampledGaussian) else 1.0 + 1e-9)
+        hardly_ever_drawn = delta >= chance_of_being_drawn(min(drawn, 1.0), steps)
+        # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
+        if hardly_ever_drawn and (isinstance(self.method, Tight) or self.fits(name, _HARDLY_ANY_NOISE)):
+            return 0.0
+        self.check_floor()
+        noise = smallest(
+            lambda x: self.gap(name, x), lambda x: self.fits(name, x), self.start(name) or 1.0, self.tolerance
+        )
+        if noise is None:
+            raise self.no_answer(name, name, 1e6)
+        return noise
 
-    sigma = smallest(
-        lambda x: problem.gap(noise_multiplier=x),
-        lambda x: problem.fits(noise_multiplier=x),
-        _start(problem, "noise_multiplier") or 1.0,
-        problem.tolerance,
-    )
-    if sigma is None:
-        raise problem.no_answer("noise_multiplier", noise_multiplier=1e6)
-    return sigma
+    def _sample_rate(self) -> float:
+        """The largest q."""
+        if self.known["steps"] == 0.0:
+            return 1.0
+        self.check_floor()
+        name = "sample_rate"
+        rate = largest_share(
+            lambda x: self.gap(name, x), lambda x: self.fits(name, x), self.start(name) or 0.01, self.tolerance
+        )
+        if rate is None:
+            raise self.no_answer(name, name, 0.01)
+        return rate
 
+    def _steps(self) -> float:
+        """The largest whole T."""
+        if not self.mechanism.releases:
+            return math.inf
+        self.check_floor()
+        start = 1000.0
+        if isinstance(self.method, AdditiveAccountant):
+            start = self._additive_steps(self.method)
+            near: Array = np.unique(np.clip(start + np.arange(-2.0, 3.0), 0.0, LARGEST_STEPS))
+            bounds = self.method.epsilon_of(self.mechanism, steps=near, delta=self.known["delta"])
+            fits = bounds.epsilon <= self.target
+            if fits[0] and not fits.all():
+                return float(near[int(fits.argmin()) - 1])
+        elif warm := self.start("steps"):
+            start = warm
+        tolerance = self.tolerance if isinstance(self.method, Tight) else 0.0
+        return last_whole(
+            lambda t: size_of_gap(float(self.bound("steps", t).epsilon), self.target), start, LARGEST_STEPS, tolerance
+        )
 
-def _sample_rate(problem: _Problem) -> float:
-    """The largest q, searched in ln q."""
-    if problem.known["steps"] == 0.0:
-        return 1.0
-    problem.check_floor()
-    rate = largest_share(
-        lambda x: problem.gap(sample_rate=x),
-        lambda x: problem.fits(sample_rate=x),
-        _start(problem, "sample_rate") or 0.01,
-        problem.tolerance,
-    )
-    if rate is None:
-        raise problem.no_answer("sample_rate", sample_rate=0.01)
-    return rate
+    def _additive_steps(self, method: AdditiveAccountant) -> float:
+        """max over α of (ε − tail(α))/R(α): the answer, but for rounding."""
+        per_step = method.divergence(self.mechanism)
+        if np.isnan(per_step).all():
+            raise self.no_answer("steps", "steps", 1.0)
+        delta = np.asarray(self.known["delta"])
+        tail = epsilon_per_order(np.zeros(method.orders.size), method.orders, delta, method.conversion)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            most = float(np.nanmax((self.target - tail) / per_step))
+        return float(min(max(math.floor(min(most, LARGEST_STEPS)), 0.0), LARGEST_STEPS))
 
-
-def _steps(problem: _Problem) -> float:
-    """The largest whole T."""
-    if problem.known["sample_rate"] == 0.0:
-        return math.inf
-    problem.check_floor()
-    start = 1000.0
-    if isinstance(problem.method, AdditiveAccountant):
-        start = _additive_steps(problem, problem.method)
-        near: Array = np.unique(np.clip(start + np.arange(-2.0, 3.0), 0.0, LARGEST_STEPS))
-        fits = problem.method.evaluate(**(problem.known | {"steps": near})).epsilon <= problem.target
-        if fits[0] and not fits.all():
-            return float(near[int(fits.argmin()) - 1])
-    elif warm := _start(problem, "steps"):
-        start = warm
-    tolerance = problem.tolerance if isinstance(problem.method, Tight) else 0.0
-    return last_whole(
-        lambda t: size_of_gap(float(problem.bound(steps=t).epsilon), problem.target), start, LARGEST_STEPS, tolerance
-    )
-
-
-def _additive_steps(problem: _Problem, method: AdditiveAccountant) -> float:
-    """max over α of (ε − tail(α))/R(α): the answer, but for rounding."""
-    sigma, rate = problem.known["noise_multiplier"], problem.known["sample_rate"]
-    per_step = method.step_divergence(sigma, rate)
-    if np.isnan(per_step).all():
-        raise problem.no_answer("steps", steps=1.0)
-    delta = np.asarray(problem.known["delta"])
-    tail = epsilon_per_order(np.zeros(method.orders.size), method.orders, delta, method.conversion)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        most = float(np.nanmax((problem.target - tail) / per_step))
-    return float(min(max(math.floor(min(most, LARGEST_STEPS)), 0.0), LARGEST_STEPS))
-
-
-def _delta(problem: _Problem) -> float:
-    """The smallest δ."""
-    if problem.known["steps"] == 0.0 or problem.known["sample_rate"] == 0.0:
-        return 0.0
-    found = float(problem.method.delta(**problem.known, epsilon=problem.target))
-    if not found < 1.0 and problem.fits(delta=0.5):  # an accountant whose δ(ε) shows less than its ε(δ)
-        start = bracket(lambda x: problem.gap(delta=math.exp(x)), -1.0, towards=1.0, limit=MOST_LOG)
-        if start is not None:
-            found = math.exp(boundary(lambda x: problem.gap(delta=math.exp(x)), *start, problem.tolerance))
-    if not found < 1.0:  # NaN too
-        raise problem.no_answer("delta below 1", delta=0.5)
-    for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
-        if found * (1.0 + 1e-4 * 2.0**k) >= 1.0 or not isinstance(problem.method, Tight) or problem.fits(delta=found):
-            break
-        found *= 1.0 + 1e-4 * 2.0**k
-    return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta=value))
-
-
-_SOLVERS: dict[str, Callable[[_Problem], float]] = {
-    "noise_multiplier": _noise_multiplier,
-    "sample_rate": _sample_rate,
-    "steps": _steps,
-    "delta": _delta,
-}
-
-
-def _start(problem: _Problem, for_: str) -> float | None:
-    """Where to look first: for an accountant that takes its time (tight), the Rényi accountant's answer."""
-    if not isinstance(problem.method, Tight):
-        return None
-    try:
-        found = _SOLVERS[for_](_Problem(Renyi(), problem.target, problem.known, 1e-3))
-    except ValueError:  # below the floor of its orders
-        return None
-    return found if 0.0 < found < math.inf else None
+    def _delta(self) -> float:
+        """The smallest δ."""
+        steps = self.known["steps"]
+        if steps == 0.0 or not self.mechanism.releases:
+            return 0.0
+        delta = float(self.method.delta_of(self.mechanism, steps=steps, epsilon=self.target))
+        if not delta < 1.0 and self.fits("delta", 0.5):  # an accountant whose δ(ε) shows less than its ε(δ)
+            ends = bracket(lambda x: self.gap("delta", math.exp(x)), -1.0, towards=1.0, limit=MOST_LOG)
+            if ends is not None:
+                delta = math.exp(boundary(lambda x: self.gap("delta", math.exp(x)), *ends, self.tolerance))
+        if not delta < 1.0:  # NaN too
+            raise self.no_answer("delta below 1", "delta", 0.5)
+        for k in range(24):  # bounds that jitter may show a little less as δ(ε) than as ε(δ)
+            larger = delta * (1.0 + 1e-4 * 2.0**k)
+            if larger >= 1.0 or not isinstance(self.method, Tight) or self.fits("delta", delta):
+                break
+            delta = larger
+        return nudged(delta, 1.0, lambda value: value >= 1.0 or self.fits("delta", value))

@@ -32,8 +32,8 @@ def texts(mechanism: Mechanism) -> Mapping[str, str]:
     """
     if type(mechanism) is not KINDS.get(mechanism.kind):
         raise ValueError(f"Expected a mechanism that pages offer, found {mechanism.text}: no link shows it.")
-    fields = {name: PARAMETERS[name] for name in mechanism.parameters()}
-    return {KIND.key: mechanism.kind} | {f.key: f.write(getattr(mechanism, name)) for name, f in fields.items()}
+    own = {name: field for name, field in PARAMETERS.items() if name in mechanism.parameters()}
+    return {KIND.key: mechanism.kind} | {field.key: field.write(getattr(mechanism, n)) for n, field in own.items()}
 
 
 # A question with this setting takes any mechanism; its layout shows `controls`.

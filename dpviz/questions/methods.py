@@ -38,7 +38,8 @@ _PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccoun
 # Whose curves pages offer: all that bound a plan by a formula, and Bayesian DP.
 OFFERED = {key: NAMES[key] for key in (*_PLANNED, bayesian.NAME)}
 
-# Those of them that only experts look for.
+# Those that have an order λ, and those that only experts look for.
+WITH_ORDERS = {"moments", "renyi_improved", "renyi_classic", "closed_form", "bayesian"}
 RARE = (Basic.name, Renyi("classic").family)
 
 

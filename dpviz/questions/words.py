@@ -24,7 +24,7 @@ from dpviz.accounting.formula import tex
 from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
 from dpviz.questions.kinds import assumed
-from dpviz.questions.methods import NAMES, without
+from dpviz.questions.methods import NAMES, WITH_ORDERS, without
 from dpviz.training.events import NOT_COVERED, PUBLIC_SIZE
 
 with extra("ask"):
@@ -53,10 +53,12 @@ JINJA.filters |= {
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
     "tenths": tenths,
     "tex": lambda value: tex(float(value)),
+    "ln": math.log,
 }
 JINJA.globals |= {
     "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "NOT_COVERED": NOT_COVERED,
-    "PUBLIC_SIZE": PUBLIC_SIZE, "assumed": assumed, "without": without,
+    "PUBLIC_SIZE": PUBLIC_SIZE, "WITH_ORDERS": WITH_ORDERS, "assumed": assumed,
+    "without": without,
 }  # fmt: skip
 
 _template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)

@@ -13,12 +13,10 @@ from dpviz.questions import links
 from dpviz.questions.asked import ask
 from dpviz.questions.gradients import Vectors, clipped
 from dpviz.questions.needed import TOLERANCE, Need
-from dpviz.questions.noise.along import ALONG_NOISE, band_key
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import UNKNOWN
-from dpviz.questions.noise.needs import accuracy_key, mechanism, written
-from dpviz.questions.noise.solve import SOLVE, bayesian_need, tight_key
-from dpviz.questions.noise.words import chances, headline, metrics, notes
+from dpviz.questions.noise.needs import written
+from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, band_key, bayesian_need, tight_key
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.tight_band import noise_grid
 from tests.questions.asking import asked
@@ -28,6 +26,7 @@ UNKNOWNS = tuple(UNKNOWN.options)
 SAMPLE = "source=vectors&dmu=1e-5"
 BOTH = (ALONG_NOISE, SOLVE)
 ATTACK, BAND, TIGHT = *ALONG_NOISE.slow, SOLVE.slow[1]
+headline, metrics, notes = ALONG_NOISE.headline, ALONG_NOISE.metrics, ALONG_NOISE.notes
 KNOWN = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
 
 
@@ -52,7 +51,8 @@ class TestBestAttack:
 
     def test_of_the_noise_needed(self):
         found = of(ALONG_NOISE)
-        sigma, rate, steps = mechanism(found)
+        step, steps = found.facts.attacked
+        sigma, rate = step.noise_multiplier, step.sample_rate
         assert (rate, steps) == (0.01, 10_000)
         assert sigma == min(value for key, value in values(found).items() if "bayes" not in key)
         assert "attacker" not in headline(found)
@@ -66,7 +66,8 @@ class TestBestAttack:
         found = of(SOLVE, f"solvefor={unknown}&noisetight=0&noiseq=q50")
         value = values(found)[found.facts.best(bayesian=False)]
         given = {key: known for key, known in (KNOWN | {unknown: value}).items() if key != "delta"}
-        assert mechanism(found) == pytest.approx(tuple(given.values()))
+        step, steps = found.facts.attacked
+        assert (step.noise_multiplier, step.sample_rate, steps) == pytest.approx(tuple(given.values()))
         found = with_part(found, ATTACK)
         exact = dpviz.best_accuracy(**(given | {"steps": int(given["steps"])})).upper
         assert metrics(found)[-1].value == f"≤ {numbers.probability(exact, up=True)}"
@@ -78,10 +79,10 @@ class TestBestAttack:
         delta = values(found)["renyi_improved"]
         assert delta > 0.1
         pair = numbers.probability(dpviz.attack_success(0.2, delta=delta), up=True)
-        assert chances(found).alone == pair != numbers.probability(dpviz.attack_success(0.2), up=True)
+        assert found.facts.chance.alone == pair != numbers.probability(dpviz.attack_success(0.2), up=True)
 
     def test_none_without_an_answer(self):
-        assert mechanism(of(SOLVE, "q=0&solvefor=delta&noisecurves=bayesian")) is None
+        assert of(SOLVE, "q=0&solvefor=delta&noisecurves=bayesian").facts.attacked is None
 
 
 class TestNumbers:
@@ -99,7 +100,7 @@ class TestNumbers:
     @pytest.mark.parametrize("query", ["", "target=12&q=0.05&sigma=1.3&steps=300", "q=0.5&steps=7&clip=dp&delta=1e-9"])
     def test_answers_are_the_librarys_and_hold(self, unknown, query):
         found = with_part(of(SOLVE, f"solvefor={unknown}&noisecurves={ALL}&noiseq=q50&{SAMPLE}&{query}"), TIGHT)
-        known = {name: found.given[name] for name in KNOWN if name != unknown}
+        known = dict(found.facts.ask.composed.known(unknown))
         for key, value in values(found).items():
             name = "renyi" if key.startswith("renyi") else key
             options = {"conversion": key.removeprefix("renyi_")} if name == "renyi" else {}
@@ -109,8 +110,8 @@ class TestNumbers:
                 assert (seen.largest is not None) is found.facts.certified
                 unit = seen.sensitivity if unknown == "noise_multiplier" else 1.0
                 names = {"noise_multiplier": "noise_std", "delta": "delta_mu"}
-                plan = found.given | {"noise_multiplier": found.given["noise_multiplier"] * seen.sensitivity}
-                plan = {names.get(n, n): plan[n] for n in known if n != "delta"}
+                units = {"noise_multiplier": seen.sensitivity}
+                plan = {names.get(n, n): value * units.get(n, 1.0) for n, value in known.items() if n != "delta"}
                 plan |= {"delta_mu": found.given["delta_mu"]} if unknown != "delta" else {}
                 missing = names.get(unknown, unknown)
                 again = dpviz.solve_bayesian(
@@ -245,12 +246,12 @@ class TestWords:
     def test_what_is_asked_has_a_control_and_nothing_else(self):
         def shown(question, **chosen):
             groups = question.groups(lambda field: chosen.get(field.key, field.default))
-            return {name: [getattr(item, "key", "") for item in items] for name, items in groups.items()}
+            return {name: [getattr(item, "key", type(item).__name__) for item in items] for name, items in groups.items()}
 
         for unknown, key in (("steps", "steps"), ("sample_rate", "q"), ("delta", "delta")):
             groups = shown(SOLVE, solvefor=unknown)
             assert key not in groups["Mechanism"]
-            assert ("" in groups["Mechanism"]) == (key != "q"), "batch ÷ N goes with q"
+            assert ("InUnits" in groups["Mechanism"]) == (key != "q"), "batch ÷ N goes with q"
             assert ("dmu" in groups["Show"]) == (key != "delta")
         assert "Data" not in shown(ALONG_NOISE, noisecurves=("moments",))
         assert shown(ALONG_NOISE, noiseq=())["Data"] == ["noiseq"]
@@ -285,7 +286,7 @@ class TestTight:
                 "noisefrom=3 noiseto=30 q=0.02 steps=41 delta=1e-6",
             ),
             (
-                accuracy_key,
+                ATTACK.key,
                 ALONG_NOISE,
                 "sigma=3 noiseq=q50 noiselogy=0 clip=dp",
                 "target=1.5 q=0.02 steps=41 delta=1e-6",
@@ -394,7 +395,8 @@ class TestKnownDistribution:
     def test_answers_hold_and_are_as_good_as_they_can_be(self, unknown, query):
         found = of(SOLVE, f"solvefor={unknown}&noisecurves=bayesian.renyi_improved&{query}")
         value, dp = (values(found)[key] for key in ("bayesian.q95", "renyi_improved"))
-        known = {name: found.given[name] for name in KNOWN} | {"delta": found.given["delta_mu"] or 1e-5}
+        known = {name: dict(found.facts.ask.composed.known(""))[name] for name in KNOWN}
+        known |= {"delta": found.given["delta_mu"] or 1e-5}
 
         def epsilon(answer):
             asked = known | {unknown: answer}

@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
+from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.attack.best_accuracy import Accuracy
+from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.marks import Column, Floor, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.plot import Axis, LinePlot, Plot
 from dpviz.fields import numbers
-from dpviz.gradients.law_sample import LawSample, Truth
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import guessing, tight_band
-from dpviz.questions.answer import Answer, Note
-from dpviz.questions.compose.bayesian import Array, Promise, orders_of, weak
-from dpviz.questions.compose.fields import CURVES
-from dpviz.questions.compose.law import LawCost, law_cost
+from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.compose.fields import CURVES, orders_of
+from dpviz.questions.compose.law import LawCost, SampledCost, law_cost
+from dpviz.questions.compose.sample import Beside, Promise, weak
 from dpviz.questions.gradients import Gradients, Law
 from dpviz.questions.methods import NAMES, left_out, marked_steps, method, step_grid
 from dpviz.questions.source import NoSample
-
-
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """What takes longer than a slider move (`beside`).
-
-    Attributes:
-        steps: where the truth is known, shape (n,).
-        truth: the true cost of the sample's distribution there; None for gradients that nobody drew themselves.
-        infinite: the true cost is infinite at T, whatever the order.
-        samples: distances at which the bound would be half of the worst case; inf where no number would do, NaN where
-            none are asked for.
-    """
-
-    steps: Array
-    truth: Truth | None
-    infinite: bool
-    samples: float
-
-
-@dataclass(frozen=True, eq=False)
-class SampledCost:
-    """What a sample of the known distribution says at `steps`, shape (n,)."""
-
-    steps: Array
-    cost: LawSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +36,8 @@ class ComposeFacts:
 
     Attributes:
         bounds: key → the accountant's answer.
+        accountants: key → the accountant.
         left: keys of curves that there are none of under this mechanism → why.
-        valid: keys of those that are bounds here, no approximations: their accountants know.
         law: Bayesian DP of a known distribution; None where it is off, is for a sample, or has no number.
         bayesian: what Bayesian DP promises for a sample; None likewise. `problem` says why there is no number.
         tight, accuracy: the tight interval, and the best attack's after all steps; None until they are there, and
@@ -70,8 +49,8 @@ class ComposeFacts:
 
     steps: Array
     bounds: dict[str, Bound]
+    accountants: Mapping[str, Accountant] = field(default_factory=dict)
     left: Mapping[str, str] = field(default_factory=dict)
-    valid: frozenset[str] = frozenset()
     law: LawCost | None = None
     bayesian: Promise | None = None
     problem: tuple[Note, ...] = field(default=())
@@ -81,11 +60,79 @@ class ComposeFacts:
     sampled: SampledCost | None = None
     beside: Beside | None = None
 
+    @property
+    def valid(self) -> frozenset[str]:
+        """Keys of those that are bounds here, no approximations: their accountants know."""
+        return frozenset(key for key, one in self.accountants.items() if one.kind is Kind.UPPER)
+
     def tightest(self) -> str | None:
         """The valid DP method with the smallest ε at the last step; None when none has one."""
         ends = {key: float(bound.epsilon[-1]) for key, bound in self.bounds.items() if key in self.valid}
         finite = {key: value for key, value in ends.items() if np.isfinite(value)}
         return min(finite, key=lambda key: finite[key]) if finite else None
+
+    def chance(self, delta: float) -> guessing.Guess:
+        """How often the best attack is right after all steps: of the tightest bound, else of the interval's end."""
+        best, epsilon = self.tightest(), math.inf
+        if best is not None:
+            epsilon = float(self.bounds[best].epsilon[-1])
+        elif self.tight is not None and not math.isnan(self.tight.upper[-1]):
+            epsilon = float(self.tight.upper[-1])
+        return guessing.guess(epsilon, delta, self.accuracy)
+
+    def tight_figure(self, curves: tuple[str, ...]) -> Metric:
+        if "tight" not in curves:
+            return Metric(tight_band.NAME, "–", "off")
+        if "tight" in self.left:
+            return Metric(tight_band.NAME, "–", "not for this mechanism")
+        return Metric(tight_band.NAME, "…") if self.tight is None else self.tight.figure
+
+    @property
+    def promise(self) -> float:
+        """ε_μ of Bayesian DP after all steps; NaN for none."""
+        if self.law is not None:
+            return self.law.last
+        return math.nan if self.bayesian is None else float(self.bayesian.main.epsilon[-1])
+
+    def alone(self, epsilon: float, delta_mu: float) -> float:
+        """Right guesses that one pair allows."""
+        return float(attack_success(epsilon, delta=delta_mu))
+
+    def reason(self, key: str) -> str:
+        """Why a curve has no value, where it has none."""
+        bound = self.bounds[key]
+        return bound.reason or ("proves no finite ε here." if np.isinf(bound.epsilon).all() else "")
+
+    def at_end(self, key: str) -> Bound | None:
+        """A curve's bound where its last order decides at T."""
+        bound = self.bounds[key]
+        return bound if bool(bound.at_grid_end[-1]) else None
+
+    def hardly(self, definition: str) -> bool:
+        """Whether Bayesian DP of the known distribution is near what the same conversion says of DP."""
+        alike = self.bounds.get((Renyi if definition == "2" else Moments)().family)
+        return self.law is not None and alike is not None and self.law.last > 0.95 * float(alike.epsilon[-1])
+
+    @property
+    def law_floor(self) -> float | None:
+        """What the known distribution's last order charges for nothing, where that is most of its ε_μ."""
+        if self.law is None or not bool(self.law.bound.at_grid_end[-1]):
+            return None
+        floor = float(self.law.bound.floor[-1])
+        return floor if floor > 0.5 * self.law.last else None
+
+    @property
+    def too_low(self) -> tuple[float, float, float, bool] | None:
+        """Where the estimate is below the true cost: the first such step, both at T, and whether it is below there."""
+        estimate = None if self.bayesian is None else self.bayesian.estimate
+        if estimate is None or self.beside is None or self.beside.truth is None:
+            return None
+        at = estimate.epsilon[np.searchsorted(self.steps, self.beside.steps)]
+        below = at < self.beside.truth.lower
+        if not below.any():
+            return None
+        first = float(self.beside.steps[int(np.argmax(below))])
+        return first, float(at[-1]), float(self.beside.truth.lower[-1]), bool(below[-1])
 
 
 def growth(
@@ -115,15 +162,14 @@ def growth(
     drawn = [key for key in curves if key not in ("bayesian", "tight", *left)]
     accountants = {key: method(key, amplification, order or 0) for key in drawn}
     bounds = {key: one.epsilon_of(mechanism, steps=grid, delta=delta) for key, one in accountants.items()}
-    valid = frozenset(key for key, one in accountants.items() if one.kind is Kind.UPPER)
-    facts = ComposeFacts(grid, bounds, left, valid, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
+    facts = ComposeFacts(grid, bounds, accountants, left, accuracy=Accuracy(0.5, 1.0) if "tight" in left else None)
     if "bayesian" in curves and gradients is not None and isinstance(mechanism, SampledGaussian):
         try:
             if isinstance(gradients, Law):
                 asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
                 facts = replace(facts, law=law_cost(gradients, quantile, tuple(grid), order, **asked))
             else:
-                found = weak(
+                promise = weak(
                     gradients,
                     grid,
                     mechanism=mechanism,
@@ -135,26 +181,28 @@ def growth(
                     reading=reading,
                     divergence=divergence,
                 )
-                facts = replace(facts, bayesian=found)
+                facts = replace(facts, bayesian=promise)
         except ValueError as problem:
             late = isinstance(problem, NoSample) and problem.coming
             facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
     lines = [dp_line(facts, key, delta) for key in bounds]
     lines += [] if facts.law is None else [law_line(facts.law, delta_mu)]
-    lines += [bayesian_line(found, grid, delta_mu, kept) for found, kept in drawn_of(facts.bayesian)]
+    promised = facts.bayesian.curves if facts.bayesian else []
+    lines += [bayesian_line(bound, grid, delta_mu, kept) for bound, kept in promised]
     plot = LinePlot(
         x=Axis(
-            "steps",
+            f"{mechanism.step}s",
+            column="steps",
             log=log_steps,
             kind="steps",
-            hover="%{x:,d} steps",
+            hover=f"%{{x:,d}} {mechanism.step}s",
             write=numbers.steps,
             marks=tuple(map(float, marked_steps(steps))),
         ),
         y=Axis("ε", column="epsilon", log=log_epsilon, write=epsilon_up, lowest="best", reading="attack"),
         lines=tuple(lines),
         floors=() if order else tuple(floors(bounds)),
-        more=tuple(tails(facts.bayesian)),
+        more=tuple(fact for bound, _ in promised for fact in tails(bound)),
     )
     return Answer(plot, facts)
 
@@ -181,22 +229,15 @@ def dp_line(facts: ComposeFacts, key: str, delta: float) -> Line:
     )
 
 
-def drawn_of(found: Promise | None) -> list[tuple[BayesianBound, bool]]:
-    """Bayesian DP's curves, and whether they stay when pinned."""
-    if found is None:
-        return []
-    return [(found.main, True)] + ([(found.printed, False)] if found.printed is not None else [])
-
-
-def law_line(found: LawCost, delta_mu: float) -> Line:
+def law_line(law: LawCost, delta_mu: float) -> Line:
     """Bayesian DP of a known distribution: a bound."""
     return Line(
         "bayesian",
         "Bayesian DP of this distribution",
-        found.steps,
-        found.bound.upper,
+        law.steps,
+        law.bound.upper,
         "bayesian",
-        hover=bayesian_hover(found.bound.upper, found.bound.order, delta_mu),
+        hover=bayesian_hover(law.bound.upper, law.bound.order, delta_mu),
         end=NAMES["bayesian"],
     )
 
@@ -205,21 +246,21 @@ def bayesian_hover(epsilon: Array, order: Array, delta_mu: float) -> tuple[Colum
     return guessing.allowed("right by ε_μ alone:", epsilon, delta_mu), Column("α", order, key="order")
 
 
-def bayesian_line(found: BayesianBound, steps: Array, delta_mu: float, kept: bool) -> Line:
+def bayesian_line(bound: BayesianBound, steps: Array, delta_mu: float, kept: bool) -> Line:
     """A bound that holds is solid; the estimate, as the paper prints it, dashed, and dotted where its tail decides."""
-    key = "bayesian" if found.certified else "bayesian_printed"
-    dominated = found.tail_dominated & (not found.certified)
+    key = "bayesian" if bound.certified else "bayesian_printed"
+    dominated = bound.tail_dominated & (not bound.certified)
     return Line(
         key,
         NAMES[key],
         steps,
-        found.epsilon,
+        bound.epsilon,
         "bayesian",
-        approximate=not found.certified,
+        approximate=not bound.certified,
         dotted_from=float(steps[int(np.argmax(dominated))]) if dominated.any() else None,
-        hover=bayesian_hover(found.epsilon, found.order, delta_mu),
+        hover=bayesian_hover(bound.epsilon, bound.order, delta_mu),
         kept=kept,
-        label=NAMES["bayesian"] if found.certified else None,
+        label=NAMES["bayesian"] if bound.certified else None,
     )
 
 
@@ -232,16 +273,10 @@ def floors(bounds: dict[str, Bound]) -> list[Floor]:
     ]
 
 
-def tails(found: Promise | None) -> list[tuple[str, Array]]:
+def tails(bound: BayesianBound) -> list[tuple[str, Array]]:
     """What the file says of the sample's tail."""
-    columns = []
-    for curve, _ in drawn_of(found):
-        name = "bayesian" if curve.certified else "bayesian_printed"
-        columns += [(f"largest_share_{name}", curve.largest_share), (f"effective_size_{name}", curve.effective_size)]
-    return columns
-
-
-Tight = tuple[tight_band.TightBand | None, Accuracy]
+    name = "bayesian" if bound.certified else "bayesian_printed"
+    return [(f"largest_share_{name}", bound.largest_share), (f"effective_size_{name}", bound.effective_size)]
 
 
 def tight_key(a: Answer[ComposeFacts]) -> Hashable | None:
@@ -256,25 +291,22 @@ def tight_key(a: Answer[ComposeFacts]) -> Hashable | None:
     return (*every, g["delta"], g["log_steps"]) if "tight" in g["curves"] else every
 
 
-def tight_part(a: Answer[ComposeFacts]) -> Tight:
+def tight_part(a: Answer[ComposeFacts]) -> dict[str, Any]:
     """The tight interval at marked steps, and the best attack's accuracy after all of them."""
     g = a.given
     shown = "tight" in g["curves"]
     band = tight_band.along_steps(g["mechanism"], g["steps"], g["delta"], log=g["log_steps"]) if shown else None
-    return band, guessing.accuracy(g["mechanism"], g["steps"])
+    return {"tight": band, "accuracy": guessing.accuracy(g["mechanism"], g["steps"])}
 
 
-def tight_soon(a: Answer[ComposeFacts]) -> Tight:
+def tight_soon(a: Answer[ComposeFacts]) -> dict[str, Any]:
     """The upper ends of both."""
     g = a.given
     end = tight_band.end([(g["mechanism"], g["steps"])], g["delta"]) if "tight" in g["curves"] else None
-    return end, guessing.accuracy_soon(g["mechanism"], g["steps"])
+    return {"tight": end, "accuracy": guessing.accuracy_soon(g["mechanism"], g["steps"])}
 
 
-def with_tight(a: Answer[ComposeFacts], found: Tight) -> Answer[ComposeFacts]:
-    """The same answer with both."""
+def tight_drawn(a: Answer[ComposeFacts]) -> Plot:
     assert isinstance(a.plot, LinePlot)
-    band, accuracy = found
-    bands = a.plot.bands if band is None or band.soon else (tight_band.band(band), *a.plot.bands)
-    facts = replace(a.facts, tight=band, accuracy=accuracy)
-    return replace(a, plot=replace(a.plot, bands=bands), facts=facts)
+    band = a.facts.tight
+    return a.plot if band is None or band.soon else replace(a.plot, bands=(tight_band.band(band), *a.plot.bands))

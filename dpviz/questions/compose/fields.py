@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dpviz.fields.declared import choice, number, several
 from dpviz.questions import kinds
 from dpviz.questions.gradient_fields import gradients_where
@@ -9,8 +12,6 @@ from dpviz.questions.layout import Reader
 from dpviz.questions.methods import OFFERED, left_out
 
 CURVES = several("curves", options=OFFERED | {"tight": "tight interval"})
-# Those with a λ.
-WITH_ORDERS = {"moments", "renyi_improved", "renyi_classic", "closed_form", "bayesian"}
 QUANTILE = number("quantile")
 ORDER = number("lam")
 DEFINITION = choice("bdef")
@@ -31,3 +32,14 @@ def drawn(get: Reader) -> tuple[str, ...]:
 
 
 GRADIENTS = gradients_where(lambda get: "bayesian" in drawn(get), laws=True)
+
+
+def orders_of(order: int | None) -> range:
+    """The moment orders λ that are tried."""
+    return range(1, 33) if order is None else range(order, order + 1)
+
+
+def failure_of(given: Mapping[str, Any]) -> float:
+    """δ_μ, which is δ unless it is set."""
+    failure: float = given["delta"] if given["delta_mu"] is None else given["delta_mu"]
+    return failure

@@ -1,21 +1,32 @@
-"""Bayesian DP of a known distribution of norms, clipped at its quantile: no sample, no γ."""
+"""Bayesian DP of a known distribution of norms, clipped at its quantile: no γ, and what a sample of it would say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.gradients.law_bound import LawBound, law_bound, threshold_over_median
-from dpviz.questions.compose.bayesian import Array, failure_of
+from dpviz.charts.marks import Band, Line
+from dpviz.charts.plot import Plot
+from dpviz.fields import numbers
+from dpviz.gradients.law_bound import LawBound, law_bound
+from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_sample import LawSample, law_sample
+from dpviz.gradients.law_tight import law_tight
+from dpviz.questions import guessing, tight_band
+from dpviz.questions.answer import Answer, given
+from dpviz.questions.compose.fields import failure_of
 from dpviz.questions.gradients import Law
-from dpviz.questions.methods import marked_steps
+from dpviz.questions.methods import NAMES, marked_steps
 from dpviz.questions.source import origin
+from dpviz.questions.tight_band import LARGEST_EPSILON, TightBand
 
 ONE_IN = 4  # of the other curves' points has a value: this curve costs more
+STRIDE = 3  # of those has a value of a sample: it costs more still
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +72,75 @@ def law_cost(known: Law, quantile: float, grid: tuple[float, ...], order: int | 
     orders = None if order is None else (order + 1.0,)
     bound = law_bound(**known.clip(quantile), steps=steps, orders=orders, **asked)
     return LawCost(steps, bound, threshold_over_median(known.family, known.shape, quantile))
+
+
+# What is worked out beside its curve ---------------------------------------------------------------------------------
+
+
+def rank_key(a: Answer[Any]) -> Hashable | None:
+    """What decides the tight value; None where no tight interval is asked, or there is none: strong form, large ε."""
+    g, law = a.given, a.facts.law
+    if law is None or "tight" not in g["curves"] or g["definition"] != "2" or not law.last <= LARGEST_EPSILON:
+        return None
+    return *given("mechanism", "steps", "log_steps", "quantile")(a), failure_of(g), g["gradients"].key
+
+
+def rank_part(a: Answer[Any]) -> dict[str, TightBand]:
+    """The tight interval where an example keeps its rank in every step, at marked steps; a second."""
+    steps = tight_band.marked_steps(a.given["steps"], log=a.given["log_steps"])
+    bounds = law_tight(**law_of(a.given), steps=steps)
+    return {"rank": TightBand(steps, bounds.lower, bounds.upper)}
+
+
+def rank_drawn(a: Answer[Any]) -> Plot:
+    rank = a.facts.rank
+    band = Band("Bayesian, tight", rank.x, rank.lower, rank.upper, key="bayesian_tight", family="bayesian")
+    return replace(a.plot, bands=(*a.plot.bands, band))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledCost:
+    """What a sample of the known distribution says at `steps`, shape (n,): the bound, and the estimate as printed."""
+
+    steps: Array
+    cost: LawSample
+
+
+def sampled_key(a: Answer[Any]) -> Hashable | None:
+    """What decides it; None where no sample is asked, where γ leaves nothing of δ_μ, or along the steps of one plan."""
+    g, law = a.given, a.facts.law
+    if law is None or g["samples"] is None or g["reading"] == "running" or g["failure"] >= failure_of(g):
+        return None
+    decide = given("mechanism", "steps", "log_steps", "quantile", "definition", "order", "samples", "failure")
+    return *decide(a), failure_of(g), g["gradients"].key
+
+
+def sampled_part(a: Answer[Any]) -> dict[str, SampledCost]:
+    """Both at some of the steps; some 30 ms."""
+    g = a.given
+    steps = a.facts.law.steps[::-1][::STRIDE][::-1]
+    cost = law_sample(
+        **law_of(g),
+        steps=steps,
+        samples=g["samples"],
+        failure=g["failure"],
+        definition=int(g["definition"]),
+        orders=None if g["order"] is None else (g["order"] + 1.0,),
+    )
+    return {"sampled": SampledCost(steps, cost)}
+
+
+def sampled_drawn(a: Answer[Any]) -> Plot:
+    """With both curves: the bound solid, the estimate dashed."""
+    sampled = a.facts.sampled
+
+    def line(key: str, name: str, epsilon: Array, *, approximate: bool) -> Line:
+        right = guessing.allowed("right by ε_μ alone:", epsilon, failure_of(a.given))
+        return Line(key, name, sampled.steps, epsilon, "bayesian", approximate=approximate, hover=(right,), kept=False)
+
+    certified = f"certified by {numbers.steps(a.given['samples'])} norms"
+    lines = (
+        line("bayesian_sample", certified, sampled.cost.certified, approximate=False),
+        line("bayesian_printed", NAMES["bayesian_printed"], sampled.cost.estimate, approximate=True),
+    )
+    return replace(a.plot, lines=(*a.plot.lines, *lines))

@@ -8,11 +8,9 @@ from dataclasses import replace
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.questions import gradient_fields, kinds, units
-from dpviz.questions.answer import Slow
-from dpviz.questions.compose.beside import beside_key, beside_part, with_beside
-from dpviz.questions.compose.curves import ComposeFacts, growth, tight_key, tight_part, tight_soon, with_tight
-from dpviz.questions.compose.details import accountants, use
-from dpviz.questions.compose.distances import distances, warned
+from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.cards import cards
+from dpviz.questions.compose.curves import ComposeFacts, growth, tight_drawn, tight_key, tight_part, tight_soon
 from dpviz.questions.compose.fields import (
     CURVES,
     DEFINITION,
@@ -22,22 +20,22 @@ from dpviz.questions.compose.fields import (
     QUANTILE,
     READING,
     SAMPLES,
-    WITH_ORDERS,
     drawn,
     offered,
 )
-from dpviz.questions.compose.notes import notes
-from dpviz.questions.compose.rank import rank_key, rank_part, with_rank
-from dpviz.questions.compose.sampled import sampled_key, sampled_part, with_sampled
-from dpviz.questions.compose.words import assumptions, formulas, headline, metrics
+from dpviz.questions.compose.law import rank_drawn, rank_key, rank_part, sampled_drawn, sampled_key, sampled_part
+from dpviz.questions.compose.sample import beside_drawn, beside_key, beside_part, distances, warned
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIGMA, SIZE, STEPS
-from dpviz.questions.methods import RARE
+from dpviz.questions.methods import RARE, WITH_ORDERS
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
+from dpviz.questions.use.blocks import use_it
+from dpviz.questions.use.plan import Plan, checked, gaussian
+from dpviz.questions.words import words
 
 
 def layout(get: Reader) -> Groups:
@@ -68,9 +66,22 @@ def noise_of(get: Reader) -> str:
     return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
+def plan_of(a: Answer[ComposeFacts]) -> Plan:
+    """The present setting, by the tightest valid bound that is drawn.
+
+    Raises:
+        ValueError: there is none to train with; says why.
+    """
+    g, key = a.given, a.facts.tightest()
+    mechanism = gaussian(g["mechanism"])
+    if key is None:
+        raise ValueError("No accountant that is switched on bounds ε here: switch one on under Show, or add noise.")
+    sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
+    return checked(Plan(sigma, rate, g["steps"], g["delta"], key, g["amplification"], moment=g["order"] or 0))
+
+
 GROWTH: Question[ComposeFacts] = Question(
     key="compose",
-    title="How does ε grow with steps?",
     settings={
         "mechanism": kinds.MECHANISM,
         "steps": STEPS,
@@ -91,19 +102,19 @@ GROWTH: Question[ComposeFacts] = Question(
         "gradients": GRADIENTS,
     },
     answer=growth,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=assumptions,
     presets=presets("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
-        Slow(tight_key, tight_part, with_tight, tight_soon),
-        Slow(rank_key, rank_part, with_rank),
-        Slow(sampled_key, sampled_part, with_sampled, sampled_part),
-        Slow(beside_key, beside_part, with_beside),
+        slow_facts(tight_key, tight_part, tight_soon, tight_drawn),
+        slow_facts(rank_key, rank_part, drawn=rank_drawn),
+        slow_facts(sampled_key, sampled_part, sampled_part, sampled_drawn),
+        slow_facts(beside_key, beside_part, drawn=beside_drawn),
     ),
     layout=layout,
-    more={"Distances": distances, "Use it": use, "Accountants": accountants},
+    more={
+        "Distances": distances,
+        "Use it": lambda a: use_it(lambda: plan_of(a)),
+        "Accountants": lambda a: cards(a.given["curves"], a.given["amplification"]),
+    },
     below=warned,
+    **words("compose", "compose"),
 )

@@ -12,7 +12,6 @@ import numpy as np
 
 from dpviz import library as dpviz
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import needs_sampled_gaussian
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import NoAnswer
 from dpviz.charts.guides import Guide
@@ -21,7 +20,6 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 from dpviz.gradients.law_solve import solve_law
-from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import gradient_fields, guessing, kinds, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
@@ -307,12 +305,10 @@ def plan_of(a: Answer[Needs]) -> Plan:
     Raises:
         ValueError: there is none; says why.
     """
-    key, mechanism = a.facts.best(bayesian=False), a.given["mechanism"]
+    key = a.facts.dp
     value = a.facts.needs[key].value if key else None
     if key is None or value is None:
         raise ValueError("No DP method that is switched on has an answer here: the notes say why.")
-    if not isinstance(mechanism, SampledGaussian):
-        raise ValueError(f"Text and code are {needs_sampled_gaussian(mechanism)}")
     return solved(a.facts.ask.composed, key, a.given["amplification"], a.facts.unknown, value, a.facts.target)
 
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import Accountant
+from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.fields import numbers
-from dpviz.mechanisms import SampledGaussian
+from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
 
@@ -66,12 +66,20 @@ class Plan:
         return self.target_epsilon if self.unknown else self.epsilon
 
 
+def gaussian(mechanism: Mechanism) -> SampledGaussian:
+    """The mechanism, if text and code know it; ValueError says that they do not."""
+    if not isinstance(mechanism, SampledGaussian):
+        raise ValueError(f"Text and code are {needs_sampled_gaussian(mechanism)}")
+    return mechanism
+
+
 def solved(composed: Composed, key: str, amplification: str, unknown: str, value: float, target: float) -> Plan:
     """The plan with the answer in its place, rounded to the safe side: σ and δ up, q down, T whole already.
 
     Raises:
         ValueError: nothing can be trained with that answer; says why.
     """
+    gaussian(composed.mechanism)
     if unknown == "steps" and not 0 < value < MOST_STEPS:
         raise ValueError("Any number of steps will do." if value > 0 else "One step alone costs more than the target.")
     if unknown == "noise_multiplier" and not value > 0.0:

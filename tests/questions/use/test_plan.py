@@ -7,11 +7,9 @@ import pytest
 
 import dpviz
 from dpviz.fields import numbers
-from dpviz.questions.compose.details import plan_of as present
 from dpviz.questions.compose.question import GROWTH
-from dpviz.questions.noise.along import ALONG_NOISE
-from dpviz.questions.noise.details import plan_of, use
-from dpviz.questions.noise.solve import SOLVE
+from dpviz.questions.compose.question import plan_of as present
+from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, plan_of
 from dpviz.questions.use.blocks import use_it
 from dpviz.questions.use.paragraph import bibliography, paragraph
 from dpviz.questions.use.plan import Plan, spared, tight_epsilon, used, value_text
@@ -114,7 +112,7 @@ def test_what_the_paragraph_cites_is_in_its_bibliography():
 
 
 def test_the_blocks_begin_with_what_to_use():
-    first, *rest = use(asked(SOLVE, noisecurves="moments"))
+    first, *rest = SOLVE.more["Use it"](asked(SOLVE, noisecurves="moments"))
     assert first.text.startswith("Use σ = ")
     assert [block.name for block in rest][:2] == ["Paragraph for the paper", "BibTeX"]
     assert use_it(lambda: SHOWN)[0].text.startswith("Use σ = 4.126: ε ≤ 1.00")
