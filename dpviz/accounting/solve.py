@@ -158,12 +158,14 @@ class _Problem:
     def gap(self, name: str, value: float) -> float:
         """`size_of_gap` there, for Rényi orders found by walking from where the last ones were."""
         mechanism, steps, delta = self.at(name, value)
-        few = not isinstance(self.method, Renyi) or len(self.method.order_values) < 64
-        if few or not isinstance(mechanism, SampledGaussian):
+        method = self.method
+        if not (
+            isinstance(method, Renyi) and len(method.order_values) >= 64 and isinstance(mechanism, SampledGaussian)
+        ):
             return size_of_gap(float(self.bound(name, value).epsilon), self.target)
-        orders = None if self.method.default_orders else self.method.orders
+        orders = None if method.default_orders else method.orders
         search = OrderSearch(mechanism.noise_multiplier, mechanism.sample_rate, orders)
-        epsilon, order = search.epsilon(steps, delta, self.method.conversion, self._near)
+        epsilon, order = search.epsilon(steps, delta, method.conversion, self._near)
         self._near = None if math.isnan(order[0]) else float(order[0])
         return size_of_gap(float(epsilon[0]), self.target)
 

@@ -93,14 +93,9 @@ def solve_law(
 def _dp_answer(unknown: str, target: float, method: str, known: tuple[tuple[str, float], ...]) -> float:
     """What the accountant to compare with answers, which is near; NaN where it has none."""
     names = {"delta_mu": "delta"}
+    given: dict[str, Any] = {names.get(name, name): value for name, value in known}
     try:
-        return solve(
-            names.get(unknown, unknown),
-            method=method,
-            target_epsilon=target,
-            tolerance=1e-3,
-            **{names.get(name, name): value for name, value in known},
-        )
+        return solve(names.get(unknown, unknown), method=method, target_epsilon=target, tolerance=1e-3, **given)
     except ValueError:
         return math.nan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dpviz import library as dpviz
@@ -49,7 +49,7 @@ class Composed:
             return replace(self, mechanism=with_noise(self.mechanism, value))
         if name == "sample_rate":
             return replace(self, mechanism=replace(self.mechanism, sample_rate=value))  # type: ignore[type-var]
-        return replace(self, **{name: value})
+        return replace(self, **{name: value})  # type: ignore[arg-type]
 
     def without(self, name: str) -> Composed:
         """What decides an answer for `name`: it at one value for all."""
@@ -57,7 +57,7 @@ class Composed:
 
     def known(self, unknown: str) -> Known:
         """The three others of a sampled Gaussian."""
-        four = {name: getattr(self.mechanism, name, None) or getattr(self, name, 0.0) for name in SYMBOLS}
+        four = {"steps": self.steps, "delta": self.delta} | asdict(self.mechanism)  # type: ignore[call-overload]
         return tuple((name, float(four[name])) for name in SYMBOLS if name != unknown)
 
 

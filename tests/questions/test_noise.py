@@ -246,7 +246,9 @@ class TestWords:
     def test_what_is_asked_has_a_control_and_nothing_else(self):
         def shown(question, **chosen):
             groups = question.groups(lambda field: chosen.get(field.key, field.default))
-            return {name: [getattr(item, "key", type(item).__name__) for item in items] for name, items in groups.items()}
+            return {
+                name: [getattr(item, "key", type(item).__name__) for item in items] for name, items in groups.items()
+            }
 
         for unknown, key in (("steps", "steps"), ("sample_rate", "q"), ("delta", "delta")):
             groups = shown(SOLVE, solvefor=unknown)

@@ -163,8 +163,9 @@ class _BayesianProblem:
 
 @remembered
 def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float], ...]) -> float:
+    given: dict[str, Any] = dict(known)
     try:
-        return solve(missing, method=Moments.name, target_epsilon=target, tolerance=1e-3, **dict(known))
+        return solve(missing, method=Moments.name, target_epsilon=target, tolerance=1e-3, **given)
     except ValueError:  # no answer there says nothing of this one
         return math.nan
 

@@ -11,10 +11,9 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.charts.marks import Band, Line
-from dpviz.charts.plot import Plot
+from dpviz.charts.plot import LinePlot, Plot
 from dpviz.fields import numbers
-from dpviz.gradients.law_bound import LawBound, law_bound
-from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_bound import LawBound, law_bound, threshold_over_median
 from dpviz.gradients.law_sample import LawSample, law_sample
 from dpviz.gradients.law_tight import law_tight
 from dpviz.questions import guessing, tight_band
@@ -82,7 +81,7 @@ def rank_key(a: Answer[Any]) -> Hashable | None:
     g, law = a.given, a.facts.law
     if law is None or "tight" not in g["curves"] or g["definition"] != "2" or not law.last <= LARGEST_EPSILON:
         return None
-    return *given("mechanism", "steps", "log_steps", "quantile")(a), failure_of(g), g["gradients"].key
+    return given("mechanism", "steps", "log_steps", "quantile")(a), failure_of(g), g["gradients"].key
 
 
 def rank_part(a: Answer[Any]) -> dict[str, TightBand]:
@@ -93,6 +92,7 @@ def rank_part(a: Answer[Any]) -> dict[str, TightBand]:
 
 
 def rank_drawn(a: Answer[Any]) -> Plot:
+    assert isinstance(a.plot, LinePlot)
     rank = a.facts.rank
     band = Band("Bayesian, tight", rank.x, rank.lower, rank.upper, key="bayesian_tight", family="bayesian")
     return replace(a.plot, bands=(*a.plot.bands, band))
@@ -112,7 +112,7 @@ def sampled_key(a: Answer[Any]) -> Hashable | None:
     if law is None or g["samples"] is None or g["reading"] == "running" or g["failure"] >= failure_of(g):
         return None
     decide = given("mechanism", "steps", "log_steps", "quantile", "definition", "order", "samples", "failure")
-    return *decide(a), failure_of(g), g["gradients"].key
+    return decide(a), failure_of(g), g["gradients"].key
 
 
 def sampled_part(a: Answer[Any]) -> dict[str, SampledCost]:
@@ -132,6 +132,7 @@ def sampled_part(a: Answer[Any]) -> dict[str, SampledCost]:
 
 def sampled_drawn(a: Answer[Any]) -> Plot:
     """With both curves: the bound solid, the estimate dashed."""
+    assert isinstance(a.plot, LinePlot)
     sampled = a.facts.sampled
 
     def line(key: str, name: str, epsilon: Array, *, approximate: bool) -> Line:

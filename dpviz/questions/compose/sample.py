@@ -12,15 +12,14 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
-from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound
-from dpviz.accounting.bayesian.statements import bayesian_group, bayesian_percentile
+from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
 from dpviz.charts import look
 from dpviz.charts.histogram import HistogramPlot, Mark
 from dpviz.charts.marks import Band
-from dpviz.charts.plot import Plot
+from dpviz.charts.plot import LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.gradients.families import tail_is_infinite
-from dpviz.gradients.truth import Truth, true_norms_epsilon, true_vectors_epsilon
+from dpviz.gradients.law_sample import Truth, true_norms_epsilon, true_vectors_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Note, given
 from dpviz.questions.compose.fields import failure_of, orders_of
@@ -152,7 +151,7 @@ def beside_key(a: Answer[Any]) -> Hashable | None:
     if a.facts.bayesian is None:
         return None
     decide = given("mechanism", "steps", "log_steps", "quantile", "clip", "failure", "order", "reading", "divergence")
-    return *decide(a), failure_of(a.given), a.given["gradients"].key
+    return decide(a), failure_of(a.given), a.given["gradients"].key
 
 
 def beside_part(a: Answer[Any]) -> dict[str, Beside]:
@@ -227,8 +226,8 @@ def beside_drawn(a: Answer[Any]) -> Plot:
     """With the truth, grey as the tight interval is."""
     beside = a.facts.beside
     if beside.truth is None:
-        plot: Plot = a.plot
-        return plot
+        return a.plot
+    assert isinstance(a.plot, LinePlot)
     name = "distribution's true cost"
     band = Band(name, beside.steps, beside.truth.lower, beside.truth.upper, key="true", family="bayesian")
     return replace(a.plot, bands=(*a.plot.bands, band))

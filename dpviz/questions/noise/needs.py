@@ -18,7 +18,7 @@ from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.fields.parameters import PARAMETERS
-from dpviz.gradients.law_cells import threshold_over_median
+from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import guessing, kinds
 from dpviz.questions.answer import LATER, Note

@@ -14,10 +14,8 @@ from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts.guides import Guide
-from dpviz.charts.marks import Column, Line
+from dpviz.charts.marks import Column, Guide, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.charts.rings import Ring
 from dpviz.fields import numbers
 from dpviz.gradients.law_solve import solve_law
 from dpviz.questions import gradient_fields, guessing, kinds, tight_band
@@ -267,9 +265,14 @@ def offered(get: Reader) -> tuple[str, ...]:
     return tuple(key for key in METHODS.options if key not in left_out(METHODS.options, kinds.read(get)))
 
 
+def asks(get: Reader, key: str) -> bool:
+    """Whether a method is switched on, and offered."""
+    return key in get(METHODS) and key in offered(get)
+
+
 def weak(get: Reader) -> bool:
     """Whether Bayesian DP is asked at all."""
-    return "bayesian" in get(METHODS) and "bayesian" in offered(get) and bool(get(QUANTILES))
+    return asks(get, "bayesian") and bool(get(QUANTILES))
 
 
 def layout(
@@ -283,19 +286,19 @@ def layout(
     asked = Offered(METHODS, offered(get), RARE)
     groups: dict[str, tuple[Item, ...]] = {"Ask": (*ask, asked, *tight), "Mechanism": mechanism}
     sample = get(gradient_fields.SOURCE) != "law"
-    if "bayesian" in get(METHODS) and "bayesian" in asked.options:
+    if asks(get, "bayesian"):
         drawn = (*gradient_fields.controls(get, laws=True), *(experts(CLIP) if sample else ()))
         groups["Data"] = (QUANTILES, *(drawn if weak(get) else ()))
-    amplified = experts(AMPLIFICATION) if {"basic", "strong"} & set(get(METHODS)) & set(asked.options) else ()
+    amplified = experts(AMPLIFICATION) if asks(get, "basic") or asks(get, "strong") else ()
     failures = (*((DELTA_MU,) if DELTA in fields_of(mechanism) else ()), *(experts(FAILURE) if sample else ()))
     return groups | {"Show": (*show, *(failures if weak(get) else ()), *amplified, Expert(IMAGE))}
 
 
 # How often the best attack is right on the steps that DP's best answer makes.
-ACCURACY = slow_facts(
+ACCURACY: Slow[Needs] = slow_facts(
     lambda a: None if Tight.name in a.facts.ask.left else a.facts.attacked,
-    lambda a: {"accuracy": guessing.accuracy(*a.facts.attacked)},
-    lambda a: {"accuracy": guessing.accuracy_soon(*a.facts.attacked)},
+    lambda a: {"accuracy": guessing.accuracy(*(a.facts.attacked or ()))},
+    lambda a: {"accuracy": guessing.accuracy_soon(*(a.facts.attacked or ()))},
 )
 
 
