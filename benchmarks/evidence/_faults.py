@@ -667,8 +667,8 @@ FAULTS = (
     Fault(
         "no noise is said to be needed at a tenth of the δ",
         "dpviz/accounting/solve.py",
-        'problem.known["delta"] >= chance_of_being_drawn',
-        '10.0 * problem.known["delta"] >= chance_of_being_drawn',
+        "delta >= chance_of_being_drawn",
+        "10.0 * delta >= chance_of_being_drawn",
         "tests/accounting/test_solve.py::TestNoNoise::test_rounding_is_on_the_safe_side",
     ),
     Fault(

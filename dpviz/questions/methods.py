@@ -17,6 +17,7 @@ from dpviz.accounting.composition import Basic
 from dpviz.accounting.methods import METHODS, accountant, every_choice
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import Mechanism
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +40,7 @@ _PLANNED = [e.family for e in _EVERY if not isinstance(e, Tight | OdometerAccoun
 OFFERED = {key: NAMES[key] for key in (*_PLANNED, bayesian.NAME)}
 
 # Those that have an order λ, and those that only experts look for.
-WITH_ORDERS = {"moments", "renyi_improved", "renyi_classic", "closed_form", "bayesian"}
+WITH_ORDERS = {each.family for each in _EVERY if isinstance(each, AdditiveAccountant)} | {bayesian.NAME}
 RARE = (Basic.name, Renyi("classic").family)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dpviz.fields import numbers
 
+ROOT = Path(numbers.__file__).parents[1]
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -52,9 +53,13 @@ def test_what_is_called_at_most_is_rounded_up_wherever_it_is_written() -> None:
     pattern = r"(?:≤|at most)\s*(?:<b>|\*\*)?\{((?:numbers\.)?(?:epsilon|probability)\((?:[^{}]|\{[^{}]*\})*)\}"
     written = [
         (file.name, found)
-        for file in Path(numbers.__file__).parents[1].rglob("*.py")
+        for file in ROOT.rglob("*.py")
         for found in re.findall(pattern, file.read_text(encoding="utf-8"))
     ]
     nearest = [(file, found) for file, found in written if found.startswith("numbers.") and "up=True" not in found]
-    assert len(written) > 20
+    assert len(written) > 10
     assert not nearest
+    tables = [file.read_text("utf-8") for file in (ROOT / "questions").rglob("*.toml")]
+    filters = [name for text in tables for name in re.findall(r"(?:≤|at most)\s*(?:<b>)?\{\{[^{}|]*\|(\w+)", text)]
+    assert len(filters) > 10
+    assert not {"near", "chance"} & set(filters)

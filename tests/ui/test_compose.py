@@ -51,7 +51,7 @@ def test_equal_settings_are_computed_once_and_what_is_measured_has_no_true_cost(
     answer = measured(lambda: render.compute(GROWTH, get))
     assert early.facts.bayesian is not None or early.facts.problem[0].kind == "caution"
     assert render.compute(GROWTH, get).facts is answer.facts
-    found = beside_part(answer)
+    found = beside_part(answer)["beside"]
     assert found.truth is None
     assert not found.infinite
     assert not np.isfinite(found.samples) or found.samples > 100
