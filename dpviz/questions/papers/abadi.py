@@ -75,7 +75,7 @@ def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float
     return Answer(plot, facts)
 
 
-def least_noise(method: str, **setting: float) -> float:
+def least_noise(method: str, **setting: Any) -> float:
     """The least σ that the method accepts; NaN where there is none."""
     try:
         return float(dpviz.solve("noise_multiplier", method=method, **setting))

@@ -13,10 +13,10 @@ from dpviz.charts import look
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
+from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer
-from dpviz.questions.kinds import SCALE
 from dpviz.questions.layout import InUnits
 from dpviz.questions.mechanism import RATE, SIGMA, SIZE
 from dpviz.questions.papers.fields import NOISE_KIND, SIGMAS
@@ -137,8 +137,8 @@ THEOREM_5 = reproduction(
     "sampled",
     "theorem5",
     directions,
-    {"noise": NOISE_KIND, "noise_multiplier": SIGMA, "scale": SCALE, "sample_rate": RATE},
+    {"noise": NOISE_KIND, "noise_multiplier": SIGMA, "scale": PARAMETERS["scale"], "sample_rate": RATE},
     lambda get: {
-        "Noise": (NOISE_KIND, SCALE if get(NOISE_KIND) == "laplace" else SIGMA, InUnits((SIZE, RATE))),
+        "Noise": (NOISE_KIND, PARAMETERS["scale"] if get(NOISE_KIND) == "laplace" else SIGMA, InUnits((SIZE, RATE))),
     },
 )
