@@ -38,9 +38,9 @@ class Calls(TorchDispatchMode):
 
 def stepper(method, model, device):
     settings = RunSettings(
-        method=method, model=model, batch_size=EXPECTED, bayesian=method != "sgd", pairs=16, learning_rate=0.01,
-        optimiser="adam" if method == "dp_sgd" else "sgd", prior_std=1.0,
-        bayesian_distances="norms" if method == "dp_sghmc" else "pairs",
+        method=method, model=model, batch_size=EXPECTED, bayesian=METHODS[method].private, pairs=16, learning_rate=0.01,
+        optimiser="adam" if "optimiser" in METHODS[method].reads else "sgd", prior_std=1.0,
+        bayesian_distances="norms" if METHODS[method].posterior else "pairs",
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         network = METHODS[method].prepare(MODELS[model].make((1, 28, 28), 10).to(device))
@@ -67,7 +67,7 @@ def test_a_step_reads_nothing_and_is_the_same_operations_for_every_batch(name, m
     assert len(told[0]) > 20
     # The first step may take memory that the others use again.
     assert told[1] == told[2] == told[3]
-    assert (info.distances is None) == (name == "sgd")
+    assert (info.distances is None) != METHODS[name].private
 
 
 def test_a_meta_tensor_cannot_be_read():

@@ -47,88 +47,52 @@ def other_memory(network, optimiser):
     optimiser.state[network[3].weight]["exp_avg"] = gradient
 
 
-def added_group(network, optimiser):
-    new = nn.Parameter(torch.zeros(3))
-    optimiser.add_param_group({"params": [new]})
-
-
 def replaced_parameter(network, optimiser):
     network[3].weight = nn.Parameter(network[3].weight.detach().clone())
-
-
-def replaced_layer(network, optimiser):
-    network[2] = nn.ReLU()
-
-
-def added_layer(network, optimiser):
-    network.append(nn.Linear(3, 3))
-
-
-def unfrozen(network, optimiser):
-    network[0].bias.requires_grad_(True)
-
-
-def frozen(network, optimiser):
-    network[3].weight.requires_grad_(False)
-
-
-def moved_frozen(network, optimiser):
-    network[0].bias.data.add_(X.mean())
 
 
 def through_numpy(network, optimiser):
     network[3].weight.detach().numpy()[0] += float(X[0, 0])
 
 
-def written(network, optimiser):
-    with torch.no_grad():
-        network[3].bias.copy_(X[0, :3])
-
-
 def swapped_data(network, optimiser):
     network[3].bias.data = X[0, :3].clone()
-
-
-def written_buffer(network, optimiser):
-    network.scale.mul_(X.max())
-
-
-def hook_before(network, optimiser):
-    optimiser.register_step_pre_hook(lambda *_: plain_step)
-
-
-def hook_after(network, optimiser):
-    optimiser.register_step_post_hook(lambda *_: None)
 
 
 def swapped_layers(network, optimiser):
     network[1], network[2] = network[2], network[1]
 
 
-OTHERS = [
-    (plain_step, "parameter '0.weight' as step 2 left it"),
-    (plain_momentum, "momentum_buffer of its parameter 0 as step 2 left it"),
-    (other_memory, "exp_avg of its parameter"),
-    (added_group, "the optimiser to hold the parameters that it held"),
-    (replaced_parameter, "parameter '3.weight' as it was .* replaced"),
-    (replaced_layer, "the modules that the network was made of"),
-    (added_layer, "the modules"),
-    (swapped_layers, "the modules"),
-    (unfrozen, "parameter '0.bias' as it was .* unfrozen"),
-    (frozen, "parameter '3.weight' as it was .* frozen"),
-    (moved_frozen, "parameter '0.bias' as step 2 left it"),
-    (through_numpy, "parameter '3.weight' as step 2 left it"),
-    (written, "parameter '3.bias' as step 2 left it"),
-    (swapped_data, "parameter '3.bias' as step 2 left it"),
-    (written_buffer, "buffer 'scale' as step 2 left it"),
-    (hook_before, "without hooks"),
-    (hook_after, "without hooks"),
-]
+# What somebody does between two steps to (network, optimiser), and the refusal.
+WRITES = {
+    "plain step": (plain_step, "parameter '0.weight' as step 2 left it"),
+    "added layer": (lambda network, _: network.append(nn.Linear(3, 3)), "the modules"),
+    "moved frozen": (lambda network, _: network[0].bias.data.add_(X.mean()), "parameter '0.bias' as step 2 left it"),
+    "through NumPy": (through_numpy, "parameter '3.weight' as step 2 left it"),
+    "written": (lambda network, _: network[3].bias.detach().copy_(X[0, :3]), "parameter '3.bias' as step 2 left it"),
+    "swapped data": (swapped_data, "parameter '3.bias' as step 2 left it"),
+    "written buffer": (lambda network, _: network.scale.mul_(X.max()), "buffer 'scale' as step 2 left it"),
+}
+OTHERS = WRITES | {
+    "plain momentum": (plain_momentum, "momentum_buffer of its parameter 0 as step 2 left it"),
+    "other memory": (other_memory, "exp_avg of its parameter"),
+    "added group": (
+        lambda _, optimiser: optimiser.add_param_group({"params": [nn.Parameter(torch.zeros(3))]}),
+        "the optimiser to hold the parameters that it held",
+    ),
+    "replaced parameter": (replaced_parameter, "parameter '3.weight' as it was .* replaced"),
+    "replaced layer": (lambda network, _: setattr(network, "2", nn.ReLU()), "the modules that the network was made of"),
+    "swapped layers": (swapped_layers, "the modules"),
+    "unfrozen": (lambda network, _: network[0].bias.requires_grad_(True), "parameter '0.bias' as it was .* unfrozen"),
+    "frozen": (lambda network, _: network[3].weight.requires_grad_(False), "parameter '3.weight' as it was .* frozen"),
+    "hook before": (lambda _, optimiser: optimiser.register_step_pre_hook(lambda *_: None), "without hooks"),
+    "hook after": (lambda _, optimiser: optimiser.register_step_post_hook(lambda *_: None), "without hooks"),
+}
 
 
-@pytest.mark.parametrize(("other", "words"), OTHERS)
-def test_the_next_step_is_refused_before_anything_is_drawn(other, words):
-    training, network, optimiser = make()
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_next_step_is_refused_before_anything_is_drawn(name):
+    (other, words), (training, network, optimiser) = OTHERS[name], make()
     next(training), next(training)
     drawn = training._batches.bit_generator.state
     other(network, optimiser)
@@ -139,27 +103,14 @@ def test_the_next_step_is_refused_before_anything_is_drawn(other, words):
     assert training._batches.bit_generator.state == drawn
 
 
-WRITES = [
-    plain_step,
-    replaced_parameter,
-    added_layer,
-    moved_frozen,
-    through_numpy,
-    written,
-    swapped_data,
-    written_buffer,
-]
-
-
-@pytest.mark.parametrize("write", WRITES)
-def test_what_was_changed_after_a_step_has_no_claim(write):
+@pytest.mark.parametrize("name", WRITES)
+def test_what_was_changed_after_a_step_has_no_claim(name):
     training, network, optimiser = make()
     *_, last = training
+    replaced_parameter(network, optimiser)  # with equal numbers
+    assert training.claim == last.claim
     assert training.claim.holds
-    write(network, optimiser)
-    if write is replaced_parameter:  # with equal numbers
-        assert training.claim == last.claim
-        return
+    WRITES[name][0](network, optimiser)
     assert not training.claim.holds
     assert "was changed after step 5 by something else" in training.claim.reason
     assert last.claim == training.claim

@@ -5,12 +5,8 @@ import math
 import pytest
 import torch
 
-from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods.dp_adam import FLOOR
-from dpviz.training.plan import mechanism_at, planned_events
-from dpviz.training.settings import RunSettings
 from tests.training.steps import BOUND, EXPECTED, clipped_by_hand, make, make_batch, make_network, noise_by_hand
 
 
@@ -41,19 +37,6 @@ def test_its_steps_are_the_algorithm_s_also_where_a_policy_changes_noise_and_bat
         assert info.mechanism.noise_multiplier == sigma
     by_hand = slow_steps(noise_by_hand(len(changed)), changed, rate=0.05)
     torch.testing.assert_close(state.parameters, by_hand, atol=2e-5, rtol=1e-4)
-
-
-def test_it_costs_what_dp_sgd_costs():
-    adam, sgd = (RunSettings(method=method, learning_rate=0.01) for method in ("dp_adam", "dp_sgd"))
-    assert mechanism_at(adam, 7, 10_000) == mechanism_at(sgd, 7, 10_000)
-    assert planned_events(adam, 10_000) == planned_events(sgd, 10_000)
-    assert planned_claim(adam, 10_000) == planned_claim(sgd, 10_000)
-    readings = []
-    for settings in (adam, sgd):
-        accounts = LiveAccounts(settings, examples=10_000)
-        accounts.step(mechanism_at(settings, 1, 10_000), None)
-        readings.append(accounts.epsilons())
-    assert readings[0] == readings[1]
 
 
 def test_the_corrected_second_moment_is_that_of_the_gradient_without_noise():

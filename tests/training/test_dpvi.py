@@ -9,8 +9,6 @@ import torch.nn.functional as F
 from scipy import stats
 from torch import nn
 
-from dpviz.training.accounts.claims import planned_claim
-from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.engine.vectors import flatten_parameters
@@ -18,7 +16,6 @@ from dpviz.training.leakage import leakage_of_run
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods.dpvi import PREDICTIONS, Dpvi
 from dpviz.training.networks.variational import Variational
-from dpviz.training.plan import mechanism_at, planned_events
 from dpviz.training.sampling import Batches, PoissonBatch, loss_per_example
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
@@ -168,36 +165,6 @@ def test_steps_that_are_broken_on_purpose_are_caught(kind):
     assert p_value(kind) < SMALLEST
 
 
-def test_it_costs_what_dp_sgd_costs():
-    known = {"learning_rate": 0.01, "prior_std": 1.0, "bayesian": True}
-    variational, sgd = (RunSettings(method=method, **known) for method in ("dpvi", "dp_sgd"))
-    assert mechanism_at(variational, 7, 10_000) == mechanism_at(sgd, 7, 10_000)
-    assert planned_events(variational, 10_000) == planned_events(sgd, 10_000)
-    assert planned_claim(variational, 10_000) == planned_claim(sgd, 10_000)
-    readings = []
-    for settings in (variational, sgd):
-        accounts = LiveAccounts(settings, examples=10_000)
-        accounts.step(mechanism_at(settings, 1, 10_000), torch.full((64,), 0.05).numpy())
-        readings.append(accounts.epsilons())
-    assert readings[0] == readings[1]
-    assert {"moments", "renyi", "bayesian"} <= set(readings[0])
-
-
-def test_an_empty_batch_releases_noise_on_means_and_spreads():
-    method, state, _ = make("dpvi", momentum=0.0, learning_rate_end=1.0)
-    before = state.parameters.clone()
-    empty = PoissonBatch(torch.zeros(0, 6), torch.zeros(0, dtype=torch.int64), 0, float(EXPECTED), EXPECTED / EXAMPLES)
-    method.watch = True
-    state, info = method.step(state, empty)
-    moved = (before - state.parameters) / 0.05 - method.prior_gradient(before)
-    draw = torch.Generator().manual_seed(9)
-    torch.empty(before.numel() // 2).normal_(generator=draw)  # η comes first
-    noise = torch.randn(before.numel(), generator=draw) * 1.3 * BOUND
-    torch.testing.assert_close(moved * EXPECTED, noise, atol=1e-4, rtol=1e-3)
-    assert float(info.noise) == pytest.approx(float(noise.norm()), rel=1e-4)
-    assert float(info.signal) == 0.0
-
-
 def test_without_noise_it_finds_the_posterior():
     """Logistic regression on one number with 300 examples: spreads as the curvature at the mean says."""
     draw = torch.Generator().manual_seed(0)
@@ -241,8 +208,3 @@ def test_a_run_predicts_by_draws_and_leaves_its_mean_behind(tmp_path):
         events.clear()
         run(RUN.with_(method=method, start_from=summary["weights"], steps=1), events.append, FreeRun())
         assert events[1]["test_accuracy"] == summary["test_accuracy"]
-
-
-def test_without_a_prior_it_is_refused():
-    with pytest.raises(ValueError, match="prior_std > 0 with method='dpvi'"):
-        RUN.with_(prior_std=0.0).check()

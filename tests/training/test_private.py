@@ -170,15 +170,7 @@ def _as_given(kind):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [
-        "dataset",
-        "loader",
-        "shuffled loader",
-        "NumPy",
-        "read-only NumPy beside a tensor",
-        "sampler of all rows",
-    ],
+    "kind", ["dataset", "loader", "shuffled loader", "NumPy", "read-only NumPy beside a tensor", "sampler of all rows"]
 )
 def test_datasets_and_loaders_are_drawn_from_like_tensors(kind):
     given = _as_given(kind)

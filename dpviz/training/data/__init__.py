@@ -10,13 +10,7 @@ from dpviz.training.data import cifar10, idx, svhn, tables
 from dpviz.training.data.base import DataSet
 from dpviz.training.data.sources import SHIPPED, DataFile, DataSource
 
-FORMATS = {
-    "subset": idx.read_subset,
-    "idx": idx.read,
-    "cifar10": cifar10.read,
-    "svhn": svhn.read,
-    "table": tables.read,
-}
+FORMATS = {"subset": idx.read_subset, "idx": idx.read, "cifar10": cifar10.read, "svhn": svhn.read, "table": tables.read}
 
 
 def _file(name: str, sha256: str, whole: bool = False, copies: Any = ()) -> DataFile:

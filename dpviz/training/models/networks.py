@@ -119,10 +119,7 @@ def _whitened_kept(images: Tensor) -> bool:
     return whitening.kept(images)
 
 
-LINEAR = {
-    "make": softmax_regression,
-    "read_parameters": lambda shape, classes: linear(math.prod(shape), classes),
-}
+LINEAR = {"make": softmax_regression, "read_parameters": lambda shape, classes: linear(math.prod(shape), classes)}
 # What a row of `models.toml` cannot say of the network of its key.
 NETWORKS: dict[str, dict[str, Any]] = {
     "cnn": {
@@ -131,10 +128,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "suits": lambda shape: image(shape) and min(shape[1:]) >= 14,
     },
     "scattering": LINEAR
-    | {
-        "suits": _square,
-        "features": Features("scattering features", _scattered, _scattering, _scattering_kept),
-    },
+    | {"suits": _square, "features": Features("scattering features", _scattered, _scattering, _scattering_kept)},
     "whitened": LINEAR
     | {
         "suits": lambda shape: _square(shape) and shape[0] == 1,
