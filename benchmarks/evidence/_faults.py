@@ -835,8 +835,8 @@ FAULTS = (
     Fault(
         "norms are clipped by their lower ends",
         "dpviz/training/engine/record.py",
-        "self.lengths = found.norms.mul_(1.0 + found.relative)",
-        "self.lengths = found.norms.mul_(1.0)",
+        "self.lengths = exact.norms.mul_(1.0 + exact.relative)",
+        "self.lengths = exact.norms.mul_(1.0)",
         "tests/training/test_released_lengths.py::test_examples_are_scaled_by_the_upper_end_of_their_norm",
     ),
     Fault(

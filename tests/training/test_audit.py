@@ -21,7 +21,7 @@ from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.engine.vectors import flatten, flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
-from dpviz.training.sampling import Batches, loss_per_example, poisson_indices
+from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.settings import RunSettings
 
 BOUND, EXPECTED, EXAMPLES, FEATURES = 0.5, 40, 200, 12
@@ -157,15 +157,6 @@ def test_honest_engines_pass(kind, changed):
 )
 def test_engines_that_are_broken_on_purpose_are_caught(kind, changed, which):
     assert p_values(kind, **changed)[which] < SMALLEST
-
-
-def test_a_sampler_of_fixed_size_is_caught():
-    """Shuffled batches of one size, accounted as Poisson: their sizes do not vary at all."""
-    draw = np.random.default_rng(0)
-    honest = np.var([poisson_indices(draw, EXAMPLES, 0.2).size for _ in range(200)])
-    expected = EXAMPLES * 0.2 * 0.8
-    assert stats.chi2.cdf(200 * honest / expected, 199) > 1e-3
-    assert stats.chi2.cdf(200 * 0.0 / expected, 199) < SMALLEST
 
 
 FIRST_OF_TWO = torch.tensor([1.0, -1.0])

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from dpviz.accounting.claims import Claim
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
@@ -63,15 +61,3 @@ def test_without_bayesian_accounting_there_is_no_tail():
     found = summary(None, RunSettings())
     assert found["tail_share"] is None
     assert "bayesian" not in found["epsilon"]
-
-
-def test_the_claim_is_of_the_plan_or_of_the_odometer_whichever_is_less():
-    for settings in (SETTINGS, SETTINGS.with_(past_plan="replan", most_steps=250)):
-        found = summary(None, settings)
-        claim = Claim.from_json(found["claim"])
-        assert claim.epsilon == min(planned_claim(settings, N).epsilon, found["epsilon"]["odometer"])
-
-
-def test_plain_training_claims_nothing():
-    found = closing(RunSettings(method="sgd"), None, examples=N, state="done", reason="plan", steps=3, seconds=0.1)
-    assert not Claim.from_json(found["claim"]).holds

@@ -11,7 +11,6 @@ from dpviz.training.data.views import SHIFT, Views, views_of
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.record import clip_factors
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.networks.by_name import build
 from dpviz.training.sampling import IGNORED, loss_per_example
 from dpviz.training.settings import RunSettings
 
@@ -210,13 +209,3 @@ def test_only_data_that_look_the_same_in_a_mirror_are_flipped():
 def test_settings_without_the_field_are_those_of_old_runs():
     stored = {name: value for name, value in dataclasses.asdict(RunSettings()).items() if name != "views"}
     assert RunSettings.from_json(stored) == RunSettings()
-
-
-def test_a_network_of_the_catalogue_with_views():
-    engine = PerExample(
-        build("cnn", load("mnist-10k"), seed=0), loss_per_example, views=Views(4, random(), flips=False)
-    )
-    x, y = images(10, (1, 28, 28), 10)
-    found = engine.clipped(x, y, max_grad_norm=0.1)
-    assert found.outputs.shape == (40, 10)
-    assert float(found.total.norm()) <= 1.0
