@@ -61,6 +61,9 @@ FAMILIES: dict[str, Style] = {
     "budget": Style(GREY, "longdashdot", 1.5),
 }
 
+# Styles of lines that are no accountant's, and bring their own colour or are grey.
+SOLID, NEUTRAL, DASHED = "moments", "basic", "renyi_classic"
+
 
 def style(family: str) -> Style:
     """The style of a family; a name without one gets a colour of its own, the same at each run."""

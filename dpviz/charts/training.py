@@ -146,7 +146,7 @@ def series_chart(
         keep = thinned(x.size)
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)
-            lines.append(Line(name, name, x[keep], y[keep], "basic", color=color))
+            lines.append(Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color))
     values = Axis(y_title, shown=y_range)
     return LinePlot(steps_axis(total), values, tuple(lines), floors=tuple(floors)).chart(height)
 
@@ -156,7 +156,7 @@ def frontier_chart(
 ) -> Chart:
     """Accuracy against ε: what each bit of privacy loss bought. `curves`: name → (ε, accuracy), ε ascending."""
     lines = [
-        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], "basic", color=_hue(name, i))
+        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], look.NEUTRAL, color=_hue(name, i))
         for i, (name, (x, y)) in enumerate(curves.items())
         if np.isfinite(x).any()
     ]

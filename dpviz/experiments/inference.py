@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.experiments.experiment import Experiment, training_arm
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -20,7 +21,7 @@ _SAME: dict[str, Any] = {
     "model": "logistic", "method": "dpvi", "prior_std": 1.0, "learning_rate": 5.0, "momentum": 0.0,
     "evaluation_every": 0,
 }  # fmt: skip
-_PRIVATE = {"bayesian": True, "pairs": 32, "definition": 1, "delta_mu": 1e-10}
+_PRIVATE = {BAYESIAN: True, "pairs": 32, "definition": 1, "delta_mu": 1e-10}
 
 
 def _inference(data: str, title: str, *, batch_size: int, steps: int, max_grad_norm: float) -> Experiment:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.training.events import Event
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.progress import advance, task
@@ -39,6 +40,6 @@ def infer(settings: dict[str, Any], seed: int) -> dict[str, Any]:
         "charged": summary["mechanisms"],
         "test_accuracy": summary["test_accuracy"],
         "posterior_accuracy": summary["posterior_accuracy"],
-        "epsilon_mu": summary["epsilon"].get("bayesian"),
+        "epsilon_mu": summary["epsilon"].get(BAYESIAN),
         "clipped": round(float(np.mean(clipped)), 6),
     }

@@ -37,7 +37,7 @@ def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
     tail = 5.0 if noise == "laplace" else 3.2
     x = np.unique(np.r_[np.linspace(without - tail * scale, there + tail * scale, 241), without, there])
     lines = tuple(
-        Line(key, name, x, density((x - mean) / scale, noise) / scale, "moments", color=color, kept=key == "with")
+        Line(key, name, x, density((x - mean) / scale, noise) / scale, look.SOLID, color=color, kept=key == "with")
         for key, name, mean, color in (
             ("without", "without", without, look.BLUE),
             ("with", "with the outlier", there, look.ORANGE),

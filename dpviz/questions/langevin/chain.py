@@ -22,6 +22,7 @@ from dpviz.accounting.langevin.step_sizes import (
     step_size_limits,
     wang_largest_epsilon,
 )
+from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
@@ -336,7 +337,7 @@ def tight_interval(answer: Answer[ChainFacts]) -> dict[str, Band]:
     # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
     renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon
     upper = np.minimum(np.array([high for _, high in pairs]), renyi)
-    return {"tight": Band("tight", marks, np.array([low for low, _ in pairs]), upper)}
+    return {Tight.name: Band(Tight.name, marks, np.array([low for low, _ in pairs]), upper)}
 
 
 TIGHT: Slow[ChainFacts] = slow_facts(tight_key, tight_interval)

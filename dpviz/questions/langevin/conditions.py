@@ -46,7 +46,7 @@ def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
         ("second_condition", "(2) more than", np.full(x.size, low), look.MAUVE),
         ("third_condition", "(3) less than", third, look.ORANGE),
     )
-    lines = tuple(Line(key, name, x, y, "moments", color=color, kept=key == "step") for key, name, y, color in curves)
+    lines = tuple(Line(key, name, x, y, look.SOLID, color=color, kept=key == "step") for key, name, y, color in curves)
     top = np.minimum(high, third)
     private = top > low
     band = Band("private", x, np.where(private, low, np.nan), np.where(private, top, np.nan))
@@ -161,7 +161,7 @@ def boundary_line(
     key: str, name: str, x: Array, y: Array, color: str, end: str | None, *, approximate: bool = False
 ) -> Line:
     """The boundary of a condition, named by what holds beside it."""
-    return Line(key, name, x, y, "moments", color=color, end=end, approximate=approximate, kept=False)
+    return Line(key, name, x, y, look.SOLID, color=color, end=end, approximate=approximate, kept=False)
 
 
 def drawn(f: Kept) -> LinePlot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.questions.networks import RunNetwork
 from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import engine
@@ -35,8 +36,8 @@ def of_run(record: RunRecord, examples: int = 2_000, seed: int = 0) -> RunNetwor
     # Started again with other noise, a run has released more than its last attempt's reading says; noise that can be
     # replayed keeps nothing secret.
     secret = settings is not None and not record.restarts and settings.secure_noise
-    if settings is not None and secret and isinstance(epsilons, dict) and "bayesian" in epsilons:
-        epsilon = epsilons["bayesian"]  # JSON: what is no number proves nothing
+    if settings is not None and secret and isinstance(epsilons, dict) and BAYESIAN in epsilons:
+        epsilon = epsilons[BAYESIAN]  # JSON: what is no number proves nothing
         known = isinstance(epsilon, int | float) and not math.isnan(epsilon)
         bayesian = float(epsilon) if known else math.inf, settings.bayesian_delta
     return RunNetwork(

@@ -37,7 +37,7 @@ def adult(*, accounted: str) -> Answer[Facts]:
         x, y = np.array([one.epsilon for one in arms]), np.array([one.mean for one in arms])
         if method == "sgld":  # with more to spend the steps stay those of the standard sampler
             x, y = np.append(x, shown[1]), np.append(y, y[-1])
-        lines.append(Line(method, name, x, y, "moments", color=color, write=percent))
+        lines.append(Line(method, name, x, y, look.SOLID, color=color, write=percent))
         rings += [ring(one, name, color) for one in arms]
     plot = LinePlot(
         Axis("ε", column="epsilon", log=True, shown=shown, hover="ε = %{x:.3~g}", write=numbers.plain),

@@ -29,8 +29,8 @@ def bob(*, inside: float, outside: float, delta: float) -> Answer[Facts]:
         Axis("ε", shown=(0.0, reach), hover="ε = %{x:,.3~r}"),
         Axis("how often “cancer” with Bob in", name="share of answers", column="share", shown=(-0.02, 1.02)),
         (
-            Line("high", "at most", x, high, "moments"),
-            Line("low", "at least", x, low, "moments", color=look.ORANGE),
+            Line("high", "at most", x, high, look.SOLID),
+            Line("low", "at least", x, low, look.SOLID, color=look.ORANGE),
         ),
         guides=(
             Guide("y", inside, f"with Bob {numbers.plain(inside)}"),

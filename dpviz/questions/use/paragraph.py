@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from dpviz._version import __version__
-from dpviz.accounting.methods import accountant
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.fields import numbers
 from dpviz.questions.use.plan import CLIP, Plan, tight_epsilon, value_text
 
@@ -29,7 +30,7 @@ def paragraph(plan: Plan) -> str:
     )
     tight = tight_epsilon(plan)
     if math.isfinite(tight) and tight < plan.epsilon:
-        card = accountant("tight").card
+        card = Tight().card
         said += f" {card.title[0].upper()}{card.title[1:]} ({card.cited}) give ε = {numbers.epsilon(tight, up=True)}."
     return (
         f"{said} The guarantee covers all intermediate parameters. It takes the number of examples N as public and "
@@ -41,6 +42,6 @@ def paragraph(plan: Plan) -> str:
 
 def bibliography(plan: Plan) -> str:
     """BibTeX of everything that the paragraph cites, each once."""
-    tight = accountant("tight").card.bibtex if math.isfinite(tight_epsilon(plan)) else ()
-    entries = (*accountant("moments").card.bibtex[:1], *plan.accountant.card.bibtex, *tight)
+    tight = Tight().card.bibtex if math.isfinite(tight_epsilon(plan)) else ()
+    entries = (*Moments().card.bibtex[:1], *plan.accountant.card.bibtex, *tight)
     return "\n\n".join(dict.fromkeys(entries))

@@ -137,7 +137,7 @@ def spared(plan: Plan) -> str:
     if plan.target == 0.0:
         return ""
     composed = Composed(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta)
-    found = dp_need("tight", "", unknown, plan.target, composed.without(unknown))
+    found = dp_need(Tight.name, "", unknown, plan.target, composed.without(unknown))
     if found.value is None:
         return f"The tight accountant has no number to compare with: {found.why.rstrip('.') or 'none here'}."
     if not 0.0 < found.value < math.inf:

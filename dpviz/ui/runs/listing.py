@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN_NAME
 from dpviz.accounting.claims import SHORT, rounded_up
 from dpviz.questions.layout import Reader
 from dpviz.runs.claims import claim_of_record, settings_of
@@ -70,7 +71,7 @@ def bayesian_epsilon(record: RunRecord) -> float:
     if record.restarts or not secret:
         return math.nan
     readings = record.summary.get("epsilon")
-    return _number(readings.get("bayesian")) if isinstance(readings, dict) else math.nan
+    return _number(readings.get(BAYESIAN_NAME)) if isinstance(readings, dict) else math.nan
 
 
 def _called(names: Mapping[str, str], key: Any) -> str:

@@ -62,7 +62,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
             continue
         keep = thinned(x.size)
         color = look.PALETTE[place % DASHED_FROM]
-        family = "basic" if place < DASHED_FROM else "renyi_classic"
+        family = look.NEUTRAL if place < DASHED_FROM else look.DASHED
         label = f"{name} (demonstration)" if claim.demonstration else name
         lines.append(Line(view.record.id, on_chart(label), x[keep], y[keep], family, color=color))
     epsilons = kind == "epsilon"

@@ -19,6 +19,7 @@ from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
 from dpviz.accounting.methods import READINGS
 from dpviz.accounting.renyi.accountant import Moments
+from dpviz.charts import look
 from dpviz.charts.hand import HERE
 from dpviz.charts.hand.pack import Packer, compressed, compressed_plotly
 from dpviz.charts.look import PALETTE
@@ -176,7 +177,7 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
         series, mark = view.series(labels)
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
         lines = [
-            Line(name, name, *_thinned(x, y), "basic", color=color)
+            Line(name, name, *_thinned(x, y), look.NEUTRAL, color=color)
             for color, (name, (x, y)) in zip(cycle(PALETTE), finite.items(), strict=False)
         ]
         if lines:

@@ -12,6 +12,7 @@ from dpviz._remember import MEMORY
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import training
+from dpviz.charts.look import NEUTRAL
 from dpviz.charts.marks import Band, Floor, Line
 from dpviz.charts.plot import Chart, alt_text
 from dpviz.questions.answer import Note
@@ -235,7 +236,7 @@ def _accuracy(look: Look, height: int) -> Chart:
     target = look.settings.target_accuracy if look.settings is not None else None
     floors = [] if target is None else [Floor(target, "target", "budget")]
     if (majority := look.view.started.get("majority")) is not None:
-        floors.append(Floor(majority, "majority class", "basic"))
+        floors.append(Floor(majority, "majority class", NEUTRAL))
     shown = training.accuracies_shown([values for _, values in series.values()])
     return _series(look, "accuracy", "share right", height, floors=tuple(floors), y_range=shown)
 

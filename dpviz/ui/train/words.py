@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.claims import DEMONSTRATION, SHORT, Claim
 from dpviz.fields import numbers
 from dpviz.questions.answer import Metric, Note
@@ -177,7 +178,7 @@ def _bound_figure(look: Look) -> Metric:
         return Metric("Claim", "none", in_words(claim))
     if not claim.holds:
         return Metric("Claim", "none", "see below")
-    found = last_reading(look.view, "bayesian")
+    found = last_reading(look.view, BAYESIAN)
     bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found, up=True)}, {NOT_COVERED}" if np.isfinite(found) else ""
     return Metric(
         "Claim", f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}", f"{claim.name}, {SHORT[claim.covers]}{bayesian}"
@@ -286,7 +287,7 @@ def _claimed(look: Look) -> str:
 
 def _bayesian_beside(look: Look) -> str:
     """What the Bayesian ε is and why it lies where it does; of runs recorded without such a line at which δ_μ."""
-    settings, found = look.settings, last_reading(look.view, "bayesian")
+    settings, found = look.settings, last_reading(look.view, BAYESIAN)
     if settings is None or not settings.bayesian or not np.isfinite(found):
         return look.view.bayesian_text
     if look.view.bayesian_text:
