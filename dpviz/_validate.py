@@ -46,6 +46,11 @@ def _checked(name: str, value: Any, wanted: str, holds: Callable[[Array], Bools]
 LEAST = float(np.finfo(np.float64).tiny)
 
 
+def any_number(name: str, value: Any) -> Array:
+    """Numbers, whichever."""
+    return _numbers(name, value, "a number")
+
+
 def noise_multiplier(value: Any, name: str = "noise_multiplier") -> Array:
     """Noise standard deviation ÷ sensitivity; 0 and below give no privacy and are refused."""
     return positive(name, value)

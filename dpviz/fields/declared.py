@@ -1,9 +1,10 @@
 """The settings of the project, each declared once in this folder's TOML files, by its key in links.
 
 An entry holds the attributes of a `Field`; `like` names another entry, whose attributes it takes where it has none of
-its own. A slider's stops are a list, or described: {log = [low, high, per decade]}, {whole_log = …} for rounded ones,
-{complement = …} for 1 minus such stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in
-whole numbers are rounded. What other code lists, such as methods, is given where a field is named.
+its own, `was` its key in earlier links, and `group` the controls that its own stands among. A slider's stops are a
+list, or described: {log = [low, high, per decade]}, {whole_log = …} for rounded ones, {complement = …} for 1 minus such
+stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in whole numbers are rounded. What
+other code lists, such as methods, is given where a field is named.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ def several(key: str, **given: Any) -> Several:
 def flag(key: str, **given: Any) -> Flag:
     """The yes or no with this key."""
     return field(Flag, key, **given)
+
+
+def any_kind(key: str, **given: Any) -> Field[Any]:
+    """The field with this key, of the kind that its attributes have."""
+    declared = attributes(key) | given
+    kind = Choice if "options" in declared else Flag if isinstance(declared["default"], bool) else Number
+    return field(kind, key, **given)
 
 
 def field(kind: type[F], key: str, **given: Any) -> F:
@@ -75,7 +83,7 @@ def attributes(key: str) -> dict[str, Any]:
     """What the entry says, and what it takes from the one that it is `like`."""
     if key not in entries():
         raise ValueError(f"Field “{key}” has no entry in {HERE.name}/*.toml.")
-    own = dict(entries()[key])
+    own = {name: value for name, value in entries()[key].items() if name not in ("was", "group")}
     return attributes(own.pop("like")) | own if "like" in own else own
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from dpviz.fields import expression, numbers
 
@@ -211,11 +211,13 @@ class Number(Field[float]):
 class Choice(Field[str]):
     """One of a few named options: `options` maps each value to what the page calls it.
 
-    `tall`: a drop-down list instead of segments side by side.
+    `tall`: a drop-down list instead of segments side by side. `means`: what a call gets for an option, where that is
+    not its name.
     """
 
     options: Mapping[str, str] = ()  # type: ignore[assignment]
     tall: bool = False
+    means: Mapping[str, Any] = field(default_factory=dict)
 
     def parse(self, text: str) -> str:
         if text not in self.options:
@@ -223,7 +225,9 @@ class Choice(Field[str]):
         return text
 
     def accept(self, value: object) -> str:
-        """Options that write a number may be named by it."""
+        """Options that write a number may be named by it, and those that mean something by that."""
+        meant = (option for option, value_ in self.means.items() if type(value_) is type(value) and value_ == value)
+        value = next(meant, value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = next((option for option in self.options if _number(option) == value), value)
         return self.parse(str(value))

@@ -23,7 +23,7 @@ def tables(path: Path, known: set[str]) -> dict[str, Any]:
 def made(kind: type[T], table: Mapping[str, Any], where: str, words: Mapping[str, str]) -> T:
     """The dataclass with a table's values, in whose texts {name} stands for a word; ValueError says what is wrong."""
     fields: Any = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    needed = {name for name, field in fields.items() if field.default is dataclasses.MISSING}
+    needed = {name for name, one in fields.items() if one.default is one.default_factory is dataclasses.MISSING}
     if wrong := (table.keys() - fields.keys()) | (needed - table.keys()):
         raise ValueError(f"{where}: {sorted(wrong)} is unknown or missing; {kind.__name__} has {sorted(fields)}.")
     for key, value in table.items():

@@ -14,7 +14,8 @@ from dpviz.questions.orders import ORDERS
 from dpviz.questions.page import Page
 from dpviz.questions.papers import PAPERS
 from dpviz.questions.question import Question
+from dpviz.questions.train import PAGE as TRAIN
 
-PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, LEAKAGE, PAPERS)
+PAGES: tuple[Page, ...] = (COMPOSE, ORDERS, ATTACK, NOISE, BUDGET, LANGEVIN, TRAIN, LEAKAGE, PAPERS)
 
 QUESTIONS: dict[str, Question[Any]] = {question.key: question for page in PAGES for question in page.questions}

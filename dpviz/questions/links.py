@@ -1,7 +1,8 @@
 """Links: how they are written, and what one of an earlier version means.
 
 A link leaves out what is at its default, so it needs the defaults of its time: `v` says whose. One without it is of
-version 1. What names no setting (a bare address) is no link of any time: it opens with today's defaults.
+version 1. Fields that had another key say so in their tables (`was`). What names no setting (a bare address) is no
+link of any time: it opens with today's defaults.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.fields.declared import entries
 from dpviz.fields.field import Field
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import of_texts
@@ -21,6 +24,9 @@ PRESETS = {preset.key: preset for page in PAGES for preset in page.presets}
 # Words of a link that are no settings: how the page is shown, and who may open it.
 _MODES = frozenset({VERSION, "run", "present", "embed", "expert", "token"})
 
+# Key of a field in earlier links → today's.
+RENAMED: Mapping[str, str] = {entry["was"]: key for key, entry in entries().items() if "was" in entry}
+
 # Field's key → what a link of version 1 meant where it did not name the field.
 BEFORE = {
     "bdef": "1",
@@ -29,9 +35,9 @@ BEFORE = {
     "noiseq": "q01.q50.q99",
     "quantile": "0.5",
     "source": "vectors",
-    "t_bdef": "1",
-    "t_bdp": "0",
-    "t_dmu": "1e-10",
+    "t_bayesian": "0",
+    "t_definition": "1",
+    "t_delta_mu": "1e-10",
 }
 
 _VARIED = PRESETS["abadi2"].values | {"amp": "exact", "curves": "moments.renyi_improved.tight"}
@@ -69,6 +75,7 @@ def read(link: Mapping[str, str], page: str = "", more: Iterable[Field[Any]] = (
     old = version(link) == "1"
     if old:
         texts = _renewed(texts, page)
+    texts = renamed(texts)
     if (preset := texts.get("preset", "")) in GONE:
         texts = GONE[preset] | {key: text for key, text in texts.items() if key != "preset"}
     elif preset in PRESETS:
@@ -101,3 +108,19 @@ def _renewed(texts: Mapping[str, str], page: str) -> dict[str, str]:
     if "t_seed" in found:  # a run that named its seed drew its noise from it, unless the link said otherwise
         found.setdefault("t_secure", "0")
     return found
+
+
+def renamed(texts: Mapping[str, str]) -> dict[str, str]:
+    """What a link says, by today's keys."""
+    found = dict(texts)
+    # A budget and a goal had switches of their own; a policy that ends at a goal always has one.
+    policy = POLICIES.get(found.get("t_policy", ""), Fixed)
+    budget, goal = (found.pop(key, "0") == "1" for key in ("t_bud", "t_goal"))
+    goal = goal or (policy.ends and "t_target_accuracy" not in found)
+    for key, on, usual in (("t_budget", budget, "3"), ("t_acc", goal, "0.93")):
+        entered = found.pop(key, usual)
+        if on:
+            found[key] = entered
+    if found.get("t_eval") == "0":
+        del found["t_eval"]
+    return {RENAMED.get(key, key): text for key, text in found.items()}

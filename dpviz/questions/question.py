@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from dpviz.charts.plot import Plot
-from dpviz.fields.field import Field, Number
+from dpviz.fields.field import Choice, Field, Number
 from dpviz.questions.answer import Answer, Folded, Metric, Note, Rerun, Slow
 from dpviz.questions.layout import Groups, Layout, Own, Reader
 from dpviz.questions.listing import Listing
@@ -115,7 +115,7 @@ class Question(Generic[F]):
         found: dict[str, str] = {}
         for keyword, value in values.items():
             setting = self.settings[keyword]
-            written = setting.texts(value) if isinstance(setting, Compound) else {setting.key: setting.write(value)}
+            written = setting.texts(value) if isinstance(setting, Compound) else {setting.key: _written(setting, value)}
             found |= {key: text for key, text in written.items() if text != defaults[key]}
         return found
 
@@ -136,11 +136,17 @@ class Question(Generic[F]):
         return replace(self.answer(**values), given=values)
 
 
+def _written(field: Field[Any], value: Any) -> str:
+    return field.write(field.accept(value) if isinstance(field, Choice) else value)
+
+
 def value_of(setting: Setting, get: Reader) -> Any:
     """The value that the question's function takes; whole numbers as int, what lies beyond the largest as None."""
     if isinstance(setting, Compound):
         return setting.read(get)
     value = get(setting)
+    if isinstance(setting, Choice):
+        return setting.means.get(value, value)
     if isinstance(setting, Number) and setting.top and value == math.inf:
         return None
     return int(value) if isinstance(setting, Number) and setting.whole else value

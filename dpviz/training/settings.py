@@ -10,28 +10,56 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 from dpviz import _validate
 from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.accounting.methods import PROVERS
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.fields.declared import any_kind, entries, field
+from dpviz.fields.field import Choice, Field, Number
 from dpviz.training.accounts.origins import Origin, check_origins
 from dpviz.training.data import DATA_SETS
+from dpviz.training.data.listed import Titles
 from dpviz.training.data.own.place import is_own
 from dpviz.training.methods import METHODS
-from dpviz.training.models import RECORDED
+from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image
 
-OPTIMISERS = ("sgd", "adam")
-TARGET_MEASURES = ("test", "private")
-PAST_PLAN = ("stop", "replan")
-BAYESIAN_DISTANCES = ("pairs", "norms")
-DEFINITIONS = (1, 2)
-DEVICES = ("auto", "cpu", "cuda")
-TRAINED = ("all", "last")
+
+@dataclass(frozen=True)
+class Id(Field[str]):
+    """A run's id; empty for none."""
+
+    def parse(self, text: str) -> str:
+        if not re.fullmatch(r"[0-9a-zA-Z-]{0,64}", text):
+            raise ValueError(f"{self.label}: “{text[:40]}” is no run's id.")
+        return text
+
+    def write(self, value: str) -> str:
+        return value
 
 
-MOST_VIEWS = 256
+# What the tables cannot list.
+_GIVEN: dict[str, dict[str, Any]] = {
+    "data": {"options": Titles()},
+    "model": {"options": {key: model.title for key, model in MODELS.items()}},
+    "method": {
+        "options": {key: method.label for key, method in METHODS.items()},
+        "help": " ".join(method.words for method in METHODS.values()),
+    },
+    "policy": {"options": {key: policy.label for key, policy in POLICIES.items()}},
+    "solver": {"default": Tight.name, "options": {each.name: PROVERS[each.name] for each in (Tight, Renyi, Moments)}},
+}
+GROUPS = {key.removeprefix("t_"): entry["group"] for key, entry in entries().items() if "group" in entry}
+FIELDS: dict[str, Field[Any]] = {
+    name: field(Id, "t_start_from") if name == "start_from" else any_kind(f"t_{name}", **_GIVEN.get(name, {}))
+    for name in GROUPS
+}
+
 MOST_CHANGING = 30_000  # steps with a noise of their own: some ten seconds of accounting
 
 
@@ -219,69 +247,50 @@ class RunSettings:
         Raises:
             ValueError: naming the setting, its value and the way out.
         """
-        _check_names(self)
-        _check_numbers(self)
+        _check_each(self)
         _check_together(self)
         check_origins(self)
 
 
-def _check_names(settings: RunSettings) -> None:
+# Settings whose range is that of their field.
+_RANGED = tuple(
+    field.name
+    for field in dataclasses.fields(RunSettings)
+    if field.name in FIELDS and field.name not in ("data", "model", "start_from", "step_exponent", "prior_std")
+)
+
+
+def _check_each(settings: RunSettings) -> None:
+    """Each setting by itself, in the range that its field declares."""
     if not is_own(settings.data):
         _validate.choice("data", settings.data, tuple(DATA_SETS))
-    for name, allowed in (
-        ("model", tuple(RECORDED)),
-        ("method", tuple(METHODS)),
-        ("policy", tuple(POLICIES)),
-        ("optimiser", OPTIMISERS),
-        ("target_measure", TARGET_MEASURES),
-        ("past_plan", PAST_PLAN),
-        ("bayesian_distances", BAYESIAN_DISTANCES),
-        ("device", DEVICES),
-        ("trained", TRAINED),
-    ):
-        _validate.choice(name, getattr(settings, name), allowed)
-    for name in ("bayesian", "secure_noise"):
-        if not isinstance(getattr(settings, name), bool):
-            raise ValueError(f"Expected {name}={getattr(settings, name)!r} to be True or False.")
-
-
-def _check_numbers(settings: RunSettings) -> None:
-    for name in ("learning_rate", "max_grad_norm", "noise_multiplier", "count_noise"):
-        _validate.scalar(name, _validate.positive(name, getattr(settings, name)))
-    for name in ("step_exponent", "prior_std"):
+    _validate.choice("model", settings.model, tuple(RECORDED))
+    for name in _RANGED:
+        _check_range(name, getattr(settings, name))
+    for name in ("step_exponent", "prior_std"):  # pages offer fewer
         _validate.scalar(name, _validate.non_negative(name, getattr(settings, name)))
-    for name, least in (
-        ("batch_size", 1),
-        ("steps", 1),
-        ("most_steps", 0),
-        ("views", 1),
-        ("pairs", 2),
-        ("count_every", 0),
-        ("margin_epochs", 0),
-        ("burn_in", 0),
-        ("sample_every", 1),
-        ("histogram_every", 0),
-        ("seed", 0),
-        ("threads", 0),
-    ):
+    for name, least in (("sample_every", 1), ("histogram_every", 0), ("threads", 0)):
         _validate.scalar(name, _validate.steps(getattr(settings, name), name, minimum=least))
-    if settings.evaluation_every is not None:
-        every = _validate.steps(settings.evaluation_every, "evaluation_every", minimum=0)
-        _validate.scalar("evaluation_every", every)
-    for name, value in (("delta", settings.delta), ("delta_mu", settings.bayesian_delta)):
-        _validate.scalar(name, _validate.delta(value, name))
-    if settings.definition not in DEFINITIONS or isinstance(settings.definition, bool):
-        raise ValueError(f"Expected definition={settings.definition!r} to be 1 or 2.")
     _validate.estimator_failure(settings.estimator_failure)
-    _validate.scalar("learning_rate_end", _validate.probability("learning_rate_end", settings.learning_rate_end))
-    if not 0.0 <= _validate.scalar("momentum", _validate.non_negative("momentum", settings.momentum)) < 1.0:
-        raise ValueError(f"Expected momentum={settings.momentum:.12g} in [0, 1).")
-    if _validate.scalar("friction", _validate.positive("friction", settings.friction)) > 1.0:
-        raise ValueError(f"Expected friction={settings.friction:.12g} in (0, 1].")
-    if settings.target_accuracy is not None:
-        _validate.scalar("target_accuracy", _validate.open_probability("target_accuracy", settings.target_accuracy))
-    if settings.filter_epsilon is not None:
-        _validate.scalar("filter_epsilon", _validate.positive("filter_epsilon", settings.filter_epsilon))
+
+
+def _check_range(name: str, value: object) -> None:
+    field = FIELDS[name]
+    if isinstance(field, Number):
+        if value is None and field.top:
+            return
+        number = _validate.scalar(name, _validate.any_number(name, value))
+        try:
+            field.check(number)
+        except ValueError:
+            kind = "a whole number " if field.whole else ""
+            raise ValueError(f"Expected {name}={number:.12g} to be {kind}{field.legal}; try {field.example}.") from None
+    elif isinstance(field, Choice) and not field.means:
+        _validate.choice(name, value, tuple(field.options))
+    else:
+        allowed = tuple(field.means.values()) if isinstance(field, Choice) else (True, False)
+        if not any(type(value) is type(one) and value == one for one in allowed):
+            raise ValueError(f"Expected {name}={value!r} to be {' or '.join(map(str, allowed))}.")
 
 
 def _check_together(settings: RunSettings) -> None:
@@ -307,7 +316,7 @@ def _check_together(settings: RunSettings) -> None:
         )
     if settings.views > 1:
         _check_views(settings)
-    if settings.trained != TRAINED[0] and not METHODS[settings.method].partly:
+    if settings.trained != RunSettings.trained and not METHODS[settings.method].partly:
         raise ValueError(
             f"Expected trained='all' with method={settings.method!r}, found {settings.trained!r}: it makes another "
             "network of all weights. Take it, or another method."
@@ -347,8 +356,6 @@ def _check_views(settings: RunSettings) -> None:
     ):
         if refused:
             raise ValueError(f"Expected views=1 with {why}; found {settings.views}.")
-    if settings.views > MOST_VIEWS:
-        raise ValueError(f"Expected views={settings.views} <= {MOST_VIEWS}: each costs as much time as an example.")
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

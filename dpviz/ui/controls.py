@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from html import escape as safe
 from typing import Any, NamedTuple
@@ -166,8 +166,17 @@ def settle(fields: Iterable[Field[Any]]) -> None:
         take(field)
 
 
-def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True) -> str:
-    """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard."""
+def choice(
+    field: Choice,
+    *,
+    horizontal: bool = True,
+    label_visible: bool = True,
+    then: Callable[[], None] = lambda: None,
+) -> str:
+    """One of a few: segments side by side, or a drop-down list; a label that is not seen is still heard.
+
+    `then` is done when another one was picked.
+    """
     value = state.get(field)
     _set(Keys.slider(field), value)
     if horizontal:
@@ -180,7 +189,7 @@ def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True
             required=True,
             label_visibility="visible" if label_visible else "collapsed",
             on_change=_picked,
-            args=(field,),
+            args=(field, then),
         )
     else:
         st.selectbox(
@@ -190,7 +199,7 @@ def choice(field: Choice, *, horizontal: bool = True, label_visible: bool = True
             key=Keys.slider(field),
             help=field.help or None,
             on_change=_picked,
-            args=(field,),
+            args=(field, then),
         )
     return value
 
@@ -226,11 +235,12 @@ def _set(key: str, value: object) -> None:
         st.session_state[key] = value
 
 
-def _picked(field: Choice) -> None:
+def _picked(field: Choice, then: Callable[[], None]) -> None:
     picked = st.session_state[Keys.slider(field)]
     if picked is not None:
         state.put(field, picked)
         _settle(field)
+        then()
 
 
 def _settle(field: Field[Any]) -> None:

@@ -1,4 +1,4 @@
-"""All addresses of the app, each a file of `pages/`: a page for each entry of the catalogue, and Home, Train, Runs."""
+"""All addresses of the app, each a file of `pages/`: a page for each entry of the catalogue, and Home, Runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ ICON = str(Path(__file__).parent / "assets" / "icon.png")
 
 _TITLES = {
     "home": ("Home", ":material/home:"),
-    "train": ("Train", ":material/play_circle:"),
     "runs": ("Runs", ":material/history:"),
 } | {page.key: (page.title, page.icon) for page in PAGES}
 ORDER = ("home", "compose", "orders", "attack", "noise", "budget", "langevin", "train", "runs", "leakage", "papers")

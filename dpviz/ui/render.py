@@ -32,21 +32,29 @@ from dpviz.ui.state import Keys
 
 
 def show(shown: Page) -> None:
-    """Draw the page: the sidebar, then everything that follows the controls in one fragment."""
-    held = Boundary(shown.key, OWN[shown.key]).held
-    with held("page"):
+    """Draw the page."""
+    with Boundary(shown.key, OWN[shown.key]).held("page"):
         page.begin(shown.key)
         page.heading(shown.asks)
+    opened(shown)
+
+
+def opened(shown: Page, acts: Callable[[], None] = lambda: None) -> None:
+    """The sidebar, then everything that follows the controls in one fragment.
+
+    `acts` draws what can be done with the answer, above its controls.
+    """
+    held = Boundary(shown.key, OWN[shown.key]).held
     if not modes.bare():
         with st.sidebar, held("sidebar"):
             page.sidebar(shown.key)
             present.toggle()
-    _body(shown)
+    _body(shown, acts)
     present.bar()
 
 
 @st.fragment
-def _body(shown: Page) -> None:
+def _body(shown: Page, acts: Callable[[], None]) -> None:
     """Everything that follows the controls."""
     bound = Boundary(shown.key, OWN[shown.key])
     top = st.container()
@@ -67,6 +75,7 @@ def _body(shown: Page) -> None:
     finally:
         _whole.reset(within)
     with right, bound.held("controls"):
+        acts()
         _controls(shown, question)
         st.session_state[Keys.DRAWN] = _drawn(shown)
     bound.worked()

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpviz.ui import networks, snippets, sources, spending
+from dpviz.ui.train import plan
 
 SPECIAL: dict[str, Callable[[], None]] = {
     "network": networks.chooser,
+    "learned": plan.learned,
+    "start": plan.start,
+    "compose": plan.compose,
     "upload": sources.upload,
     "blocks": spending.blocks,
     "ledger": spending.ledger,

@@ -17,7 +17,10 @@ from tests.browser.test_train import children_of_the_app, headline, lives, visit
 pytestmark = pytest.mark.sweep
 
 # Half a second a step: there is time to see what happens between two.
-FORM = "/train?t_data=abalone&t_model=logistic&t_by=sigma&t_sigma=2&t_batch=64&t_steps=500&t_slow=0.5"
+FORM = (
+    "/train?v=2&t_data=abalone&t_model=logistic&t_noise_by=sigma&t_noise_multiplier=2&t_batch_size=64&t_steps=500"
+    "&t_slow=0.5"
+)
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def one_step_is_one(page: Page) -> None:
 def test_a_run_is_watched_stopped_by_another_visitor_and_found_again(browser: Browser, training_app: str) -> None:
     page = visitor(browser, training_app)
     # The default model; half a second a step, so that there is something to watch on any machine.
-    page.goto("/train?t_slow=0.5&t_by=sigma&t_sigma=2")
+    page.goto("/train?v=2&t_slow=0.5&t_noise_by=sigma&t_noise_multiplier=2")
     page.get_by_role("button", name="Start training").dblclick()  # the history, below, knows one run
     first = steps_done(headline(page, r"Step \d+ of 150"))
     page.wait_for_function("() => location.search.includes('run=')")

@@ -8,6 +8,7 @@ from dpviz.accounting.langevin.cost import langevin_epsilon
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.schedules import PowerSchedule
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.train.plan import plan
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import (
     CHANGING_ORDERS,
@@ -20,7 +21,6 @@ from dpviz.training.accounts.live import (
 )
 from dpviz.training.plan import mechanism_at
 from dpviz.training.settings import RunSettings
-from dpviz.ui.train.plan import plan
 
 STEP = SampledGaussian(2.0, 0.1)
 

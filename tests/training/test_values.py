@@ -10,8 +10,7 @@ from dpviz.accounting.adaptive.policies import POLICIES
 from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
-from dpviz.training.settings import RunSettings
-from dpviz.ui.train.fields import CONTROL_OF
+from dpviz.training.settings import FIELDS, RunSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = {"methods": METHODS, "policies": POLICIES, "models": MODELS, "data sets": DATA_SETS}
@@ -30,9 +29,9 @@ def test_each_has_its_name_and_settings_take_it(values):
 def test_what_a_value_reads_is_a_setting_with_a_control_and_what_it_suggests_too():
     for value in (*METHODS.values(), *MODELS.values()):
         assert value.reads <= SETTINGS
-        assert value.reads - NO_CONTROL <= set(CONTROL_OF), value.key
+        assert value.reads - NO_CONTROL <= set(FIELDS), value.key
     for value in (*METHODS.values(), *MODELS.values(), *DATA_SETS.values()):
-        assert set(value.usual) <= set(CONTROL_OF), value.key
+        assert set(value.usual) <= set(FIELDS), value.key
         RunSettings(**value.usual).check()
 
 

@@ -18,7 +18,7 @@ from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import engine
 from dpviz.ui import boundary, details, home, render
 from dpviz.ui.runs import page as runs_page
-from dpviz.ui.train import form
+from dpviz.ui.train import plan
 from tests.ui.driver import charts, open_app, said
 
 FORGED = "a stranger's words\nERROR nobody wrote this \x1b[31m"
@@ -59,8 +59,8 @@ def test_a_fault_in_a_part_of_a_question(where: Any, part: str, monkeypatch: pyt
     [
         ("home", home, "_told"),
         ("home", home, "_answers"),
-        ("train", form, "plan"),
-        ("train", form, "_controls"),
+        ("train", plan, "compute"),
+        ("train", plan, "missing"),
         ("runs", runs_page, "_headline"),
         ("runs", runs_page, "_filters"),
     ],

@@ -9,13 +9,13 @@ import pytest
 
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
+from dpviz.training.data.listed import data_of
 from dpviz.training.data.own.place import find
 from dpviz.training.events import DECLARED
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import suits
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.listing import table
-from dpviz.ui.train.facts import data_of
 from dpviz.ui.train.words import Look, headline, notes, setting_line
 from tests import own_sets
 from tests.ui.driver import open_app, said
@@ -52,7 +52,7 @@ def test_the_form_offers_explains_and_starts_them(
     assert not at.exception
     assert "Tea, 60 cups (own)" in at.selectbox(key="slider.t_data").options
     assert at.session_state["value.t_model"] == "mlp"
-    assert at.session_state["value.t_batch"] == 4
+    assert at.session_state["value.t_batch_size"] == 4
     assert DECLARED in said(at, "note")
     assert any("Not offered: broken.toml: expected public = true" in note for note in said(at, "caution"))
     assert any("ε ≤ 3" in text for text in said(at, "headline"))

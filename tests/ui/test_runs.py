@@ -135,7 +135,7 @@ def test_cloning_leads_to_the_form_with_these_settings(engine: Engine, three: li
     at.button(key=f"clone.{run}").click().run()
     assert not at.exception
     assert at.session_state["value.t_data"] == "abalone"
-    assert at.session_state["value.t_batch"] == 64
+    assert at.session_state["value.t_batch_size"] == 64
 
 
 class _File:

@@ -19,26 +19,30 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.questions.train import TRAIN, script
+from dpviz.questions.train.facts import trained_parameters
+from dpviz.questions.train.plan import plan
+from dpviz.questions.train.settings import run_settings, texts_of
 from dpviz.runs.claims import claim_of_record
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.origins import start_of
 from dpviz.runs.store.records import Event, RunRecord
+from dpviz.training import settings as declared
 from dpviz.training.accounts.claims import everything_planned
 from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.loop import FreeRun
 from dpviz.training.loop import run as train
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
-from dpviz.ui.train import form_state, script, tight
-from dpviz.ui.train.facts import trained_parameters
+from dpviz.ui.train import tight
 from dpviz.ui.train.live import take
-from dpviz.ui.train.plan import plan
-from tests.ui.driver import enter, open_app, said
+from tests.ui.driver import enter, open_app, open_part, said
 from tests.ui.runs_made import TINY, events_of, finished, fresh_engine
 
 N = 3133  # of Abalone
-FORM = "t_data=abalone&t_model=logistic&t_batch=64&t_steps=6&t_lr=1"
+FORM = "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=6&t_learning_rate=1"
+GROUPS = tuple(dict.fromkeys(declared.GROUPS.values()))
 MLP = TINY.with_(model="mlp")
 
 
@@ -88,7 +92,7 @@ def test_finished_runs_of_the_same_network_are_offered(engine: Engine, weights: 
     finished(engine, TINY, weights, events[:-1], name="Not over")
     finished(engine, TINY.with_(data="adult"), weights, events, name="Other sizes")
     at = open_app("train", FORM)
-    found = at.selectbox(key="slider.t_from")
+    found = at.selectbox(key="slider.t_start_from")
     assert found.value == ""
     claimed = numbers.epsilon(first.summary["claim"]["epsilon"], up=True)
     accuracy = f"{100 * first.summary['test_accuracy']:.1f} %"
@@ -100,9 +104,9 @@ def test_the_form_adds_up_what_was_spent_and_starts_there(
     engine: Engine, weights: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = finished(engine, TINY, weights, events, name="First <b>")
-    at = open_app("train", f"{FORM}&t_by=sigma&t_sigma=1")
+    at = open_app("train", f"{FORM}&t_noise_by=sigma&t_noise_multiplier=1")
     before = said(at, "headline")[0]
-    at.selectbox(key="slider.t_from").set_value(first.id).run()
+    at.selectbox(key="slider.t_start_from").set_value(first.id).run()
     assert not at.exception
     wanted = started(TINY.with_(noise_multiplier=1.0, threads=0, evaluation_every=None), first, engine)
     shown = numbers.epsilon(joint(wanted), up=True)
@@ -121,23 +125,22 @@ def test_a_target_holds_both_runs(
     first = finished(engine, TINY, weights, events)
     spent = first.summary["claim"]["epsilon"]
     for solver in ("renyi", "moments", "tight"):
-        at = open_app("train", f"{FORM}&t_from={first.id}&t_eps=2&t_solver={solver}")
+        at = open_app("train", f"{FORM}&t_start_from={first.id}&t_target_epsilon=2&t_solver={solver}")
         found = asked(engine, monkeypatch, at)
         assert (1.99 if solver == "tight" else 0.5) < joint(found) <= 2.0
-    at.session_state["t.group"] = "Noise"
-    at.run()
+    open_part(at, "train.group", GROUPS, "Noise")
     left = numbers.epsilon(numbers.down(2.0 - spent))
     words = f"may have spent {numbers.epsilon(spent, up=True)} of it on the same data; {left} is left for this run"
     assert any(words in text for text in said(at, "note"))
-    enter(at, "t_eps", repr(spent * (1 + 1e-9)))
+    enter(at, "t_target_epsilon", repr(spent * (1 + 1e-9)))
     problem = next(text for text in said(at, "problem") if "Expected target_epsilon" in text)
     least = re.search(r"clipped gradients can have, and destroy what .* Ask for at least ([\d.]+), or start", problem)
     assert least is not None
     assert at.button(key="t.start").disabled
-    enter(at, "t_eps", least[1])
+    enter(at, "t_target_epsilon", least[1])
     assert not at.button(key="t.start").disabled
     assert 8 < asked(engine, monkeypatch, at).noise_multiplier <= 64  # of a batch of 64
-    enter(at, "t_eps", repr(0.9 * spent))
+    enter(at, "t_target_epsilon", repr(0.9 * spent))
     assert any("Expected target_epsilon" in text and "on the same data" in text for text in said(at, "problem"))
     assert at.button(key="t.start").disabled
 
@@ -146,14 +149,14 @@ def test_the_last_layer_alone(engine: Engine, weights: Path, monkeypatch: pytest
     run = finished(engine, MLP, weights)
     query = FORM.replace("logistic", "mlp")
     at = open_app("train", query)
-    assert not [one for one in at.main if one.key == "slider.t_train"]  # random layers are not left as they are
-    at = open_app("train", f"{query}&t_from={run.id}&t_train=last")
+    assert not [one for one in at.main if one.key == "slider.t_trained"]  # random layers are not left as they are
+    at = open_app("train", f"{query}&t_start_from={run.id}&t_trained=last")
     found = asked(engine, monkeypatch, at)
     assert (found.trained, trained_parameters(found)) == ("last", 129 * 2)
     assert "258 parameters of the last layer" in " ".join(" ".join(said(at, "strip")).split()).replace("\u202f", "")
-    assert asked(engine, monkeypatch, open_app("train", f"{query}&t_train=last")).trained == "all"
-    dpvi = open_app("train", f"{query}&t_from={run.id}&t_train=last&t_method=dpvi")
-    assert not [one for one in dpvi.main if one.key == "slider.t_train"]
+    assert asked(engine, monkeypatch, open_app("train", f"{query}&t_trained=last")).trained == "all"
+    dpvi = open_app("train", f"{query}&t_start_from={run.id}&t_trained=last&t_method=dpvi")
+    assert not [one for one in dpvi.main if one.key == "slider.t_trained"]
     assert asked(engine, monkeypatch, dpvi).trained == "all"
 
 
@@ -163,14 +166,14 @@ def test_the_last_layer_alone(engine: Engine, weights: Path, monkeypatch: pytest
         (MLP, "", "start_from='Run 1' to be of the same network, found MLP"),
         (TINY.with_(method="sgd"), "", "learned from the same data, and it was trained without noise"),
         (TINY.with_(secure_noise=False), "", "and its noise can be replayed"),
-        (TINY, "&t_bud=1&t_budget=0.2&t_by=sigma", "more than what Run 1 may have spent"),
+        (TINY, "&t_filter_epsilon=0.2&t_noise_by=sigma", "more than what Run 1 may have spent"),
     ],
 )
 def test_what_cannot_be_added_up_cannot_be_started(
     engine: Engine, weights: Path, settings: RunSettings, query: str, words: str
 ) -> None:
     run = finished(engine, settings, weights)
-    at = open_app("train", f"{FORM}&t_from={run.id}{query}")
+    at = open_app("train", f"{FORM}&t_start_from={run.id}{query}")
     assert any(words in text for text in said(at, "problem"))
     assert at.button(key="t.start").disabled
 
@@ -181,7 +184,7 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
     digits = TINY.with_(data="mnist-10k", evaluation_every=0)
     private = finished(engine, digits, weights, name="Digits")
     plain = finished(engine, digits.with_(method="sgd"), weights, name="Plain")
-    form = "t_data=fashion-mnist&t_model=logistic&t_batch=64&t_steps=6&t_by=sigma"
+    form = "t_data=fashion-mnist&t_model=logistic&t_batch_size=64&t_steps=6&t_noise_by=sigma"
     alone = re.search(r"ε ≤ [\d.]+", said(open_app("train", form), "headline")[0])
     assert alone is not None
     for run, words in (
@@ -191,20 +194,20 @@ def test_a_start_on_other_data_leaves_epsilon_as_it_is_and_says_so(
             "MNIST, 10k digits, from which its start Plain learned without an ε, so that those data must be public",
         ),
     ):
-        at = open_app("train", f"{form}&t_from={run.id}")
+        at = open_app("train", f"{form}&t_start_from={run.id}")
         assert f"{alone.group()} " in said(at, "headline")[0]
         assert "for these data only" in said(at, "headline")[0]
         assert any(words in text for text in said(at, "caution"))
-        options = at.selectbox(key="slider.t_from").options
+        options = at.selectbox(key="slider.t_start_from").options
         assert any(one.startswith(f"{run.title} · MNIST, 10k digits · ") for one in options)
         assert asked(engine, monkeypatch, at).origins[0].run == run.id
-    digits_again = open_app("train", f"{form.replace('fashion-mnist', 'mnist')}&t_from={private.id}")
+    digits_again = open_app("train", f"{form.replace('fashion-mnist', 'mnist')}&t_start_from={private.id}")
     assert "with what Digits may have spent on the same data" in said(digits_again, "headline")[0]
 
 
 def test_plain_training_may_start_anywhere(engine: Engine, weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished(engine, TINY.with_(method="sgd"), weights)
-    at = open_app("train", f"{FORM}&t_method=sgd&t_from={run.id}")
+    at = open_app("train", f"{FORM}&t_method=sgd&t_start_from={run.id}")
     assert "nothing bounds" in " ".join(said(at, "headline")[0].split())
     assert asked(engine, monkeypatch, at).origins[0].run == run.id
 
@@ -213,10 +216,10 @@ def test_a_start_that_is_gone_is_said(engine: Engine, weights: Path, events: lis
     run = finished(engine, TINY, weights, events, name="Mine")
     engine.store.delete(run.id)
     for asked_for, title in ((run.id, "Mine"), ("nobody", "run nobody")):
-        at = open_app("train", f"{FORM}&t_from={asked_for}")
-        assert at.selectbox(key="slider.t_from").options[-1] == f"{title} (cannot be started from)"
+        at = open_app("train", f"{FORM}&t_start_from={asked_for}")
+        assert at.selectbox(key="slider.t_start_from").options[-1] == f"{title} (cannot be started from)"
         assert any("start_from" in text for text in said(at, "problem"))
-        at.selectbox(key="slider.t_from").set_value("").run()
+        at.selectbox(key="slider.t_start_from").set_value("").run()
         assert not at.button(key="t.start").disabled
 
 
@@ -230,8 +233,7 @@ def test_a_finished_run_goes_on_from_its_weights(
     (button,) = [one for one in at.button if one.label == "Go on from its weights"]
     button.click().run()
     assert not said(at, "problem")
-    at.session_state["t.group"] = "Noise"
-    at.run()
+    open_part(at, "train.group", GROUPS, "Noise")
     assert any(f"those of {run.title} were not kept" in text for text in said(at, "note"))
     found = asked(engine, monkeypatch, at)
     assert found == started(TINY.with_(threads=0, histogram_every=5), run, engine)
@@ -244,10 +246,10 @@ def test_a_clone_starts_where_the_run_did(engine: Engine, weights: Path, events:
     first = finished(engine, TINY, weights, events)
     start = start_of(first.id, engine.store, engine.weights)
     settings = TINY.with_(start_from=start.weights, origins=start.origins, threads=0)
-    texts = form_state.texts_of(settings)
-    assert texts["t_from"] == first.id
+    texts = texts_of(settings)
+    assert texts["t_start_from"] == first.id
     query = "&".join(f"{key}={text}" for key, text in texts.items())
-    assert form_state.read(state.reader(query), start).settings == settings
+    assert run_settings(TRAIN.read(state.reader(query))) == settings
 
 
 def test_curves_of_the_plan_begin_with_what_was_spent() -> None:

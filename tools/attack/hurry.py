@@ -28,10 +28,9 @@ from dpviz.fields.field import Number
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.units import EPOCHS
 from dpviz.ui.registry import FIELDS
-from dpviz.ui.train import fields as train
 from tests.browser.driver import CHROMIUM_FLAGS, ROOT, TIMEOUT_MS, find_chromium, main_area, running_app, wait_idle
 
-NUMBERS = {one.key: one for one in (*FIELDS, *train.FIELDS) if isinstance(one, Number) and one.ticks}
+NUMBERS = {one.key: one for one in FIELDS if isinstance(one, Number) and one.ticks}
 MINUTES = 5.0  # bound of the whole attack; what was not tried by then is not counted
 
 
@@ -47,8 +46,8 @@ SCENES = (
     Scene("compose?curves=moments&units=mechanism"),
     Scene("attack"),
     Scene("langevin?lsteps=2000"),
-    Scene("train?t_by=sigma", "Noise"),
-    Scene("train?t_by=sigma", "Steps"),
+    Scene("train?t_noise_by=sigma", "Noise"),
+    Scene("train?t_noise_by=sigma", "Steps"),
     Scene("noise"),
     Scene("budget"),
     Scene("leakage"),

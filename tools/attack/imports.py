@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.questions.leakage.stored import of_run
+from dpviz.questions.train import script
+from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.exchange.checks import NotARun
@@ -31,8 +33,7 @@ from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page
 from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.runs.report import bundle, html_report
-from dpviz.ui.train import script, tight
-from dpviz.ui.train.form_state import texts_of
+from dpviz.ui.train import tight
 from dpviz.ui.train.live import draw, screen, take
 from dpviz.ui.train.watch_settings import CHARTS
 from tests.ui.runs_made import TINY, events_of, record

@@ -25,9 +25,6 @@ from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.ui import state
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.runs.fields import FIELDS as RUNS_FIELDS
-from dpviz.ui.train import form_state as train
-from dpviz.ui.train.fields import FIELDS as TRAIN_FIELDS
-from dpviz.ui.train.plan import plan
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from tests.ui.shown import SHOWN
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
@@ -35,8 +32,8 @@ from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, row
 SECONDS = 10.0  # for one link
 WHOLE_SECONDS = 150.0
 
-PAGES = (*SHOWN, "train")
-ALL = {field.key: field for field in (*FIELDS, *TRAIN_FIELDS, *WATCH_FIELDS, *RUNS_FIELDS)}
+PAGES = tuple(SHOWN)
+ALL = {field.key: field for field in (*FIELDS, *WATCH_FIELDS, *RUNS_FIELDS)}
 VIEWS = ("aview", "bview", "lview", "oview", "noiseq", "source", "t_method", "t_policy")
 # Trains a network at each new setting, which a page says and shows progress of.
 LEFT_ALONE = {"source": "measured"}
@@ -76,7 +73,7 @@ def asked(page: str, query: str) -> tuple[str, ...]:
 
 
 def compute(page: str, get: Any) -> Any:
-    return train.read(get) if page == "train" else SHOWN[page].compute(get)
+    return SHOWN[page].compute(get)
 
 
 def views(page: str) -> list[str]:
@@ -141,9 +138,6 @@ def follow(page: str, query: str) -> bool:
     if result is None:
         assert 25 < len(refused) < 2_000, f"refused without a sentence: {refused}"
         return False
-    if page == "train":
-        plan(result.settings, result.examples)
-        return True
     said = result.tried()
     assert not NO_WORD.search(" ".join(said)), f"no word: {said}"
     return True

@@ -11,7 +11,7 @@ from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields.declared import choice, field, several
 from dpviz.fields.field import Field
 from dpviz.training.data import DATA_SETS
-from dpviz.ui.train.fields import METHOD
+from dpviz.training.methods import METHODS
 from dpviz.ui.train.words import STATE_WORDS
 
 MOST = 8
@@ -47,7 +47,7 @@ CHOSEN = field(Ids, "runs")
 TEXT = field(Words, "r_text")
 STATE = several("r_state", options={key: word.lower() for key, word in STATE_WORDS.items()})
 DATA_FILTER = choice("r_data", options={"all": "all data"} | {key: data.title for key, data in DATA_SETS.items()})
-METHOD_FILTER = choice("r_method", options={"all": "all methods"} | {**METHOD.options})
+METHOD_FILTER = choice("r_method", options={"all": "all methods"} | {key: kind.label for key, kind in METHODS.items()})
 VIEW = choice("r_view")
 ACCOUNTANT = choice(
     "r_acc",

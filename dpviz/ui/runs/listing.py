@@ -18,11 +18,12 @@ from dpviz.runs.store.records import RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.training.accounts.origins import beside
 from dpviz.training.data import DATA_SETS
+from dpviz.training.data.listed import data_of
 from dpviz.training.data.own.place import is_own
 from dpviz.training.events import NOT_COVERED, heading
+from dpviz.training.methods import METHODS
+from dpviz.training.models import MODELS
 from dpviz.ui.runs import fields as f
-from dpviz.ui.train.facts import data_of
-from dpviz.ui.train.fields import METHOD, MODEL
 from dpviz.ui.train.words import STATE_WORDS, in_words
 
 BAYESIAN, SECONDS = f"ε_μ Bayesian [{NOT_COVERED}]", heading("done", "seconds")
@@ -123,8 +124,8 @@ def table(records: Sequence[RunRecord], queue: Mapping[str, int], store: Store) 
             "steps": record.steps,
             SECONDS: _number(record.summary.get("seconds")),
             "data": _data(record.settings.get("data")),
-            "model": _called(MODEL.options, record.settings.get("model")),
-            "method": _called(METHOD.options, record.settings.get("method")),
+            "model": _called({key: model.title for key, model in MODELS.items()}, record.settings.get("model")),
+            "method": _called({key: method.label for key, method in METHODS.items()}, record.settings.get("method")),
             "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created)),
             "note": record.note,
         }

@@ -28,7 +28,6 @@ from dpviz.ui.runs import listing
 from dpviz.ui.runs.overlay import overlay
 from dpviz.ui.runs.report import bundle
 from dpviz.ui.train import watch
-from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
 from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
 from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import in_words
@@ -56,7 +55,7 @@ def show() -> None:
     """Draw the page."""
     bound = Boundary("runs", f.FIELDS)
     with bound.held("page"):
-        page.begin("runs", (*FORM_FIELDS, *WATCH_FIELDS, *f.FIELDS))
+        page.begin("runs", (*WATCH_FIELDS, *f.FIELDS))
         if st.session_state.pop(LEAVING, False):
             st.switch_page(TRAIN)
         page.heading("Runs: which run was worth its ε?")

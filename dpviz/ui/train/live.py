@@ -18,6 +18,7 @@ from dpviz.charts.plot import Chart, alt_text
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import strip
 from dpviz.questions.tight_band import band
+from dpviz.questions.train.plan import PlannedCost, plan
 from dpviz.runs.claims import claim_of_view, claims_of_shorter_plans, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.views import Array, RunView
@@ -26,7 +27,6 @@ from dpviz.training.defaults import examples_of
 from dpviz.training.events import titled
 from dpviz.ui.pieces import Drawing
 from dpviz.ui.train import tight
-from dpviz.ui.train.plan import PlannedCost, plan
 from dpviz.ui.train.watch_settings import CHARTS
 from dpviz.ui.train.words import EMPTY, Look, as_planned, evaluation_steps, figures, headline, notes, setting_line
 

@@ -1,134 +1,166 @@
-"""What a plan costs step by step under every accountant, before anything is trained: the faint curves ahead.
-
-The same accountants and the same arithmetic as the Compose page and the live run: they agree to the last digit.
-"""
+"""What the Train page adds to its question: what is on this machine, and the button that starts the run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
 
-import numpy as np
-import numpy.typing as npt
+import streamlit as st
 
-from dpviz._remember import remembered
-from dpviz.accounting.claims import Claim
-from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.pld.bounds import tight_epsilon_of_events
-from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.mechanisms import GaussianEvent
-from dpviz.questions import tight_band
-from dpviz.questions.tight_band import TightBand
-from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
-from dpviz.training.accounts.live import live_accountants
-from dpviz.training.accounts.origins import spent_before
-from dpviz.training.plan import planned_events
-from dpviz.training.settings import RunSettings
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
+from dpviz.questions.train import TRAIN, Planned
+from dpviz.questions.train.facts import graphics_card, missing, not_usable, unsuited
+from dpviz.questions.train.settings import acting, usual
+from dpviz.questions.train.start import offered
+from dpviz.runs.engine import Engine
+from dpviz.runs.store.records import StoreError, new_id
+from dpviz.training.data.listed import data_of
+from dpviz.training.defaults import examples_of
+from dpviz.training.settings import FIELDS
+from dpviz.ui import controls, page, places, state
+from dpviz.ui import engine as engines
+from dpviz.ui.answers import compute
+from dpviz.ui.train.watch_settings import RUN
 
-Array = npt.NDArray[np.float64]
+FOLDER = "t.folder"
+REFUSED = "t.refused"
+TICKET = "t.ticket"
 
-POINTS = 120
+DATA, MODEL, METHOD, START, TRAINED = (
+    cast(Choice, FIELDS[name]) for name in ("data", "model", "method", "start_from", "trained")
+)
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedCost:
-    """ε at `steps` (shape (n,), whole, increasing) by accountant; nothing for plain training.
+# --- controls ---------------------------------------------------------------------------------------------------------
 
-    The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
 
-    Attributes:
-        claim: what may be claimed of all of it, private counts included; the curves leave these out. Both begin with
-            what earlier runs may have spent on the same data.
+def learned() -> None:
+    """Data, model and method; batch, steps, rate and C that train well follow them."""
+    if state.get(DATA) not in DATA.options:
+        st.session_state[REFUSED] = f"{data_of(state.get(DATA)).title}: its description is gone or cannot be used."
+        state.put(DATA, DATA.default)
+        st.rerun()
+    data = controls.choice(DATA, horizontal=False, then=_take_suited_model)
+    for unusable in not_usable():
+        page.note(f"Not offered: {unusable}", "caution")
+    if data_of(data).source is not None:
+        st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
+    model = controls.choice(MODEL, horizontal=False, then=_take_usual)
+    count = data_of(data).parameters.get(model)
+    if count is not None:
+        size = f"{numbers.steps(count)} parameters, {numbers.steps(examples_of(data))} training examples"
+        st.html(f'<div class="dpviz-quiet">{size}</div>')
+    controls.choice(METHOD, horizontal=False, then=_take_usual)
+
+
+def _take_suited_model() -> None:
+    data = state.get(DATA)
+    if unsuited(data, state.get(MODEL)):
+        state.put(MODEL, next(iter(data_of(data).parameters)))
+    _take_usual()
+
+
+def _take_usual() -> None:
+    if not unsuited(state.get(DATA), state.get(MODEL)):
+        for name, value in usual(state.get(DATA), state.get(MODEL), state.get(METHOD)).items():
+            state.put(FIELDS[name], FIELDS[name].accept(value))
+
+
+def start() -> None:
+    """Random weights, or those of a run of this machine."""
+    engine, _ = engines.found()
+    chosen = state.get(START)
+    if engine is None:
+        return
+    options = offered(engine, state.get(DATA), state.get(MODEL), chosen)
+    controls.choice(Choice(START.key, START.label, "", START.help, options=options), horizontal=False)
+    if chosen and "trained" in acting(lambda name: state.get(FIELDS[name])):
+        controls.choice(TRAINED)
+
+
+def compose() -> None:
+    """The same numbers with more accountants."""
+    facts: Planned = compute(TRAIN, state.get).facts
+    settings = facts.settings
+    if st.button(
+        "Open this plan in Compose",
+        icon=":material/stacked_line_chart:",
+        help="The same numbers with more accountants.",
+    ):
+        page.apply(
+            {
+                "sigma": repr(settings.noise_multiplier),
+                "q": repr(settings.sample_rate(facts.examples)),
+                "n": str(facts.examples),
+                "steps": str(settings.last_step),
+                "delta": repr(settings.delta),
+            }
+        )
+        st.switch_page(places.places()["compose"])
+
+
+# --- start ------------------------------------------------------------------------------------------------------------
+
+
+def acts(engine: Engine) -> None:
+    """The button that starts the planned run, and what will go wrong with it on this machine."""
+    ticket = _ticket()
+    if not state.get(RUN) and engine.knows(ticket):  # started, but the next move came before it was written down here
+        _watch(ticket)
+    if state.get(RUN):  # Start was pressed: the page around the plan is another one now
+        st.rerun()
+    try:
+        planned: Planned | None = compute(TRAIN, state.get).facts
+    except ValueError:
+        planned = None
+    st.button(
+        "Start training",
+        key="t.start",
+        type="primary",
+        width="stretch",
+        icon=":material/play_arrow:",
+        disabled=planned is None,
+        on_click=partial(_start, engine, planned, ticket),
+    )
+    # Once: what was refused a while ago may go well now.
+    refused = st.session_state.pop(REFUSED, "") or engine.problem
+    if refused:
+        page.note(str(refused), "problem")
+    if state.get(FIELDS["device"]) == "cuda" and not graphics_card():
+        page.note("No GPU was found on this machine: the run will fail unless the workers have one.", "caution")
+    if lacking := missing(state.get(DATA), _folder()):
+        page.note(lacking, "caution")
+
+
+def _folder() -> str:
+    return str(st.session_state.get(FOLDER, "")).strip()
+
+
+def _ticket() -> str:
+    """The id of the run that this page starts. The browser delivers a click twice when a fragment's timer is due with
+    it, and people click twice: it is one run.
     """
-
-    steps: Array
-    epsilon: dict[str, Array]
-    claim: Claim
-    tight: TightBand | None = None
+    ticket: str = st.session_state.setdefault(TICKET, new_id())
+    return ticket
 
 
-def marked(steps: int, points: int = POINTS) -> Array:
-    """At most `points` whole numbers from 1 to `steps`, both included."""
-    if steps <= points:
-        return np.arange(1.0, steps + 1.0)
-    return np.unique(np.round(np.linspace(1.0, steps, points)))
+def _start(engine: Engine, planned: Planned | None, ticket: str) -> None:
+    """Queue the run; what the engine refuses is said below the button, and the plan is as it was."""
+    if planned is None:
+        return
+    settings = planned.settings
+    if _folder() and data_of(settings.data).source is not None:
+        settings = settings.with_(data_folder=_folder())
+    try:
+        engine.submit(settings, options=planned.options, run=ticket)
+    except (ValueError, StoreError, RuntimeError) as problem:
+        st.session_state[REFUSED] = str(problem)
+        return
+    _watch(ticket)
 
 
-@remembered
-def plan(settings: RunSettings, examples: int) -> PlannedCost:
-    """The plan's curves; some 20 ms for equal steps, a few tenths of a second for others or after another run."""
-    claim = planned_claim(settings, examples)
-    whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
-    return _of_steps(whole, examples, claim)
-
-
-def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost:
-    runs = planned_events(settings, examples)
-    if not runs:
-        return PlannedCost(marked(settings.steps), {}, claim)
-    accountants = live_accountants(settings, examples)
-    before = spent_before(settings)
-    if len(runs) > 1 or before:
-        return _of_different(settings, (before, runs), accountants, claim)
-    (mechanism, total) = runs[0]
-    at = marked(total)
-    found = {
-        name: accountant.evaluate(
-            noise_multiplier=mechanism.noise_multiplier,
-            sample_rate=mechanism.sample_rate,
-            steps=at,
-            delta=settings.delta,
-        ).epsilon
-        for name, accountant in accountants.items()
-    }
-    tight = tight_band.along_steps(mechanism, total, settings.delta, log=False)
-    return PlannedCost(at, found, claim, _ending_as_claimed(tight, claim))
-
-
-def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
-    """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
-    claim = claim.shown
-    if claim.accountant != Tight.name or claim.counts or claim.lower is None:
-        return found
-    lower, upper = found.lower.copy(), found.upper.copy()
-    lower[-1], upper[-1] = claim.lower, claim.epsilon
-    return replace(found, lower=lower, upper=upper)
-
-
-def _of_different(
-    settings: RunSettings,
-    spent: tuple[tuple[GaussianEvent, ...], tuple[GaussianEvent, ...]],
-    accountants: dict[str, AdditiveAccountant],
-    claim: Claim,
-) -> PlannedCost:
-    """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
-    before, runs = spent
-    at = marked(settings.steps, 40)
-    wanted = set(at.tolist())
-    found: dict[str, list[float]] = {name: [] for name in accountants}
-    ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
-    for mechanism, count in before:
-        for ledger in ledgers.values():
-            ledger.spend(mechanism, count)
-    done = 0
-    for mechanism, count in runs:
-        end = done + count
-        for mark in (*sorted(step for step in wanted if done < step < end), end):
-            for name, ledger in ledgers.items():
-                ledger.spend(mechanism, int(mark - done))
-                if mark in wanted:
-                    found[name].append(float(ledger.bound(settings.delta).epsilon))
-            done = int(mark)
-    tight = None
-    if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
-        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
-    return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
-
-
-def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
-    """The interval at these steps, the last of them where they are of several kinds."""
-    *first, (mechanism, _) = runs
-    done = sum(count for _, count in first)
-    found = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
-    ends = np.array([(float(one.lower), float(one.upper)) for one in found])
-    return TightBand(at, ends[:, 0], ends[:, 1], found[-1].reason)
+def _watch(run: str) -> None:
+    state.put(RUN, run)
+    for key in (TICKET, REFUSED):
+        st.session_state.pop(key, None)

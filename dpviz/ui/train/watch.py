@@ -10,6 +10,8 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
+from dpviz.questions.train import PAGE, script
+from dpviz.questions.train.settings import texts_of
 from dpviz.runs.claims import claim_of_view, settings_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
@@ -21,14 +23,10 @@ from dpviz.training.accounts.live import encoded_events
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.models import MODELS
+from dpviz.training.settings import FIELDS as SETTINGS
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.runs.report import html_report
-from dpviz.ui.train import script
-from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
-from dpviz.ui.train.fields import START
-from dpviz.ui.train.form import USUAL_FOR
-from dpviz.ui.train.form_state import texts_of
 from dpviz.ui.train.live import Screen, screen, take
 from dpviz.ui.train.watch_settings import CHART, FIELDS, OWN, RUN, SECOND
 from dpviz.ui.train.words import STATE_WORDS, in_words
@@ -231,7 +229,7 @@ def _clone(record: RunRecord) -> None:
 
 def _go_on(record: RunRecord) -> None:
     _clone(record)
-    state.put(START, record.id)
+    state.put(SETTINGS["start_from"], record.id)
 
 
 def can_be_cloned(record: RunRecord) -> bool:
@@ -245,8 +243,7 @@ def clone(record: RunRecord) -> None:
     settings = settings_of(record)
     if settings is not None:
         slow = record.options.get("slow", 0.0)
-        state.assign(FORM_FIELDS, texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
-        st.session_state.pop(USUAL_FOR, None)
+        state.assign(PAGE.fields, texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
 
 
 # --- details ----------------------------------------------------------------------------------------------------------

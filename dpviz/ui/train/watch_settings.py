@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpviz.fields.declared import choice, field
-from dpviz.ui.train.fields import FIELDS as FORM_FIELDS
-from dpviz.ui.train.fields import Id
+from dpviz.questions.train import PAGE
+from dpviz.training.settings import Id
 
 CHARTS = {
     "epsilon": "Privacy loss ε",
@@ -17,10 +17,8 @@ CHARTS = {
     "batch": "Batch size",
     "time": "Step time",
 }
-
-
 RUN = field(Id, "run")
 CHART = choice("t_chart", options=CHARTS)
 SECOND = choice("t_second", options={"none": "none"} | CHARTS)
 FIELDS = (RUN, CHART, SECOND)
-OWN = (*FORM_FIELDS, *FIELDS)  # all that the Train page shows
+OWN = (*PAGE.fields, *FIELDS)  # all that the Train page shows

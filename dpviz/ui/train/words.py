@@ -13,19 +13,19 @@ from dpviz.fields import numbers
 from dpviz.questions.answer import Metric, Note
 from dpviz.questions.guessing import alone
 from dpviz.questions.tight_band import TightBand
+from dpviz.questions.train.plan import PlannedCost
 from dpviz.runs.claims import last_reading, why_unknown
 from dpviz.runs.exchange.disputes import IMPORTED, told
 from dpviz.runs.store.records import RunRecord
 from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.origins import beside, conditions_of_start
+from dpviz.training.data.listed import data_of
 from dpviz.training.data.own.place import is_own
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import below_majority
-from dpviz.ui.train.facts import data_of
-from dpviz.ui.train.plan import PlannedCost
 
 STATE_WORDS = {
     "queued": "Waiting",

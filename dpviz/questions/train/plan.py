@@ -1,0 +1,134 @@
+"""What a plan costs step by step under every accountant, before anything is trained: the faint curves ahead.
+
+The same accountants and the same arithmetic as the Compose page and the live run: they agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpviz._remember import remembered
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.pld.bounds import tight_epsilon_of_events
+from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.mechanisms import GaussianEvent
+from dpviz.questions import tight_band
+from dpviz.questions.tight_band import TightBand
+from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
+from dpviz.training.accounts.live import live_accountants
+from dpviz.training.accounts.origins import spent_before
+from dpviz.training.plan import planned_events
+from dpviz.training.settings import RunSettings
+
+Array = npt.NDArray[np.float64]
+
+POINTS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedCost:
+    """ε at `steps` (shape (n,), whole, increasing) by accountant; nothing for plain training.
+
+    The last step is T; of a run that re-plans past it, the last that it may take: so many are decided ahead.
+
+    Attributes:
+        claim: what may be claimed of all of it, private counts included; the curves leave these out. Both begin with
+            what earlier runs may have spent on the same data.
+    """
+
+    steps: Array
+    epsilon: dict[str, Array]
+    claim: Claim
+    tight: TightBand | None = None
+
+
+def marked(steps: int, points: int = POINTS) -> Array:
+    """At most `points` whole numbers from 1 to `steps`, both included."""
+    if steps <= points:
+        return np.arange(1.0, steps + 1.0)
+    return np.unique(np.round(np.linspace(1.0, steps, points)))
+
+
+@remembered
+def plan(settings: RunSettings, examples: int) -> PlannedCost:
+    """The plan's curves; some 20 ms for equal steps, a few tenths of a second for others or after another run."""
+    claim = planned_claim(settings, examples)
+    whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
+    return _of_steps(whole, examples, claim)
+
+
+def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost:
+    runs = planned_events(settings, examples)
+    if not runs:
+        return PlannedCost(marked(settings.steps), {}, claim)
+    accountants = live_accountants(settings, examples)
+    before = spent_before(settings)
+    if len(runs) > 1 or before:
+        return _of_different(settings, (before, runs), accountants, claim)
+    (mechanism, total) = runs[0]
+    at = marked(total)
+    found = {
+        name: accountant.evaluate(
+            noise_multiplier=mechanism.noise_multiplier,
+            sample_rate=mechanism.sample_rate,
+            steps=at,
+            delta=settings.delta,
+        ).epsilon
+        for name, accountant in accountants.items()
+    }
+    tight = tight_band.along_steps(mechanism, total, settings.delta, log=False)
+    return PlannedCost(at, found, claim, _ending_as_claimed(tight, claim))
+
+
+def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
+    """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
+    claim = claim.shown
+    if claim.accountant != Tight.name or claim.counts or claim.lower is None:
+        return found
+    lower, upper = found.lower.copy(), found.upper.copy()
+    lower[-1], upper[-1] = claim.lower, claim.epsilon
+    return replace(found, lower=lower, upper=upper)
+
+
+def _of_different(
+    settings: RunSettings,
+    spent: tuple[tuple[GaussianEvent, ...], tuple[GaussianEvent, ...]],
+    accountants: dict[str, AdditiveAccountant],
+    claim: Claim,
+) -> PlannedCost:
+    """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
+    before, runs = spent
+    at = marked(settings.steps, 40)
+    wanted = set(at.tolist())
+    found: dict[str, list[float]] = {name: [] for name in accountants}
+    ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
+    for mechanism, count in before:
+        for ledger in ledgers.values():
+            ledger.spend(mechanism, count)
+    done = 0
+    for mechanism, count in runs:
+        end = done + count
+        for mark in (*sorted(step for step in wanted if done < step < end), end):
+            for name, ledger in ledgers.items():
+                ledger.spend(mechanism, int(mark - done))
+                if mark in wanted:
+                    found[name].append(float(ledger.bound(settings.delta).epsilon))
+            done = int(mark)
+    tight = None
+    if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
+        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
+    return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
+
+
+def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
+    """The interval at these steps, the last of them where they are of several kinds."""
+    *first, (mechanism, _) = runs
+    done = sum(count for _, count in first)
+    found = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
+    ends = np.array([(float(one.lower), float(one.upper)) for one in found])
+    return TightBand(at, ends[:, 0], ends[:, 1], found[-1].reason)

@@ -1,0 +1,171 @@
+"""The run that a plan's settings describe, and the settings that describe a run."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import fields as fields_of
+from typing import TYPE_CHECKING, Any
+
+from dpviz._remember import remembered
+from dpviz.accounting.adaptive.policies import POLICIES, Fixed
+from dpviz.questions.layout import Reader, of_texts
+from dpviz.questions.question import Compound, Setting
+from dpviz.questions.train.facts import unsuited
+from dpviz.questions.train.solving import solved_noise
+from dpviz.training.accounts.counting import planned_counts
+from dpviz.training.accounts.live import check_run
+from dpviz.training.accounts.origins import names, spent_before
+from dpviz.training.data.listed import data_of
+from dpviz.training.defaults import examples_of, recommended
+from dpviz.training.methods import METHODS
+from dpviz.training.models import MODELS
+from dpviz.training.models.base import image
+from dpviz.training.settings import FIELDS, RunSettings
+
+if TYPE_CHECKING:
+    from dpviz.runs.origins import StartFrom
+
+
+def _start(get: Reader) -> StartFrom | None:
+    """Read only where a start is chosen: what looks at runs is not there wherever questions are."""
+    run, data, model = (get(FIELDS[name]) for name in ("start_from", "data", "model"))
+    return importlib.import_module("dpviz.questions.train.start").start(run, data, model) if run else None
+
+
+# What a plan asks for, by the names of `RunSettings`.
+SETTINGS: dict[str, Setting] = FIELDS | {
+    "start_from": Compound(
+        (FIELDS["start_from"],),
+        _start,
+        lambda start: {FIELDS["start_from"].key: start.origins[0].run} if start else {},
+        {FIELDS["start_from"].key: "start_from"},
+    )
+}
+_RUN = {field.name for field in fields_of(RunSettings)}
+# Settings that not all methods and models read.
+_SOME_READ = frozenset().union(*(m.reads for m in METHODS.values()), *(m.reads for m in MODELS.values()))
+
+
+def acting(of: Callable[[str], Any]) -> frozenset[str]:
+    """Names of the settings that act beside the others, which `of` tells by name; a run has the rest at its default."""
+    method, model = METHODS[of("method")], MODELS[of("model")]
+    reads = method.reads | model.reads
+    policy = POLICIES[of("policy")] if "policy" in reads else Fixed
+    solved, private = of("noise_by") == "target", method.private
+    bayesian = private and of("bayesian") not in ("0", False)
+    counts = private and (policy.adaptive or of("target_measure") == "private")
+    only = {
+        "trained": method.partly and model.last_inputs is not None,
+        "noise_by": "noise_multiplier" in reads,
+        "target_epsilon": "noise_multiplier" in reads and solved,
+        "solver": "noise_multiplier" in reads and solved,
+        "noise_multiplier": "noise_multiplier" in reads and not solved,
+        "views": "views" in reads and model.features is None and image(data_of(of("data")).shape),
+        "momentum": "momentum" in reads and ("optimiser" not in reads or of("optimiser") == "sgd"),
+        **dict.fromkeys(("delta", "max_grad_norm", "bayesian", "filter_epsilon"), private),
+        **dict.fromkeys(("bayesian_distances", "pairs", "definition", "delta_mu"), bayesian),
+        "target_measure": private and not policy.ends,
+        "count_noise": counts,
+        "count_every": counts,
+        "margin_epochs": policy.saves,
+        "most_steps": of("past_plan") == "replan",
+    }
+    return frozenset(name for name in FIELDS if only.get(name, name in reads or name not in _SOME_READ))
+
+
+def run_settings(values: Mapping[str, Any]) -> RunSettings:
+    """The run, its noise solved for where a target ε was chosen.
+
+    Args:
+        values: Of all `SETTINGS`, by name.
+
+    Raises:
+        ValueError: where the settings cannot work, naming the setting first ("Expected batch_size=…").
+    """
+    if wrong := unsuited(values["data"], values["model"]):
+        raise ValueError(f"Expected model={values['model']!r} to read the data: {wrong}")
+    act = acting(values.__getitem__)
+    start: StartFrom | None = values["start_from"]
+    settings = RunSettings(**{name: values[name] for name in act & _RUN - {"bayesian", "start_from", "trained"}})
+    settings = settings.with_(start_from=start.weights, origins=start.origins) if start else settings
+    if start and "trained" in act:
+        settings = settings.with_(trained=values["trained"])
+    policy = POLICIES[settings.policy]
+    if policy.ends:
+        settings = settings.with_(target_measure="private")
+        if settings.target_accuracy is None:
+            raise ValueError(
+                f"Expected target_accuracy with policy={settings.policy!r}, which ends where it is reached: take 0.93."
+            )
+    # Auto: where it costs little. Where every step has a noise of its own, it takes more than a tenth of a step's time.
+    wanted = not settings.changing if values["bayesian"] == "auto" else values["bayesian"]
+    settings = settings.with_(bayesian="bayesian" in act and wanted and not no_bayesian(settings))
+    settings.check()
+    if "target_epsilon" in act:
+        settings = _solved(settings, values["target_epsilon"], values["solver"])
+    check_run(settings, examples_of(settings.data))
+    return settings
+
+
+def no_bayesian(settings: RunSettings) -> str:
+    """Why there can be no Bayesian ε beside these settings, in words; empty where there can."""
+    if earlier := names(settings):
+        return f"it needs the gradients of every step, and those of {earlier} were not kept"
+    if settings.delta_mu is None and settings.delta <= settings.estimator_failure:
+        return f"its bound fails with probability γ = {settings.estimator_failure:g}, and δ_μ = δ is not above that"
+    return ""
+
+
+def _solved(settings: RunSettings, target: float, solver: str) -> RunSettings:
+    """With the least noise for `target`, what was spent on the same data before included.
+
+    Under an adaptive policy the target is also what the run promises. Such a run may go on past its T steps with what
+    it saved; a fixed plan that does pays for all it may take.
+    """
+    examples = examples_of(settings.data)
+    steps = settings.steps if settings.adaptive else settings.last_step
+    counts = planned_counts(settings.with_(steps=steps), examples)
+    sigma = solved_noise(
+        target,
+        solver,
+        settings.sample_rate(examples),
+        steps,
+        settings.delta,
+        counts=counts,
+        count_noise=settings.count_noise if counts else 0.0,
+        before=spent_before(settings),
+        named=names(settings),
+        batch_size=settings.batch_size,
+        adaptive=settings.adaptive,
+    )
+    settings = settings.with_(noise_multiplier=sigma)
+    if settings.adaptive and settings.filter_epsilon is None:
+        settings = settings.with_(filter_epsilon=target)
+    return settings
+
+
+def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
+    """The plan that describes these settings, as texts of fields by their keys; σ is by hand."""
+    start = settings.origins[0].run if settings.origins else ""
+    values = {**vars(settings), "noise_by": "sigma", "start_from": start, "slow": slow}
+    texts = {}
+    for name, field in FIELDS.items():
+        with suppress(KeyError, ValueError):  # what pages do not offer
+            texts[field.key] = field.write(field.accept(values[name]))
+    get = of_texts(texts)
+    act = acting(lambda name: get(FIELDS[name]))
+    return {field.key: texts[field.key] for name, field in FIELDS.items() if name in act and field.key in texts}
+
+
+def usual(data: str, model: str, method: str) -> dict[str, Any]:
+    """Batch, steps, learning rate and C that train well, by name: what a page takes when one of these three changes."""
+    found = _recommended(data, model)
+    named = ("batch_size", "steps", "learning_rate", "max_grad_norm")
+    return {**{name: getattr(found, name) for name in named}, **METHODS[method].usual}
+
+
+@remembered
+def _recommended(data: str, model: str) -> RunSettings:
+    return recommended(data, model, target_epsilon=FIELDS["target_epsilon"].default)

@@ -1,0 +1,319 @@
+"""The plan of a run: which settings act, which noise a target needs, what it costs, and what old links mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.experiments.experiment import Experiment
+from dpviz.experiments.inference import ABALONE, ADULT
+from dpviz.experiments.reached import CIFAR, REACHED, WHOLE
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions import links
+from dpviz.questions.asked import ask
+from dpviz.questions.layout import fields_of, of_texts
+from dpviz.questions.presets import Preset
+from dpviz.questions.printed import CLAIMS, rows
+from dpviz.questions.printed.rows import BY_KEY
+from dpviz.questions.train import TRAIN, script
+from dpviz.questions.train.facts import missing, unsuited
+from dpviz.questions.train.plan import plan
+from dpviz.questions.train.settings import run_settings, texts_of
+from dpviz.questions.train.solving import solved_noise
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.accounts.counting import baseline
+from dpviz.training.accounts.live import LiveAccounts, promised
+from dpviz.training.data import DATA_SETS
+from dpviz.training.defaults import examples_of
+from dpviz.training.methods import METHODS
+from dpviz.training.models import MODELS
+from dpviz.training.networks.by_name import suits
+from dpviz.training.settings import FIELDS, RunSettings
+
+OWN_START = {"prior_std", "most_steps"}  # 0 for a run that does not read them
+
+
+def run_of(query: str = "") -> RunSettings:
+    """The run that a link plans; one of today where it does not say otherwise."""
+    texts = links.read({"v": links.TODAY, **dict(parse_qsl(query))}, "train")
+    return run_settings(TRAIN.read(of_texts(texts)))
+
+
+def shown(query: str) -> set[str]:
+    """Names of the settings that have a control."""
+    groups = TRAIN.groups(of_texts(dict(parse_qsl(query))))
+    keys = {field.key for items in groups.values() for field in fields_of(items)}
+    return {name for name, field in FIELDS.items() if field.key in keys}
+
+
+def test_a_plan_starts_as_a_run_does() -> None:
+    """Defaults are said by `RunSettings` for whoever trains, and by the fields for whoever looks: they are the same."""
+    usual = TRAIN.read(lambda field: field.default)
+    named = {name for name in usual if hasattr(RunSettings(), name)} - OWN_START - {"bayesian"}
+    assert {name: usual[name] for name in named} == {name: getattr(RunSettings(), name) for name in named}
+
+
+@pytest.mark.parametrize("data", DATA_SETS)
+def test_what_is_said_of_a_model_that_cannot_read_the_data(data: str) -> None:
+    for key, model in MODELS.items():
+        if key in DATA_SETS[data].parameters:
+            assert unsuited(data, key) == ""
+        else:
+            with pytest.raises(ValueError, match="Expected model"):
+                suits(key, DATA_SETS[data])
+            assert model.title in unsuited(data, key)
+
+
+def test_missing_files_are_said_with_the_place_to_put_them(tmp_path: Path) -> None:
+    assert missing("mnist-10k") == ""
+    assert str(tmp_path) in missing("cifar10", str(tmp_path))
+    (tmp_path / "cifar-10-python.tar.gz").write_bytes(b"")
+    assert missing("cifar10", str(tmp_path)) == ""
+
+
+# --- which settings act -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_controls_of_a_method_are_the_settings_that_it_reads(method: str) -> None:
+    some = {"policy", "learning_rate_end", "optimiser", "momentum", "step_exponent", "friction", "prior_std", "burn_in"}
+    assert shown(f"t_method={method}") & some == some & (METHODS[method].reads | MODELS["cnn"].reads)
+
+
+@pytest.mark.parametrize(
+    ("policy", "margin"), [("fixed", False), ("adaptive_noise", True), ("adaptive_batch", True), ("fine_tuning", False)]
+)
+def test_a_policy_has_its_controls_and_a_filter(policy: str, margin: bool) -> None:
+    assert ("margin_epochs" in shown(f"t_policy={policy}")) == margin
+    answer = ask("train", policy=policy, target_accuracy=0.9).answer
+    held = any("A filter holds the run to its promise" in note.text for note in TRAIN.notes(answer))
+    assert held == (policy != "fixed")
+
+
+def test_views_are_offered_where_images_are_read_as_they_are() -> None:
+    for query, offered in (("t_model=cnn", True), ("t_model=whitened", False), ("t_data=adult&t_model=mlp", False)):
+        settings = run_of(f"{query}&t_views=8")
+        assert settings.views == (8 if offered else 1)
+        assert (texts_of(settings).get("t_views") == "8") == offered
+        assert ("views" in shown(query)) == offered
+
+
+@pytest.mark.parametrize(("query", "on"), [
+    ("", True), ("t_bayesian=0", False), ("t_method=sgd", False), ("t_method=sgd&t_bayesian=1", False),
+    ("t_method=dp_sgld", False), ("t_method=dp_sgld&t_bayesian=1", True),
+    ("t_method=dp_sgld&t_step_exponent=fixed", True), ("t_delta=1e-15", False),
+    ("t_delta=1e-15&t_delta_mu=1e-9", True),
+])  # fmt: skip
+def test_bayesian_dp_is_on_where_it_costs_little_and_can_be(query: str, on: bool) -> None:
+    assert run_of(query).bayesian is on
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("t_batch_size=20000", "Expected batch_size=20000"),
+        ("t_data=adult&t_model=cnn", "is not made of those"),
+        ("t_filter_epsilon=0.01&t_noise_by=sigma&t_noise_multiplier=0.3", "filter_epsilon"),
+        ("t_past_plan=replan&t_most_steps=10", "most_steps"),
+        ("t_method=dp_sgld&t_learning_rate=1&t_max_grad_norm=5&t_burn_in=500", "burn_in"),
+        ("t_target_epsilon=0.01&t_solver=moments", "target_epsilon"),
+        ("t_target_accuracy=0.9&t_target_measure=private&t_count_noise=1", "private counts with noise 1 cost"),
+    ],
+)
+def test_what_can_not_work_is_said_with_the_setting(query: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        run_of(query)
+
+
+def test_a_policy_that_ends_at_a_goal_asks_for_one() -> None:
+    with pytest.raises(ValueError, match=r"Expected target_accuracy with policy='fine_tuning', .*: take 0\.93"):
+        ask("train", policy="fine_tuning")
+
+
+# --- the noise and the cost -------------------------------------------------------------------------------------------
+
+
+def test_the_default_asks_for_a_tight_epsilon_of_three() -> None:
+    settings = run_of()
+    cost = tight_epsilon(SampledGaussian(settings.noise_multiplier, settings.sample_rate(10_000)), settings.steps, 1e-5)
+    assert 2.98 < float(cost.upper) <= 3.0
+    assert settings.with_(noise_multiplier=2.0) == RunSettings(bayesian=True)  # it costs little: on the page
+    assert settings.secure_noise
+
+
+@pytest.mark.parametrize("counts", [0, 1])
+@pytest.mark.parametrize("method", ["renyi", "tight"])
+def test_a_delta_that_needs_no_noise_is_refused(method: str, counts: int) -> None:
+    with pytest.raises(ValueError, match=r"Expected delta=0\.5 < 0\.0956 = .*no noise is needed"):
+        solved_noise(3.0, method, 0.01, 10, 0.5, counts=counts, count_noise=1e6)
+
+
+@pytest.mark.parametrize("policy", ["adaptive_noise", "adaptive_batch", "fine_tuning&t_target_accuracy=0.93"])
+@pytest.mark.parametrize(
+    "more", ["", "&t_past_plan=replan&t_most_steps=400", "&t_count_every=100", "&t_solver=moments"]
+)
+def test_a_target_under_an_adaptive_policy_is_its_promise_and_holds_the_plan(policy: str, more: str) -> None:
+    settings = run_of(f"t_policy={policy}&t_target_epsilon=3{more}")
+    assert promised(settings, 10_000) == settings.filter_epsilon == 3.0
+    budget = LiveAccounts(settings, examples=10_000).budget
+    assert budget is not None
+    for mechanism, count in baseline(settings, 10_000):
+        budget.spend(mechanism, count)
+    assert 2.999 < budget.epsilon() <= 3.0
+    assert settings.steps == 150
+
+
+def test_a_budget_set_beside_a_target_is_the_promise() -> None:
+    settings = run_of("t_policy=adaptive_noise&t_target_epsilon=3&t_filter_epsilon=2")
+    assert settings.filter_epsilon == 2.0
+    by_hand = run_of("t_policy=adaptive_noise&t_noise_by=sigma&t_noise_multiplier=2")
+    assert by_hand.filter_epsilon is None
+    assert promised(by_hand, 10_000) == pytest.approx(3.2, abs=0.3)
+    assert run_of("t_policy=fixed&t_target_epsilon=3").filter_epsilon is None
+
+
+def test_the_plan_is_what_the_library_says_to_the_last_digit() -> None:
+    settings = RunSettings(noise_multiplier=1.7, steps=90)
+    cost = plan(settings, 10_000)
+    for method in ("moments", "renyi", "odometer"):
+        expected = (
+            dpviz.epsilon(method, noise_multiplier=1.7, sample_rate=0.1024, steps=cost.steps, delta=1e-5)
+            if method != "odometer"
+            else dpviz.odometer_epsilon(noise_multiplier=1.7, sample_rate=0.1024, steps=cost.steps, delta=1e-5)
+        )
+        np.testing.assert_array_equal(cost.epsilon[method], expected)
+
+
+def test_a_run_that_re_plans_is_planned_to_its_cap() -> None:
+    """The target holds for all steps that it may take, not for those of its first plan."""
+    settings = run_of(
+        "t_data=abalone&t_model=logistic&t_batch_size=64&t_steps=20&t_target_epsilon=1&t_past_plan=replan"
+        "&t_most_steps=50"
+    )
+    cost = tight_epsilon(SampledGaussian(settings.noise_multiplier, 64 / 3133), 50, 1e-5)
+    assert 0.98 < float(cost.upper) <= 1.0
+    ahead = plan(settings, 3133)
+    assert ahead.steps[-1] == 50
+    assert ahead.claim.epsilon == float(cost.upper)
+    assert ahead.tight is not None
+    assert ahead.tight.upper[-1] == ahead.claim.epsilon
+
+
+def test_a_target_is_met_with_the_private_counts_that_are_planned() -> None:
+    settings = run_of("t_target_accuracy=0.9&t_target_measure=private&t_count_noise=20&t_target_epsilon=3")
+    cost = plan(settings, 10_000)
+    assert cost.claim.counts > 0
+    assert 2.5 < cost.claim.epsilon <= 3.0
+
+
+def test_a_demonstration_claims_nothing() -> None:
+    headline = ask("train", secure_noise=False).headline
+    assert headline.startswith("Demonstration: its noise can be replayed")
+    assert "With secret noise" in headline
+    assert "ε ≤ 3.00" in headline
+
+
+# --- from a run, and as Python ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RunSettings(),
+        RunSettings(method="dp_sgld", learning_rate=1.0, max_grad_norm=5.0, prior_std=2.0, burn_in=10),
+        RunSettings(method="sgd", data="adult", model="mlp", optimiser="adam"),
+        RunSettings(policy="adaptive_noise", filter_epsilon=2.0, target_accuracy=0.9, target_measure="private"),
+        RunSettings(policy="adaptive_batch", margin_epochs=7, count_every=3, evaluation_every=0),
+        RunSettings(method="dpvi", data="adult", model="logistic", prior_std=0.5, optimiser="adam", bayesian=True),
+        RunSettings(model="bayesian-logistic", prior_std=0.5, past_plan="replan", most_steps=400, bayesian=True),
+    ],
+)
+def test_a_run_fills_the_plan_with_the_same_settings(settings: RunSettings) -> None:
+    assert run_settings(TRAIN.read(of_texts(texts_of(settings)))) == settings
+
+
+def test_the_script_trains_the_same_run() -> None:
+    settings = RunSettings(data="abalone", model="logistic", batch_size=64, steps=6, learning_rate=1.0)
+    code = script.training(settings).split("summary =")[0].replace("from dpviz.training.loop import FreeRun, run", "")
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    assert scope["settings"] == settings
+    (block,) = TRAIN.more["Train it"](ask("train", data="abalone", model="logistic").answer)
+    compile(block.source, "script", "exec")  # type: ignore[union-attr]
+
+
+# --- links and rows ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("query", "today"), [
+    ("t_eps=2&t_lr=1&t_sigma=3&v=2",
+     {"target_epsilon": "2", "learning_rate": "1", "noise_multiplier": "3"}),
+    ("t_bud=1&t_budget=2&v=2", {"filter_epsilon": "2"}), ("t_bud=1&v=2", {"filter_epsilon": "3"}),
+    ("t_budget=2&v=2", {}), ("t_goal=1&t_acc=0.8&v=2", {"target_accuracy": "0.8"}), ("t_acc=0.8&v=2", {}),
+    ("t_goal=1&v=2", {"target_accuracy": "0.93"}), ("t_eval=0&v=2", {}), ("t_eval=7&v=2", {"evaluation_every": "7"}),
+    ("t_policy=fine_tuning&v=2", {"policy": "fine_tuning", "target_accuracy": "0.93"}),
+    ("t_policy=fine_tuning&t_target_accuracy=0.8&v=2", {"policy": "fine_tuning", "target_accuracy": "0.8"}),
+    ("t_model=logistic&v=2", {"model": "logistic"}),
+    ("t_model=logistic&v=1", {"model": "logistic", "bayesian": "0", "definition": "1", "delta_mu": "1e-10"}),
+    ("t_bdp=1&v=1", {"bayesian": "1", "definition": "1", "delta_mu": "1e-10"}),
+    # From before noise was secret unless said otherwise.
+    ("t_seed=7&t_bdp=1&t_bdef=1&t_dmu=1&v=1",
+     {"seed": "7", "secure_noise": "0", "bayesian": "1", "definition": "1", "delta_mu": "1"}),
+    ("t_seed=7&v=2", {"seed": "7"}), ("t_secure=1&t_seed=7&v=2", {"seed": "7", "secure_noise": "1"}),
+])  # fmt: skip
+def test_what_links_of_another_time_mean(query: str, today: dict[str, str]) -> None:
+    assert links.read(dict(parse_qsl(query)), "train") == {f"t_{name}": text for name, text in today.items()}
+
+
+@pytest.mark.parametrize(("row", "recorded", "arm"), [
+    ("trbdpabalone", ABALONE, "noise_1"), ("trbdpadult", ADULT, "noise_4"),
+])  # fmt: skip
+def test_a_recorded_row_is_what_was_recorded(row: str, recorded: Experiment, arm: str) -> None:
+    usual = RunSettings()
+    same = ("secure_noise", "device", "threads", "evaluation_every", "histogram_every")
+    ran = RunSettings.from_json(dict(recorded.arms[arm])).with_(**{name: getattr(usual, name) for name in same})
+    assert run_settings(TRAIN.read(of_texts(BY_KEY[row].values))) == ran
+
+
+@pytest.mark.parametrize(("row", "recorded", "arm"), [
+    ("trreached", REACHED, "whitened_3"), ("trreachedmnist", WHOLE, "whitened_3"),
+    ("trreachedcifar", CIFAR, "scattering_3"),
+])  # fmt: skip
+def test_what_was_reached_is_what_its_row_trains(row: str, recorded: Experiment, arm: str) -> None:
+    settings = run_settings(TRAIN.read(of_texts(BY_KEY[row].values)))
+    ran = RunSettings.from_json(dict(recorded.arms[arm]))
+    assert settings.noise_multiplier == pytest.approx(ran.noise_multiplier, rel=1e-3)
+    steps = ("batch_size", "steps", "learning_rate", "learning_rate_end", "momentum", "max_grad_norm")
+    for name in ("data", "model", "method", "delta", *steps):
+        assert getattr(settings, name) == getattr(ran, name), name
+
+
+@pytest.mark.parametrize("row", BY_KEY.values(), ids=lambda row: row.key)
+def test_all_that_a_papers_row_sets_acts(row: Preset) -> None:
+    by_key = {field.key: field for field in TRAIN.fields}
+    assert row.values.keys() <= by_key.keys()
+    settings = run_settings(TRAIN.read(of_texts(row.values)))
+    written = texts_of(settings)
+    for key, text in row.values.items():
+        if key not in ("t_noise_by", "t_target_epsilon") and (settings.private or key in written):
+            assert by_key[key].parse(written[key]) == by_key[key].parse(text), f"{key} has no effect"
+    if "t_target_epsilon" in row.values:
+        claim = planned_claim(settings, examples_of(settings.data))
+        assert claim.epsilon == pytest.approx(float(row.values["t_target_epsilon"]), rel=1e-3)
+
+
+def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
+    trained = [claim.link for claim in CLAIMS if claim.link.startswith("train?")]
+    for row in BY_KEY.values():
+        printed = row.name.endswith(" %")
+        assert not printed or any(link.startswith(rows.train(row.key)) for link in trained), "its accuracy is a claim"
+    known = {field.key: field for field in TRAIN.fields}
+    for link in trained:
+        for key, text in parse_qsl(link.partition("?")[2]):
+            known[key].parse(text)
