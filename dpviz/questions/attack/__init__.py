@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dpviz.questions.attack.residents import RESIDENTS
 from dpviz.questions.attack.roc import ROC
-from dpviz.questions.attack.seen import SEEN
 from dpviz.questions.attack.success import SUCCESS
-from dpviz.questions.attack.town import TOWN
+from dpviz.questions.attack.town import RESIDENTS, SEEN, TOWN
 from dpviz.questions.page import Page
 
 ATTACK = Page(

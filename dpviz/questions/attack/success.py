@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from functools import partial
 
 import numpy as np
 
@@ -12,31 +14,84 @@ from dpviz.charts import look
 from dpviz.charts.marks import Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.attack.fields import EPSILON, LARGEST, PRIOR
-from dpviz.questions.attack.words import ASSUMPTIONS, at_most
-from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.fields.declared import number
+from dpviz.questions.answer import Answer
+from dpviz.questions.layout import experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import POINTS, presets
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
+from dpviz.questions.words import words
 
-Facts = dict[str, float]
+EPSILON, PRIOR, LARGEST = number("aeps"), number("aprior"), number("amax")
 
 
-def success(*, epsilon: float, delta: float, prior: float, largest: float) -> Answer[Facts]:
+@dataclass(frozen=True)
+class SuccessFacts:
+    """What (ε, δ) alone allows.
+
+    Attributes:
+        prior: how likely the attacker thought membership.
+        right: share of right guesses, at most.
+        belief, odds: in membership, and how much its odds may grow, at most, except with probability `failure`.
+    """
+
+    prior: float
+    right: float
+    belief: float
+    odds: float
+    failure: float
+
+    @property
+    def unseen(self) -> float:
+        """Share of right guesses without seeing anything: of the likelier answer to everybody."""
+        return max(self.prior, 1.0 - self.prior)
+
+    @property
+    def unseen_text(self) -> str:
+        return _exact(self.unseen)
+
+    @property
+    def prior_text(self) -> str:
+        return _exact(self.prior)
+
+    @property
+    def right_text(self) -> str:
+        """The bound on right guesses, rounded up; a digit more than guessing unseen needs tells it from that."""
+        gain = self.right - self.unseen
+        if gain < 1e-12:
+            return numbers.probability(self.right, up=True) if self.unseen > 0.9999 else self.unseen_text
+        places = min(_places(gain), _places(1.0 - self.unseen) + 1)
+        shown = (100 * Decimal(self.right)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
+        if shown >= 100:
+            return numbers.probability(self.right, up=True)
+        whole, _, digits = f"{shown:f}".partition(".")
+        return f"{whole}.{digits.rstrip('0') or '0'} %"
+
+
+def _exact(p: float) -> str:
+    """A prior as it was given, "1 %" or "12.5 %"; never rounded to a certainty."""
+    return numbers.probability(p) if p > 0.9999 else f"{numbers.plain(100 * p, digits=6)} %"
+
+
+def _places(gap: float) -> int:
+    """Decimals of a percentage that show two digits of `gap`, at least one."""
+    return max(1, -math.floor(math.log10(gap)) - 2)
+
+
+def success(*, epsilon: float, delta: float, prior: float, largest: float) -> Answer[SuccessFacts]:
     """Bounds on right guesses and on belief against ε; at even odds they are one curve."""
     x = np.linspace(0.0, largest, 241)
     failure = exception(delta)
     right = np.asarray(dpviz.attack_success(x, delta=delta, prior=prior))
-    facts = {
-        "right": float(dpviz.attack_success(epsilon, delta=delta, prior=prior)),
-        "unseen": max(prior, 1.0 - prior),
-        "belief": float(dpviz.posterior_belief(epsilon, prior=prior, delta=delta, failure=failure)),
-        "odds": math.exp(min(epsilon - math.log1p(-delta / failure), 700.0)),
-        "failure": failure,
-    }
-    rings = [ring("right", epsilon, facts["right"], look.GREEN)]
+    facts = SuccessFacts(
+        prior=prior,
+        right=float(dpviz.attack_success(epsilon, delta=delta, prior=prior)),
+        belief=float(dpviz.posterior_belief(epsilon, prior=prior, delta=delta, failure=failure)),
+        odds=math.exp(min(epsilon - math.log1p(-delta / failure), 700.0)),
+        failure=failure,
+    )
+    rings = [ring("right", epsilon, facts.right, look.GREEN)]
     if prior == 0.5:
         lines = [Line("bound", "bound of (ε, δ)", x, right, "moments", color=look.GREEN)]
         pure = np.asarray(dpviz.attack_success(x))
@@ -48,7 +103,7 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
             Line("accuracy", "right guesses", x, right, "moments", color=look.GREEN),
             Line("belief", "belief", x, belief, "moments", color=look.ORANGE),
         ]
-        rings.append(ring("belief", epsilon, facts["belief"], look.ORANGE))
+        rings.append(ring("belief", epsilon, facts.belief, look.ORANGE))
     plot = LinePlot(
         x=Axis("ε", shown=(0.0, largest), hover="ε = %{x:,.4~r}"),
         y=Axis(
@@ -56,7 +111,7 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
             name="highest probability",
             column="probability",
             shown=(min(0.48, 0.9 * prior), 1.02),
-            write=at_most,
+            write=partial(numbers.probability, up=True),
         ),
         lines=tuple(lines),
         points=tuple(point for point in POINTS["attack"] if point.x <= largest) if prior == 0.5 else (),
@@ -83,108 +138,11 @@ def exception(delta: float) -> float:
     return rounded if rounded > delta else 1.0
 
 
-def headline(a: Answer[Facts]) -> str:
-    g, f = a.given, a.facts
-    promise = f"Under <b>ε = {numbers.plain(g['epsilon'])}</b> and δ = {numbers.delta(g['delta'])}"
-    if g["prior"] == 0.5:
-        return (
-            f"{promise} alone, an attacker who knows everything else guesses right whether you took part at most "
-            f"<b>{_right(f)}</b> of the time; without seeing anything, 50 %."
-        )
-    said = "in" if g["prior"] > 0.5 else "not in"
-    return (
-        f"{promise}, an attacker who thought you were in with {_exact(g['prior'])} can come to <b>believe</b> it with "
-        f"at most <b>{at_most(f['belief'])}</b> ({_except(f)}). Right <b>guesses</b> are another matter: at most "
-        f"<b>{_right(f)}</b>, where “{said}”, said unseen, is right in {_exact(f['unseen'])}."
-    )
-
-
-def metrics(a: Answer[Facts]) -> list[Metric]:
-    f = a.facts
-    return [
-        Metric("Guesses right", f"≤ {_right(f)}", "what ε and δ alone allow"),
-        Metric("Right unseen", _exact(f["unseen"]), "the likelier answer to everybody"),
-        Metric("Belief that you are in", f"≤ {at_most(f['belief'])}", _except(f)),
-        Metric("Odds grow", f"≤ × {numbers.epsilon(f['odds'], up=True)}", _except(f)),
-    ]
-
-
-def notes(a: Answer[Facts]) -> list[Note]:
-    g, built = a.given, []
-    if g["prior"] == 0.5:
-        built.append(
-            Note(
-                "Diamonds: printed by Triastcyn and Faltings (2020): blue DP, orange Bayesian DP (Table 1), green §3. "
-                "The whole privacy curve of a mechanism allows less: see “Which attacks are possible?”."
-            )
-        )
-    if g["epsilon"] > g["largest"]:
-        text = f"Your ε = {numbers.plain(g['epsilon'])} lies beyond the chart: raise “Largest ε shown”."
-        built.append(Note(text, "caution"))
-    return built
-
-
-def formulas(a: Answer[Facts]) -> list[tuple[str, str]]:
-    g, f = a.given, a.facts
-    return [
-        (
-            "Right guesses (Kairouz, Oh, Viswanath 2015; at δ = 0, π = ½: Triastcyn & Faltings 2020, Eq. 1)",
-            r"\text{accuracy} \le \delta + (1-\delta)"
-            r"\max\left(\frac{e^{\varepsilon}}{1+e^{\varepsilon}},\ \pi,\ 1-\pi\right) = "
-            rf"{f['right']:.8g} \quad (\pi = {g['prior']:g},\ \varepsilon = {g['epsilon']:g})",
-        ),
-        (
-            "Belief, except with probability p (after Kasiviswanathan & Smith 2014)",
-            r"\text{belief} \le \frac{\pi e^{\varepsilon'}}{1-\pi+\pi e^{\varepsilon'}} = "
-            rf"{f['belief']:.6g},\quad "
-            r"\varepsilon' = \varepsilon - \ln\left(1-\frac{\delta}{p}\right),\ "
-            rf"p = {numbers.delta(f['failure'])}",
-        ),
-    ]
-
-
-def layout(get: Reader) -> Groups:
-    return {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST, IMAGE)}
-
-
-def _exact(p: float) -> str:
-    """A prior as it was given, "1 %" or "12.5 %"; never rounded to a certainty."""
-    return numbers.probability(p) if p > 0.9999 else f"{numbers.plain(100 * p, digits=6)} %"
-
-
-def _except(f: Facts) -> str:
-    return f"except with probability {numbers.delta(f['failure'])}"
-
-
-def _places(gap: float) -> int:
-    """Decimals of a percentage that show two digits of `gap`, at least one."""
-    return max(1, -math.floor(math.log10(gap)) - 2)
-
-
-def _right(f: Facts) -> str:
-    """The bound on right guesses, rounded up; a digit more than guessing unseen needs tells it from that."""
-    right, unseen = f["right"], f["unseen"]
-    gain = right - unseen
-    if gain < 1e-12:
-        return at_most(right) if unseen > 0.9999 else _exact(unseen)
-    places = min(_places(gain), _places(1.0 - unseen) + 1)
-    shown = (100 * Decimal(right)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
-    if shown >= 100:
-        return at_most(right)
-    whole, _, digits = f"{shown:f}".partition(".")
-    return f"{whole}.{digits.rstrip('0') or '0'} %"
-
-
-SUCCESS: Question[Facts] = Question(
+SUCCESS: Question[SuccessFacts] = Question(
     key="success",
-    title="What does ε mean?",
     settings={"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "largest": LARGEST},
     answer=success,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
     presets=presets("bdptable1"),
-    layout=layout,
+    layout=lambda get: {"Question": (EPSILON, DELTA, PRIOR), "Show": experts(LARGEST, IMAGE)},
+    **words("attack", "success"),
 )
