@@ -95,21 +95,21 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
         epsilon = float(dpviz.epsilon("renyi", delta=delta, **known))
     elif Tight.name not in left:
         epsilon, name = quick_tight(mechanism, steps, delta).epsilon, Tight.name
-    lines = [Line("guess", "guessing", x, x, "moments", color=look.GREY, kept=False, approximate=True)]
+    lines = [Line("guess", "guessing", x, x, look.SOLID, color=look.GREY, kept=False, approximate=True)]
     unsampled = _without_sampling(mechanism).as_gaussian
     if unsampled is not None:
         alone = dpviz.gaussian_roc(x, noise_multiplier=unsampled)
-        lines.insert(0, Line("unsampled", "one step, no sampling", x, alone, "moments", color=look.MAUVE, kept=False))
+        lines.insert(0, Line("unsampled", "one step, no sampling", x, alone, look.SOLID, color=look.MAUVE, kept=False))
     facts = RocFacts(epsilon, name, 1.0, x, unsampled, left)
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
-        lines.insert(0, Line("pair", "one (ε, δ)", x, pair, "moments", color=look.BLUE, kept=False))
+        lines.insert(0, Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BLUE, kept=False))
         facts = replace(facts, success=facts.alone(delta), best=pair)
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
         failure = np.minimum(np.asarray(dpviz.delta("renyi", epsilon=at, **known)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
-        lines.insert(1, Line("renyi", "Rényi, all ε", x, curve, "moments", color=look.GREEN))
+        lines.insert(1, Line("renyi", "Rényi, all ε", x, curve, look.SOLID, color=look.GREEN))
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), best=curve)
     span = (1e-6, 1.0) if log_rates else (0.0, 1.0)
     plot = LinePlot(
@@ -187,7 +187,7 @@ def with_region(a: Answer[RocFacts], tight: TightRegion) -> Answer[RocFacts]:
         return replace(a, facts=replace(a.facts, problem=tight.problem))
     assert isinstance(a.plot, LinePlot)
     log = a.given["log_rates"]
-    curve = Line("tight", "tight, all ε", rates(log), tight.curves[log], "moments", color=look.ORANGE)
+    curve = Line("tight", "tight, all ε", rates(log), tight.curves[log], look.SOLID, color=look.ORANGE)
     kept = tuple(replace(line, kept=False) for line in a.plot.lines)
     facts = replace(a.facts, success=tight.success, best=tight.curves[log], tight=True)
     return replace(a, plot=replace(a.plot, lines=(*kept, curve)), facts=facts)

@@ -93,15 +93,15 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
     )
     rings = [ring("right", epsilon, facts.right, look.GREEN)]
     if prior == 0.5:
-        lines = [Line("bound", "bound of (ε, δ)", x, right, "moments", color=look.GREEN)]
+        lines = [Line("bound", "bound of (ε, δ)", x, right, look.SOLID, color=look.GREEN)]
         pure = np.asarray(dpviz.attack_success(x))
         if float((right - pure).max()) > 1e-3:  # where δ shows, what it adds
-            lines.append(Line("pure", "δ = 0", x, pure, "moments", color=look.MAUVE, kept=False))
+            lines.append(Line("pure", "δ = 0", x, pure, look.SOLID, color=look.MAUVE, kept=False))
     else:
         belief = np.asarray(dpviz.posterior_belief(x, prior=prior, delta=delta, failure=failure))
         lines = [
-            Line("accuracy", "right guesses", x, right, "moments", color=look.GREEN),
-            Line("belief", "belief", x, belief, "moments", color=look.ORANGE),
+            Line("accuracy", "right guesses", x, right, look.SOLID, color=look.GREEN),
+            Line("belief", "belief", x, belief, look.SOLID, color=look.ORANGE),
         ]
         rings.append(ring("belief", epsilon, facts.belief, look.ORANGE))
     plot = LinePlot(

@@ -174,14 +174,14 @@ def town(*, share: float, releases: int, largest: float, **setting: Any) -> Answ
             "bound of (ε, δ)",
             x,
             allowed,
-            "moments",
+            look.SOLID,
             color=look.GREEN,
             kept=False,
             write=partial(numbers.probability, up=True),
         ),
-        Line("sure", "outlier, sure claims", x, o.sure[:-1], "moments", color=look.BROWN, kept=False),
-        Line("outlier", "outlier", x, o.accuracy[:-1], "moments", color=look.ORANGE),
-        Line("resident", "resident", x, r.accuracy[:-1], "moments", color=look.BLUE, kept=False),
+        Line("sure", "outlier, sure claims", x, o.sure[:-1], look.SOLID, color=look.BROWN, kept=False),
+        Line("outlier", "outlier", x, o.accuracy[:-1], look.SOLID, color=look.ORANGE),
+        Line("resident", "resident", x, r.accuracy[:-1], look.SOLID, color=look.BLUE, kept=False),
     )
     measured_here = (
         ("outlier", o.accuracy, o.accuracy_low, o.accuracy_high, look.ORANGE),
@@ -242,7 +242,7 @@ def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
     tail = 5.0 if noise == "laplace" else 3.2
     x = np.unique(np.r_[np.linspace(without - tail * scale, there + tail * scale, 241), without, there])
     lines = tuple(
-        Line(key, name, x, density((x - mean) / scale, noise) / scale, "moments", color=color, kept=key == "with")
+        Line(key, name, x, density((x - mean) / scale, noise) / scale, look.SOLID, color=color, kept=key == "with")
         for key, name, mean, color in (
             ("without", "without", without, look.BLUE),
             ("with", "with the outlier", there, look.ORANGE),
@@ -278,7 +278,7 @@ def density(z: np.ndarray, noise: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ResidentFacts:
-    """The release in words; ε of the resident and the richest; Bayesian ε_μ for 99 % (NaN: none); whether γ eats δ_μ."""
+    """The release in words; ε of resident and richest; Bayesian ε_μ for 99 % (NaN: none); whether γ eats any."""
 
     promise: str
     own: float
@@ -294,8 +294,8 @@ def residents(*, share: float, **setting: Any) -> Answer[ResidentFacts]:
     x = np.geomspace(1e-5, 0.9, 31)
     own = towns.own_epsilon(np.quantile(people.incomes, 1.0 - x), limit=people.limit, **release.promise)
     lines = [
-        Line("dp", "ε of the release", x, np.full(x.shape, epsilon), "moments", color=look.GREEN, kept=False),
-        Line("own", "own ε (knowing all)", x, own, "moments", color=look.BLUE),
+        Line("dp", "ε of the release", x, np.full(x.shape, epsilon), look.SOLID, color=look.GREEN, kept=False),
+        Line("own", "own ε (knowing all)", x, own, look.SOLID, color=look.BLUE),
     ]
     most, cut = math.nan, False
     if release.noise == "gaussian":
