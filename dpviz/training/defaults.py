@@ -64,14 +64,20 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
     if is_own(data):  # some twelve batches to an epoch, as of Abalone
         changed["batch_size"] = min(1024, 2 ** int(math.log2(max(1, examples // 12))))
     settings = settings.with_(**changed)
+    return settings.with_(noise_multiplier=least_noise(settings, examples, target_epsilon))
+
+
+def least_noise(plan: RunSettings, examples: int, target_epsilon: float) -> float:
+    """The least σ with which the whole plan costs `target_epsilon` by the tight accountant.
+
+    Raises:
+        ValueError: for an ε that no noise reaches, or a δ at which none is needed.
+    """
+    rate = plan.sample_rate(examples)
     sigma = solve(
-        "noise_multiplier",
-        target_epsilon=target_epsilon,
-        method=Tight.name,
-        sample_rate=settings.sample_rate(examples),
-        steps=settings.steps,
-        delta=delta,
-    )
+        "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, sample_rate=rate, steps=plan.steps,
+        delta=plan.delta,
+    )  # fmt: skip
     if sigma == 0.0:
-        raise ValueError(no_noise_needed(delta, settings.sample_rate(examples), settings.steps))
-    return settings.with_(noise_multiplier=sigma)
+        raise ValueError(no_noise_needed(plan.delta, rate, plan.steps))
+    return sigma

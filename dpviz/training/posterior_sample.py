@@ -1,6 +1,8 @@
 """An exact sample of the posterior of logistic regression, by rejection: no chain, nothing left to converge.
 
-The density on the ball ‖θ‖ ≤ R is proportional to exp(−U), with signed rows v_i of norm at most 1 (`logistic`):
+A signed row v = ±(x, 1) holds the label as its sign, so that the model gives what was observed the probability σ(v·θ).
+To scale each row by its own norm needs no other row, so it costs no privacy; then no gradient is longer than 1. The
+density on the ball ‖θ‖ ≤ R is proportional to exp(−U), with signed rows v_i of norm at most 1:
 
     U(θ) = ρ Σ_i s(−v_i·θ) + ‖θ‖²/(2τ²),    s(u) = ln(1 + e^u).
 
@@ -29,6 +31,23 @@ Array = npt.NDArray[np.float64]
 AT_ONCE = 32
 MOST_DRAWS = 300_000
 ROUNDING = 1e-6  # of sums over all examples, in U
+SHORTER = 1.0 - 1e-12  # what rounding may add to a norm stays below 1
+
+
+def with_one(x: npt.ArrayLike) -> Array:
+    """(x, 1): (n, features + 1) from (n, features)."""
+    return np.pad(np.asarray(x, dtype=np.float64), ((0, 0), (0, 1)), constant_values=1.0)
+
+
+def unit_rows(x: npt.ArrayLike) -> Array:
+    """(x, 1), each scaled to norm 1."""
+    rows = with_one(x)
+    return np.asarray(SHORTER * rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def signed(rows: Array, labels: npt.ArrayLike) -> Array:
+    """Rows (n, p) times their label, 1 or −1 where it is 0."""
+    return np.asarray(rows * np.where(np.asarray(labels) > 0, 1.0, -1.0)[:, None])
 
 
 def softplus(u: Array) -> Array:

@@ -18,16 +18,14 @@ from torch import nn
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
-from dpviz.accounting.no_noise import no_noise_needed
-from dpviz.accounting.pld.accountant import Tight
-from dpviz.accounting.solve import solve
-from dpviz.mechanisms import SampledGaussian, merge_events
+from dpviz.mechanisms import merge_events
 from dpviz.training.accounts.claims import claim_at, conditions, large_delta, planned_claim
 from dpviz.training.accounts.earlier import OWN_DATA, charge, earlier
 from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import spent_before
 from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
+from dpviz.training.defaults import least_noise
 from dpviz.training.engine.binding import Binding
 from dpviz.training.engine.per_example import Loss, PerExample, cross_entropy
 from dpviz.training.models import ELSEWHERE
@@ -106,6 +104,8 @@ class PrivateTraining(Iterator[Step]):
         examples: N.
         done: Steps taken.
         noise_source: In words.
+        device: Where the network lies.
+        mechanism: What each step is.
         before_step: Called before each step; the step is not taken if it raises.
 
     Raises:
@@ -135,7 +135,7 @@ class PrivateTraining(Iterator[Step]):
         _one_of(target_epsilon=target_epsilon, noise_multiplier=noise_multiplier)
         self._binding = Binding(network, optimiser)
         self._optimiser, self._parameters = optimiser, self._binding.trained
-        self._device = self._parameters[0].device
+        self.device = self._parameters[0].device
         self._data = IndexedExamples(data, self._parameters[0])
         self.examples = len(self._data)
         batch = batch_size if batch_size is not None else self._data.batch_size
@@ -153,15 +153,15 @@ class PrivateTraining(Iterator[Step]):
         plan = plan.with_(steps=steps)
         check_run(plan, self.examples)
         if target_epsilon is not None:
-            noise_multiplier = _solved(plan, self.examples, target_epsilon)
+            noise_multiplier = least_noise(plan, self.examples, target_epsilon)
         self.settings = plan.with_(noise_multiplier=noise_multiplier)
         check_run(self.settings, self.examples)
         PerExample(network, loss).check(*self._data.at(range(1)))
-        random = randomness(plan.seed, secure=seed is None, device=self._device)
+        random = randomness(plan.seed, secure=seed is None, device=self.device)
         found = None if views == 1 else Views(views, random.views, flips=flips)
         self._engine = PerExample(network, loss, views=found, usual_batch=usual_batch(batch, self.examples))
         self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
-        self._mechanism = mechanism_at(self.settings, 1, self.examples)
+        self.mechanism = mechanism_at(self.settings, 1, self.examples)
         self._nothing = self._data.at(range(1))
         if found is not None:
             found(self._nothing[0][:0])  # refuses what is no image
@@ -187,12 +187,12 @@ class PrivateTraining(Iterator[Step]):
         self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
-        chosen = poisson_indices(self._batches, self.examples, self._mechanism.sample_rate)
+        chosen = poisson_indices(self._batches, self.examples, self.mechanism.sample_rate)
         x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._nothing)
         bound = self.settings.max_grad_norm
         found = self._engine.clipped(x, y, max_grad_norm=bound)
         noise = torch.empty_like(found.total).normal_(
-            0.0, self._mechanism.noise_multiplier * bound, generator=self._noise
+            0.0, self.mechanism.noise_multiplier * bound, generator=self._noise
         )
         mean = found.total.add_(noise).div_(self.settings.batch_size).to(self._parameters[0].dtype)
         parts = torch.split(mean, [parameter.numel() for parameter in self._parameters])
@@ -213,7 +213,7 @@ class PrivateTraining(Iterator[Step]):
         if not self._charged:
             self._charged = True
             replayable = not self.settings.secure_noise
-            plan = (self._mechanism, self.settings.steps)
+            plan = (self.mechanism, self.settings.steps)
             before = charge(self._identity, plan, replayable=replayable, disjoint=self._disjoint)
             self.settings = self.settings.with_(origins=before)
 
@@ -223,19 +223,9 @@ class PrivateTraining(Iterator[Step]):
         return float(self._optimiser.param_groups[0].get("lr", math.nan))
 
     @property
-    def device(self) -> torch.device:
-        """Where the network lies."""
-        return self._device
-
-    @property
     def parameters(self) -> int:
         """How many numbers are trained."""
         return sum(parameter.numel() for parameter in self._parameters)
-
-    @property
-    def mechanism(self) -> SampledGaussian:
-        """What each step is."""
-        return self._mechanism
 
     @property
     def planned(self) -> Claim:
@@ -255,22 +245,10 @@ class PrivateTraining(Iterator[Step]):
                 self.settings.delta,
                 conditions(self.settings, self.examples),
             )
-        charged = ((self._mechanism, step),) if step else ()
+        charged = ((self.mechanism, step),) if step else ()
         events = merge_events((*spent_before(self.settings), *charged))
         odometer = float(OdometerAccountant().of_events(events, self.settings.delta).epsilon) if step else math.inf
         return claim_at(self.settings, self.examples, charged=charged, odometer=odometer, step=step)
-
-
-def _solved(plan: RunSettings, examples: int, target_epsilon: float) -> float:
-    """The least σ with which the whole plan costs `target_epsilon` by the tight accountant."""
-    rate = plan.sample_rate(examples)
-    sigma = solve(
-        "noise_multiplier", target_epsilon=target_epsilon, method=Tight.name, sample_rate=rate, steps=plan.steps,
-        delta=plan.delta,
-    )  # fmt: skip
-    if sigma == 0.0:
-        raise ValueError(no_noise_needed(plan.delta, rate, plan.steps))
-    return sigma
 
 
 def _one_of(**given: Any) -> None:

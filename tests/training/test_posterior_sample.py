@@ -6,8 +6,16 @@ import torch
 from scipy import stats
 
 from dpviz.training import posterior_sample
-from dpviz.training.networks.logistic import LogisticEngine, signed, unit_rows, with_one
-from dpviz.training.posterior_sample import LogisticPosterior, chord_curvature, sigmoid, softplus
+from dpviz.training.posterior_accuracy import LogisticEngine
+from dpviz.training.posterior_sample import (
+    LogisticPosterior,
+    chord_curvature,
+    sigmoid,
+    signed,
+    softplus,
+    unit_rows,
+    with_one,
+)
 
 REACH = 4.0
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from dpviz.training.data.curves import curves
 from dpviz.training.models import MODELS
 from dpviz.training.networks import scattering, whitening
-from dpviz.training.networks.whitening import LENGTH, basis, features, kept, size
+from dpviz.training.networks.whitening import LENGTH, basis, curves, features, kept, size
 
 
 @pytest.fixture
