@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from dpviz import _validate
@@ -86,7 +85,37 @@ def solve_law(
         return gap(value) <= 0.0
 
     start = _dp_answer(unknown, target, _METHODS[definition], tuple(known.items()))
-    return _SEARCHES[unknown](gap, fits, start if 0.0 < start < math.inf else _STARTS[unknown], known)
+    start = start if 0.0 < start < math.inf else _STARTS[unknown]
+    if known.get("sample_rate") == 0.0 and unknown != "noise_multiplier":
+        return {"steps": math.inf, "delta_mu": 0.0}[unknown]
+    if unknown == "steps":
+        return last_whole(gap, start, LARGEST_STEPS)
+    if unknown == "noise_multiplier":
+        drawn = chance_of_being_drawn(known["sample_rate"], known["steps"])
+        if drawn == 0.0 or (known["delta_mu"] >= drawn and fits(_HARDLY_ANY_NOISE)):
+            return 0.0
+        answer = smallest(gap, fits, start, TOLERANCE)
+    elif unknown == "sample_rate":
+        answer = largest_share(gap, fits, start, TOLERANCE)
+    else:
+        answer = _least_delta(gap, fits, start)
+    if answer is None:
+        raise NoAnswer(f"Expected a target_epsilon within reach: no {unknown} will do here. Raise target_epsilon.")
+    return answer
+
+
+def _least_delta(gap: Gap, fits: Fits, start: float) -> float | None:
+    """The smallest δ_μ below 1, which promises nothing; None where none will do."""
+
+    def at(log: float) -> float:
+        return gap(math.exp(log)) if log < 0.0 else -log - 1.0
+
+    ends = bracket(at, math.log(start), towards=1.0, limit=700.0)
+    assert ends is not None  # δ_μ = 1 is within reach
+    if math.isinf(ends[1]):
+        return math.exp(ends[0])
+    answer = math.exp(boundary(at, *ends, TOLERANCE))
+    return None if answer >= 1.0 else nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
 
 
 @remembered
@@ -98,53 +127,3 @@ def _dp_answer(unknown: str, target: float, method: str, known: tuple[tuple[str,
         return solve(names.get(unknown, unknown), method=method, target_epsilon=target, tolerance=1e-3, **given)
     except ValueError:
         return math.nan
-
-
-def _no_answer(name: str) -> ValueError:
-    return NoAnswer(f"Expected a target_epsilon within reach: no {name} will do here. Raise target_epsilon.")
-
-
-def _noise_multiplier(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
-    drawn = chance_of_being_drawn(known["sample_rate"], known["steps"])
-    if drawn == 0.0 or (known["delta_mu"] >= drawn and fits(_HARDLY_ANY_NOISE)):
-        return 0.0
-    sigma = smallest(gap, fits, start, TOLERANCE)
-    if sigma is None:
-        raise _no_answer("noise_multiplier")
-    return sigma
-
-
-def _sample_rate(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
-    rate = largest_share(gap, fits, start, TOLERANCE)
-    if rate is None:
-        raise _no_answer("sample_rate")
-    return rate
-
-
-def _steps(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
-    return math.inf if known["sample_rate"] == 0.0 else last_whole(gap, start, LARGEST_STEPS)
-
-
-def _delta_mu(gap: Gap, fits: Fits, start: float, known: dict[str, float]) -> float:
-    if known["sample_rate"] == 0.0:
-        return 0.0
-
-    def below(x: float) -> float:
-        return gap(math.exp(x)) if x < 0.0 else -x - 1.0  # δ_μ = 1 promises nothing
-
-    found = bracket(below, math.log(start), towards=1.0, limit=700.0)
-    assert found is not None  # δ_μ = 1 is within reach
-    if math.isinf(found[1]):
-        return math.exp(found[0])
-    answer = math.exp(boundary(below, *found, TOLERANCE))
-    if answer >= 1.0:
-        raise _no_answer("delta_mu below 1")
-    return nudged(answer, 1.0, lambda value: value >= 1.0 or fits(value))
-
-
-_SEARCHES: dict[str, Callable[[Gap, Fits, float, dict[str, float]], float]] = {
-    "noise_multiplier": _noise_multiplier,
-    "sample_rate": _sample_rate,
-    "steps": _steps,
-    "delta_mu": _delta_mu,
-}

@@ -9,8 +9,8 @@ from dpviz.accounting.attack.best_accuracy import best_accuracy
 from dpviz.accounting.attack.membership import profile_roc
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events, tight_profile
 from dpviz.accounting.pld.quick import quick_profile, quick_tight, quick_tight_of_events
+from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Laplace, Mechanism, ReplaceOneGaussian, SampledGaussian
-from dpviz.questions.kinds import SCALE
 from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 
 KINDS = (SampledGaussian, ReplaceOneGaussian, Laplace)
@@ -43,7 +43,7 @@ def test_random_settings(kind: type[Mechanism]) -> None:
 )
 @pytest.mark.one_of(3)
 def test_along_every_slider_around_the_defaults(kind: type[Mechanism], every: int) -> None:
-    scales = SCALE if kind is Laplace else SIGMA
+    scales = PARAMETERS["scale"] if kind is Laplace else SIGMA
     for scale in scales.ticks[::every]:
         near(kind(scale, RATE.default), int(STEPS.default), 1e-5)  # type: ignore[call-arg]
     for rate in RATE.ticks[::every]:

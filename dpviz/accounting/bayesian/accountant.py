@@ -152,6 +152,8 @@ def student_margin(size: int, failure: float) -> float:
     """
     degrees = size - 1
     quantile = -float(stdtrit(degrees, failure))
+    if -1e-9 <= quantile < 0.0:  # γ next to ½, rounded
+        quantile = 1e-9
     if failure < _LEAST_QUANTILE or not quantile >= 0.0:
         quantile = math.sqrt(degrees) * math.exp(-math.log(2.0 * failure) / degrees)
     return max(quantile, 0.0) / math.sqrt(degrees)
@@ -359,19 +361,7 @@ def bayesian_epsilon(
     Raises:
         ValueError: for an argument out of its range, with the value; for δ_μ ≤ Γ, with both.
     """
-    epsilon = bayesian_bound(
-        distances,
-        noise_std=noise_std,
-        sample_rate=sample_rate,
-        steps=steps,
-        delta_mu=delta_mu,
-        estimator_failure=estimator_failure,
-        orders=orders,
-        reading=reading,
-        divergence=divergence,
-        estimates=estimates,
-        largest_distance=largest_distance,
-    ).epsilon
+    epsilon = bayesian_bound(**locals()).epsilon
     return float(epsilon) if epsilon.ndim == 0 else epsilon
 
 

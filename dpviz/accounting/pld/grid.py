@@ -12,31 +12,14 @@ from functools import lru_cache
 import numpy as np
 
 from dpviz._arrays import Array
+from dpviz.accounting.pld import plan
 from dpviz.accounting.pld import two_grids as two_scales
+from dpviz.accounting.pld import without_grid as closed
 from dpviz.accounting.pld.composed_loss import ComposedLoss, blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.inverse import delta_interval
 from dpviz.accounting.pld.loss_transform import compose
-from dpviz.accounting.pld.plan import (
-    RELATIVE_WIDTH,
-    Aim,
-    aim_at_epsilon,
-    aim_for_rows,
-    finer,
-    promised,
-    rough_epsilon,
-    rough_log_delta,
-    tail_for,
-    wanted,
-)
+from dpviz.accounting.pld.plan import Aim
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
-from dpviz.accounting.pld.without_grid import (
-    around,
-    gaussian_epsilon,
-    renyi_epsilon,
-    single_step_delta,
-    single_step_epsilon,
-    single_step_log_delta,
-)
 from dpviz.mechanisms.mechanism import Mechanism
 from dpviz.mechanisms.noise import LEAST_SCALE, gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
@@ -44,9 +27,9 @@ from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 Mechanisms = Sequence[Mechanism]
 
 LARGEST_LOSS = 250.0  # of one step, in units of ε; beyond, exp(loss) nears overflow
-LARGEST_EPSILON = 50.0  # the width is promised up to here
+LARGEST_EPSILON = 50.0  # the width is plan.promised up to here
 MOST_SPREAD = 32.0  # of step counts that share a grid and a tilt
-ATTEMPTS = 6  # finer grids tried where the first one is not good enough
+ATTEMPTS = 6  # plan.finer grids tried where the first one is not good enough
 
 
 # What can be said without a grid -----------------------------------------------------------------------------------
@@ -71,22 +54,22 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
     if not mechanisms:
         return 0.0, 0.0
     if (sigma := _one_gaussian(mechanisms, counts)) is not None:
-        return gaussian_epsilon(sigma, delta)
+        return closed.gaussian_epsilon(sigma, delta)
     if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
-        return 0.0, renyi_epsilon(mechanisms, counts, delta)
+        return 0.0, closed.renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
-        return single_step_epsilon(mechanisms[0], delta)
+        return closed.single_step_epsilon(mechanisms[0], delta)
     if sum(t * _total_variation(m) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
         return 0.0, 0.0  # total variation adds up at most
     if any(too_large(m) for m in mechanisms):
-        single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
-        return single, renyi_epsilon(mechanisms, counts, delta)
+        single = max(closed.single_step_epsilon(m, delta)[0] for m in mechanisms)
+        return single, closed.renyi_epsilon(mechanisms, counts, delta)
     return None
 
 
 @lru_cache(maxsize=1024)
 def _total_variation(mechanism: Mechanism) -> float:
-    return single_step_delta(mechanism, 0.0)
+    return closed.single_step_delta(mechanism, 0.0)
 
 
 @lru_cache(maxsize=1024)
@@ -131,7 +114,7 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
             continue
         if len(active) == 1 and two_scales.worth_it(active[0], float(counts[0])):
             answers[i] = _on_two_scales(active[0], float(counts[0]), delta)
-            if answers[i][1] - answers[i][0] <= promised(answers[i][0]):
+            if answers[i][1] - answers[i][0] <= plan.promised(answers[i][0]):
                 continue
         if groups and len(mechanisms) == 1 and row[0] <= MOST_SPREAD * rows[groups[-1][0]][0]:
             groups[-1].append(i)
@@ -149,8 +132,8 @@ def epsilon_of_rows(mechanisms: Mechanisms, rows: Array, delta: float) -> list[t
 def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> list[tuple[float, float]]:
     """(lower, upper) ε for rows of counts that share grids and tilts; a row that these do not fit gets its own."""
     shared = len(counts) > 1
-    tail = tail_for(float(counts.sum(axis=1).max()), delta)
-    aim = aim_for_rows(mechanisms, counts, REMOVE, delta)
+    tail = plan.tail_for(float(counts.sum(axis=1).max()), delta)
+    aim = plan.aim_for_rows(mechanisms, counts, REMOVE, delta)
     removed = [
         _remove_refined(mechanisms, row, delta, aim, plds, shared)
         for row, plds in zip(counts, removed_rows(mechanisms, counts, aim, tail), strict=True)
@@ -160,7 +143,7 @@ def _epsilon_of_group(mechanisms: Mechanisms, counts: Array, delta: float) -> li
     open_ = [i for i, (_, upper) in enumerate(removed) if pure[i] > upper]
     added = list(pure)
     if open_:
-        aim = aim_for_rows(mechanisms, counts[open_], ADD, delta)
+        aim = plan.aim_for_rows(mechanisms, counts[open_], ADD, delta)
         for i, pld in zip(open_, added_rows(mechanisms, counts[open_], aim, tail), strict=True):
             added[i] = _add_refined(mechanisms, counts[i], delta, aim, pld, pure[i], removed[i], shared)
     return [(lower, max(upper, most)) for (lower, upper), most in zip(removed, added, strict=True)]
@@ -177,32 +160,37 @@ def most_added(mechanisms: Mechanisms, counts: Array) -> float:
 
 def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, upper: float) -> tuple[float, float]:
     """The bounds, no higher than Rényi's and no lower than one step's, where these may help: small ε, T above 10⁹."""
-    if upper - lower <= RELATIVE_WIDTH * lower or upper == 0.0:
+    if upper - lower <= plan.RELATIVE_WIDTH * lower or upper == 0.0:
         return lower, upper
     active, counts = releasing(mechanisms, row)
-    if upper - lower > promised(lower):
-        lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
+    if upper - lower > plan.promised(lower):
+        lower = max(lower, *(closed.single_step_epsilon(m, delta)[0] for m in active))
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
-    bound = min(renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
+    bound = min(closed.renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
     return lower, min(upper, bound) if bound >= lower else upper
 
 
 def _remove_refined(
-    mechanisms: Mechanisms, counts: Array, delta: float, aim: Aim, plds: tuple[ComposedLoss, ComposedLoss], shared: bool
+    mechanisms: Mechanisms,
+    counts: Array,
+    delta: float,
+    aim: Aim,
+    plds: tuple[ComposedLoss, ComposedLoss],
+    shared: bool,
 ) -> tuple[float, float]:
     """Lower and upper ε of removal; looked at again, aimed at the ε found, on finer grids while too wide."""
     lower, upper = epsilon_below(plds[1], delta), epsilon_above(plds[0], delta)
-    tail = tail_for(float(counts.sum()), delta)
+    tail = plan.tail_for(float(counts.sum()), delta)
     for attempt in range(ATTEMPTS):
-        if upper - lower <= 0.7 * promised(lower) or (lower > LARGEST_EPSILON and not shared):
+        if upper - lower <= 0.7 * plan.promised(lower) or (lower > LARGEST_EPSILON and not shared):
             break
         if shared and attempt == 0:  # the aim was another row's
-            aim = aim_for_rows(mechanisms, counts[None], REMOVE, delta)
+            aim = plan.aim_for_rows(mechanisms, counts[None], REMOVE, delta)
         elif math.isfinite(upper):
             numeric = blurred(plds[0], upper, delta)
-            interval = aim.interval if numeric else finer(aim.interval, lower, upper)
+            interval = aim.interval if numeric else plan.finer(aim.interval, lower, upper)
             near = math.sqrt(max(lower, 0.1 * upper) * upper) if numeric else upper
-            last, aim = aim, aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
+            last, aim = aim, plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta, interval)
             if aim.interval > 0.9 * last.interval and 0.99 < aim.tilt / last.tilt < 1.01 and attempt > 1:
                 break  # as fine as it gets
         else:
@@ -216,15 +204,17 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
     """Lower and upper ε, both directions, of many rarely sampled steps."""
     split = two_scales.split_of(mechanism, steps)
     left_out, missed = two_scales.most_large(split, steps, 1e-4 * delta)
-    tail, counts = tail_for(steps, delta), np.array([steps])
+    tail, counts = plan.tail_for(steps, delta), np.array([steps])
     lower, upper, removed = 0.0, math.inf, math.inf
     added = -steps * math.log1p(-mechanism.sample_rate) * (1 + 1e-12)  # no loss of addition exceeds it
-    near = rough_epsilon(mechanism, steps, delta)
+    near = plan.rough_epsilon(mechanism, steps, delta)
     if near > 3.0 * LARGEST_EPSILON:
         return lower, upper
     for attempt in range(4):
-        scales = two_scales.scales_for(mechanism, split, steps, near, delta, wanted(near) / 2.0 ** (attempt + 1))
-        remove, add = (aim_at_epsilon([mechanism], counts, way, near, delta, scales.coarse) for way in (REMOVE, ADD))
+        scales = two_scales.scales_for(mechanism, split, steps, near, delta, plan.wanted(near) / 2.0 ** (attempt + 1))
+        remove, add = (
+            plan.aim_at_epsilon([mechanism], counts, way, near, delta, scales.coarse) for way in (REMOVE, ADD)
+        )
 
         def pld(aim: Aim, side: str, small: float, scales: two_scales.Scales = scales) -> ComposedLoss:
             return two_scales.composed(mechanism, split, steps, scales, aim, tail, side, small)
@@ -236,7 +226,7 @@ def _on_two_scales(mechanism: SampledGaussian, steps: float, delta: float) -> tu
             added = min(added, epsilon_above(pld(add, "add_above", steps), delta))
         upper = max(removed, added)
         width = upper - lower
-        if width <= wanted(lower) or (attempt and width <= 0.7 * promised(lower)) or lower > LARGEST_EPSILON:
+        if width <= plan.wanted(lower) or (attempt and width <= 0.7 * plan.promised(lower)) or lower > LARGEST_EPSILON:
             break
         near = math.sqrt(max(lower, 0.1 * min(upper, near)) * min(upper, near))
     return lower, upper
@@ -253,17 +243,17 @@ def _add_refined(
     shared: bool,
 ) -> float:
     """Upper ε of addition, in as much detail as it takes to see that removal decides."""
-    tail = tail_for(float(counts.sum()), delta)
+    tail = plan.tail_for(float(counts.sum()), delta)
     lower, high = removed
     for attempt in range(ATTEMPTS):
         upper = min(upper, epsilon_above(pld, delta))
-        if upper - lower <= max(high - lower, 0.7 * promised(lower)):
+        if upper - lower <= max(high - lower, 0.7 * plan.promised(lower)):
             break
         if shared and attempt == 0:  # the aim was other rows'
-            aim = aim_for_rows(mechanisms, counts[None], ADD, delta)
+            aim = plan.aim_for_rows(mechanisms, counts[None], ADD, delta)
         else:
-            interval = aim.interval if blurred(pld, upper, delta) else finer(aim.interval, lower, upper)
-            aim = aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, interval)
+            interval = aim.interval if blurred(pld, upper, delta) else plan.finer(aim.interval, lower, upper)
+            aim = plan.aim_at_epsilon(mechanisms, counts, ADD, min(upper, high), delta, interval)
         (pld,) = added_rows(mechanisms, counts[None], aim, tail)
     return upper
 
@@ -273,22 +263,22 @@ def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple
     if not active:
         return 0.0, 0.0
     if (sigma := _one_gaussian(active, counts)) is not None:
-        return around(float(gaussian_log_delta(sigma, epsilon)))
+        return closed.around(float(gaussian_log_delta(sigma, epsilon)))
     if counts.sum() == 1.0:
-        return around(single_step_log_delta(active[0], epsilon))
+        return closed.around(closed.single_step_log_delta(active[0], epsilon))
 
     def interval(delta: float) -> tuple[float, float]:
         ((lower, upper),) = epsilon_of_rows(active, counts[None], delta)
         return lower, upper
 
-    return delta_interval(interval, epsilon, *rough_log_delta(active, counts, epsilon))
+    return delta_interval(interval, epsilon, *plan.rough_log_delta(active, counts, epsilon))
 
 
 def delta_bounds(mechanisms: Mechanisms, counts: Array, near: float, epsilon: Array) -> tuple[Array, Array]:
     """Lower and upper δ at each ε, resolved best at `near`."""
-    delta = math.exp(min(max(rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
-    tail = tail_for(float(counts.sum()), delta)
-    aim = aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
+    delta = math.exp(min(max(plan.rough_log_delta(mechanisms, counts, near)[0], -600.0), -5.0))
+    tail = plan.tail_for(float(counts.sum()), delta)
+    aim = plan.aim_at_epsilon(mechanisms, counts, REMOVE, near, delta)
     ((above, below),) = removed_rows(mechanisms, counts[None], aim, tail)
-    (added,) = added_rows(mechanisms, counts[None], aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
+    (added,) = added_rows(mechanisms, counts[None], plan.aim_at_epsilon(mechanisms, counts, ADD, near, delta), tail)
     return delta_at(below, epsilon, -1.0), np.maximum(delta_at(above, epsilon, 1.0), delta_at(added, epsilon, 1.0))

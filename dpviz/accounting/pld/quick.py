@@ -24,21 +24,9 @@ from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.attack.best_accuracy import ROUNDING, best_accuracy
+from dpviz.accounting.pld import grid as grids
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
 from dpviz.accounting.pld.composed_loss import blurred, delta_at, epsilon_above, epsilon_below
-from dpviz.accounting.pld.grid import (
-    LARGEST_EPSILON,
-    REMOVE,
-    added_rows,
-    delta_bounds,
-    delta_of_row,
-    epsilon_of_rows,
-    epsilon_without_grid,
-    most_added,
-    releasing,
-    removed_rows,
-    too_large,
-)
 from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, rough_epsilon, tail_for
 from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
@@ -83,17 +71,17 @@ def quick_tight_of_events(events: Iterable[Event], delta: float) -> QuickTight:
 
 @remembered
 def _quick(events: tuple[Event, ...], delta: float) -> QuickTight:
-    mechanisms, counts = releasing([m for m, _ in events], np.array([float(t) for _, t in events]))
+    mechanisms, counts = grids.releasing([m for m, _ in events], np.array([float(t) for _, t in events]))
     alike = sum(t * _log_alike(m) for m, t in zip(mechanisms, counts.tolist(), strict=True))
     apart = -math.expm1(alike) * (1.0 + 1e-9)  # of the total variation (`total_variation`)
-    known = epsilon_without_grid(mechanisms, counts, delta)
+    known = grids.epsilon_without_grid(mechanisms, counts, delta)
     if known is None:
         epsilon, zero = _on_grid(mechanisms, counts, delta)
         apart = min(apart, zero)
     else:
         epsilon = known[1]
         if mechanisms and (counts.sum() == 1.0 or all(m.as_gaussian is not None for m in mechanisms)):
-            apart = min(apart, delta_of_row(mechanisms, counts, 0.0)[1])
+            apart = min(apart, grids.delta_of_row(mechanisms, counts, 0.0)[1])
     return QuickTight(epsilon, min(0.5 * (1.0 + apart) * (1.0 + ROUNDING), 1.0))
 
 
@@ -105,24 +93,24 @@ def _log_alike(mechanism: Mechanism) -> float:
 def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tuple[float, float]:
     """ε at δ and δ(0) from above."""
     row, tail = counts[None], tail_for(float(counts.sum()), delta)
-    aim = aim_for_rows(mechanisms, row, REMOVE, delta)
-    [(above, below)] = removed_rows(mechanisms, row, aim, tail)
+    aim = aim_for_rows(mechanisms, row, grids.REMOVE, delta)
+    [(above, below)] = grids.removed_rows(mechanisms, row, aim, tail)
     epsilon, lower = epsilon_above(above, delta), epsilon_below(below, delta)
     if math.isfinite(epsilon) and blurred(above, epsilon, delta):
-        near = aim_at_epsilon(mechanisms, counts, REMOVE, epsilon, delta, aim.interval)
-        [(again, beneath)] = removed_rows(mechanisms, row, near, tail)
+        near = aim_at_epsilon(mechanisms, counts, grids.REMOVE, epsilon, delta, aim.interval)
+        [(again, beneath)] = grids.removed_rows(mechanisms, row, near, tail)
         epsilon, lower = min(epsilon, epsilon_above(again, delta)), max(lower, epsilon_below(beneath, delta))
-    if (most := most_added(mechanisms, counts)) > epsilon:
-        [added] = added_rows(mechanisms, row, Aim(aim.interval, aim.tilt, aim.log_wrap), tail)
+    if (most := grids.most_added(mechanisms, counts)) > epsilon:
+        [added] = grids.added_rows(mechanisms, row, Aim(aim.interval, aim.tilt, aim.log_wrap), tail)
         epsilon = max(epsilon, min(most, epsilon_above(added, delta)))
-    if epsilon > ENOUGH * lower and lower < LARGEST_EPSILON:
-        [(_, exact)] = epsilon_of_rows(list(mechanisms), row, delta)
+    if epsilon > ENOUGH * lower and lower < grids.LARGEST_EPSILON:
+        [(_, exact)] = grids.epsilon_of_rows(list(mechanisms), row, delta)
         epsilon = min(epsilon, exact)
     zero, least = float(delta_at(above, ZERO, 1.0)[0]), float(delta_at(below, ZERO, -1.0)[0])
     if 1.0 + zero > ENOUGH * (1.0 + least):
-        [(above, below)] = removed_rows(mechanisms, row, Aim(aim.interval, 0.0, aim.log_wrap), tail)
+        [(above, below)] = grids.removed_rows(mechanisms, row, Aim(aim.interval, 0.0, aim.log_wrap), tail)
         zero, least = min(zero, float(delta_at(above, ZERO, 1.0)[0])), max(least, float(delta_at(below, ZERO, -1.0)[0]))
-    if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < LARGEST_EPSILON:
+    if 1.0 + zero > ENOUGH * (1.0 + least) and len(mechanisms) == 1 and lower < grids.LARGEST_EPSILON:
         zero = min(zero, 2.0 * best_accuracy(mechanism=mechanisms[0], steps=int(counts[0])).upper - 1.0)
     return epsilon, zero
 
@@ -131,9 +119,9 @@ def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tu
 def quick_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
     """The upper end of δ(ε)."""
     counts = np.array([float(steps)])
-    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism):
-        return delta_of_row([mechanism], counts, epsilon)[1]
-    [least], [most] = delta_bounds([mechanism], counts, epsilon, np.array([epsilon]))
+    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or grids.too_large(mechanism):
+        return grids.delta_of_row([mechanism], counts, epsilon)[1]
+    [least], [most] = grids.delta_bounds([mechanism], counts, epsilon, np.array([epsilon]))
     if most > 1.1 * least:
         most = min(most, float(tight_delta(mechanism, steps, epsilon).upper))
     return float(most)
@@ -146,8 +134,8 @@ def quick_profile(mechanism: Mechanism, steps: int, points: int) -> TightProfile
     Raises:
         ValueError: there is no finite ε.
     """
-    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism):
+    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or grids.too_large(mechanism):
         return tight_profile(mechanism, steps, points)
     last = rough_epsilon(mechanism, steps, 1e-10)
     epsilon = np.linspace(0.0, max(last, 1e-6), points)
-    return TightProfile(epsilon, *delta_bounds([mechanism], np.array([float(steps)]), ANCHOR * last, epsilon))
+    return TightProfile(epsilon, *grids.delta_bounds([mechanism], np.array([float(steps)]), ANCHOR * last, epsilon))
