@@ -15,10 +15,16 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
-from dpviz.questions.papers.check import CHECK, verdict
+from dpviz.questions.answer import Answer
+from dpviz.questions.papers.check import CHECK, CheckFacts
 from dpviz.questions.papers.described import described, renyi_above, steps_of
 from dpviz.questions.papers.snippet import LONGEST, read
 from tests.questions.asking import asked, asked_whole
+
+
+def verdict(answer: Answer[CheckFacts]) -> str:
+    return answer.facts.verdict(answer.given)
+
 
 KNOWN = {"size": 60_000, "batch": 256, "epochs": 60.0, "sigma": 1.1}
 

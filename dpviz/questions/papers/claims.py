@@ -11,12 +11,11 @@ from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice
-from dpviz.questions.answer import LATER, Answer, Metric, Note, Slow
-from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.answer import LATER, Answer, Slow
 from dpviz.questions.listing import Listing, Way
+from dpviz.questions.papers.reproduction import reproduction
 from dpviz.questions.printed import CLAIMS, FIGURES, PAPERS, VERDICTS, Printed, Recomputed
-from dpviz.questions.question import Block, Question
-from dpviz.questions.shared import IMAGE
+from dpviz.questions.question import Block
 
 MOST = 14  # rows of the chart
 HEADS = ("Source", "Printed", "What comes out", "How", "Verdict", "")
@@ -42,6 +41,22 @@ class Claims:
     def waiting(self) -> tuple[Printed, ...]:
         """Those still to be computed."""
         return tuple(claim for claim in self.chosen if claim.recompute is not None and claim.key not in self.found)
+
+    @property
+    def computed(self) -> int:
+        """How many verdicts rest on a number computed here."""
+        return sum(claim.computed for claim in self.chosen)
+
+    @property
+    def count(self) -> Counter[str]:
+        """How many have each verdict."""
+        return Counter(claim.verdict for claim in self.chosen)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The same in words, as HTML."""
+        counts = ((self.count[key], verdict) for key, verdict in VERDICTS.items())
+        return [f"<b>{n}</b> {verdict.several if n > 1 else verdict.one}" for n, verdict in counts if n]
 
 
 def printed_claims(*, paper: str, verdict: str, rows: str) -> Answer[Claims]:
@@ -84,73 +99,19 @@ def dot(claim: Printed, found: Recomputed, ratio: float) -> Dot:
     )  # fmt: skip
 
 
-def waited_numbers(a: Answer[Claims]) -> tuple[str, ...] | None:
-    """Keys of what takes long and belongs in the chart."""
-    return tuple(claim.key for claim in a.facts.waiting if claim.compared) or None
+def later(*, compared: bool) -> Slow[Claims]:
+    """What takes long: what belongs in the chart, or statements without a number."""
 
+    def waiting(a: Answer[Claims]) -> list[Printed]:
+        return [claim for claim in a.facts.waiting if claim.compared is compared]
 
-def rest_of_numbers(a: Answer[Claims]) -> dict[str, Recomputed]:
-    """What takes long and belongs in the chart."""
-    return recomputed([claim for claim in a.facts.waiting if claim.compared])
-
-
-def waited_words(a: Answer[Claims]) -> tuple[str, ...] | None:
-    """Keys of what else takes long."""
-    return tuple(claim.key for claim in a.facts.waiting if not claim.compared) or None
-
-
-def rest_of_words(a: Answer[Claims]) -> dict[str, Recomputed]:
-    """What else takes long: statements without a number."""
-    return recomputed([claim for claim in a.facts.waiting if not claim.compared])
+    return Slow(lambda a: tuple(claim.key for claim in waiting(a)) or None, lambda a: recomputed(waiting(a)), with_rest)
 
 
 def with_rest(a: Answer[Claims], found: dict[str, Recomputed]) -> Answer[Claims]:
     """All together."""
     facts = replace(a.facts, found={**a.facts.found, **found})
     return replace(compared(facts), given=a.given)
-
-
-def counts(a: Answer[Claims]) -> Counter[str]:
-    return Counter(claim.verdict for claim in a.facts.chosen)
-
-
-def headline(a: Answer[Claims]) -> str:
-    count, all_of = counts(a), len(a.facts.chosen)
-    if not all_of:
-        return "No printed value of this paper has this verdict."
-    computed = sum(claim.computed for claim in a.facts.chosen)
-    said = ", ".join(
-        f"<b>{count[key]}</b> {verdict.several if count[key] > 1 else verdict.one}"
-        for key, verdict in VERDICTS.items()
-        if count[key]
-    )
-    return (
-        f"Of <b>{all_of}</b> printed values and statements, <b>{computed}</b> were computed anew and "
-        f"<b>{all_of - computed}</b> were not: {said}."
-    )
-
-
-def metrics(a: Answer[Claims]) -> list[Metric]:
-    count = counts(a)
-    return [
-        Metric("Hold", f"{count['holds'] + count['under']}", f"{count['under']} of them under a condition"),
-        Metric("Misprints", f"{count['misprint']}", f"{count['differs']} more are not reproduced"),
-        Metric("Do not hold", f"{count['fails'] + count['proof']}", f"{count['proof']} of them errors in proofs"),
-        Metric("Cannot be checked", f"{count['open']}", "something is not published, or not here"),
-    ]
-
-
-def notes(a: Answer[Claims]) -> list[Note]:
-    built = [
-        Note(
-            "Each dot: what comes out by the paper's own rule (of what does not hold, the least it can be), divided by "
-            "what is printed. Green holds, blue holds under a condition, mauve is a misprint or an "
-            "error in a proof, brown is not reproduced or rests on its baseline, orange does not hold."
-        )
-    ]
-    if a.facts.waiting:
-        built.append(Note(f"{len(a.facts.waiting)} of the values: {LATER}."))
-    return built
 
 
 def below(a: Answer[Claims]) -> list[Block]:
@@ -199,39 +160,12 @@ def figures(paper: str) -> Listing:
     )
 
 
-def formulas(a: Answer[Claims]) -> list[tuple[str, str]]:
-    return [("Right guesses (Triastcyn & Faltings 2020, Eq. 1)", r"P(A) = \frac{1}{1+e^{-\varepsilon}}")]
-
-
-def layout(get: Reader) -> Groups:
-    return {"Question": (PAPER, VERDICT, ROWS), "Show": experts(IMAGE)}
-
-
-ASSUMPTIONS = """
-- **Only what was printed is typed in.** Every other number is computed when the page asks for it, by the functions
-  behind the other pages; each row's link opens the page that computes it. The headline counts these rows apart from
-  rows whose source was only read.
-- **Printed** means in a table, a caption, an abstract, or a sentence that states a result; of formulas, those that
-  a reader would use.
-- **Holds** means: equal to the last printed digit, or on the safe side. It says nothing about a program: sampling,
-  clipping and noise are taken as the papers describe them.
-- **Misprint** means: the source's own text or code shows the value that was meant. Where another value comes out and
-  nothing shows why, the row says "not reproduced"; what it guesses about the reason is called an inference.
-- **Intervals** are numerically tight: the quantity lies between their ends, whichever accountant is asked.
-- **Authors' procedures** (Triastcyn & Faltings 2020, Figs. 1, 3, 4) follow their public notebooks, on a few draws.
-"""
-
-PRINTED_CLAIMS: Question[Claims] = Question(
-    key="claims",
-    title="What was printed, and what comes out?",
-    settings={"paper": PAPER, "verdict": VERDICT, "rows": ROWS},
-    answer=printed_claims,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    slow=(Slow(waited_numbers, rest_of_numbers, with_rest), Slow(waited_words, rest_of_words, with_rest)),
-    layout=layout,
+PRINTED_CLAIMS = reproduction(
+    "claims",
+    "claims",
+    printed_claims,
+    {"paper": PAPER, "verdict": VERDICT, "rows": ROWS},
+    {"Question": (PAPER, VERDICT, ROWS)},
+    slow=(later(compared=True), later(compared=False)),
     below=below,
 )
