@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.experiments.catalogue import read
 from dpviz.experiments.make import make
 from dpviz.experiments.record import ExperimentRecord
 from dpviz.fields import numbers
@@ -28,13 +29,18 @@ from tests.questions.asking import run_script
 DOC = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
 
 
+def source(title: str, language: str = "python") -> str:
+    """What the docs show under `title`."""
+    section = DOC.read_text(encoding="utf-8").split(f"\n## {title}")[1].split("\n## ")[0]
+    [shown] = re.findall(rf"```{language}\n(.*?)```", section, flags=re.S)
+    assert len(shown.strip().splitlines()) < 40, "one file of fewer than 40 lines"
+    return str(shown)
+
+
 def load(name: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The file that the docs show under `title`, as a module."""
-    section = DOC.read_text(encoding="utf-8").split(f"\n## {title}")[1].split("\n## ")[0]
-    [source] = re.findall(r"```python\n(.*?)```", section, flags=re.S)
-    assert len(source.strip().splitlines()) < 40, "one file of fewer than 40 lines"
     file = tmp_path / f"{name}.py"
-    file.write_text(source, encoding="utf-8")
+    file.write_text(source(title), encoding="utf-8")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -87,9 +93,9 @@ def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert summary["claim"]["epsilon"] == planned_claim(sgd, 3133).epsilon
 
 
-def test_the_experiment_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load("clips_of_the_docs", "A recorded experiment", tmp_path, monkeypatch)
-    assert make([module.CLIPS], jobs=1, parts=tmp_path / "parts", into=tmp_path / "records", say=lambda _: None)
+def test_the_experiment_of_the_docs(tmp_path: Path) -> None:
+    [clips] = read(source("A recorded experiment", "toml"))
+    assert make([clips], jobs=1, parts=tmp_path / "parts", into=tmp_path / "records", say=lambda _: None)
     record = ExperimentRecord.from_text((tmp_path / "records" / "clips.json").read_text(encoding="utf-8"))
-    assert module.CLIPS.same_settings(record)
+    assert clips.same_settings(record)
     assert record.spread("short", "test_accuracy").mean != record.spread("long", "test_accuracy").mean

@@ -1,9 +1,12 @@
-"""A training run as an experiment's measure: it keeps what was released and what was reached."""
+"""A training run as an experiment's measure: it keeps what was released, what was reached and what gradients showed."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.training.events import Event
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.progress import advance, task
@@ -19,10 +22,7 @@ def train(settings: dict[str, Any], seed: int) -> dict[str, Any]:
         steps that ran, [[σ, expected batch, how many], …], equal neighbours merged; "counts": private counts, [[after
         step, count, noise], …].
     """
-    asked = RunSettings.from_json(settings | {"seed": seed})
-    kept = _Kept()
-    with task("training", "steps", asked.last_step):
-        summary = run(asked, kept.take, FreeRun())
+    kept, summary = _run(settings, seed)
     claim = summary.get("claim") or {}
     claim = claim.get("with_secret_noise") or claim
     return {
@@ -37,6 +37,32 @@ def train(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
+def infer(settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Train once by variational inference.
+
+    Returns:
+        "examples": N; "steps"; "charged": [[σ, q, steps], …]; "test_accuracy": of the posterior's mean;
+        "posterior_accuracy": of predictions averaged over its draws; "epsilon_mu": ε_μ at δ_μ, None where no distances
+        were measured; "clipped": share of all gradients that were longer than C.
+    """
+    kept, summary = _run(settings, seed)
+    return {
+        "examples": kept.examples,
+        "steps": summary["steps"],
+        "charged": summary["mechanisms"],
+        "test_accuracy": summary["test_accuracy"],
+        "posterior_accuracy": summary["posterior_accuracy"],
+        "epsilon_mu": summary["epsilon"].get(BAYESIAN),
+        "clipped": round(float(np.mean(kept.clipped)), 6),
+    }
+
+
+def _run(settings: dict[str, Any], seed: int) -> tuple[_Kept, dict[str, Any]]:
+    asked, kept = RunSettings.from_json(settings | {"seed": seed}), _Kept()
+    with task("training", "steps", asked.last_step):
+        return kept, run(asked, kept.take, FreeRun())
+
+
 class _Kept:
     """What of a run's events a record keeps."""
 
@@ -45,6 +71,7 @@ class _Kept:
         self.evaluations: list[list[float]] = []
         self.schedule: list[list[float]] = []
         self.counts: list[list[float]] = []
+        self.clipped: list[float] = []
 
     def take(self, event: Event) -> None:
         if event["kind"] == "started":
@@ -55,6 +82,7 @@ class _Kept:
             self.counts.append([event["step"], round(event["count"], 3), event["mechanism"][0]])
         elif event["kind"] == "step":
             self._step(event)
+            self.clipped.extend(share for share in event["clipped"] if share is not None)
             advance(event["count"])
 
     def _step(self, event: Event) -> None:

@@ -19,7 +19,7 @@ from dpviz.ui import measuring
 from dpviz.ui.state import Keys
 
 NAMED = {"epsilon": "ε that secret noise would let it claim"}
-TARGET = "dpviz.experiments.rerun:again"
+TARGET = "dpviz.experiments.catalogue:again"
 
 
 def show(key: str) -> None:

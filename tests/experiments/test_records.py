@@ -1,23 +1,33 @@
-"""Records are of the experiments as they stand, and their ε follows from what they say was run."""
+"""Records are of the experiments as they stand, their ε follows from what they say was run, and pages draw them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import dpviz
 from dpviz.accounting.claims import Claim
-from dpviz.experiments.catalogue import EXPERIMENTS
+from dpviz.charts.plot import LinePlot
+from dpviz.experiments.catalogue import EXPERIMENTS, read
 from dpviz.experiments.experiment import TRAINED, Experiment
 from dpviz.experiments.record import Trial, folder, recorded
+from dpviz.experiments.trained import infer
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.papers.reached import COLORS, DELTA, EPSILONS, REACHED_VIEW
+from dpviz.questions.printed.inferred import PLAIN
 from dpviz.training.accounts.live import LiveAccounts, check_run
 from dpviz.training.data import DATA_SETS
+from dpviz.training.posterior_accuracy import accuracy
 from dpviz.training.settings import RunSettings
 from dpviz.training.summary import closing
+from tests.questions.asking import asked
 
-TRAINING = [experiment for experiment in EXPERIMENTS.values() if experiment.measure == TRAINED]
+TRAINING = [key for key, experiment in EXPERIMENTS.items() if experiment.measure == TRAINED]
+INFERENCE = ["inference_abalone", "inference_adult"]
+REACHED = ["reached", "reached_mnist", "reached_cifar10"]
 
 
 def test_every_record_is_of_an_experiment() -> None:
@@ -25,7 +35,7 @@ def test_every_record_is_of_an_experiment() -> None:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.key)
-def test_settings_are_those_of_the_code(experiment: Experiment) -> None:
+def test_settings_are_those_of_the_table(experiment: Experiment) -> None:
     record = recorded(experiment.key)
     assert experiment.same_settings(record), f"run: python -m dpviz.experiments {experiment.key}"
     for trial in record.trials:
@@ -33,12 +43,31 @@ def test_settings_are_those_of_the_code(experiment: Experiment) -> None:
         assert trial.seconds >= 0  # rounded: a sample of a posterior that is known takes no tenth of a second
 
 
-@pytest.mark.parametrize("experiment", TRAINING, ids=lambda e: e.key)
-def test_settings_of_runs_can_be_run(experiment: Experiment) -> None:
-    for settings in experiment.arms.values():
-        asked = RunSettings.from_json(dict(settings))
-        check_run(asked, DATA_SETS[asked.data].examples)
-        assert not asked.secure_noise, "a record can be repeated: its runs are seeded"
+def test_arms_take_what_they_share_and_then_their_own() -> None:
+    [one] = read("""
+[same.a]
+x = 1
+y = 1
+[same.b]
+y = 2
+z = 2
+[one]
+title = "One"
+seeds = [0]
+measure = "elsewhere:measure"
+same = ["a"]
+settings = { x = 3 }
+arms.first = { same = ["b"], z = "none" }
+""")
+    assert one.arms == {"first": {"x": 3, "y": 2, "z": None}}
+
+
+@pytest.mark.parametrize("key", TRAINING)
+def test_settings_of_runs_can_be_run(key: str) -> None:
+    for settings in EXPERIMENTS[key].arms.values():
+        run = RunSettings.from_json(dict(settings))
+        check_run(run, DATA_SETS[run.data].examples)
+        assert not run.secure_noise, "a record can be repeated: its runs are seeded"
 
 
 def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
@@ -55,23 +84,17 @@ def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
     return accounts
 
 
-@pytest.mark.parametrize("experiment", TRAINING, ids=lambda e: e.key)
-def test_every_epsilon_again(experiment: Experiment) -> None:
-    for trial in recorded(experiment.key).trials:
-        settings = RunSettings.from_json(dict(experiment.arms[trial.arm]))
+@pytest.mark.parametrize("key", TRAINING)
+def test_every_epsilon_again(key: str) -> None:
+    for trial in recorded(key).trials:
+        settings = RunSettings.from_json(dict(EXPERIMENTS[key].arms[trial.arm]))
         if not settings.private:
             assert trial.found["epsilon"] is None
             continue
-        accounts = charged(trial, settings)
         again = closing(
-            settings.with_(secure_noise=True),
-            accounts,
-            examples=trial.found["examples"],
-            state="done",
-            reason=trial.found["reason"],
-            steps=trial.found["steps"],
-            seconds=0.0,
-        )
+            settings.with_(secure_noise=True), charged(trial, settings), examples=trial.found["examples"],
+            state="done", reason=trial.found["reason"], steps=trial.found["steps"], seconds=0.0,
+        )  # fmt: skip
         assert trial.found["epsilon"] == pytest.approx(Claim.from_json(again["claim"]).epsilon, rel=1e-9)
 
 
@@ -81,5 +104,103 @@ def test_records_are_read_without_pytorch() -> None:
         "from dpviz.experiments.record import recorded; [recorded(key) for key in EXPERIMENTS];"
         "print('torch' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stdout.strip()) == (0, "False"), found.stderr
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "False"), ended.stderr
+
+
+# --- Adult's posterior ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arm", ["sample_010", "wang_010"])
+def test_a_trial_gives_what_was_recorded(arm: str) -> None:
+    again = accuracy(dict(EXPERIMENTS["adult_posterior"].arms[arm]), 0)
+    stored = recorded("adult_posterior").of(arm)[0].found
+    # Another machine rounds otherwise, and may keep another draw.
+    assert again.pop("test_accuracy") == pytest.approx(stored["test_accuracy"], abs=0.03)
+    assert again == pytest.approx({name: value for name, value in stored.items() if name in again}, rel=1e-9)
+    assert len(again) + 1 == len(stored)
+
+
+def test_chains_learn_and_more_noise_learns_less() -> None:
+    """Some steps of the chain by itself: 300 of the standard ones, and of ones with a tenth of the step size."""
+    short = dict(EXPERIMENTS["adult_posterior"].arms["baseline"]) | {"steps": 300}
+    large, small = (accuracy(short | {"first_step": first}, 0)["test_accuracy"] for first in (1.0, 0.01))
+    assert large > 0.80 > small > 0.7
+
+
+# --- variational inference --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", INFERENCE)
+def test_each_run_was_charged_its_plan(key: str) -> None:
+    for trial in recorded(key).trials:
+        settings = RunSettings.from_json(dict(EXPERIMENTS[key].arms[trial.arm]))
+        examples = DATA_SETS[settings.data].examples
+        assert trial.found["examples"] == examples
+        assert trial.found["charged"] == [[settings.noise_multiplier, settings.sample_rate(examples), settings.steps]]
+        assert (trial.found["epsilon_mu"] is None) == (trial.found["clipped"] == 0.0) == (trial.arm == PLAIN)
+        assert 0.7 < trial.found["posterior_accuracy"] < 0.9
+
+
+@pytest.mark.parametrize(("key", "epsilon"), [("inference_abalone", 7.6), ("inference_adult", 0.5)])
+def test_one_level_of_noise_is_the_least_of_the_printed_epsilon(key: str, epsilon: float) -> None:
+    arms = {arm: settings for arm, settings in EXPERIMENTS[key].arms.items() if arm != PLAIN}
+    settings = arms["noise_1"]
+    least = dpviz.solve(
+        "noise_multiplier", method="moments", target_epsilon=epsilon, steps=settings["steps"], delta=1e-5,
+        sample_rate=settings["batch_size"] / DATA_SETS[settings["data"]].examples,
+    )  # fmt: skip
+    assert 1.0 <= min(s for arm in arms.values() if (s := arm["noise_multiplier"] / least) >= 1.0) < 1.01
+
+
+@pytest.mark.parametrize("key", INFERENCE)
+def test_bayesian_epsilon_falls_with_noise_and_never_exceeds_the_moments(key: str) -> None:
+    record, measured = recorded(key), []
+    for arm in (arm for arm in record.settings if arm != PLAIN):
+        (sigma, rate, steps), *_ = record.of(arm)[0].found["charged"]
+        plan = {"noise_multiplier": sigma, "sample_rate": rate, "steps": steps, "delta": 1e-10}
+        epsilons = record.spread(arm, "epsilon_mu")
+        assert epsilons.highest <= 1.0001 * float(dpviz.epsilon("moments", **plan))
+        measured.append(epsilons.mean)
+    assert measured == sorted(measured, reverse=True)
+
+
+def test_a_short_run_tells_what_a_record_keeps() -> None:
+    arm = dict(EXPERIMENTS["inference_abalone"].arms["noise_1"]) | {"steps": 4}
+    kept = infer(arm, 0)
+    assert kept == infer(arm, 0), "the seed decides"
+    assert (kept["steps"], kept["charged"]) == (4, [[1.39, 157 / 3133, 4]])
+    assert kept["epsilon_mu"] > 0.7
+    assert 0.5 < kept["clipped"] <= 1.0
+
+
+# --- what private training reaches ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", REACHED)
+def test_noise_is_the_least_of_its_epsilon(key: str) -> None:
+    for name, settings in EXPERIMENTS[key].arms.items():
+        epsilon, trial = float(name.rpartition("_")[2]), recorded(key).of(name)[0]
+        [(sigma, batch, steps)] = trial.found["schedule"]
+        assert sigma == settings["noise_multiplier"]
+        plan = {"sample_rate": batch / trial.found["examples"], "steps": steps, "delta": DELTA}
+        assert float(dpviz.epsilon("tight", noise_multiplier=sigma, **plan)) <= epsilon
+        assert float(dpviz.epsilon("tight", noise_multiplier=0.998 * sigma, **plan)) > epsilon
+
+
+def test_the_view_draws_the_record() -> None:
+    answer, record = asked(REACHED_VIEW), recorded("reached")
+    assert isinstance(answer.plot, LinePlot)
+    assert [line.key for line in answer.plot.lines] == list(COLORS)
+    for line in answer.plot.lines:
+        assert list(line.x) == list(EPSILONS)
+        values = [record.values(f"{line.key}_{e}", "test_accuracy") for e in EPSILONS]
+        assert list(line.y) == pytest.approx([np.median(each) for each in values])
+        reaches = answer.facts.models[line.key]
+        assert [one.accuracies for one in reaches] == [tuple(each) for each in values]
+        assert all(one.epsilon <= one.planned for one in reaches)
+    whole = float(np.median(recorded("reached_mnist").values("whitened_3", "test_accuracy")))
+    assert answer.plot.rings[-1].y == whole
+    assert f"<b>{100 * whole:.1f}\u00a0%</b>" in REACHED_VIEW.headline(answer)
+    (table,) = REACHED_VIEW.more["The runs"](answer)
+    assert len(table) == sum(len(EXPERIMENTS[key].arms) for key in REACHED)  # type: ignore[arg-type]

@@ -9,11 +9,13 @@ import pytest
 
 import dpviz
 from dpviz.charts.plot import LinePlot
-from dpviz.experiments.adult import ADULT_METHODS, DELTA, EXAMPLES, FIRST_STEPS, STEPS
+from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.printed import CLAIMS
-from dpviz.questions.printed.adult import ACCOUNTING, adult_record, reached
+from dpviz.questions.printed.adult import ACCOUNTING, DELTA, EXAMPLES, adult_record, reached
 from tests.questions.asking import asked
+
+ARMS = EXPERIMENTS["adult_posterior"].arms
 
 
 def costs(method: str, accounted: str) -> dict[str, float]:
@@ -22,7 +24,7 @@ def costs(method: str, accounted: str) -> dict[str, float]:
 
 def test_samples_cost_what_they_were_asked_to_and_the_printed_rule_more_than_twice_that() -> None:
     replaced, added, printed = (costs("sample", way) for way in ACCOUNTING)
-    for arm, settings in ADULT_METHODS.arms.items():
+    for arm, settings in ARMS.items():
         if arm.startswith("sample"):
             assert replaced[arm] == pytest.approx(settings["epsilon"], rel=1e-12)
             assert added[arm] == pytest.approx(settings["epsilon"] / 2, rel=1e-12)
@@ -32,14 +34,14 @@ def test_samples_cost_what_they_were_asked_to_and_the_printed_rule_more_than_twi
 @pytest.mark.parametrize("rule", ["wang", "composed"])
 def test_a_hybrid_costs_both_its_parts_and_no_more_than_it_was_given(rule: str) -> None:
     for arm, epsilon in costs(rule, "replaced").items():
-        given = ADULT_METHODS.arms[arm]["epsilon"]
+        given = ARMS[arm]["epsilon"]
         assert given / 2 < epsilon <= given * (1.0 + 0.01)  # step sizes and costs are found on different orders
     if rule == "wang":  # their theorem is far from what the steps cost
         assert costs(rule, "printed")["wang_100"] > 2.5 * costs(rule, "replaced")["wang_100"]
 
 
 def test_chains_cost_what_their_steps_cost() -> None:
-    schedule = dpviz.PowerSchedule(FIRST_STEPS[1], 1 / 3, STEPS)
+    schedule = dpviz.PowerSchedule(ARMS["sgld_2"]["first_step"], 1 / 3, EXAMPLES)
     known = {"n": EXAMPLES, "batch_size": 180, "clip": 1.0, "delta": DELTA}
     by_hand = dpviz.langevin_epsilon(schedule, adjacency="replace_one", **known)
     assert costs("sgld", "replaced")["sgld_2"] == pytest.approx(float(by_hand), rel=1e-12)

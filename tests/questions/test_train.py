@@ -11,9 +11,8 @@ import pytest
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
-from dpviz.experiments.inference import ABALONE, ADULT
-from dpviz.experiments.reached import CIFAR, REACHED, WHOLE
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import links
 from dpviz.questions.asked import ask
@@ -272,7 +271,8 @@ def test_what_links_of_another_time_mean(query: str, today: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize(("row", "recorded", "arm"), [
-    ("trbdpabalone", ABALONE, "noise_1"), ("trbdpadult", ADULT, "noise_4"),
+    ("trbdpabalone", EXPERIMENTS["inference_abalone"], "noise_1"),
+    ("trbdpadult", EXPERIMENTS["inference_adult"], "noise_4"),
 ])  # fmt: skip
 def test_a_recorded_row_is_what_was_recorded(row: str, recorded: Experiment, arm: str) -> None:
     usual = RunSettings()
@@ -282,8 +282,8 @@ def test_a_recorded_row_is_what_was_recorded(row: str, recorded: Experiment, arm
 
 
 @pytest.mark.parametrize(("row", "recorded", "arm"), [
-    ("trreached", REACHED, "whitened_3"), ("trreachedmnist", WHOLE, "whitened_3"),
-    ("trreachedcifar", CIFAR, "scattering_3"),
+    ("trreached", EXPERIMENTS["reached"], "whitened_3"), ("trreachedmnist", EXPERIMENTS["reached_mnist"], "whitened_3"),
+    ("trreachedcifar", EXPERIMENTS["reached_cifar10"], "scattering_3"),
 ])  # fmt: skip
 def test_what_was_reached_is_what_its_row_trains(row: str, recorded: Experiment, arm: str) -> None:
     settings = run_settings(TRAIN.read(of_texts(BY_KEY[row].values)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpviz.experiments.teachers import TEACHERS
 from dpviz.fields.declared import choice, flag, number
 from dpviz.questions.printed.adult import ACCOUNTING
 
@@ -25,7 +24,7 @@ PART = choice("ppart")
 ACCOUNTED = choice("pacc", options=ACCOUNTING)
 
 # PATE
-VOTES, ENSEMBLE = choice("pavotes"), choice("paens", options={str(each): str(each) for each in TEACHERS})
+VOTES, ENSEMBLE = choice("pavotes"), choice("paens", options={arm: arm for arm in ("25", "50", "100", "250")})
 CROWD, AGREEMENT, RELEASE = number("pak"), number("paagree"), choice("panoise")
 VOTE_NOISE, THRESHOLD, CHECK_NOISE, LAPLACE = number("pasigma"), number("pat"), number("pasig1"), number("pab")
 QUERIES, ONE_SIDED, DRAW = number("paqueries"), flag("paone"), number("padraw")

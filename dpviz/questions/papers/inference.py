@@ -9,14 +9,13 @@ import pandas as pd
 
 from dpviz.charts.marks import Band, Column, Guide, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.experiments.inference import PLAIN
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Rerun
 from dpviz.questions.papers.fields import INFERRED
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import BY_KEY
 from dpviz.questions.printed.bayesian import LAST_ORDER
-from dpviz.questions.printed.inferred import inferred
+from dpviz.questions.printed.inferred import PLAIN, inferred
 from dpviz.questions.question import Block
 from dpviz.questions.words import tenths
 

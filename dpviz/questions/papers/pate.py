@@ -18,7 +18,6 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts.marks import Array, Column, Line, Point
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.experiments.record import recorded
-from dpviz.experiments.teachers import VOTES
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.layout import Groups, Reader, experts
@@ -33,6 +32,7 @@ from dpviz.training.ensemble import Taught, student, votes_of
 ALL, SOME = np.array(DEFAULT_ORDERS), np.array(DEFAULT_ORDERS[::4])
 POINTS = 40
 CLASSES = 10
+VOTES = "teachers"  # the record of votes
 # Of what is published: the noise on ln S, in β, and the chance that it is too low.
 LOG_NOISE, CHANCE = 4.0, 0.01
 
@@ -76,7 +76,7 @@ def ensemble(**given: Any) -> Answer[Facts]:
         points=points,
     )
     lead = np.sort(counts[:last], axis=1)
-    record, teachers = recorded(VOTES.key), given["recorded_teachers"]
+    record, teachers = recorded(VOTES), given["recorded_teachers"]
     at_end, publishable = float(sanitised[-1]), float(public[-1])
     facts = Facts(
         queries=last,
@@ -165,7 +165,7 @@ def published(
 @remembered
 def recorded_votes(teachers: str) -> Array:
     """Votes (queries, classes) of so many recorded teachers."""
-    counts = votes_of(recorded(VOTES.key).of(teachers)[0].found["votes"]).astype(np.float64)
+    counts = votes_of(recorded(VOTES).of(teachers)[0].found["votes"]).astype(np.float64)
     counts.setflags(write=False)
     return counts
 

@@ -11,11 +11,11 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
-from dpviz.experiments.adult import ADULT_METHODS, BATCH, CLIP, DELTA, EXAMPLES, STANDARD, STEPS
 from dpviz.experiments.record import ExperimentRecord, recorded
 from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed
 
+EXAMPLES, DELTA = 32_561, 1e-4
 ACCOUNTING = {
     "replaced": "One example replaced",
     "added": "One added or removed",
@@ -48,7 +48,7 @@ class ArmResult:
 
 
 def adult_record() -> ExperimentRecord:
-    return recorded(ADULT_METHODS.key)
+    return recorded("adult_posterior")
 
 
 def reached(method: str, accounted: str) -> tuple[ArmResult, ...]:
@@ -108,8 +108,8 @@ def composed(schedule: dpviz.PowerSchedule, batch_size: int, clip: float, accoun
 
 def standard_sampler() -> Recomputed:
     """What the standard sampler's steps cost."""
-    known = {"batch_size": BATCH, "clip": CLIP, "steps": STEPS}
-    printed, replaced = (steps_cost(STANDARD, 1.0 / 3.0, known, way) for way in ("printed", "replaced"))
+    known = adult_record().settings["sgld_4"]
+    printed, replaced = (steps_cost(known["first_step"], 1.0 / 3.0, known, way) for way in ("printed", "replaced"))
     return Recomputed(printed, said=f"for one example replaced {numbers.epsilon(replaced, up=True)}")
 
 

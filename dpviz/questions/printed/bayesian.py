@@ -9,11 +9,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpviz import library as dpviz
-from dpviz.experiments.inference import SEEDS
 from dpviz.fields import numbers
 from dpviz.questions.printed import synthetic
 from dpviz.questions.printed.claim import Recomputed
-from dpviz.questions.printed.inferred import inferred
+from dpviz.questions.printed.inferred import PLAIN, inferred
 
 DRAWS = 3
 LAST_ORDER, STRICT = 32, 1e-10
@@ -60,7 +59,7 @@ def reached(data: str, epsilon: float = math.inf) -> Recomputed:
     runs = inferred(data)
     spread = runs.without if math.isinf(epsilon) else runs.accuracy[runs.within(epsilon)]
     ends = " to ".join(numbers.probability(end) for end in (spread.lowest, spread.highest))
-    return Recomputed(spread.mean, said=f"{ends}, {len(SEEDS)} seeds")
+    return Recomputed(spread.mean, said=f"{ends}, {len(runs.record.of(PLAIN))} seeds")
 
 
 def length(epsilon: float, sigma: float, batch: int, examples: int) -> Recomputed:

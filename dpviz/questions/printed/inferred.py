@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import library as dpviz
-from dpviz.experiments.inference import PLAIN, SIGMAS
 from dpviz.experiments.record import ExperimentRecord, Spread, recorded
 
 Array = npt.NDArray[np.float64]
 
 ACCURACY = "posterior_accuracy"
+PLAIN = "none"  # the arm without privacy
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Inferred:
 def inferred(data: str) -> Inferred:
     """The runs on "abalone" or "adult": every ε but the measured ε_μ is computed from what was run."""
     record = recorded(f"inference_{data}")
-    arms = tuple(f"noise_{i}" for i, _ in enumerate(SIGMAS[data], 1))
+    arms = tuple(arm for arm in record.settings if arm != PLAIN)
     settings, examples = record.settings[arms[0]], int(record.values(arms[0], "examples")[0])
     sigma = np.array([record.settings[arm]["noise_multiplier"] for arm in arms])
     known = {"sample_rate": settings["batch_size"] / examples, "steps": settings["steps"], "noise_multiplier": sigma}
