@@ -27,7 +27,7 @@ from dpviz.questions.gradient_fields import COUNT, SEED, SOURCE
 from dpviz.questions.gradients import File
 from dpviz.questions.noise.fields import QUANTILES
 from dpviz.questions.source import Held
-from dpviz.ui import departed, sources
+from dpviz.ui import closed_sessions, sources
 from tests.ui.shown import SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -207,17 +207,17 @@ def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.Mon
         def close_session(self, session: str) -> None:
             self.closed.append(session)
 
-    monkeypatch.setattr(departed, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
+    monkeypatch.setattr(closed_sessions, "_met", dict.fromkeys(("stays", "leaves", "comes back")))
     found = Sessions()
-    look = partial(departed.end, found)
+    look = partial(closed_sessions.end, found)
     assert look(0.0) == 0
-    assert look(departed.AWAY - 1.0) == 0
+    assert look(closed_sessions.AWAY - 1.0) == 0
     found.here.add("comes back")
-    assert look(departed.AWAY - 0.5) == 0
+    assert look(closed_sessions.AWAY - 0.5) == 0
     found.here.remove("comes back")
-    assert look(departed.AWAY) == 1
+    assert look(closed_sessions.AWAY) == 1
     assert found.closed == ["leaves"]
-    assert set(departed._met) == {"stays", "comes back"}
+    assert set(closed_sessions._met) == {"stays", "comes back"}
 
 
 SMALL = {

@@ -54,11 +54,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Noted:
-    """A number with a line below it, empty for none: amber, why its value leaves a theorem's range, say; else grey."""
+    """A number with lines and small choices below it.
+
+    Attributes:
+        field: the number.
+        note: a line in amber, empty for none: why its value leaves a theorem's range, say.
+        why: a line in grey, of the choices' reason or its own.
+        choices: what a choice says → the text that it enters.
+        size: the field that "N" stands for in the number's text, where there is one.
+    """
 
     field: Number
-    note: str
+    note: str = ""
     why: str = ""
+    choices: Mapping[str, str] | None = None
+    size: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -69,25 +79,6 @@ class InUnits:
     """
 
     fields: tuple[Number, ...]
-
-
-@dataclass(frozen=True)
-class Suggested:
-    """A number with small choices below it.
-
-    Attributes:
-        field: the number.
-        choices: what a choice says → the text that it enters.
-        size: the field that "N" stands for in the number's text.
-        why: the choices' reason, in a line.
-        note: stands there instead, in amber, where it is not empty.
-    """
-
-    field: Number
-    choices: Mapping[str, str]
-    size: Number
-    why: str
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +111,7 @@ class Expert:
     item: Field[Any] | Row | Own
 
 
-Control = Field[Any] | Row | Noted | InUnits | Suggested | Offered | Own
+Control = Field[Any] | Row | Noted | InUnits | Offered | Own
 Item = Control | Expert
 Groups = Mapping[str, Sequence[Item]]
 Layout = Callable[[Reader], Groups]
@@ -132,7 +123,7 @@ def fields_of(items: Sequence[Item]) -> list[Field[Any]]:
     for item in items:
         if isinstance(item, Row | InUnits | Own):
             found += item.fields
-        elif isinstance(item, Noted | Suggested | Offered):
+        elif isinstance(item, Noted | Offered):
             found.append(item.field)
         elif isinstance(item, Expert):
             found += fields_of((item.item,))

@@ -14,7 +14,7 @@ from dpviz.fields import expression, numbers
 from dpviz.fields.declared import choice, number
 from dpviz.fields.expression import steps_of
 from dpviz.fields.field import Field, Number
-from dpviz.questions.layout import InUnits, Item, Reader, Suggested
+from dpviz.questions.layout import InUnits, Item, Noted, Reader
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 
 UNITS = choice("units")
@@ -107,7 +107,7 @@ def controls(get: Reader, unknown: str = "") -> tuple[Item, ...]:
     return *noise, mechanism, *(() if unknown == "delta" else (suggested(SIZE, get),))
 
 
-def suggested(size: Number, get: Reader) -> Suggested:
+def suggested(size: Number, get: Reader) -> Noted:
     """δ with choices made of the size of the data set."""
     n, delta = get(size), get(DELTA)
     choices = {"1/N": 1 / n, "1/(10 N)": 1 / (10 * n), "1/N^1.1": n**-1.1}
@@ -118,4 +118,5 @@ def suggested(size: Number, get: Reader) -> Suggested:
             f"δ is above 1/N = {numbers.delta(1 / n)}: to publish one random person's record would keep this promise. "
             "Choose it well below."
         )
-    return Suggested(DELTA, {said: DELTA.write(value) for said, value in choices.items() if value < 1}, size, why, note)
+    offers = {name: DELTA.write(value) for name, value in choices.items() if value < 1}
+    return Noted(DELTA, note, why, offers, size)

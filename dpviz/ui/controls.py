@@ -12,17 +12,27 @@ import streamlit as st
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import units
-from dpviz.questions.layout import Suggested
 from dpviz.questions.papers.check_fields import UNSETTLED
 from dpviz.ui import history, state
-from dpviz.ui.hand import number as hand
+from dpviz.ui.hand.served import component
 from dpviz.ui.state import Keys
 
 LONGEST = 100  # characters of an entry that are read
 
+# Slider, exact text, and what is said below, drawn and moved in the browser. Its state is {"entry": {"text": what was
+# entered, "exact": whether the slider or a choice wrote it, not a person, "n": a number that grows with every entry}}.
+_number = component("number")
+
 
 class NumberControl(NamedTuple):
-    """A number's control: what it is to say to the browser."""
+    """A number's control.
+
+    Attributes:
+        field: its field.
+        says: what the browser draws: field, label, shows_label, help; text: what stands in the text field; said: the
+            same for the ear; stops: the slider's stops as texts, none for a text field alone; whole: whether only whole
+            numbers will do; seen: the last entry that `text` knows of; ends, note, wrong, offers, why: below.
+    """
 
     field: Number
     says: Mapping[str, Any]
@@ -30,7 +40,8 @@ class NumberControl(NamedTuple):
     def draw(self) -> None:
         # What differs at every drawing is told at every drawing: a chart may have told the control something else.
         drawing = st.session_state.get(Keys.DRAWINGS, 0)
-        hand.number(Keys.entry(self.field), entered=partial(take, self.field), **self.says, drawing=drawing)
+        data = {**self.says, "drawing": drawing}
+        _number(key=Keys.entry(self.field), data=data, on_entry_change=partial(take, self.field))
 
 
 def number(field: Number, *, note: str = "") -> float:
@@ -38,22 +49,17 @@ def number(field: Number, *, note: str = "") -> float:
 
     A value between two stops is exact in the text, and the slider stands between them.
     """
-    told(field, note=note).draw()
+    number_control(field, note=note).draw()
     return state.get(field)
 
 
 def typed(field: Number, *, label_visible: bool = True) -> float:
     """A text field alone, for numbers without a feel (a seed, the size of a data set)."""
-    told(field, slider=False, label_visible=label_visible).draw()
+    number_control(field, slider=False, label_visible=label_visible).draw()
     return state.get(field)
 
 
-def suggested(item: Suggested) -> NumberControl:
-    """A number's control with small choices below it."""
-    return told(item.field, note=item.note, offers=item.choices, why=item.why, size=item.size)
-
-
-def told(
+def number_control(
     field: Number,
     *,
     slider: bool = True,

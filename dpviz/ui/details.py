@@ -1,4 +1,7 @@
-"""What stands below the notes of any question: its blocks, and the details, of which only the open one is computed."""
+"""What stands below the notes of any question: its blocks, and the details, of which only the open one is computed.
+
+The last of them is what can be taken away: the link, the curves, and the page itself as a file.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,18 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.charts.plot import Plot
-from dpviz.questions.answer import Answer, Folded, Note, Rerun
-from dpviz.questions.layout import Own
+from dpviz.questions.answer import Answer, Folded, Note, Rerun, whole
+from dpviz.questions.handout import Handout
+from dpviz.questions.layout import Own, of_values
 from dpviz.questions.listing import Listing
 from dpviz.questions.question import Block, Question
 from dpviz.questions.script import script
 from dpviz.questions.shown import listed
-from dpviz.ui import again, files, modes, page, pieces
+from dpviz.ui import modes, page, pieces, rerun, state
+from dpviz.ui.answers import compute, with_samples
+from dpviz.ui.own_controls import OWN_CONTROLS
 from dpviz.ui.pieces import Drawing
-from dpviz.ui.special import SPECIAL
+from dpviz.ui.registry import FIELDS
 from dpviz.ui.state import Keys
 
 SECOND_HEIGHT = 260  # pixels of a chart below the notes or in the details
@@ -28,13 +34,13 @@ PlotOf = Callable[[Answer[Any]], Plot]
 
 def details(place: str, question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
     """The choice of a detail, and the open one; `place` is the page's key, `plot_of` what its files draw."""
-    drawn: list[Callable[[], None]] = [
+    drawn: list[Callable[[], object]] = [
         lambda: _table(answer.plot.table()),
         lambda: _formulas(question.formulas(answer)),
-        lambda: _markdown(question.assumed(answer)),
+        lambda: st.markdown(question.assumed(answer)),
         *(partial(_more, question, answer, name) for name in question.more),
-        lambda: _code(script(question, answer)),
-        lambda: files.files(question, answer, plot_of),
+        lambda: st.code(script(question, answer), language="python"),
+        lambda: _files(question, answer, plot_of),
     ]
     parts = dict(zip(_names(question), drawn, strict=True))
     kept, key = Keys.details(place), _details_key(place, question)
@@ -76,9 +82,9 @@ def blocks(blocks: Sequence[Block], key: str) -> None:
         elif isinstance(block, pd.DataFrame):
             _table(block)
         elif isinstance(block, Rerun):
-            again.show(block.experiment)
+            rerun.show(block.experiment)
         elif isinstance(block, Own):
-            SPECIAL[block.name]()
+            OWN_CONTROLS[block.name]()
         elif isinstance(block, Listing):
             st.html(listed(block))
         else:
@@ -104,9 +110,50 @@ def _formulas(formulas: Sequence[tuple[str, str]]) -> None:
         st.latex(latex)
 
 
-def _markdown(text: str) -> None:
-    st.markdown(text)
+def _files(question: Question[Any], answer: Answer[Any], plot_of: PlotOf) -> None:
+    """The link, the curves, and the page that is handed out; `plot_of` draws an answer as the page does."""
+    query = page.link()
+    st.caption("This link reproduces the page, pins included. An uploaded file is not part of it.")
+    base = (st.context.url or "").split("?")[0]
+    address = f"{base}{'?' + query if query else ''}"
+    st.code(address, language=None, wrap_lines=True)
+    st.download_button(
+        "Download the curves (CSV)",
+        data=lambda: csv(question, answer),
+        file_name=f"dpviz-{question.key}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    st.download_button(
+        "Download as a page (HTML)",
+        data=_handout(question, address, plot_of),
+        file_name=f"dpviz-{question.key}.html",
+        mime="text/html",
+        on_click="ignore",
+        icon=":material/draft:",
+        help="One file of at most 5 MB, for the web or an appendix: its chart follows every slider, one at a time, "
+        "without a server. What its sliders show is computed first: seconds, for some questions minutes.",
+    )
+    st.caption(
+        "The camera above the chart saves it as an image: choose PNG or SVG in the group Show, an expert setting."
+    )
 
 
-def _code(source: str) -> None:
-    st.code(source, language="python")
+def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable[[], str]:
+    """Makes the page that is handed out, in a thread without a session: all it needs of that is read now."""
+    get, quick = of_values({one.key: state.get(one) for one in FIELDS}), compute(question, state.get)
+
+    def made() -> str:
+        found = whole(quick, question.slow)
+        return Handout(
+            question, found, get, lambda other: with_samples(question, other, quick.given), address, plot_of
+        ).html()
+
+    return made
+
+
+def csv(question: Question[Any], answer: Answer[Any]) -> bytes:
+    """The CSV file: its first line, a comment, holds the settings as the link writes them."""
+    head = f"# dpviz {question.key}: {page.link() or 'default settings'}\n"
+    return (head + answer.plot.data().to_csv(index=False)).encode()

@@ -9,22 +9,25 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice, Field
+from dpviz.questions import mechanism
 from dpviz.questions.answer import Answer
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.layout import Reader
 from dpviz.questions.story import STOPS, Stop
-from dpviz.ui import controls, mechanism, page, pieces, places, slow, state
-from dpviz.ui.answers import compute
+from dpviz.ui import controls, page, pieces, places, state
+from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import frames, late
-from dpviz.ui.hand import story as scrolled
-from dpviz.ui.hand.chart import Followed
-from dpviz.ui.hand.late import Late
-from dpviz.ui.pieces import Drawing
+from dpviz.ui.hand import fetched
+from dpviz.ui.hand.served import component
+from dpviz.ui.pieces import Drawing, Followed
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
 V = TypeVar("V")
+
+# Which stop is in the middle of the view, and the way to its neighbours; the text of each stands in the container
+# "story-" and its number. Its state is {"stop": {"number": a stop's, "n": a number that grows with every stop}}.
+_scroll = component("story")
 HEIGHT = 400  # pixels
 STOP = Choice(
     key="stop",
@@ -82,7 +85,7 @@ def _shown(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
 
 
 def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
-    return _shown(stop, slow.joined("home", stop.question, answer).answer)
+    return _shown(stop, joined("home", stop.question, answer).answer)
 
 
 def _drawn(number: str) -> None:
@@ -102,15 +105,15 @@ def _chart(number: str) -> None:
     stop = _stop(number)
     get = _reader(stop)
     asked = compute(stop.question, get)
-    found = slow.joined("home", stop.question, asked)
+    found = joined("home", stop.question, asked)
     words = _shown(stop, found.answer)
     page.notes()
     page.headline(words["headline"])
     drawing = Drawing(words.pop("figure"), words["alt"])
-    tokens = frames.offer(stop.question, get, asked, ("home", number), partial(_frame, stop))
-    missing = Late("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
+    tokens = fetched.offer_frames(stop.question, get, asked, ("home", number), partial(_frame, stop))
+    missing = fetched.SlowParts("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
     # The texts tell of the answers too.
-    followed = Followed(page.settle, late=late.offer(missing) if missing else "", whole=True)
+    followed = Followed(page.settle, late=fetched.offer_slow_parts(missing) if missing else "", whole=True)
     # First in the page, and so for keys and ears; the eye meets the chart first.
     with st.container(key="story-controls"):
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
@@ -124,19 +127,15 @@ def _chart(number: str) -> None:
     )
     with st.container(key="story-foot", horizontal=True, vertical_alignment="center"):
         st.html(f'<div class="dpviz-quiet">{setting}</div>')
-        scrolled.scroll(
-            Keys.STORY,
-            stop=number,
-            stops=list(STOP.options),
-            seen=st.session_state.get(Keys.STORY_SEEN, 0.0),
-            reached=page.settle,
-        )
+        seen = st.session_state.get(Keys.STORY_SEEN, 0.0)
+        data = {"stop": number, "stops": list(STOP.options), "seen": seen}
+        _scroll(key=Keys.STORY, data=data, on_stop_change=page.settle)
 
 
 def _told(number: str) -> None:
     """A stop's text, which tells of its own answer, and the way to its page."""
     stop = _stop(number)
-    answer = slow.joined("home", stop.question, compute(stop.question, _reader(stop))).answer
+    answer = joined("home", stop.question, compute(stop.question, _reader(stop))).answer
     st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
     st.button(
         f"Open in {stop.page.title}",

@@ -15,14 +15,19 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.charts.hand import LOOK
 from dpviz.questions import links
 from dpviz.questions.answer import Note
+from dpviz.questions.mechanism import RATE, SIGMA, STEPS
 from dpviz.questions.presets import Preset
 from dpviz.questions.shown import noted
-from dpviz.ui import controls, departed, history, modes, places, state
-from dpviz.ui.hand import history as hand
-from dpviz.ui.mechanism import RATE, SIGMA, STEPS, UNITS
+from dpviz.questions.units import UNITS
+from dpviz.ui import closed_sessions, controls, history, modes, places, state
+from dpviz.ui.hand.served import component
 from dpviz.ui.plain import plain
 from dpviz.ui.registry import ENTERED, FIELDS, PRESET, PRESETS, SET
 from dpviz.ui.state import MOST_PINS, AnyField, Keys
+
+# The buttons and keys of undo and redo. Their state is {"entry": {"steps": [[a number that grows with every step, -1 or
+# 1], …]}}, the last ones.
+_steps = component("history")
 
 
 @lru_cache(maxsize=1)
@@ -38,7 +43,7 @@ def begin(key: str, more: tuple[AnyField, ...] = ()) -> None:
     st.session_state[Keys.PAGE] = key
     modes.read_link()
     st.html(_css() + modes.style())
-    departed.met()
+    closed_sessions.met()
     state.load_from_url((*FIELDS, PRESET, *more), key, more)
     settle(more)
     leave()
@@ -146,7 +151,7 @@ def sidebar(key: str) -> None:
     """Undo, the presets of the page called `key`, pins and reset: the same on every page that has a mechanism."""
     history.record(link())
     with st.sidebar:
-        hand.steps(Keys.STEPS, room=history.room(), seen=history.seen(), asked=settle)
+        _steps(key=Keys.STEPS, data={"room": history.room(), "seen": history.seen()}, on_entry_change=settle)
         _presets(PRESETS.get(key, ()))
         _pins()
         st.button("Reset everything", on_click=_reset, width="stretch", icon=":material/restart_alt:")

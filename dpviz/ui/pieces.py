@@ -1,18 +1,21 @@
-"""Pieces that pages are made of: a chart with its words."""
+"""A chart on a page: drawn once under its key, then only ever changed, by the server or by a control's movement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
 
+from dpviz.charts.hand.pack import Packer
 from dpviz.charts.look import export_config
 from dpviz.questions.answer import Note
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, modes, page, state
-from dpviz.ui.hand.chart import Followed, chart
+from dpviz.ui.hand.served import component, root
 from dpviz.ui.state import Keys
+
+_chart = component("chart")
 
 
 class Drawing(NamedTuple):
@@ -21,6 +24,23 @@ class Drawing(NamedTuple):
     figure: Mapping[str, Any]
     alt: str
     notes: Sequence[Note] = ()
+
+
+class Followed(NamedTuple):
+    """What a chart needs that hears of entries for the page: only what shows the answer then runs again.
+
+    Attributes:
+        entered: called when there are other entries: the chart's state is
+            {"entries": {field's key: {"text", "exact", "n"}}}.
+        controls: what numbers' controls are to say now, by their fields' keys, where that is something else.
+        late: the token under which the browser fetches figure and words with their slow parts; empty if there are none.
+        whole: whether more than the chart and its words shows them: then all that shows the answer runs again.
+    """
+
+    entered: Callable[[], None]
+    controls: Mapping[str, Mapping[str, Any]] = {}
+    late: str = ""
+    whole: bool = False
 
 
 def plot(
@@ -32,21 +52,35 @@ def plot(
     caption: str = "",
     followed: Followed | None = None,
 ) -> None:
-    """One chart, which stays the same chart under its key; the rest is as in `hand.chart`."""
+    """One chart, and its notes.
+
+    Args:
+        drawing: its figure's layout says its height.
+        key: the same as long as it is the same chart.
+        frames: field's key → the token under which the browser fetches what the chart would be at its other values.
+        words: the page's "headline", "strip" and "notes", where frames change them.
+        caption: stands below the headline in the image of the chart.
+        followed: for the chart that hears of what is entered, in place of the entered numbers' controls.
+    """
+    packer = Packer()
+    data: dict[str, Any] = {
+        "key": f"{key}.chart",
+        "figure": packer.figure(drawing.figure),
+        "columns": packer.columns,
+        "alt": drawing.alt,
+        "config": export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE)),
+        "frames": frames or {},
+        "words": words or {},
+        "caption": caption,
+        "enlarged": modes.presenting(),
+        "seen": controls.last_entry(),
+        "at": root(),
+    }
+    more: dict[str, Any] = {}
     if followed is not None:
         st.session_state[Keys.CHART] = f"{key}.chart"
-    config = export_config(filename=f"dpviz-{key}", image_format=state.get(IMAGE))
-    chart(
-        drawing.figure,
-        key=f"{key}.chart",
-        config=config,
-        alt=drawing.alt,
-        frames=frames,
-        words=words,
-        caption=caption,
-        enlarged=modes.presenting(),
-        seen=controls.last_entry(),
-        followed=followed,
-    )
+        data |= {"hears": True} | {name: getattr(followed, name) for name in ("late", "whole", "controls")}
+        more = {"on_entries_change": followed.entered, "on_again_change": followed.entered}
+    _chart(key=f"{key}.chart", data=data, height=int(drawing.figure["layout"]["height"]), **more)
     for note in drawing.notes:
         page.note(*note)

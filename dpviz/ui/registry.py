@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpviz.fields.field import Choice, Field
-from dpviz.questions import links
+from dpviz.questions import links, mechanism
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.shared import IMAGE
-from dpviz.ui import mechanism
+from dpviz.questions.units import BATCH, EPOCHS, UNITS
 
 # Page key → the presets its sidebar offers.
 PRESETS: dict[str, tuple[Preset, ...]] = {page.key: page.presets for page in PAGES}
@@ -26,16 +26,16 @@ FIELDS: tuple[Field[Any], ...] = (
     *mechanism.FIELDS,
     *(field for page in PAGES for field in page.fields),
     IMAGE,
-    mechanism.EPOCHS,
-    mechanism.UNITS,
+    EPOCHS,
+    UNITS,
 )
 FIELDS = tuple({field.key: field for field in FIELDS}.values())
 
 # What presets, pins and the tour set: all but the way in which q and T are entered.
-SET = tuple(field for field in FIELDS if field is not mechanism.UNITS)
+SET = tuple(field for field in FIELDS if field is not UNITS)
 
 # What a visitor enters as a number: the fields, and another way to enter q.
-ENTERED = (mechanism.BATCH, *FIELDS)
+ENTERED = (BATCH, *FIELDS)
 
 
 def _own(page: Page) -> tuple[Field[Any], ...]:

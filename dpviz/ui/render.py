@@ -20,13 +20,11 @@ from dpviz.questions.layout import Control
 from dpviz.questions.page import Page
 from dpviz.questions.question import Question
 from dpviz.questions.shown import frame, settings
-from dpviz.ui import boundary, depth, details, history, items, measuring, modes, page, pieces, present, slow, state
-from dpviz.ui.answers import compute
+from dpviz.ui import boundary, details, history, measuring, modes, page, panel, pieces, present, state
+from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import frames, late
-from dpviz.ui.hand.chart import Followed
-from dpviz.ui.hand.late import Late
-from dpviz.ui.pieces import Drawing
+from dpviz.ui.hand import fetched
+from dpviz.ui.pieces import Drawing, Followed
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -129,14 +127,19 @@ def _answered(shown: Page) -> None:
 def _drawn(shown: Page) -> tuple[object, ...]:
     """What is drawn, but for what follows an entered number."""
     question = shown.question(state.get)
-    groups = () if modes.presenting() else (*depth.groups(question), depth.left_out(question))
-    return question.key, groups, items.shape(_open(shown, question)), tuple(st.session_state.get(Keys.NOTES, ()))
+    groups = () if modes.presenting() else (*panel.groups(question), panel.hidden(question))
+    return (
+        question.key,
+        groups,
+        [*map(panel.shape, _open(shown, question))],
+        tuple(st.session_state.get(Keys.NOTES, ())),
+    )
 
 
 def _headline(shown: Page, question: Question[Any]) -> None:
     """The result in plain words; from then on the chart says it."""
     try:
-        found = slow.joined(shown.key, question, compute(question, state.get))
+        found = joined(shown.key, question, compute(question, state.get))
         page.headline(question.headline(found.answer))
     except ValueError:
         page.headline("These settings allow no result.")
@@ -153,7 +156,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
             st.rerun()
         page.note(str(problem), "problem")
         return None
-    found = slow.joined(shown.key, question, asked)
+    found = joined(shown.key, question, asked)
     plot_of, height = _beside_pins(shown, question), present.HEIGHT if modes.presenting() else HEIGHT
 
     def show(answer: Answer[Any]) -> dict[str, Any]:
@@ -168,8 +171,8 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
         caption=settings(question, state.get),
         followed=Followed(
             entered=page.settle,
-            controls=items.news(_open(shown, question)) if alone else {},
-            late=late.offer(Late(shown.key, question, asked, show)) if found.missing else "",
+            controls=panel.changed_messages(_open(shown, question)) if alone else {},
+            late=fetched.offer_slow_parts(fetched.SlowParts(shown.key, question, asked, show)) if found.missing else "",
             whole=details.opened(shown.key, question) is not None or bool(question.below(found.answer)),
         ),
     )
@@ -177,7 +180,7 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
     st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
     if found.failed:
         page.note("A part of this result could not be computed: it stands here without that part.", "problem")
-        st.button("Try again", key=f"{shown.key}.again", on_click=slow.forget, args=(found.failed,))
+        st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(found.failed,))
     return found.answer
 
 
@@ -195,20 +198,20 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
 
 def _controls(shown: Page, question: Question[Any]) -> None:
     if not modes.presenting():
-        groups = depth.groups(question)
+        groups = panel.groups(question)
         chosen = _one_of(Keys.group(shown.key), list(groups), "Controls")
         if shown.choice is not None and chosen == next(iter(groups)):
-            items.draw_one(shown.choice)
-    items.draw(_open(shown, question))
+            panel.draw_one(shown.choice)
+    panel.draw(_open(shown, question))
     if not modes.presenting():
-        depth.switch(question)
+        panel.expert_switch(question)
 
 
 def _open(shown: Page, question: Question[Any]) -> Sequence[Control]:
     """The controls that are in sight."""
     if modes.presenting():
         return present.controls(question)
-    groups = depth.groups(question)
+    groups = panel.groups(question)
     chosen: str = st.session_state.get(Keys.group(shown.key), "")
     return groups[chosen if chosen in groups else next(iter(groups))]
 
@@ -229,16 +232,16 @@ def _one_of(kept: str, names: list[str], label: str) -> str:
 # --- chart ------------------------------------------------------------------------------------------------------------
 
 
-def _offered(shown: Page, question: Question[Any], answer: Answer[Any], show: late.Shown) -> dict[str, str]:
+def _offered(shown: Page, question: Question[Any], answer: Answer[Any], show: fetched.Shown) -> dict[str, str]:
     """Tokens of the frames around an answer."""
     preset = page.preset()
     extra = (tuple(page.pins()), preset.key if preset else "", modes.presenting())
-    return frames.offer(
+    return fetched.offer_frames(
         question,
         state.get,
         answer,
         extra,
-        lambda answer: show(slow.joined(shown.key, question, answer).answer),
+        lambda answer: show(joined(shown.key, question, answer).answer),
     )
 
 
@@ -263,7 +266,7 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
         if shown.question(get) is not question and not shown.pins_follow:  # it has other axes
             continue
         try:
-            found = slow.joined(shown.key, question, compute(question, get)).answer
+            found = joined(shown.key, question, compute(question, get)).answer
         except Exception as error:
             if not isinstance(error, ValueError):  # which says that these settings allow no answer here
                 boundary.log(shown.key, error)

@@ -20,7 +20,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from dpviz.runs.cluster.memory import keep_little
 from dpviz.runs.engine import shutdown_shared
 from dpviz.runs.store.folders import home, private_file, private_folder
-from dpviz.ui import departed
+from dpviz.ui import closed_sessions
 from dpviz.ui.guard import FRAMED_BY, Guard, framing
 from dpviz.ui.owner import TOKEN_VARIABLE, Access, on_loopback
 
@@ -116,7 +116,7 @@ async def lifetime(_app: Any) -> AsyncIterator[None]:
             at_the_end.enter_context(no_other_localhost(port))
         if not config.get_option("server.headless"):
             at_the_end.enter_context(browser_opened(owner(), address))
-        watching = asyncio.create_task(departed.watch())
+        watching = asyncio.create_task(closed_sessions.watch())
         yield
         watching.cancel()
         await asyncio.to_thread(shutdown_shared)

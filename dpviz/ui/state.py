@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,6 +22,14 @@ V = TypeVar("V")
 AnyField = Field[Any]
 
 
+def _of_page(name: str) -> Callable[[str], str]:
+    return staticmethod(lambda page: f"{page}.{name}")
+
+
+def _of_field(name: str) -> Callable[[AnyField], str]:
+    return staticmethod(lambda field: f"{name}.{field.key}")
+
+
 class Keys:
     """Names of session keys."""
 
@@ -31,7 +39,7 @@ class Keys:
     PINS = "pins"
     PRESET = "preset"
     SNIPPET = "snippet"
-    SNIPPET_SAID = "snippet.said"
+    SNIPPET_READ = "snippet.read"
     SNIPPET_FILLED = "snippet.filled"
     NOTES = "notes_on_link"
     GO = "go_to_page"
@@ -56,7 +64,7 @@ class Keys:
     CHART = "chart"
     DRAWN = "drawn"
     DRAWINGS = "drawings"
-    TOLD = "told"
+    MESSAGES = "messages"
     TOUCHED = "touched"
     HISTORY = "history"
     STEPS = "history.steps"
@@ -64,41 +72,15 @@ class Keys:
     STORY = "story"
     STORY_SEEN = "story.seen"
 
-    @staticmethod
-    def worked(page: str) -> str:
-        return f"{page}.worked"
-
-    @staticmethod
-    def group(page: str) -> str:
-        return f"{page}.group"
-
-    @staticmethod
-    def details(page: str) -> str:
-        return f"{page}.details"
-
-    @staticmethod
-    def value(field: AnyField) -> str:
-        return f"value.{field.key}"
-
-    @staticmethod
-    def slider(field: AnyField) -> str:
-        return f"slider.{field.key}"
-
-    @staticmethod
-    def entry(field: AnyField) -> str:
-        return f"entry.{field.key}"
-
-    @staticmethod
-    def seen(field: AnyField) -> str:
-        return f"seen.{field.key}"
-
-    @staticmethod
-    def size(field: AnyField) -> str:
-        return f"size.{field.key}"
-
-    @staticmethod
-    def error(field: AnyField) -> str:
-        return f"error.{field.key}"
+    worked = _of_page("worked")
+    group = _of_page("group")
+    details = _of_page("details")
+    value = _of_field("value")
+    slider = _of_field("slider")
+    entry = _of_field("entry")
+    seen = _of_field("seen")
+    size = _of_field("size")
+    error = _of_field("error")
 
 
 def session() -> str:

@@ -48,7 +48,9 @@ class TestInTheApp:
     def own_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
         MEMORY.clear()
-        monkeypatch.setattr("dpviz.ui.hand.late.offer", lambda _: "")  # what is slow is not asked for here
+        monkeypatch.setattr(
+            "dpviz.ui.hand.fetched.offer_slow_parts", lambda _: ""
+        )  # what is slow is not asked for here
         monkeypatch.setattr("dpviz.ui.measuring.missing", list)
         yield
         engine().shutdown()

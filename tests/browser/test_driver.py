@@ -17,13 +17,13 @@ from dpviz.ui.hand.served import routes
 if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(__file__, routes=routes())
 else:
-    from dpviz.ui.hand.chart import chart
+    from dpviz.ui.pieces import Drawing, plot
     scale = st.slider("Scale", 1, 9, 2)
     if "broken" in st.query_params:
         raise ValueError("as asked")
     time.sleep(0.3)
     line = {"x": list(range(20)), "y": [scale * 1.0, scale * 2.0, None] + 17 * [scale]}
-    chart({"data": [line], "layout": {"height": 300}}, key="small", alt="a line", config={})
+    plot(Drawing({"data": [line], "layout": {"height": 300}}, "a line"), key="small")
 """
 
 

@@ -186,30 +186,24 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
             return at.dpvizChart;
         }"""
     )
-    chart.evaluate("chart => chart.gone()")
+    chart.evaluate(
+        """async chart => {
+            const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
+            const { default: mount } = await import(script);
+            const { entries, again } = chart.tell;
+            const told = { setStateValue: (_, value) => entries(value), setTriggerValue: again };
+            window.mounted = () => mount({ parentElement: chart.root.parentElement, data: chart.data, ...told });
+        }"""
+    )
+    page.evaluate("() => mounted()()")  # its end
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
-    put_back = """async chart => {
-        chart.gone();
-        await new Promise((done) => setTimeout(done, 20));
-        chart.adopt(chart.data);
-    }"""
-    chart.evaluate(put_back)
+    page.evaluate("async () => { mounted()(); await new Promise((done) => setTimeout(done, 20)); mounted(); }")
     wait_idle(page)
     assert page.locator(".dpviz-chart .js-line").count() == 1, "with the same answer too"
     slider(page, "sigma").hover()
-    chart.evaluate("chart => { chart.gone(); chart.adopt(chart.data); }")
-    again = """async chart => {  // what Streamlit does at some page starts: the end of the first mount comes late
-        const script = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/chart.js')).name;
-        const { default: mount } = await import(script);
-        const { entries, again } = chart.tell;
-        const told = { setStateValue: (_, value) => entries(value), setTriggerValue: again };
-        const given = { parentElement: chart.root.parentElement, data: chart.data, ...told };
-        const end = mount(given);
-        mount(given);
-        end();
-    }"""
-    chart.evaluate(again)
+    page.evaluate("() => { mounted()(); mounted(); }")
+    page.evaluate("() => { const end = mounted(); mounted(); end(); }")  # the first mount's end may come late
     drag(page, "sigma", -8)
     page.wait_for_function("() => Number(document.querySelector('.dpviz-chart').dataset.frames ?? 0) >= 1")
     page.mouse.up()

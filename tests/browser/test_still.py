@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.driver import main_area, no_traceback, open_page
+from tests.browser.driver import main_area, no_traceback, open_page, wait_idle
 from tests.browser.test_hand import slider
 
 # Where the chart and each number's control stand, at every animation frame: how far each was from its first place, in
@@ -49,7 +49,7 @@ def pull(page: Page, field: str) -> None:
         page.mouse.move(box["x"] + 8 + (box["width"] - 16) * part / 30, y)
         page.wait_for_timeout(40)
     page.mouse.up()
-    page.wait_for_timeout(2_000)  # its answer; what is slow at such a value comes later
+    wait_idle(page)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.fields.field import Choice, Flag, Number, Several
-from dpviz.ui.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
 from dpviz.ui.registry import FIELDS, PRESET
 
 ALL = (*FIELDS, PRESET)

@@ -20,7 +20,7 @@ from streamlit.util import calc_hash
 from dpviz.questions.links import TODAY, VERSION
 from dpviz.runs.measuring.measurement import measurements
 from dpviz.ui import background, measuring
-from dpviz.ui.hand import late
+from dpviz.ui.hand import fetched
 
 # Streamlit looks for components in every installed package at each AppTest, for longer than a page takes to run.
 manifest_scanner.scan_component_manifests = lru_cache(maxsize=1)(manifest_scanner.scan_component_manifests)
@@ -30,7 +30,7 @@ def _to_the_end(at: AppTest, *told: Any, **more: Any) -> AppTest:
     """A run, and then what a browser does: it asks for slow parts until all are there."""
     _run(at, *told, **more)
     while tokens := [one["late"] for one in _components(at, "dpviz.chart") if one.get("late")]:
-        (missing,) = [late.find(token).parts().missing for token in tokens]
+        (missing,) = [fetched.find_slow_parts(token).parts().missing for token in tokens]
         if missing is not None:
             background.start(*missing).result()
         _run(at)

@@ -14,7 +14,7 @@ from dpviz.fields import numbers
 from dpviz.questions.budget import BUDGET
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.presets import presets
-from dpviz.ui import again
+from dpviz.ui import rerun
 from tests.ui.driver import charts, controls, open_app, open_part, said
 
 DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
@@ -70,12 +70,6 @@ def test_bad_blocks_in_a_link_are_named_and_the_good_ones_kept() -> None:
     assert at.session_state["value.bblocks"] == (Block(1.0, 0.01, 10), Block(2.0, 0.01, 20))
 
 
-def test_pins_fade_beside_the_question_that_they_ask() -> None:
-    pin = urlencode({"sigma": "2", "bview": "stop"})
-    assert "σ 2: odometer" in drawn(opened(pin=pin))
-    assert "σ 2" not in drawn(opened(bview="spend", pin=pin))
-
-
 def test_printed_values_show_where_their_axes_do() -> None:
     for preset in presets("fo2b", "fo2d"):
         at = opened(**preset.values, preset=preset.key)
@@ -106,7 +100,7 @@ def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
 
 def test_a_difference_is_named() -> None:
     before = {"test_accuracy": 0.9, "evaluations": [[0, 0.1]], "steps": 3}
-    assert again.verdict(before, dict(before)) == "The same came out, to the last digit."
-    assert "differ in evaluations, test accuracy." in again.verdict(
+    assert rerun.verdict(before, dict(before)) == "The same came out, to the last digit."
+    assert "differ in evaluations, test accuracy." in rerun.verdict(
         before, before | {"test_accuracy": 0.8, "evaluations": []}
     )

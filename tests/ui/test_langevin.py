@@ -10,7 +10,7 @@ import pytest
 from dpviz._remember import MEMORY
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.ui import background, render
-from tests.ui.driver import enter, html_of, open_app, open_part, said
+from tests.ui.driver import html_of, open_app, open_part, said
 
 GROUPS = ("Steps", "Data", "Options")
 
@@ -21,20 +21,6 @@ def test_a_batch_beyond_the_data_is_told_in_place() -> None:
     assert at.session_state["value.lsteps"] == 777
     open_part(at, "langevin.group", GROUPS, "Data")
     assert "A batch cannot exceed N = 50000." in html_of(at) + " ".join(c.value for c in at.caption)
-
-
-@pytest.mark.parametrize(
-    ("key", "text"), [("leta", "0"), ("leta", "abc"), ("ln", "1.5"), ("leps", "-1"), ("lclip", "0")]
-)
-def test_a_bad_text_is_named_and_the_rest_stays(key: str, text: str) -> None:
-    at = open_app("langevin", "lsteps=777")
-    if key in ("ln", "lclip"):
-        open_part(at, "langevin.group", GROUPS, "Data")
-    enter(at, key, text)
-    assert not at.exception
-    assert text in html_of(at)
-    assert at.session_state["value.lsteps"] == 777
-    assert "777</b> steps" in html_of(at)
 
 
 def test_another_question_about_the_same_steps_computes_no_interval_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,4 +50,4 @@ def test_a_pinned_state_answers_the_question_on_screen(monkeypatch: pytest.Monke
     open_app("langevin", f"lview=epsilon&pin={quote('lclip=2&lsteps=500')}")
     assert [line.key.rpartition(".")[2] for line in drawn[-1].lines if line.faded] == ["theorem3"]
     open_app("langevin", f"lview=region&pin={quote('lclip=2&lsteps=500&ltau=100')}")
-    assert [(ring.x, ring.y) for ring in drawn[-1].rings] == [(100.0, 0.1)]
+    assert [(ring.x, ring.y) for ring in drawn[-1].rings if not ring.name] == [(100.0, 0.1)]

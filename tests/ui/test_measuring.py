@@ -9,8 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.testing.v1 import AppTest
 
 from dpviz.runs.engine import engine
@@ -171,3 +173,14 @@ def test_no_page_loads_torch(tmp_path: Path) -> None:
     told = json.loads(ran.stdout.splitlines()[-1])
     assert {"compose", "noise", "leakage", "train", "runs"} <= told.keys()
     assert {page: found for page, found in told.items() if found != [[], [], False]} == {}
+
+
+def test_a_move_within_the_fragment_ends_the_wait_though_streamlit_interrupts_no_script_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = ScriptRequests()
+    monkeypatch.setattr(measuring, "get_script_run_ctx", lambda **_: SimpleNamespace(script_requests=requests))
+    assert not measuring._disturbed()
+    requests.request_rerun(RerunData(fragment_id="body", fragment_id_queue=["body"]))
+    assert requests.on_scriptrunner_yield() is None
+    assert measuring._disturbed()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from dpviz.questions.catalogue import PAGES
+from dpviz.questions.asked import ask
+from dpviz.questions.catalogue import PAGES, QUESTIONS
+from dpviz.questions.layout import InUnits
 from dpviz.questions.page import Page
-from tests.ui.driver import charts, open_app, open_part, said
+from dpviz.questions.question import Question
+from dpviz.training.events import PUBLIC_SIZE
+from tests.ui.driver import charts, enter, html_of, open_app, open_part, said
 
 # A network of a moment, where one is looked at.
 QUICK = {"lkrun": "small", "lkmodel": "logistic", "lksteps": "1", "lkexamples": "40"}
@@ -40,3 +45,58 @@ def test_every_preset_opens(preset: tuple[Page, object]) -> None:
     page, chosen = preset
     at = open_app(page.key, urlencode(chosen.values | QUICK | {"preset": chosen.key}))  # type: ignore[attr-defined]
     assert not said(at, "problem")
+
+
+LANGEVIN = {"lsteps": 777.0}
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "group", "field", "text", "words", "kept"),
+    [
+        ("attack", "aview=success&aeps=3", "", "aprior", "1", "1 is outside ≥ 1e-09 and &lt; 1; try 0.5.", {"aeps": 3.0}),
+        ("orders", "sigma=2&expert=1", "Show", "omax", "0.5", "0.5 is outside ≥ 2 and ≤ 1000000; try 512.", {"sigma": 2.0}),
+        ("leakage", urlencode(QUICK), "", "lkexamples", "3", "3 is outside ≥ 8", {"lkexamples": 40.0}),
+        *(("langevin", "lsteps=777", "", key, text, text, LANGEVIN) for key, text in (("leta", "0"), ("leta", "abc"))),
+        *(("langevin", "lsteps=777", "Data", key, text, text, LANGEVIN) for key, text in (("ln", "1.5"), ("lclip", "0"))),
+    ],
+)  # fmt: skip
+def test_a_bad_text_is_named_and_the_rest_stays(
+    page: str, query: str, group: str, field: str, text: str, words: str, kept: dict[str, float]
+) -> None:
+    at = open_app(page, query)
+    if group:
+        names = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Options"]}[page]
+        open_part(at, f"{page}.group", names, group)
+    headline = said(at, "headline")
+    enter(at, field, text)
+    assert not at.exception
+    assert words in html_of(at)
+    assert said(at, "headline") == headline
+    assert {key: at.session_state[f"value.{key}"] for key in kept} == kept
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "names"),
+    [
+        ("attack", "aview=town&pin=aview%3Dsuccess%26aeps%3D3", []),  # it has other axes
+        ("orders", "oview=epsilon&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: improved"]),
+        ("orders", "oview=divergence&pin=oview%3Dconcentrated%26sigma%3D3", ["σ 3: exact"]),
+        ("budget", "pin=sigma%3D3%26bview%3Dstop", ["σ 3: odometer", "σ 3: filter"]),
+        ("budget", "bview=spend&pin=sigma%3D3%26bview%3Dstop", []),
+    ],
+)
+def test_a_pin_answers_the_question_on_screen_or_is_not_drawn(page: str, query: str, names: list[str]) -> None:
+    notes = [note["text"] for note in charts(open_app(page, query))[0]["layout"]["annotations"]]
+    pinned = [text for text in notes if "σ 3" in text or "pinned" in text]
+    assert len(pinned) == len(names), "and nothing else of it"
+    assert all(any(name in text for text in pinned) for name in names)
+
+
+def asks_for_batches(question: Question[Any]) -> bool:
+    groups = question.groups(lambda field: field.default).values()
+    return any(isinstance(item, InUnits) for group in groups for item in group)
+
+
+@pytest.mark.parametrize("question", [*filter(asks_for_batches, QUESTIONS.values())], ids=lambda q: q.key)
+def test_wherever_q_may_be_given_as_batch_over_n_the_size_is_said_to_be_public(question: Question[Any]) -> None:
+    assert f"- {PUBLIC_SIZE}" in question.assumed(ask(question.key).answer).splitlines()

@@ -2,11 +2,11 @@
 
 import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
+import { made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
 import { Frames, GivenFrames } from "./frames.js";
 import { Late } from "./late.js";
 import { configured, plotly, themed } from "./library.js";
-import { ending } from "./mounts.js";
 import { Names } from "./names.js";
 import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
 
@@ -14,21 +14,8 @@ const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
 const PATIENCE = { usual: 300, late: 1500 }; // ms after which Plotly draws what was drawn by hand; while slow parts come
 
-function made(kind, name, parent, more = {}) {
-  const element = Object.assign(document.createElement(kind), { className: name, ...more });
-  parent.append(element);
-  return element;
-}
-
-export default function mount({ parentElement, data, setStateValue, setTriggerValue }) {
-  const chart = (parentElement.dpvizChart ??= new MountedChart(parentElement, data.given));
-  chart.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
-  chart.adopt(data);
-  return ending(chart);
-}
-
 class MountedChart {
-  constructor(parent, given) {
+  constructor(parent, { given }) {
     this.root = made("div", "dpviz-stage", parent);
     this.plot = made("div", "dpviz-chart", this.root);
     this.plot.setAttribute("role", "figure"); // with buttons in it
@@ -50,15 +37,11 @@ class MountedChart {
     this.late = new Late((told) => this.completed(told), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
     this.moving = null; // the movement under way
-    this.here = false; // whether it hears of movements
-    this.onMove = (event) => this.moved(event.detail);
-    this.onEnter = (event) => this.entered(event);
-    this.sizes = new ResizeObserver(() => this.resize());
     this.plot.addEventListener("pointerenter", () => this.waits && this.plotted());
   }
 
-  adopt(data) {
-    if (!this.here) this.come();
+  adopt({ data, setStateValue, setTriggerValue }) {
+    this.tell = data.hears && { entries: (entries) => setStateValue("entries", entries), again: () => setTriggerValue("again", true) };
     this.plot.setAttribute("aria-label", data.alt);
     this.frames.offer(data.at, data.frames);
     const told = JSON.stringify([data.figure, data.columns]);
@@ -304,20 +287,16 @@ class MountedChart {
     if (this.why.textContent !== words) this.why.textContent = words;
   }
 
-  // Streamlit may take a chart away and put it back at once: it must follow then as before.
-  come() {
-    this.here = true;
-    window.addEventListener("dpviz-move", this.onMove);
-    window.addEventListener("dpviz-enter", this.onEnter);
-    this.sizes.observe(this.plot);
+  come(signal) {
+    window.addEventListener("dpviz-move", ({ detail }) => this.moved(detail), { signal });
+    window.addEventListener("dpviz-enter", (event) => this.entered(event), { signal });
+    const sizes = new ResizeObserver(() => this.resize());
+    sizes.observe(this.plot);
+    signal.addEventListener("abort", () => sizes.disconnect());
   }
 
   gone() {
-    this.here = false;
-    window.removeEventListener("dpviz-move", this.onMove);
-    window.removeEventListener("dpviz-enter", this.onEnter);
-    this.sizes.disconnect();
-    setTimeout(() => this.here || this.end());
+    setTimeout(() => this.here || this.end()); // it may come back at once
   }
 
   end() {
@@ -328,3 +307,5 @@ class MountedChart {
     this.forget();
   }
 }
+
+export default mounting("dpvizChart", MountedChart);

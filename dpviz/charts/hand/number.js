@@ -1,8 +1,9 @@
 // A number: a slider for feel, a text for exactness, one entry after the other. The slider's movement is announced to
 // the page at once ("dpviz-move"); the server hears of it when the hand rests.
 
-import { ending } from "./mounts.js";
+import { made, mounting } from "./dom.js";
 import { numberIn } from "./readings.js";
+import { Stops, stepped } from "./stops.js";
 
 const REST = 180; // ms without a movement after which an entry is sent
 const FINE = 0.1; // what Shift makes of a movement
@@ -13,22 +14,6 @@ function pending(change) {
   document.documentElement.toggleAttribute("data-dpviz-pending", waiting > 0);
 }
 
-export default function mount({ parentElement, data, setStateValue }) {
-  const control = (parentElement.dpvizNumber ??= new NumberControl(parentElement));
-  control.send = (entry) => setStateValue("entry", entry);
-  control.come();
-  control.given = data;
-  control.adopt(data);
-  return ending(control);
-}
-
-function made(kind, name, parent, more = {}) {
-  const element = Object.assign(document.createElement(kind), more);
-  if (name) element.className = name;
-  parent.append(element);
-  return element;
-}
-
 class NumberControl {
   constructor(parent) {
     this.sent = 0; // the last entry that was sent
@@ -36,7 +21,6 @@ class NumberControl {
     this.drag = null;
     this.root = made("div", "dpviz-number", parent);
     this.flush = this.flush.bind(this);
-    this.onSays = ({ detail: { field, says } }) => field === this.data.field && this.adopt({ ...this.given, ...says });
   }
 
   // Whether the text was changed and not entered.
@@ -75,17 +59,23 @@ class NumberControl {
 
   // --- what the server says -----------------------------------------------------------------------------------------
 
-  adopt(data) {
+  adopt({ data, setStateValue }) {
+    this.send = (entry) => setStateValue("entry", entry);
+    this.given = data;
+    this.show(data);
+  }
+
+  show(data) {
     const built = JSON.stringify([data.field, data.label, data.help, data.shows_label, data.stops]);
     if (built !== this.built) {
       this.built = built;
       this.build(data);
-      this.numbers = data.stops.map(Number);
+      this.stops = new Stops(data.stops, data.whole);
     }
     this.data = data;
     if (data.seen < this.sent || this.timer || this.drag) return; // it does not know the last entry yet
     if (this.slider) {
-      this.place(this.positionOf(Number(data.value)));
+      this.place(this.stops.positionOf(Number(data.value)));
       this.slider.setAttribute("aria-valuetext", data.said);
     }
     if (!this.dirty) this.text.value = data.text;
@@ -128,38 +118,15 @@ class NumberControl {
   place(position) {
     this.position = position;
     this.slider.value = position;
-    const last = this.numbers.length - 1;
+    const { last } = this.stops;
     this.slider.style.setProperty("--share", `${last ? (100 * position) / last : 0}%`);
   }
 
-  // A stop without a number ("best") is the last one, beyond all numbers.
-  positionOf(value) {
-    const stops = this.numbers;
-    if (Number.isNaN(value)) return stops.length - 1;
-    let high = stops.findIndex((stop) => stop >= value);
-    if (high < 0) return stops.length - 1;
-    if (high === 0 || stops[high] === value) return high;
-    const [a, b] = [stops[high - 1], stops[high]];
-    return high - 1 + (a > 0 ? Math.log(value / a) / Math.log(b / a) : (value - a) / (b - a));
-  }
-
-  textAt(position) {
-    const low = Math.floor(position);
-    if (position - low < 1e-9) return this.data.stops[low];
-    const [a, b] = [this.numbers[low], this.numbers[low + 1]];
-    if (Number.isNaN(b)) return this.data.stops[Math.round(position)];
-    const between = a > 0 ? a * (b / a) ** (position - low) : a + (b - a) * (position - low);
-    if (this.data.whole) return String(Math.round(between));
-    const digits = Math.max(3, Math.ceil(-Math.log10((b - a) / Math.abs(between || b))) + 2);
-    return String(Number(between.toPrecision(Math.min(digits, 9))));
-  }
-
   move(position, { fine = false } = {}) {
-    const last = this.numbers.length - 1;
-    const wanted = Math.min(Math.max(fine ? position : Math.round(position), 0), last);
+    const wanted = Math.min(Math.max(fine ? position : Math.round(position), 0), this.stops.last);
     if (wanted === this.position) return;
     this.place(wanted);
-    const text = this.textAt(wanted);
+    const text = this.stops.textAt(wanted);
     this.text.value = text;
     this.dirty = false;
     this.slider.setAttribute("aria-valuetext", text);
@@ -172,23 +139,16 @@ class NumberControl {
     this.move(stops > 0 ? Math.floor(this.position + 1e-9) + stops : Math.ceil(this.position - 1e-9) + stops);
   }
 
-  get page() {
-    return Math.max(1, Math.round(this.numbers.length / 10));
-  }
-
   // An arrow key in the text field, `way` up or down: as on the slider; where there is none by one unit of the last
   // digit. With Shift (`far`) ten times as far.
   stepText(way, far) {
     const value = this.dirty ? numberIn(this.text.value) : Number(this.text.value);
     if (!Number.isFinite(value) && (this.dirty || !this.slider)) return this.enter();
     if (this.slider) {
-      if (this.dirty) this.place(this.positionOf(value));
-      return this.step(way * (far ? this.page : 1));
+      if (this.dirty) this.place(this.stops.positionOf(value));
+      return this.step(way * (far ? this.stops.page : 1));
     }
-    const [mantissa, exponent = "0"] = String(value).split("e");
-    const digits = (mantissa.split(".")[1] ?? "").length - Number(exponent);
-    const unit = this.data.whole ? 1 : 10 ** -Math.max(digits, 0);
-    this.text.value = String(Number((value + way * unit * (far ? 10 : 1)).toPrecision(12)));
+    this.text.value = stepped(value, way * (far ? 10 : 1), this.data.whole);
     this.dirty = false;
     this.later(this.text.value);
   }
@@ -196,16 +156,8 @@ class NumberControl {
   announce(phase, text = this.text.value) {
     const at = Math.round(this.position ?? 0);
     const { field, stops } = this.data;
-    const detail = { field, phase, text, at, stops, between: this.between(), n: this.sent };
+    const detail = { field, phase, text, at, stops, between: this.stops.around(this.position ?? 0), n: this.sent };
     window.dispatchEvent(new CustomEvent("dpviz-move", { detail }));
-  }
-
-  // What a fine movement could show from here: tenths of the two steps around.
-  between() {
-    if (Number.isInteger(this.position)) return [];
-    const low = Math.floor(this.position);
-    const tenths = Array.from({ length: 21 }, (_, k) => Math.min(low + (k - 5) * FINE, this.numbers.length - 1));
-    return [...new Set(tenths.filter((p) => p >= 0).map((p) => this.textAt(p)))];
   }
 
   // --- what the hand does -------------------------------------------------------------------------------------------
@@ -213,7 +165,7 @@ class NumberControl {
   listenToSlider() {
     const slider = this.slider;
     slider.addEventListener("keydown", (event) => {
-      const page = this.page;
+      const { page, last } = this.stops;
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: page, PageDown: -page };
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key in steps) {
@@ -221,7 +173,7 @@ class NumberControl {
         if (event.shiftKey) this.move(this.position + step * FINE, { fine: true });
         else this.step(step);
       } else if (event.key === "Home") this.move(0);
-      else if (event.key === "End") this.move(this.numbers.length - 1);
+      else if (event.key === "End") this.move(last);
       else return;
       event.preventDefault();
     });
@@ -257,7 +209,7 @@ class NumberControl {
       this.drag = null;
       setTimeout(() => (this.touched = false)); // Firefox's last word comes after this event
       if (this.timer) this.flush();
-      else if (this.data.seen >= this.sent) this.adopt(this.data);
+      else if (this.data.seen >= this.sent) this.show(this.data);
     };
     for (const kind of ["pointerup", "pointercancel", "lostpointercapture"]) slider.addEventListener(kind, release);
     slider.addEventListener("pointerenter", () => this.announce("near"));
@@ -277,7 +229,7 @@ class NumberControl {
   }
 
   perPixel() {
-    return (this.numbers.length - 1) / Math.max(this.slider.getBoundingClientRect().width - this.thumb(), 1);
+    return this.stops.last / Math.max(this.slider.getBoundingClientRect().width - this.thumb(), 1);
   }
 
   under(x) {
@@ -356,13 +308,15 @@ class NumberControl {
     if (!claimed) this.send(entry);
   }
 
-  come() {
-    window.addEventListener("dpviz-says", this.onSays);
+  come(signal) {
+    const says = ({ detail }) => detail.field === this.data.field && this.show({ ...this.given, ...detail.says });
+    window.addEventListener("dpviz-says", says, { signal });
   }
 
   gone() {
-    window.removeEventListener("dpviz-says", this.onSays);
     this.note("");
     this.flush();
   }
 }
+
+export default mounting("dpvizNumber", NumberControl);

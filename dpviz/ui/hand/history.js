@@ -2,7 +2,7 @@
 // after every run how many there are on either side ("dpviz-history").
 
 import { allow, arrowButtons } from "./arrows.js";
-import { ending } from "./mounts.js";
+import { made, mounting } from "./dom.js";
 
 const KEPT = 50; // steps that are told again: the server takes each once
 const ARROWS = [
@@ -10,25 +10,17 @@ const ARROWS = [
   { by: 1, name: "Redo", keys: "Control+Shift+Z", path: "M13 4l4 4-4 4M17 8H8a5 5 0 0 0 0 10h4" },
 ];
 
-export default function mount({ parentElement, data, setStateValue }) {
-  const steps = (parentElement.dpvizHistory ??= new Steps(parentElement));
-  steps.send = (entry) => setStateValue("entry", entry);
-  steps.come();
-  if (data.seen >= steps.last) allow(steps.buttons, data.room);
-  return ending(steps);
-}
-
 class Steps {
   constructor(parent) {
     this.last = 0; // the last step that was asked for
     this.asked = [];
-    this.here = false;
-    const root = Object.assign(document.createElement("div"), { className: "dpviz-history" });
     this.buttons = arrowButtons(ARROWS, (by) => this.step(by));
-    root.append(...this.buttons);
-    parent.append(root);
-    this.onKey = (event) => this.pressed(event);
-    this.onRoom = (event) => allow(this.buttons, event.detail);
+    made("div", "dpviz-history", parent).append(...this.buttons);
+  }
+
+  adopt({ data, setStateValue }) {
+    this.send = (entry) => setStateValue("entry", entry);
+    if (data.seen >= this.last) allow(this.buttons, data.room);
   }
 
   pressed(event) {
@@ -48,20 +40,13 @@ class Steps {
     this.send({ steps: this.asked });
   }
 
-  // Streamlit may take it away and put it back at once.
-  come() {
-    if (this.here) return;
-    this.here = true;
-    window.addEventListener("keydown", this.onKey);
-    window.addEventListener("dpviz-history", this.onRoom);
-  }
-
-  gone() {
-    this.here = false;
-    window.removeEventListener("keydown", this.onKey);
-    window.removeEventListener("dpviz-history", this.onRoom);
+  come(signal) {
+    window.addEventListener("keydown", (event) => this.pressed(event), { signal });
+    window.addEventListener("dpviz-history", ({ detail }) => allow(this.buttons, detail), { signal });
   }
 }
+
+export default mounting("dpvizHistory", Steps);
 
 // Whether the keys belong to a text that is being changed: any but a number's whose text is what was entered.
 function ownEdit(element) {

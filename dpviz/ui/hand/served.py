@@ -7,8 +7,10 @@ import hashlib
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import plotly
+import streamlit as st
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,7 +19,7 @@ from streamlit import config
 from dpviz._remember import remembered
 from dpviz.charts import hand as charts
 from dpviz.charts.hand import SCRIPTS
-from dpviz.ui.hand import frames, late
+from dpviz.ui.hand import fetched
 
 OURS = SCRIPTS | {file.name: file for file in sorted(Path(__file__).parent.glob("*.js"))}
 FILES = OURS | {"plotly.js": charts.plotly()}
@@ -60,6 +62,11 @@ def stub(name: str) -> str:
     )
 
 
+def component(name: str) -> Any:
+    """One of our components for the browser, whose script has this name."""
+    return st.components.v2.component(f"dpviz.{name}", js=stub(name), isolate_styles=False)
+
+
 @remembered
 def _packed(name: str) -> bytes:
     return gzip.compress(FILES[name].read_bytes(), 6)
@@ -76,20 +83,20 @@ def _file(request: Request) -> Response:
 async def _frames(request: Request) -> Response:
     asked, token = request.query_params, request.path_params["token"]
     values = asked.get("at", "").split(",")
-    found = await frames.answer(token, asked.get("field", ""), values, request.is_disconnected)
-    if found is None:
+    content = await fetched.frames(token, asked.get("field", ""), values, request.is_disconnected)
+    if content is None:
         return Response("These frames are not kept any more.", 404, media_type="text/plain")
-    return _fresh(found)
+    return _fresh(content)
 
 
 async def _late(request: Request) -> Response:
-    asked = late.find(request.path_params["token"])
-    if asked is None:
+    parts = fetched.find_slow_parts(request.path_params["token"])
+    if parts is None:
         return Response("This page has moved on.", 404, media_type="text/plain")
-    found = await late.answer(asked, request.is_disconnected)
-    return Response(status_code=204) if found is None else _fresh(found)
+    content = await fetched.slow_parts(parts, request.is_disconnected)
+    return Response(status_code=204) if content is None else _fresh(content)
 
 
-def _fresh(found: bytes) -> Response:
+def _fresh(content: bytes) -> Response:
     headers = {"Cache-Control": "no-store", "Content-Encoding": "gzip"}
-    return Response(gzip.compress(found, 1), media_type="application/json", headers=headers)
+    return Response(gzip.compress(content, 1), media_type="application/json", headers=headers)

@@ -2,7 +2,7 @@
 // scroll rests on it. Two buttons scroll to its neighbours.
 
 import { allow, arrowButtons } from "./arrows.js";
-import { ending } from "./mounts.js";
+import { made, mounting } from "./dom.js";
 
 const REST = 150; // ms
 const HELD = 3000; // ms that an opened stop is kept in its place while the page is still drawn
@@ -12,51 +12,37 @@ const ARROWS = [
   { by: 1, name: "Next stop", path: "M4 7l6 6 6-6" },
 ];
 
-export default function mount({ parentElement, data, setStateValue }) {
-  const story = (parentElement.dpvizStory ??= new Story(parentElement));
-  story.tell = (stop) => setStateValue("stop", stop);
-  story.adopt(data);
-  return ending(story);
-}
-
 class Story {
   constructor(parent) {
-    this.here = false;
     this.last = 0; // the last stop that was told, by its time
     this.watched = [];
-    const root = Object.assign(document.createElement("div"), { className: "dpviz-steps" });
+    const root = made("div", "dpviz-steps", parent);
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", "Stops of the story");
     this.place = Object.assign(document.createElement("span"), { className: "dpviz-quiet" });
     this.buttons = arrowButtons(ARROWS, (by) => this.step(by));
     root.append(this.buttons[0], this.place, this.buttons[1]);
-    parent.append(root);
-    this.release = () => (this.held = false);
-    this.sizes = new ResizeObserver(() => this.look());
   }
 
-  adopt({ stop, seen, stops }) {
+  adopt({ data: { stop, seen, stops }, setStateValue }) {
+    this.tell = (reached) => setStateValue("stop", reached);
     this.stops = stops;
-    this.come();
     if (seen >= this.last && stop !== this.told) this.open(stop); // the first time, and when the server went elsewhere
     this.look();
   }
 
-  // Streamlit may take it away and put it back at once.
-  come() {
-    if (this.here) return;
-    this.here = true;
+  come(signal) {
     this.main = document.querySelector('[data-testid="stMain"]');
-    for (const kind of HAND) window.addEventListener(kind, this.release, { passive: true, capture: true });
-    this.sizes.observe(this.main);
-    this.sizes.observe(this.main.querySelector('[data-testid="stMainBlockContainer"]'));
+    const release = () => (this.held = false);
+    for (const kind of HAND) window.addEventListener(kind, release, { passive: true, capture: true, signal });
+    const sizes = new ResizeObserver(() => this.stops && this.look());
+    sizes.observe(this.main);
+    sizes.observe(this.main.querySelector('[data-testid="stMainBlockContainer"]'));
+    signal.addEventListener("abort", () => sizes.disconnect());
   }
 
   gone() {
-    this.here = false;
-    for (const kind of HAND) window.removeEventListener(kind, this.release, { capture: true });
     clearTimeout(this.rest);
-    this.sizes.disconnect();
     this.line?.disconnect();
     this.watched = [];
   }
@@ -66,7 +52,7 @@ class Story {
     this.stop = this.told = stop;
     this.held = true;
     clearTimeout(this.letting);
-    this.letting = setTimeout(this.release, HELD);
+    this.letting = setTimeout(() => (this.held = false), HELD);
   }
 
   text(stop) {
@@ -144,3 +130,5 @@ class Story {
     this.main.scrollTo({ top: this.main.scrollTop + from - top, behavior });
   }
 }
+
+export default mounting("dpvizStory", Story);

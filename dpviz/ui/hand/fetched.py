@@ -1,7 +1,7 @@
-"""What a question's chart and words would be at other values of one field, for a browser that asks while a hand moves.
+"""What a page's browser fetches without a run of the page: frames of a chart while a hand moves, and slow parts.
 
-A session keeps recipes, each under a name that nobody can guess; the browser asks for frames by that name, without a
-run of the page. When the session ends, its recipes and what they hold are gone.
+A session keeps what they are made from, each under a name that nobody can guess. When the session ends, what it kept is
+gone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 
 from dpviz._remember import Named
 from dpviz.charts.hand.pack import Packer
@@ -25,14 +27,28 @@ from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.questions.source import NoSample
-from dpviz.ui import answers, boundary
+from dpviz.ui import answers, background, boundary
+from dpviz.ui.answers import Parts, ToCome
 from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
 KEPT = 64  # recipes of a session
-GLANCE = 0.05  # seconds between two looks, while a frame is computed, whether anybody still waits
+GLANCE = 0.05  # seconds between two looks, while something is computed, whether anybody still waits
+PATIENCE = 20.0  # seconds that a request for a slow part may wait: then the browser asks again
 
 Shown = Callable[[Answer[Any]], Mapping[str, Any]]
+Gone = Callable[[], Awaitable[bool]]
+
+
+def _token() -> str:
+    return secrets.token_urlsafe(15)
+
+
+def _as_json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -53,7 +69,7 @@ class Recipe:
     others: Mapping[str, Any]
     given: Mapping[str, Any]
     show: Shown
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(15))
+    token: str = field(default_factory=_token)
 
     def frame(self, text: str) -> Mapping[str, Any]:
         """What is shown where the field is what `text` writes; ValueError where there is no answer."""
@@ -68,7 +84,9 @@ _pool = ThreadPoolExecutor(2, thread_name_prefix="frames")
 _recipes: WeakValueDictionary[str, Recipe] = WeakValueDictionary()
 
 
-def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hashable, show: Shown) -> dict[str, str]:
+def offer_frames(
+    question: Question[Any], get: Reader, answer: Answer[Any], extra: Hashable, show: Shown
+) -> dict[str, str]:
     """Tokens of frames around an answer, by the key of the field that may move.
 
     Args:
@@ -99,14 +117,14 @@ def offer(question: Question[Any], get: Reader, answer: Answer[Any], extra: Hash
     return tokens
 
 
-async def answer(token: str, field_key: str, texts: Sequence[str], gone: Callable[[], Awaitable[bool]]) -> bytes | None:
+async def frames(token: str, field_key: str, texts: Sequence[str], gone: Gone) -> bytes | None:
     """Frames at these values as JSON, null where the field does not allow one, {"why": in words} where a sample has to
     be measured first.
 
     None if there is no such recipe, or from the moment when its session has ended or nobody waits any more (`gone`).
     """
     packer = Packer()
-    frames: dict[str, Any] = {}
+    packed: dict[str, Any] = {}
     for text in texts[:MOST]:
         if await gone():
             return None
@@ -120,8 +138,8 @@ async def answer(token: str, field_key: str, texts: Sequence[str], gone: Callabl
             if await gone():
                 job.cancel()
                 return None
-        frames[text] = job.result()
-    return json.dumps({"frames": frames, "columns": packer.columns}, separators=(",", ":")).encode()
+        packed[text] = job.result()
+    return _as_json({"frames": packed, "columns": packer.columns})
 
 
 def _packed(recipe: Recipe, text: str, packer: Packer) -> Mapping[str, Any] | None:
@@ -135,3 +153,78 @@ def _packed(recipe: Recipe, text: str, packer: Packer) -> Mapping[str, Any] | No
     except Exception as error:
         boundary.log(recipe.question.key, error)
         return None
+
+
+# --- slow parts -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class SlowParts:
+    """What is shown of an answer once its slow parts are there.
+
+    Attributes:
+        place: the page, for the log.
+        question, answer: what is asked, and the answer without them.
+        show: an answer's figure ("figure") and words.
+        token: its name for the browser.
+    """
+
+    place: str
+    question: Question[Any]
+    answer: Answer[Any]
+    show: Shown
+    token: str = field(default_factory=_token)
+
+    def parts(self) -> Parts:
+        return answers.joined(self.place, self.question, self.answer)
+
+    def missing(self) -> ToCome | None:
+        """The first part that is still to be computed; None too where that cannot be said: `as_json` says it failed."""
+        try:
+            return self.parts().missing
+        except Exception as error:
+            boundary.log(self.place, error)
+            return None
+
+    def as_json(self) -> bytes:
+        """What is there, as JSON; whether more is to come, and whether something failed: then the page says what."""
+        try:
+            parts = self.parts()
+            shown, packer = self.show(parts.answer), Packer()
+            more = {"late": parts.missing is not None, "failed": bool(parts.failed)}
+            return _as_json({**shown, "figure": packer.figure(shown["figure"]), "columns": packer.columns, **more})
+        except Exception as error:
+            boundary.log(self.place, error)
+            return _as_json({"late": False, "failed": True})
+
+
+_offered: WeakValueDictionary[str, SlowParts] = WeakValueDictionary()
+
+
+def offer_slow_parts(parts: SlowParts) -> str:
+    """The name under which `slow_parts` answers them, until the session's next one."""
+    st.session_state[Keys.LATE] = parts
+    _offered[parts.token] = parts
+    return parts.token
+
+
+def find_slow_parts(token: str) -> SlowParts | None:
+    return _offered.get(token)
+
+
+async def slow_parts(parts: SlowParts, gone: Gone) -> bytes | None:
+    """What is shown once the next part is there; None where that takes longer, or nobody waits any more (`gone`)."""
+    missing = await run_in_threadpool(parts.missing)
+    if missing is not None:
+        job = background.start(*missing)
+        until = time.monotonic() + PATIENCE
+        while not job.done():
+            if await gone():
+                background.drop(missing.name)
+                return None
+            if time.monotonic() > until:
+                return None
+            await asyncio.sleep(GLANCE / 2)
+        if job.cancelled():  # by another who waited for it and went
+            return None
+    return await run_in_threadpool(parts.as_json)

@@ -1,4 +1,4 @@
-"""Frames: what a page would show at other values of one field, by a token, without a run of the page."""
+"""What the browser fetches by a token, without a run of the page: frames at other values of a field, and slow parts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -29,8 +30,8 @@ from dpviz.questions.catalogue import PAGES
 from dpviz.questions.gradients import File
 from dpviz.questions.mechanism import RATE, STEPS
 from dpviz.questions.source import Held
-from dpviz.ui.hand import frames
-from dpviz.ui.hand.frames import MOST
+from dpviz.ui.hand import fetched
+from dpviz.ui.hand.fetched import MOST
 from dpviz.ui.hand.served import FILES, mark, root, routes
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.sources import STILL_TO_MEASURE
@@ -51,7 +52,7 @@ async def stays() -> bool:
 
 
 def answer(token: str, field: str, texts: Sequence[str], gone: Callable[[], Awaitable[bool]] = stays) -> bytes | None:
-    return asyncio.run(frames.answer(token, field, texts, gone))
+    return asyncio.run(fetched.frames(token, field, texts, gone))
 
 
 def asked(at: AppTest, field: str, *texts: str) -> dict[str, Any]:
@@ -249,13 +250,13 @@ def test_over_http() -> None:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The values whose frames were begun."""
     begun: list[str] = []
-    frame = frames.Recipe.frame
+    frame = fetched.Recipe.frame
 
-    def counted(recipe: frames.Recipe, text: str) -> Any:
+    def counted(recipe: fetched.Recipe, text: str) -> Any:
         begun.append(text)
         return frame(recipe, text)
 
-    monkeypatch.setattr(frames.Recipe, "frame", counted)
+    monkeypatch.setattr(fetched.Recipe, "frame", counted)
     return begun
 
 
@@ -298,18 +299,18 @@ class TestNobodyWaits:
         """Its frame has not begun: it never does. The server answers others meanwhile."""
         token = tokens(open_app("compose", "curves=moments"))["sigma"]
         go_on, busy = threading.Event(), threading.Semaphore(0)
-        frame = frames.Recipe.frame
+        frame = fetched.Recipe.frame
 
-        def slowly(recipe: frames.Recipe, text: str) -> Any:
+        def slowly(recipe: fetched.Recipe, text: str) -> Any:
             busy.release()
             assert go_on.wait(60.0)
             return frame(recipe, text)
 
-        monkeypatch.setattr(frames.Recipe, "frame", slowly)
+        monkeypatch.setattr(fetched.Recipe, "frame", slowly)
 
         async def visitors() -> bytes | None:
             loop = asyncio.get_running_loop()
-            others = [asyncio.ensure_future(frames.answer(token, "sigma", [text], stays)) for text in ("2", "3")]
+            others = [asyncio.ensure_future(fetched.frames(token, "sigma", [text], stays)) for text in ("2", "3")]
             for _ in others:
                 assert await loop.run_in_executor(None, busy.acquire, True, 60.0)
             left = iter((False, True))
@@ -317,7 +318,7 @@ class TestNobodyWaits:
             async def leaves() -> bool:
                 return next(left)
 
-            mine = await frames.answer(token, "sigma", ["4"], leaves)
+            mine = await fetched.frames(token, "sigma", ["4"], leaves)
             go_on.set()
             await asyncio.gather(*others)
             return mine
@@ -336,3 +337,18 @@ def test_leakage_follows_to_what_was_measured_before_and_says_what_was_not() -> 
     assert texts == [before, after]
     assert before != after
     assert shown["1000"] == {"why": STILL_TO_MEASURE}
+
+
+def fails(_: Any) -> Any:
+    raise RuntimeError("as asked")
+
+
+@pytest.mark.parametrize("slow", [(), (SimpleNamespace(key=fails),)])
+def test_a_slow_part_that_cannot_be_named_or_shown_has_failed(slow: tuple[Any, ...]) -> None:
+    """A request that fails without an answer would be repeated for ever."""
+    answer: Any = SimpleNamespace()
+    question: Any = SimpleNamespace(slow=slow)
+    parts = fetched.SlowParts("compose", question, answer, fails)
+    content = asyncio.run(fetched.slow_parts(parts, stays))
+    assert content is not None
+    assert json.loads(content) == {"late": False, "failed": True}

@@ -1,0 +1,157 @@
+"""Controls that are more than a field, by the name that a question's layout gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import streamlit as st
+
+from dpviz.fields import numbers
+from dpviz.fields.field import Choice
+from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
+from dpviz.questions.budget.fields import BLOCKS
+from dpviz.questions.budget.ledger import lines_of
+from dpviz.questions.budget.spend import SPEND, coming
+from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
+from dpviz.questions.leakage.stored import finished_runs
+from dpviz.questions.papers.check import CHECK
+from dpviz.questions.papers.snippet import LONGEST, read
+from dpviz.ui import controls, sources, state
+from dpviz.ui.answers import compute
+from dpviz.ui.state import Keys
+from dpviz.ui.train import plan
+
+
+def network() -> None:
+    """The run whose network is looked at: the newest, each that ended here and kept its weights, or none."""
+    runs = finished_runs()
+    names = {NEWEST: f"The newest run: {runs[0].title}" if runs else "The newest run (none yet)"}
+    for run in runs:  # they may be called alike; their numbers differ
+        usual = f"Run {run.number}"
+        names[run.id] = usual if run.title == usual else f"{run.title} · run {run.number}"
+    names[SMALL] = "No run: a small network, no noise"
+    chosen = state.get(RUN)
+    if chosen not in names:
+        names[chosen] = f"{chosen[:12]} (not here)"
+    controls.choice(Choice(RUN.key, RUN.label, NEWEST, RUN.help, options=names), horizontal=False)
+
+
+# --- a budget that is spent by hand -----------------------------------------------------------------------------------
+
+
+def blocks() -> None:
+    """What may be done with the coming block: add it, or take the last one back."""
+    try:
+        answer = compute(SPEND, state.get)
+    except ValueError:
+        return  # the page says it
+    spent, block, left = state.get(BLOCKS), coming(answer), answer.facts.left
+    first, second = st.columns(2, gap="small")
+    first.button(
+        "Add block",
+        on_click=_add,
+        args=(block,),
+        disabled=len(spent) >= MOST_BLOCKS,
+        help=f"Spends these steps, if the filter lets them pass. At most {MOST_BLOCKS} blocks.",
+        icon=":material/add:",
+        width="stretch",
+    )
+    second.button(
+        "Undo",
+        on_click=_remove,
+        args=(len(spent) - 1,),
+        disabled=not spent,
+        help="Takes the last block back.",
+        icon=":material/undo:",
+        width="stretch",
+    )
+    if state.error(BLOCKS) and left < block.steps:
+        fits = numbers.steps(left)
+        problem = f"Refused: {block.words}. {fits} of them still fit; nothing was spent."
+        st.html(f'<div class="dpviz-problem" role="alert">{problem}</div>')
+        if left >= 1:
+            st.button(f"Add the {fits} that fit", on_click=_add, args=(block._replace(steps=int(left)),))
+
+
+def ledger() -> None:
+    """The blocks, each with what it cost and a button that takes it out."""
+    for index, text in enumerate(lines_of(compute(SPEND, state.get).facts.entries)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "",
+                key=f"budget.drop.{index}",
+                on_click=_remove,
+                args=(index,),
+                icon=":material/close:",
+                help=f"Remove block {index + 1}.",
+                type="tertiary",
+            )
+            st.html(f'<div class="dpviz-quiet">{text}</div>')
+
+
+def _add(block: Block) -> None:
+    """Spend a block if the filter lets it pass; else leave everything as it is and say so."""
+    values = SPEND.read(state.get)
+    spent = (*values["blocks"], block)
+    if SPEND.asked(values | {"blocks": spent}).facts.entries[-1].passed:
+        state.put(BLOCKS, spent)
+    else:
+        st.session_state[Keys.error(BLOCKS)] = f"Refused: {block.words}."
+
+
+def _remove(index: int) -> None:
+    spent = state.get(BLOCKS)
+    state.put(BLOCKS, (*spent[:index], *spent[index + 1 :]))
+
+
+# --- training code that is pasted -------------------------------------------------------------------------------------
+
+
+def snippet() -> None:
+    """A paste of training code, which fills the form of a claim, and what was understood of it."""
+    st.text_area(
+        "Paste code",
+        key=Keys.SNIPPET,
+        height=160,
+        max_chars=LONGEST,
+        placeholder="privacy_engine.make_private(noise_multiplier=1.1, …)",
+        help="Opacus, TensorFlow Privacy or jax_privacy. It is read for names and numbers, on this machine, and never "
+        "run; it is neither stored nor part of a link.",
+    )
+    st.button("Fill the form", on_click=_fill, icon=":material/input:", width="stretch")
+    sentences, problem = st.session_state.get(Keys.SNIPPET_READ, ((), ""))
+    if problem:
+        st.html(f'<div class="dpviz-problem" role="alert">{escape(problem)}</div>')
+    if sentences:
+        rows = "".join(f"<br>{escape(sentence)}" for sentence in sentences)
+        st.html(f'<div class="dpviz-note">The code says:{rows}</div>')
+
+
+def _fill() -> None:
+    try:
+        code = read(st.session_state.get(Keys.SNIPPET) or "")
+    except ValueError as problem:
+        st.session_state[Keys.SNIPPET_READ] = ((), str(problem))
+        return
+    before = st.session_state.get(Keys.SNIPPET_FILLED, {})
+    now = {field.key: field.write(state.get(field)) for field in CHECK.fields}
+    usual = {field.key: field.write(field.default) for field in CHECK.fields}
+    texts = code.texts({key for key, text in now.items() if text not in (usual[key], before.get(key))})
+    for field in CHECK.fields:
+        if field.key in texts:
+            state.put(field, field.parse(texts[field.key]))
+    st.session_state[Keys.SNIPPET_FILLED] = texts
+    st.session_state[Keys.SNIPPET_READ] = (tuple(code.sentences), "")
+
+
+OWN_CONTROLS: dict[str, Callable[[], None]] = {
+    "network": network,
+    "learned": plan.learned,
+    "start": plan.start,
+    "compose": plan.compose,
+    "upload": sources.upload,
+    "blocks": blocks,
+    "ledger": ledger,
+    "snippet": snippet,
+}

@@ -1,0 +1,97 @@
+// In which order frames are asked for, and what is kept of them.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Frames, GivenFrames } from "./frames.js";
+
+const STOPS = Array.from({ length: 41 }, (_, k) => String(k));
+const FIGURE = { data: [], layout: { xaxis: { range: [0, 1] }, yaxis: { range: [0, 1] }, margin: {} } };
+const move = (more) => ({ field: "sigma", at: 20, stops: STOPS, between: [], phase: "near", ...more });
+
+// A server that answers at once; `status` by call.
+function server(t, status = () => 200) {
+  const asked = [];
+  globalThis.location = { origin: "" };
+  t.mock.method(globalThis, "fetch", async (address) => {
+    const query = new URL(address, "http://x").searchParams;
+    const texts = query.get("at").split(",");
+    asked.push({ address: address.split("?")[0], texts });
+    const code = status(asked.length);
+    const frames = Object.fromEntries(texts.map((text) => [text, text === "13" ? null : { figure: FIGURE, headline: text }]));
+    return { ok: code === 200, status: code, json: async () => ({ frames, columns: {} }) };
+  });
+  return asked;
+}
+
+const settled = async (frames) => {
+  do await new Promise((resolve) => setTimeout(resolve)); while (frames.under);
+};
+
+test("frames around the hand come first, then a net over all, ever finer; each once", async (t) => {
+  const asked = server(t);
+  const frames = new Frames(() => {});
+  frames.offer("/at", { sigma: "token" });
+  frames.near(move({ between: ["20.5"] }));
+  await settled(frames);
+  assert.equal(asked[0].address, "/at/frames/token");
+  assert.equal(asked[0].texts.length, 2, "the first request is small");
+  const order = asked.flatMap(({ texts }) => texts);
+  assert.equal(order[0], "20.5", "what a fine movement shows comes first");
+  assert.deepEqual([...order.slice(1)].sort(), [...STOPS].sort());
+  assert.ok(order.slice(1, 18).every((text) => Math.abs(Number(text) - 20) <= 8));
+  const net = order.slice(18).map(Number);
+  assert.ok(net.slice(0, 6).every((stop) => stop % 4 === 0));
+  assert.equal(frames.at("sigma", "13"), null, "what is no value has no frame, and is not asked for again");
+  assert.equal(frames.at("sigma", "7").headline, "7");
+});
+
+test("a moving hand asks for its neighbours, one that let go for nothing until the page is there", async (t) => {
+  const asked = server(t);
+  const frames = new Frames(() => {});
+  frames.offer("", { sigma: "token" });
+  frames.near(move({ phase: "move" }));
+  assert.deepEqual(asked[0].texts, ["20", "19"]);
+  frames.rest();
+  await settled(frames);
+  const before = asked.length;
+  assert.equal(before, 1);
+  frames.go();
+  await settled(frames);
+  assert.ok(asked.length > before);
+});
+
+test("what the server does not know any more is not asked for again before its next answer", async (t) => {
+  const asked = server(t, () => 404);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const frames = new Frames(() => {});
+  frames.offer("", { sigma: "old" });
+  frames.near(move());
+  for (let k = 0; k < 20; k++) await Promise.resolve();
+  t.mock.timers.tick(5000);
+  for (let k = 0; k < 20; k++) await Promise.resolve();
+  assert.equal(asked.length, 1);
+  frames.offer("", { sigma: "new" });
+  frames.go();
+  assert.equal(asked.length, 2);
+});
+
+test("frames are kept as long as their token is offered", async (t) => {
+  server(t);
+  const frames = new Frames(() => {});
+  frames.offer("", { sigma: "one" });
+  frames.near(move());
+  await settled(frames);
+  frames.offer("", { sigma: "one", q: "two" });
+  assert.ok(frames.at("sigma", "20"));
+  assert.ok(frames.has("q") && !frames.has("delta"));
+  frames.offer("", { sigma: "three" });
+  assert.equal(frames.at("sigma", "20"), undefined);
+});
+
+test("a page without a server has all its frames", () => {
+  const frames = new GivenFrames({ sigma: { 2: { figure: FIGURE } } });
+  assert.ok(frames.has("sigma"));
+  assert.equal(frames.axes("sigma", (figure) => figure).length, 1);
+  assert.equal(frames.at("sigma", "3"), undefined);
+});
