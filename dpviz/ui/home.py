@@ -17,9 +17,7 @@ from dpviz.questions.story import STOPS, Stop
 from dpviz.ui import controls, page, pieces, places, state
 from dpviz.ui.answers import compute, joined
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import fetched
 from dpviz.ui.hand.served import component
-from dpviz.ui.pieces import Drawing, Followed
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -84,10 +82,6 @@ def _shown(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
     return {"figure": plot.chart(HEIGHT).figure, "headline": stop.headline(answer), "alt": plot.alt}
 
 
-def _frame(stop: Stop, answer: Answer[Any]) -> dict[str, Any]:
-    return _shown(stop, joined("home", stop.question, answer).answer)
-
-
 def _drawn(number: str) -> None:
     """The chart of one stop, which stays in sight, and the texts of all."""
     with st.container(key="dpviz-story"):
@@ -104,22 +98,17 @@ def _drawn(number: str) -> None:
 def _chart(number: str) -> None:
     stop = _stop(number)
     get = _reader(stop)
-    asked = compute(stop.question, get)
-    found = joined("home", stop.question, asked)
-    words = _shown(stop, found.answer)
+    answer = compute(stop.question, get)
     page.notes()
-    page.headline(words["headline"])
-    drawing = Drawing(words.pop("figure"), words["alt"])
-    tokens = fetched.offer_frames(stop.question, get, asked, ("home", number), partial(_frame, stop))
-    missing = fetched.SlowParts("home", stop.question, asked, partial(_shown, stop)) if found.missing else None
-    # The texts tell of the answers too.
-    followed = Followed(page.settle, late=fetched.offer_slow_parts(missing) if missing else "", whole=True)
+    page.headline(stop.headline(joined("home", stop.question, answer).answer))
     # First in the page, and so for keys and ears; the eye meets the chart first.
     with st.container(key="story-controls"):
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
             with column:
                 controls.number(field)
-    pieces.plot(drawing, key="home", frames=tokens, words=words, followed=followed)
+    # The texts tell of the answers too: all is shown anew.
+    more: dict[str, Any] = {"key": "home", "extra": ("home", number), "whole": True}
+    pieces.live_plot("home", stop.question, get, answer, partial(_shown, stop), **more)
     rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
     setting = (
         f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "

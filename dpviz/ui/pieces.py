@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 from dpviz.charts.hand.pack import Packer
 from dpviz.charts.look import export_config
-from dpviz.questions.answer import Note
+from dpviz.questions.answer import Answer, Note
+from dpviz.questions.layout import Reader
+from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, modes, page, state
+from dpviz.ui.answers import Parts, joined
+from dpviz.ui.hand import fetched
 from dpviz.ui.hand.served import component, root
 from dpviz.ui.state import Keys
 
@@ -41,6 +45,45 @@ class Followed(NamedTuple):
     controls: Mapping[str, Mapping[str, Any]] = {}
     late: str = ""
     whole: bool = False
+
+
+def live_plot(
+    place: str,
+    question: Question[Any],
+    get: Reader,
+    answer: Answer[Any],
+    show: fetched.Shown,
+    *,
+    key: str,
+    extra: Hashable,
+    caption: str = "",
+    changed: Mapping[str, Mapping[str, Any]] | None = None,
+    whole: bool,
+) -> tuple[Parts, dict[str, Any]]:
+    """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
+
+    Args:
+        place: the page, for the log.
+        get: the present values.
+        answer: without its slow parts.
+        show: an answer's figure ("figure") and words.
+        extra: what else decides what is shown: pins, a preset.
+        changed: as `Followed.controls`; `whole` too is as there.
+
+    Returns:
+        The answer with the parts that are there, and its words.
+    """
+    parts = joined(place, question, answer)
+    words = dict(show(parts.answer))
+    frames = fetched.offer_frames(
+        question, get, answer, extra, lambda other: show(joined(place, question, other).answer)
+    )
+    slow = fetched.SlowParts(place, question, answer, show)
+    late = fetched.offer_slow_parts(slow) if parts.missing else ""
+    followed = Followed(page.settle, controls=changed or {}, late=late, whole=whole)
+    drawing = Drawing(words.pop("figure"), words["alt"])
+    plot(drawing, key=key, frames=frames, words=words, caption=caption, followed=followed)
+    return parts, words
 
 
 def plot(

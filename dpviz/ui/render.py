@@ -23,8 +23,6 @@ from dpviz.questions.shown import frame, settings
 from dpviz.ui import boundary, details, history, measuring, modes, page, panel, pieces, present, state
 from dpviz.ui.answers import compute, joined, try_again
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.hand import fetched
-from dpviz.ui.pieces import Drawing, Followed
 from dpviz.ui.registry import OWN
 from dpviz.ui.state import Keys
 
@@ -156,32 +154,27 @@ def _result(shown: Page, question: Question[Any], *, alone: bool) -> Answer[Any]
             st.rerun()
         page.note(str(problem), "problem")
         return None
-    found = joined(shown.key, question, asked)
     plot_of, height = _beside_pins(shown, question), present.HEIGHT if modes.presenting() else HEIGHT
-
-    def show(answer: Answer[Any]) -> dict[str, Any]:
-        return frame(question, answer, plot_of(answer), height)
-
-    words = show(found.answer)
-    pieces.plot(
-        Drawing(words.pop("figure"), words["alt"]),
+    preset = page.preset()
+    below = question.below(joined(shown.key, question, asked).answer)
+    parts, words = pieces.live_plot(
+        shown.key,
+        question,
+        state.get,
+        asked,
+        lambda answer: frame(question, answer, plot_of(answer), height),
         key=question.key,
-        frames=_offered(shown, question, asked, show),
-        words=words,
+        extra=(tuple(page.pins()), preset.key if preset else "", modes.presenting()),
         caption=settings(question, state.get),
-        followed=Followed(
-            entered=page.settle,
-            controls=panel.changed_messages(_open(shown, question)) if alone else {},
-            late=fetched.offer_slow_parts(fetched.SlowParts(shown.key, question, asked, show)) if found.missing else "",
-            whole=details.opened(shown.key, question) is not None or bool(question.below(found.answer)),
-        ),
+        changed=panel.changed_messages(_open(shown, question)) if alone else {},
+        whole=bool(below) or details.opened(shown.key, question) is not None,
     )
     strip = "" if modes.presenting() else words["strip"]
     st.html(f'{strip}<div class="dpviz-notes">{words["notes"]}</div>{page.settings(settings(question, state.get))}')
-    if found.failed:
+    if parts.failed:
         page.note("A part of this result could not be computed: it stands here without that part.", "problem")
-        st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(found.failed,))
-    return found.answer
+        st.button("Try again", key=f"{shown.key}.again", on_click=try_again, args=(parts.failed,))
+    return parts.answer
 
 
 def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
@@ -230,19 +223,6 @@ def _one_of(kept: str, names: list[str], label: str) -> str:
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------
-
-
-def _offered(shown: Page, question: Question[Any], answer: Answer[Any], show: fetched.Shown) -> dict[str, str]:
-    """Tokens of the frames around an answer."""
-    preset = page.preset()
-    extra = (tuple(page.pins()), preset.key if preset else "", modes.presenting())
-    return fetched.offer_frames(
-        question,
-        state.get,
-        answer,
-        extra,
-        lambda answer: show(joined(shown.key, question, answer).answer),
-    )
 
 
 def _beside_pins(shown: Page, question: Question[Any]) -> Callable[[Answer[Any]], Plot]:

@@ -198,9 +198,11 @@ def test_a_chart_that_was_put_back_follows_as_before(page: Page) -> None:
     page.evaluate("() => mounted()()")  # its end
     slider(page, "sigma").press("ArrowLeft")
     wait_idle(page, settle_ms=500)
-    page.evaluate("async () => { mounted()(); await new Promise((done) => setTimeout(done, 20)); mounted(); }")
+    page.evaluate("() => mounted()()")
+    expect(page.locator(".dpviz-chart .js-line")).to_have_count(0)
+    page.evaluate("() => void mounted()")
+    expect(page.locator(".dpviz-chart .js-line"), "with the same answer too").to_have_count(1)
     wait_idle(page)
-    assert page.locator(".dpviz-chart .js-line").count() == 1, "with the same answer too"
     slider(page, "sigma").hover()
     page.evaluate("() => { mounted()(); mounted(); }")
     page.evaluate("() => { const end = mounted(); mounted(); end(); }")  # the first mount's end may come late

@@ -66,7 +66,7 @@ def needed() -> str:
         ("budget", {"bview": "policy", "bblocks": "1x0.01x200~2x0.01x300"}, "headline", lambda: ["ε"]),
         ("budget", {"bview": "stop"}, "headline", lambda: ["ε"]),
     ],
-)  # fmt: skip
+)
 @pytest.mark.one_of(7)
 def test_opens_with_the_librarys_numbers(
     page: Page, path: str, query: dict[str, Any], kind: str, words: Callable[[], list[str]]

@@ -45,7 +45,7 @@ KNOWN = {
     ("boundary.py", "name"): "a way on",
     ("measuring.py", "measurement.share or 0.0"): "a number",
     ("home.py", "place"): "a page of the app",
-    ("details.py", "text"): "a page's assumptions",
+    ("details.py", "question.assumed(answer)"): "a page's assumptions",
     ("details.py", "block.name"): "what opens, in a question's details",
     ("details.py", "block.text"): "a question's own words",
     ("details.py", "name"): "a formula's name",
