@@ -34,8 +34,6 @@ MAKERS = {"plain", "len", "int", "steps", "epsilon", "delta", "probability", "sh
 OURS = {"label", "help", "assumptions", "symbol"}
 # Other expressions that are ours, each with what they hold.
 KNOWN = {
-    ("frame.py", "text"): "a page's assumptions",
-    ("frame.py", "name"): "a formula's name",
     ("page.py", "label"): "what a person may write about a run: Name, Note",
     ("page.py", "name"): "a pin's name, plain",
     ("panel.py", "words"): "a number of settings",
