@@ -34,6 +34,7 @@ MAKERS = {"plain", "len", "int", "steps", "epsilon", "delta", "probability", "sh
 OURS = {"label", "help", "assumptions", "symbol"}
 # Other expressions that are ours, each with what they hold.
 KNOWN = {
+    ("page.py", "help"): "what a button of a run does",
     ("page.py", "label"): "what a person may write about a run: Name, Note",
     ("page.py", "name"): "a pin's name, plain",
     ("panel.py", "words"): "a number of settings",

@@ -58,7 +58,7 @@ GROUPS = {"orders": ["Mechanism", "Show"], "langevin": ["Steps", "Data", "Option
         ("leakage", urlencode(QUICK), "", "lkexamples", "3", "3 is outside ≥ 8"),
         ("langevin", "", "", "leta", "0", "0 is outside"),
         ("langevin", "", "", "leta", "abc", "“abc” is not a number"),
-        ("langevin", "", "Data", "ln", "1.5", "1.5 is not whole"),
+        ("langevin", "", "Data", "ln", "1.5", "1.5"),
         ("langevin", "", "Data", "lclip", "0", "0 is outside"),
     ],
 )
