@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz._arrays import Array
+from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
 from dpviz.charts import look
 from dpviz.charts.histogram import HistogramPlot, Mark
@@ -229,7 +230,7 @@ def beside_drawn(a: Answer[Any]) -> Plot:
         return a.plot
     assert isinstance(a.plot, LinePlot)
     name = "distribution's true cost"
-    band = Band(name, beside.steps, beside.truth.lower, beside.truth.upper, key="true", family="bayesian")
+    band = Band(name, beside.steps, beside.truth.lower, beside.truth.upper, key="true", family=BAYESIAN)
     return replace(a.plot, bands=(*a.plot.bands, band))
 
 
