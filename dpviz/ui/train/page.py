@@ -38,17 +38,17 @@ def show() -> None:
             page.note(problem, "problem")
         if engine.notice:
             page.note(engine.notice, "problem")
-        with st.sidebar, held("sidebar"):
-            _recent(engine)
         try:
             if run := state.get(RUN):
                 watch.show(engine, run)
-                return
-            render.opened(PAGE, partial(acts, engine))
-            if not engine.ready and not problem:
-                _warming(engine)
+            else:
+                render.opened(PAGE, partial(acts, engine))
+                if not engine.ready and not problem:
+                    _warming(engine)
         except StoreError as trouble:
             page.note(str(trouble), "problem")
+        with st.sidebar, held("sidebar"):
+            _recent(engine)
 
 
 @st.fragment(run_every=1.0)
