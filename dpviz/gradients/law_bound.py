@@ -10,27 +10,11 @@ An example's distance d is its norm, clipped at C, the law's quantile p; the noi
 A(α, u) the α-th moment of one step's likelihood ratio at u = (d/(σC))², the joint moment of T steps is E_d[A(α, u)^T]
 (Triastcyn & Faltings 2020, Theorem 1, in which Hölder's inequality covers examples that change their d).
 
-**It lies between two sums.** M_u = exp(B_u − u/2), B a Brownian motion, is a martingale and A(α, u) = E φ(M_u),
-φ(m) = w^α, w = 1 − q + qm. Itô's formula gives dA/du = ½E[g(M)], g = m²φ'', and d²A/du² = ¼E[M²g''(M)], where with
-β = α − 2 and r = qm/w in [0, 1]
+It lies between two sums over cells of d², for A(α, u)^T rises and is convex in u (docs/proofs.md, "Between two sums");
+the sum from above is at most what d = C throughout costs: at the same orders Bayesian DP never lies above DP.
 
-    g'' = α(α − 1)q² w^{α−2} (2 + 4βr + β(β − 1)r²) ≥ 0:
-
-the bracket has positive terms for β ≥ 1; for 0 ≤ β < 1 it is at least 2 + 4βr − r²/4; for −1 ≤ β < 0 it falls in r to
-(1 + β)(2 + β) ≥ 0 at r = 1. So A, and A^T for T ≥ 1, increases and is convex in u, for every real α ≥ 1: over a cell
-of d² Jensen's inequality bounds the mean from below, the chord from above (`law_cells`). The sum from above is at
-most A(α, 1/σ²)^T, what d = C throughout costs: at the same orders Bayesian DP never lies above DP.
-
-**Definition 1** (strong; a tail): Pr[L ≥ ε] ≤ δ_μ over outcomes and examples, L being the privacy loss. Markov's
-inequality, ε = (ln E e^{λL} + ln(1/δ_μ))/λ, as in the moments accountant.
-
-**Definition 2** (the guarantee that the paper states): Pr[S] ≤ e^ε Pr′[S] + δ_μ for every set S of outcomes, the
-example being random. Let S depend on the example, too: the least δ_μ is then E[(1 − e^{ε−L})₊], outcomes drawn with
-the example present, and it implies the stated one, whose sets are some of these. As (1 − e^{ε−L})₊ ≤ c e^{λL} with the
-least such c, E e^{λL} bounds it: that is all that the improved conversion of Rényi differential privacy uses (Canonne,
-Kamath, Steinke 2020, Prop. 12), with α = λ + 1. The other direction, the example absent, has smaller moments (Mironov,
-Talwar, Zhang 2019, Theorem 5). So Definition 1 compares with the moments accountant, Definition 2 with the Rényi
-accountant.
+Definition 1 is a tail and converts by Markov's inequality, as the moments accountant; Definition 2 a hockey-stick, and
+converts as the Rényi accountant does (docs/proofs.md, "The two definitions"): compare each with its own.
 
     >>> known = dict(noise_multiplier=4.0, sample_rate=0.01, steps=10_000, delta_mu=1e-5)
     >>> [round(bayesian_law_epsilon("weibull", shape=0.5, quantile=p, **known), 3) for p in (0.25, 0.95, 0.9999)]

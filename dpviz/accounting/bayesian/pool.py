@@ -1,24 +1,12 @@
 """What many steps of one mechanism cost together, from the distances that each of them measured: a bound that holds.
 
-The network changes from step to step, and with it the distances' distribution F_t, so no step's sample speaks of
-another's. But the sum of costs needs only their mean. With T steps planned, of which n were of this mechanism, m_t the
-number of distances of step t, N their sum, E_t the mean under F_t given all that happened before, x = exp(Tψ(λ, d)):
+The network changes from step to step, and with it the distances' distribution: no step's sample speaks of another's.
+But the sum of costs needs only their mean, of which all distances together tell (docs/proofs.md, "Pooled steps"). For
+thresholds s fixed ahead, the share of distances above s is at most
 
-    Σ_t ĉ_t = (1/T) Σ_t ln E_t x ≤ (n/T) [ ln( Σ_t (m_t/N) E_t x ) + ln(N/n) − (1/n) Σ_t ln m_t ]
+    p ≤ (1 − exp(−(ηX + ln(1/γ′))/N))/(1 − e^{−η})      after every step at once, whenever the run may end,
 
-(the geometric mean of m_t E_t x is at most the arithmetic one; equal m_t cancel). That weighted mean is taken under
-F̄ = Σ_t (m_t/N) F_t, which all N distances together tell of. For a threshold s fixed ahead let X of them exceed it and
-p = 1 − F̄(s). Since E_t exp(−η·1{d > s}) = 1 − p_t a, a = 1 − e^{−η}, and −ln(1 − p a) is convex in p,
-
-    exp(−ηX) (1 − p a)^{−N} ≤ Π_t exp(−η X_t) (1 − p_t a)^{−m_t},   a martingale that starts at 1,
-
-however F_t depends on earlier steps. It reaches 1/γ′ ever with probability γ′ at most (Ville 1939), so that
-
-    p ≤ (1 − exp(−(ηX + ln(1/γ′))/N))/(1 − e^{−η})      after every step at once, whenever the run may end.
-
-γ is shared among the thresholds and some η (η = ∞ where X = 0: p ≤ 1 − γ′^{1/N}, what Clopper & Pearson give). Between
-thresholds all mass counts at the upper one, above the last at d_max. Drawn without replacement from the training
-examples, as a batch is, the exponential mean is no larger (Hoeffding 1963, §6).
+where X of N distances exceed s; γ is shared among the thresholds and some η.
 """
 
 from __future__ import annotations

@@ -1,20 +1,9 @@
 """Rényi divergences of many sampled Gaussian steps whose noise varies, at the price of a few dozen.
 
-Let u = 1/σ². With x ~ N(0, 1), A_α(u) = E[f(M_u)], M_u = exp(√u x − u/2), f(m) = (1 − q + q m)^α. M is geometric
-Brownian motion in the "time" u, so dA/du = ½ E[M² f″(M)], and m² f″(m) = α(α−1) q² m² (1 − q + q m)^(α−2) is convex
-for every α > 1: hence A_α is CONVEX in u. For whole α even ln A_α is, for A_α is a sum of exponentials of u.
-So between two tabulated values the chord lies above the truth, and by Jensen a group of n steps costs at most
-n ln(chord at their mean u): an upper bound, exact to second order in the width of a cell. At u = 0 A_α = 1.
-
-Single steps are bounded to third order. With the operator L g = ½ m² g″ the derivatives are d^n A/du^n = E[(L^n f)(M)],
-and with x = qm/(1 − q) L³f is a positive multiple of x² (1 + x)^(α−6) times
-4 + (32α − 48) x + (38α² − 94α + 60) x² + 4 (α−1)² (3α−2) x³ + α² (α−1)² x⁴, which is ≥ 0 for x ≥ 0 and α ≥ 1.318 (for
-α ≤ 2.45 its first three terms are a parabola without roots, or one in which nothing is negative). So A‴ ≥ 0 there, and
-the parabola through A at edges a′ < a < b lies above A on [a, b].
-
-Where one example is replaced, 1 − q + q M stands in both worlds, with M and M′ = exp(−√u x − u/2): A_α(u) is
-E[(1 − q + q M)^α (1 − q + q M′)^(1−α)], whose integrand is convex in (M, M′), so dA/du ≥ 0. It need not be convex in u
-(for α near 1 and q > ¼ it is not), so every step costs at most what the next edge above it costs.
+Let u = 1/σ². A_α is convex in u, for whole α even ln A_α is (docs/proofs.md, "Moments are convex in 1/σ²"): between two
+tabulated values the chord lies above the truth, and a group of n steps costs at most n ln(chord at their mean u), exact
+to second order in the width of a cell. Single steps are bounded by parabolas, to third order. Where one example is
+replaced moments only rise with u, and every step costs at most what the next edge above it costs.
 
 >>> steps = PowerSchedule(first=1 / 16, exponent=0.0, steps=10_000)   # u = 1/σ² of each step: σ = 4
 >>> round(float(composed_divergence(steps, sample_rate=0.01, orders=(20.0,))[0]), 6)
