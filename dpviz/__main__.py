@@ -20,12 +20,13 @@ from typing import Any
 import dpviz
 from dpviz._extras import MissingExtra, extra
 from dpviz.accounting.pld.accountant import Tight
+from dpviz.fields.parameters import PARAMETERS
+from dpviz.mechanisms import MECHANISMS
 from dpviz.ui.launch import launch
 
-UNKNOWNS = ("noise_multiplier", "steps", "sample_rate", "delta")
-NUMBERS = {
-    "noise_multiplier": "σ: noise standard deviation ÷ sensitivity",
-    "sample_rate": "q: probability with which an example joins a batch (256/60000 will do)",
+KINDS = {kind.kind: kind for kind in MECHANISMS}
+UNKNOWNS = (*dict.fromkeys(kind.noise for kind in MECHANISMS), "sample_rate", "steps", "delta")
+NUMBERS = {name: f"{field.label} ({field.example})" for name, field in PARAMETERS.items()} | {
     "steps": "T: number of steps",
     "delta": "δ: probability that the promise fails",
     "epsilon": "ε",
@@ -59,13 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(given: argparse.Namespace) -> float:
     """ε, δ, or what `solve` finds."""
-    how = _how(given)
+    kind, unknown = KINDS[given.mechanism], getattr(given, "unknown", given.command)
+    unknown = kind.noise if unknown in {each.noise for each in MECHANISMS} else unknown
+    others = {name for each in MECHANISMS for name in each.parameters()} - set(kind.parameters())
+    if wrong := sorted(name for name in others if getattr(given, name) is not None):
+        raise ValueError(f"--{wrong[0].replace('_', '-')} is no number of --mechanism {kind.kind} ({kind.title}).")
+    own = {name: 1.0 if name == unknown else _number(name, getattr(given, name)) for name in kind.parameters()}
+    asked = ("steps", "delta", "epsilon")
+    known: dict[str, Any] = {name: _number(name, getattr(given, name)) for name in asked if name != unknown}
+    known |= _how(given) | {"mechanism": kind(**own)}
     if given.command == "solve":
-        names = [name for name in UNKNOWNS if name != given.unknown]
-        known: dict[str, Any] = {name: _number(name, getattr(given, name)) for name in names}
-        return dpviz.solve(given.unknown, target_epsilon=_number("epsilon", given.epsilon), **known, **how)
-    known = {name: _number(name, getattr(given, name)) for name in NUMBERS if name != given.command}
-    return float(getattr(dpviz, given.command)(**known, **how))
+        return dpviz.solve(unknown, target_epsilon=known.pop("epsilon"), **known)
+    return float(getattr(dpviz, given.command)(**known))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _numbers(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    kinds = "; ".join(f"{key}: {kind.title}" for key, kind in KINDS.items())
+    command.add_argument("--mechanism", choices=KINDS, default=next(iter(KINDS)), help=f"what a step is. {kinds}")
     help_ = f"the accountant ({Tight.name}, the least ε that is proven)"
     command.add_argument("--method", choices=dpviz.METHODS, default=Tight.name, help=help_)
     command.add_argument("--json", action="store_true", help="the answer as JSON")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,19 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.__main__ import main
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.filter import Filter
 from dpviz.accounting.bound import Kind
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.methods import accountant, every_choice
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import MECHANISMS, Adjacency, Mechanism, ReplaceOneGaussian, SampledGaussian
+from dpviz.mechanisms.pair import DominatingPair
+from dpviz.questions.layout import fields_of
 from tests.contract.cases import DIGITS, no_room, promised
+from tests.questions.asking import run_script
 
 ACCOUNTANTS = {", ".join([name, *options.values()]): accountant(name, **options) for name, options in every_choice()}
 
@@ -170,6 +176,87 @@ def test_a_mechanism_of_which_nothing_is_known() -> None:
 
     for method in ACCOUNTANTS.values():
         assert method.supports(Unknown())
+
+
+@dataclass(frozen=True)
+class Between(Mechanism):
+    """A mechanism of which an upper and a lower bound are known, or the lower one alone."""
+
+    adjacency = Adjacency.ADD_REMOVE
+    text = latex = "between"
+    step = "epoch"
+    releases = True
+    upper: SampledGaussian | None
+
+    @property
+    def least(self) -> Mechanism:
+        return SampledGaussian(3.0, 0.1)
+
+    def pair(self) -> DominatingPair | None:
+        return None if self.upper is None else self.upper.pair()
+
+
+def test_one_side_or_two_that_differ() -> None:
+    known = {"steps": 20, "delta": 1e-5}
+    lower = dpviz.epsilon("tight", mechanism=SampledGaussian(3.0, 0.1), bound="lower", **known)
+    upper = dpviz.epsilon("tight", mechanism=SampledGaussian(2.0, 0.1), bound="upper", **known)
+    both, alone = Between(SampledGaussian(2.0, 0.1)), Between(None)
+    assert dpviz.epsilon("tight", mechanism=both, bound="lower", **known) == lower
+    assert dpviz.epsilon("tight", mechanism=both, bound="upper", **known) == upper
+    interval = tight_epsilon(both, 20, 1e-5)
+    assert (float(interval.lower), float(interval.upper)) == (lower, upper)
+    assert "Wider" in interval.reason
+    assert dpviz.epsilon("tight", mechanism=alone, bound="lower", **known) == lower
+    with pytest.raises(ValueError, match="only a lower bound is known of it: ask for bound 'lower'"):
+        dpviz.epsilon("tight", mechanism=alone, bound="upper", **known)
+
+
+@pytest.mark.parametrize("mechanism", [Between(SampledGaussian(2.0, 0.1)), Between(None)], ids=["both", "lower"])
+@pytest.mark.parametrize("question", ["compose", "roc"])
+def test_pages_answer_for_what_no_formula_bounds(question: str, mechanism: Mechanism) -> None:
+    """They say in words what there is none of; steps are called what they are."""
+    asked = dpviz.ask(question, mechanism=mechanism, steps=20)
+    assert "Not offered for this mechanism" in " ".join(note.text for note in asked.question.notes(asked.answer))
+    assert "epoch" in asked.headline or "No finite ε" in asked.headline
+    assert asked.figure()
+    assert asked.data() is not None
+
+
+@pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
+@pytest.mark.parametrize("question", ["compose", "noise", "solve", "roc"])
+def test_every_kind_is_on_every_page(question: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Page, `dpviz.ask`, link, script and shell say the same, in the mechanism's own words."""
+    asked = dpviz.ask(question, mechanism=kind, steps=50)
+    mechanism = asked.answer.given["mechanism"]
+    assert mechanism.kind == kind
+    assert type(mechanism) in MECHANISMS
+    assumed = asked.question.assumed(asked.answer)
+    assert mechanism.assumes in assumed
+    assert mechanism.adjacency.neighbours in assumed
+    run_script(asked.script(), asked)
+    assert main(["ask", question, "--mechanism", kind, "--steps", "50"]) == 0
+    assert asked.headline in capsys.readouterr().out
+    shown = asked.question.groups(lambda field: kind if field.key == "mech" else field.default)
+    names = {field.key for items in shown.values() for field in fields_of(items)}
+    assert "mech" in names
+    looked_for = {mechanism.noise} if question == "solve" else set()
+    assert names >= {PARAMETERS[name].key for name in mechanism.parameters() if name not in looked_for}
+
+
+@pytest.mark.parametrize("kind", [kind.kind for kind in MECHANISMS])
+@pytest.mark.parametrize("unknown", ["noise_multiplier", "sample_rate", "steps", "delta"])
+def test_every_kind_is_solved_for(unknown: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    mechanism, rest = KINDS[kind](3.0, 0.1), {"steps": 30, "delta": 1e-5}
+    known = {name: value for name, value in rest.items() if name != unknown}
+    answer = dpviz.solve(unknown, target_epsilon=2.0, method="tight", mechanism=mechanism, tolerance=1e-4, **known)
+    name = mechanism.noise if unknown == "noise_multiplier" else unknown
+    there = replace(mechanism, **{name: answer}) if name in mechanism.parameters() else mechanism
+    found = dpviz.epsilon("tight", mechanism=there, **(rest | ({name: answer} if name in rest else {})))
+    assert 1.95 <= found <= 2.0 or (found <= 2.0 and (answer == 1.0 or answer < 1e-200))
+    given = {each: getattr(mechanism, each) for each in mechanism.parameters()} | rest | {"epsilon": 2.0}
+    flags = [f"--{each.replace('_', '-')}={value}" for each, value in given.items() if each != name]
+    assert main(["solve", unknown, "--mechanism", kind, *flags]) == 0
+    assert float(capsys.readouterr().out) == pytest.approx(answer, rel=2e-4)
 
 
 class TestFacade:

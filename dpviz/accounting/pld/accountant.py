@@ -44,9 +44,15 @@ class Tight(Accountant):
         return rf"\min\{{\varepsilon : \mathbb E[(1-e^{{\varepsilon-({loss})}})_+] \le \delta\}}"
 
     def supports(self, mechanism: Mechanism) -> str:
-        if mechanism.pair() is not None:
+        if self._sided(mechanism).pair() is not None:
             return ""
+        if mechanism.least.pair() is not None:
+            return "only a lower bound is known of it: ask for bound 'lower'."
         return "needs a dominating pair of a step, and none is known here."
+
+    def _sided(self, mechanism: Mechanism) -> Mechanism:
+        """What this bound is read from."""
+        return mechanism.least if self.bound == "lower" else mechanism
 
     @property
     def kind(self) -> Kind:
@@ -70,13 +76,14 @@ class Tight(Accountant):
         for i, (first, target) in enumerate(settings.tolist()):
             chosen = group.ravel() == i
             if rows.count.shape[1] == 1:
-                result = tight_epsilon(rows.mechanism(int(first)), rows.count[chosen, 0], target)
+                result = tight_epsilon(self._sided(rows.mechanism(int(first))), rows.count[chosen, 0], target)
             else:
-                result = tight_epsilon_of_events(rows.events(int(first)), target)
+                events = ((self._sided(mechanism), count) for mechanism, count in rows.events(int(first)))
+                result = tight_epsilon_of_events(events, target)
             epsilon[chosen] = self._side(result)
             reasons[result.reason] = None
         return bound_without_orders(epsilon, " ".join(reason for reason in reasons if reason))
 
     def _delta(self, rows: Composition, epsilon: Array) -> Array:
         asked = zip(rows.member[:, 0].tolist(), rows.count[:, 0].tolist(), epsilon.tolist(), strict=True)
-        return np.array([float(self._side(tight_delta(rows.mechanism(m), t, e))) for m, t, e in asked])
+        return np.array([float(self._side(tight_delta(self._sided(rows.mechanism(m)), t, e))) for m, t, e in asked])

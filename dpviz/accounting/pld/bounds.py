@@ -60,7 +60,7 @@ class TightProfile:
 
 
 def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> TightResult:
-    """Lower and upper ε at δ after each number of steps.
+    """Lower and upper ε at δ after each number of steps; the lower one is `Mechanism.least`'s.
 
     Args:
         mechanism: one step.
@@ -74,6 +74,8 @@ def tight_epsilon(mechanism: Mechanism, steps: ArrayLike, delta: float) -> Tight
     # More steps never cost less: what holds for fewer holds below, what holds for more above.
     lower, upper = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
     lower, upper = (side[place].reshape(counts.shape) for side in (lower, upper))
+    if mechanism.least != mechanism:
+        lower = tight_epsilon(mechanism.least, counts, target).lower
     return TightResult(lower, upper, _reason(lower, upper, counts))
 
 
