@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 MOST_VALUES = 40  # of one name
 MOST_WORK = 20_000  # expressions evaluated
@@ -28,12 +30,7 @@ OPAQUE = re.compile(
     r"^(exec|eval|globals|locals|vars|__import__|(importlib\.)?import_module|runpy\.\w+)$"
     r"|^(yaml|json|toml|tomllib|pickle)\.\w*load"
 )
-# Calls of TensorFlow Privacy and Opacus whose arguments may stand without their names.
-ORDERED = {
-    "compute_dp_sgd_privacy": ("n", "batch_size", "noise_multiplier", "epochs", "delta"),
-    "compute_dp_sgd_privacy_statement": ("n", "batch_size", "epochs", "noise_multiplier", "delta"),
-    "get_epsilon": ("delta",),
-}
+ORDERED = tomllib.loads(Path(__file__).with_name("snippet.toml").read_text("utf-8"))["ordered"]
 KEYED = ("setattr", "setdefault", "get", "getattr", "pop", "set")  # a name as text, then its value
 WRITTEN = ("dict", "namespace", "simplenamespace")  # calls whose keywords are all that their result holds
 OPTIONS = ("add_argument", "option", "argument")  # of argparse and click

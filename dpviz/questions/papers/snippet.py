@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from dpviz.fields.field import Field, Number
@@ -24,36 +26,12 @@ from dpviz.questions.papers.described import steps_of
 from dpviz.questions.papers.trainings import Trainings, walked
 
 LONGEST = 20_000  # characters
-# What Opacus, TensorFlow Privacy, jax_privacy and dp-accounting call the quantities, and words that may mean them.
-NAMES: Mapping[str, str] = {
-    SIZE.key: r"n|(num|n)_(train|(train_)?(examples|samples|data))|number_of_examples|dataset_size|sample_size",
-    BATCH.key: r"(\w+_)?batch_?size|lot_size|bs",
-    NOISE.key: r"\w*noise_mult\w*|\w*sigma\w*|noise|noise_?(scale|std|level|stddev|factor)",
-    EPOCHS.key: r"(\w+_)?(num_|n_|max_)?epochs",
-    DELTA.key: r"(\w+_)?delta",
-    CLAIM.key: r"(target_|dp_|claimed_|final_)?(epsilon|eps)",
-    "clip": r"\w*max_grad_norm|\w*clip(ping)?(_norm|_threshold|_bound|_value)?|max_norm",
-    "rate": r"(\w+_)?(sample_rate|sampling_(probability|rate)|subsampling_rate)|q",
-    "steps": r"(\w+_)?(num_|n_|max_|total_)(updates|steps|iterations|iters)|steps|iterations|iters",
-}
-# Calls that may change a quantity whatever else is written.
-CHANGES: Mapping[str, str] = {
-    NOISE.key: r"^(normal_?|randn|randn_like|laplace|standard_normal)$|noise(?!_mult)|compute_.*sigma",
-    SIZE.key: r"^(subset|random_split|train_test_split|take|concatdataset|concatenate)$",
-    BATCH.key: r"distributed|dpddp|^(setbatchsize|batchsizescheduler)",
-    SAMPLER.key: r"sampler$",
-}
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+NAMES, CHANGES = ({key: re.compile(words) for key, words in WORDS[table].items()} for table in ("names", "changes"))
 FIELDS: Mapping[str, Field[Any]] = {
     one.key: one for one in (SIZE, BATCH, NOISE, EPOCHS, DELTA, CLAIM, SAMPLER, ADJACENCY)
 }
-LABELS = {SAMPLER.key: "batches", ADJACENCY.key: "neighbours"}
-ENTER = {
-    "clip": "Switch this off if each example's gradient is clipped to one C.",
-    "accumulation": "Enter the examples of one noisy step as batch, then switch this off.",
-    "engines": "Paste the training of the claim alone, or switch this off.",
-    "trainings": "Enter the epochs of all trainings on these data together, then switch this off.",
-    "unread": "Check that they set none of these values, then switch this off.",
-}
+LABELS, ENTER = WORDS["labels"], WORDS["enter"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +140,7 @@ def _evidence(bindings: Bindings) -> Iterable[Evidence]:
     for key in (SIZE.key, BATCH.key, NOISE.key, EPOCHS.key, DELTA.key, CLAIM.key, "clip"):
         yield _gathered(key, readings[key])
     yield _sampler(bindings)
-    relations = {"add_or_remove_one": "add_remove", "replace_one": "replace", "replace_special": ""}
+    relations = WORDS["neighbours"]
     yield _choice(ADJACENCY.key, [(relations[name_of(n)], n.lineno) for n in bindings.nodes
                                   if isinstance(n, ast.Name | ast.Attribute) and name_of(n) in relations])  # fmt: skip
     for key, lines in {**trainings.several, "unread": tuple(sorted(bindings.opaque))}.items():
@@ -171,9 +149,8 @@ def _evidence(bindings: Bindings) -> Iterable[Evidence]:
 
 
 def _readings(bindings: Bindings, key: str) -> list[Reading]:
-    names = re.compile(NAMES[key])
+    names, changes = NAMES[key], CHANGES.get(key)
     readings = [reading for name in bindings if names.fullmatch(name) for reading in bindings.readings(name)]
-    changes = re.compile(CHANGES[key]) if key in CHANGES else None
     return readings + [
         Reading(None, call.lineno)
         for name, calls in bindings.calls.items()
@@ -259,7 +236,7 @@ def _sampler(bindings: Bindings) -> Evidence:
                 if not any(word.arg == "poisson_sampling" for word in call.keywords):
                     choices.append(("poisson", call.lineno))
                 choices += [("", line) for line in _other_loaders(bindings, call)]
-            elif re.search(CHANGES[SAMPLER.key], name):
+            elif CHANGES[SAMPLER.key].search(name):
                 choices.append(("poisson" if name == "uniformwithreplacementsampler" else "", call.lineno))
     return _choice(SAMPLER.key, choices)
 
