@@ -331,8 +331,8 @@ FAULTS = (
     Fault(
         "PrivateTraining adds half of the noise",
         "dpviz/training/private.py",
-        "0.0, self._mechanism.noise_multiplier * bound, generator",
-        "0.0, 0.5 * self._mechanism.noise_multiplier * bound, generator",
+        "0.0, self.mechanism.noise_multiplier * bound, generator",
+        "0.0, 0.5 * self.mechanism.noise_multiplier * bound, generator",
         "tests/training/test_audit.py::test_an_attack_shows_no_more_than_is_claimed_and_sees_half_the_noise",
     ),
     Fault(
@@ -380,7 +380,7 @@ FAULTS = (
     Fault(
         "PrivateTraining's noise is σ min(C, 1)",
         "dpviz/training/private.py",
-        "self._mechanism.noise_multiplier * bound, generator",
+        "self.mechanism.noise_multiplier * bound, generator",
         "self._mechanism.noise_multiplier * min(bound, 1.0), generator",
         "tests/training/test_private.py::test_steps_by_hand",
     ),
@@ -401,8 +401,8 @@ FAULTS = (
     Fault(
         "PrivateTraining ignores its views",
         "dpviz/training/private.py",
-        "found = None if views == 1 else Views(views, random.views, flips=flips)",
-        "found = None",
+        "image_views = None if views == 1 else Views(views, random.views, flips=flips)",
+        "image_views = None",
         "tests/training/test_private.py::test_views_are_drawn_from_the_training_s_own_stream_and_their_mean_is_clipped",
     ),
     Fault(
@@ -555,15 +555,15 @@ FAULTS = (
     Fault(
         "a budget forgets all but one step of earlier runs",
         "dpviz/training/accounts/live.py",
-        "            found.spend(mechanism, count)\n",
-        "            found.spend(mechanism, 1)\n",
+        "            budget.spend(mechanism, count)\n",
+        "            budget.spend(mechanism, 1)\n",
         "tests/training/test_origins.py::test_a_budget_holds_both",
     ),
     Fault(
         "an adaptive run's promise forgets earlier runs",
         "dpviz/training/accounts/live.py",
-        "found = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)",
-        "found = planned_epsilon(baseline(settings, examples), settings.delta)",
+        "epsilon = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)",
+        "epsilon = planned_epsilon(baseline(settings, examples), settings.delta)",
         "tests/training/test_origins.py::test_what_an_adaptive_run_promises_holds_both",
     ),
     Fault(

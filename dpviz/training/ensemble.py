@@ -69,13 +69,13 @@ def teacher_answers(teachers: int) -> Labels:
     data = digits()
     if not 1 <= teachers <= len(data.private):
         raise ValueError(f"Expected teachers={teachers} in [1, {len(data.private)}]: each has a digit at least.")
-    found = []
+    answers = []
     parts = np.array_split(np.arange(len(data.private)), teachers)
     with task("training", "teachers", teachers):
         for part in parts:
-            found.append(predicted(data.private[part], data.private_labels[part], data.queries))
+            answers.append(predicted(data.private[part], data.private_labels[part], data.queries))
             advance()
-    return np.array(found)
+    return np.array(answers)
 
 
 def counted(answers: Labels) -> Labels:
@@ -133,6 +133,6 @@ def student(labels: Labels, answered: npt.NDArray[np.bool_]) -> Taught:
     if not answered.any():
         return Taught(0, float("nan"), float("nan"))
     asked = data.queries[: len(labels)][answered]
-    said = predicted(asked, labels[answered], data.test)
+    predictions = predicted(asked, labels[answered], data.test)
     right = float((labels == data.query_labels[: len(labels)])[answered].mean())
-    return Taught(int(answered.sum()), right, float((said == data.test_labels).mean()))
+    return Taught(int(answered.sum()), right, float((predictions == data.test_labels).mean()))

@@ -63,10 +63,10 @@ class Schedule:
         return step % EVERY == 0 and coming <= SHARE * (self._stepping + coming)
 
 
-def loss_and_accuracy(found: Tensor, y: Tensor) -> tuple[float, float]:
+def loss_and_accuracy(logits: Tensor, y: Tensor) -> tuple[float, float]:
     """Mean cross-entropy and share of right predictions of outputs (n, classes)."""
-    loss = F.cross_entropy(found, y)
-    right = (found.argmax(1) == y).double().mean()
+    loss = F.cross_entropy(logits, y)
+    right = (logits.argmax(1) == y).double().mean()
     both: list[float] = torch.stack((loss.double(), right)).tolist()
     return both[0], both[1]
 
@@ -83,9 +83,9 @@ class Posterior:
         self.samples = 0
         self._total: Tensor | None = None
 
-    def add(self, found: Tensor) -> None:
+    def add(self, logits: Tensor) -> None:
         """One sample's outputs (n, classes)."""
-        probabilities = found.double().softmax(1)
+        probabilities = logits.double().softmax(1)
         self._total = probabilities if self._total is None else self._total + probabilities
         self.samples += 1
 

@@ -113,13 +113,13 @@ def _prepared(
     text = preparation(settings.model, data)
     if text:
         emit({"kind": "note", "step": 0, "time": 0.0, "text": text})
-    began, told = time.monotonic(), -math.inf
+    began, latest = time.monotonic(), -math.inf
 
     def tell(progress: Progress) -> None:
-        nonlocal told
+        nonlocal latest
         now = time.monotonic()
-        if now - told >= TELL_EVERY or progress.done >= progress.total:
-            told = now
+        if now - latest >= TELL_EVERY or progress.done >= progress.total:
+            latest = now
             at = {"done": progress.done, "total": progress.total, "left": progress.left}
             emit({"kind": "progress", "step": 0, "time": now - began, **at, "text": progress.words})
         while (order := control.poll()) == "pause":

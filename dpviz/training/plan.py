@@ -23,10 +23,10 @@ def mechanism_at(settings: RunSettings, step: int, examples: int) -> SampledGaus
     Raises:
         ValueError: for a method without privacy.
     """
-    found = METHODS[settings.method].mechanism(settings, step, examples)
-    if found is None:
+    mechanism = METHODS[settings.method].mechanism(settings, step, examples)
+    if mechanism is None:
         raise ValueError(f"Expected a private method, found method={settings.method!r}: its steps have no noise.")
-    return found
+    return mechanism
 
 
 def planned_events(settings: RunSettings, examples: int) -> tuple[GaussianEvent, ...]:

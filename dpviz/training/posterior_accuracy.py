@@ -90,8 +90,8 @@ def _sample(settings: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def _chain(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     data = rows(unit=False)
-    found = _langevin(data, np.zeros(data.train.shape[1]), settings, settings["first_step"], 1 / 3, seed)
-    return {"test_accuracy": found}
+    right = _langevin(data, np.zeros(data.train.shape[1]), settings, settings["first_step"], 1 / 3, seed)
+    return {"test_accuracy": right}
 
 
 _PLAN = ("clip", "delta", "steps", "batch_size")
@@ -106,8 +106,8 @@ def _hybrid(settings: dict[str, Any], seed: int) -> dict[str, Any]:
         first = langevin_step_size("wang", **plan)
     else:
         first = langevin_step_size("theorem3", adjacency="replace_one", conversion="improved", **plan)
-    found = _langevin(data, theta, settings, float(first), 0.0 if wang else 1 / 3, seed)
-    return {"test_accuracy": found, "power": power, "first_step": float(first)}
+    right = _langevin(data, theta, settings, float(first), 0.0 if wang else 1 / 3, seed)
+    return {"test_accuracy": right, "power": power, "first_step": float(first)}
 
 
 def _langevin(
@@ -137,5 +137,5 @@ def _langevin(
     return _right((total > 0.0).numpy())
 
 
-def _right(found: Any) -> float:
-    return round(float(np.mean(found)), 6)
+def _right(answers: Any) -> float:
+    return round(float(np.mean(answers)), 6)

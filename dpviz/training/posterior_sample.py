@@ -65,14 +65,14 @@ def chord_curvature(u: Array, reach: float) -> Array:
     The quotient of both sides is a mean of s″ between u and w, and s″ rises to 0 and falls: so it is least at an end.
     """
     at_most = float(sigmoid(np.array(reach)) * sigmoid(np.array(-reach)))  # the least s″ there is
-    found = np.full(u.shape, np.inf)
+    curvature = np.full(u.shape, np.inf)
     for end in (-reach, reach):
         apart = end - u
         near = np.abs(apart) < 1e-3
         safe = np.where(near, 1.0, apart)
         mean = 2.0 * (softplus(np.array(end)) - softplus(u) - sigmoid(u) * safe) / safe**2
-        found = np.minimum(found, np.where(near, at_most, mean))
-    return found
+        curvature = np.minimum(curvature, np.where(near, at_most, mean))
+    return curvature
 
 
 class LogisticPosterior:
@@ -166,9 +166,9 @@ class LogisticPosterior:
             RuntimeError: where hardly a draw is kept; nothing is released then.
         """
         for _ in range(MOST_DRAWS // AT_ONCE):
-            found = self._kept(random)
-            if found is not None:
-                return found
+            sample = self._kept(random)
+            if sample is not None:
+                return sample
         raise RuntimeError(
             f"None of {MOST_DRAWS} draws could be kept: the posterior is too far from a Gaussian for rejection. Take a "
             "smaller power, a smaller ball or a narrower prior; a sample that is not exact would not be private."

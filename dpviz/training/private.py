@@ -158,13 +158,13 @@ class PrivateTraining(Iterator[Step]):
         check_run(self.settings, self.examples)
         PerExample(network, loss).check(*self._data.at(range(1)))
         random = randomness(plan.seed, secure=seed is None, device=self.device)
-        found = None if views == 1 else Views(views, random.views, flips=flips)
-        self._engine = PerExample(network, loss, views=found, usual_batch=usual_batch(batch, self.examples))
+        image_views = None if views == 1 else Views(views, random.views, flips=flips)
+        self._engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
         self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
         self.mechanism = mechanism_at(self.settings, 1, self.examples)
         self._nothing = self._data.at(range(1))
-        if found is not None:
-            found(self._nothing[0][:0])  # refuses what is no image
+        if image_views is not None:
+            image_views(self._nothing[0][:0])  # refuses what is no image
         self._identity, self._disjoint = self._data.identity(), disjoint_data
         self.settings = self.settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
         self._charged = False
@@ -190,11 +190,11 @@ class PrivateTraining(Iterator[Step]):
         chosen = poisson_indices(self._batches, self.examples, self.mechanism.sample_rate)
         x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._nothing)
         bound = self.settings.max_grad_norm
-        found = self._engine.clipped(x, y, max_grad_norm=bound)
-        noise = torch.empty_like(found.total).normal_(
+        batch = self._engine.clipped(x, y, max_grad_norm=bound)
+        noise = torch.empty_like(batch.total).normal_(
             0.0, self.mechanism.noise_multiplier * bound, generator=self._noise
         )
-        mean = found.total.add_(noise).div_(self.settings.batch_size).to(self._parameters[0].dtype)
+        mean = batch.total.add_(noise).div_(self.settings.batch_size).to(self._parameters[0].dtype)
         parts = torch.split(mean, [parameter.numel() for parameter in self._parameters])
         self._optimiser.zero_grad()  # gradients that somebody left, of frozen parameters too
         for parameter, part in zip(self._parameters, parts, strict=True):
@@ -204,8 +204,8 @@ class PrivateTraining(Iterator[Step]):
         finally:
             self._optimiser.zero_grad()
             self._binding.renew()
-        drawn, losses = chosen.size, found.losses
-        clipped = (found.norms > bound).double().mean() if drawn else torch.tensor(math.nan)
+        drawn, losses = chosen.size, batch.losses
+        clipped = (batch.norms > bound).double().mean() if drawn else torch.tensor(math.nan)
         return Step(self.done, drawn, float(losses.mean()) if drawn else math.nan, float(clipped), self)
 
     def charge_plan(self) -> None:

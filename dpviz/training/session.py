@@ -242,9 +242,10 @@ class Session:
         target = self.settings.target_accuracy
         if target is None or self.settings.target_measure != "test":
             return
-        found = self._evaluation["posterior_accuracy"] or self._evaluation["test_accuracy"]
-        if found >= target:
-            raise Ended("done", "target", f"Accuracy {found:.4f} on public test data reached the target {target:.6g}.")
+        accuracy = self._evaluation["posterior_accuracy"] or self._evaluation["test_accuracy"]
+        if accuracy >= target:
+            text = f"Accuracy {accuracy:.4f} on public test data reached the target {target:.6g}."
+            raise Ended("done", "target", text)
 
     def _count(self) -> None:
         """A private count, charged, and what the policy makes of it."""
@@ -357,22 +358,22 @@ def stored_parameters(path: str | Path) -> dict[str, Any]:
     try:
         if not Path(path).is_file():
             raise TypeError("there is no plain file")
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        parameters = found["parameters"]
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        parameters = content["parameters"]
         if not isinstance(parameters, torch.Tensor) or parameters.ndim != 1:
             raise TypeError("no vector of parameters")
     except Exception as error:
         raise ValueError(f"Expected {path} to hold the parameters of a run: {error}.") from None
-    return dict(found)
+    return dict(content)
 
 
 def _stored(path: str, model: str, wanted: int) -> torch.Tensor:
-    found = stored_parameters(path)
-    parameters: torch.Tensor = found["parameters"]
-    if found.get("model") != model:
+    content = stored_parameters(path)
+    parameters: torch.Tensor = content["parameters"]
+    if content.get("model") != model:
         raise ValueError(
-            f"Expected {path} to hold parameters of model {model!r}, found {found.get('model')!r}: choose that model, "
-            "or another start."
+            f"Expected {path} to hold parameters of model {model!r}, found {content.get('model')!r}: choose that "
+            "model, or another start."
         )
     if parameters.numel() != wanted:
         raise ValueError(

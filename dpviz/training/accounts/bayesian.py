@@ -198,8 +198,8 @@ class BayesianAccount:
     def readings(self) -> list[float]:
         """ε_μ after each step since the last time this was asked, with the plan of then."""
         self._add_up()
-        found, self._unread = self._unread, []
-        return found
+        epsilons, self._unread = self._unread, []
+        return epsilons
 
     def _add_up(self) -> None:
         """Costs are worked out for many steps together, when somebody looks."""
@@ -230,7 +230,7 @@ class BayesianAccount:
         scale = (self.farthest / key[0]) ** 2
         most = self.farthest * self.max_grad_norm
         # What is not a number is as far as can be.
-        parts = [np.nan_to_num(np.minimum(found, most) / most, nan=1.0) for _, found in charges if found is not None]
+        parts = [np.nan_to_num(np.minimum(part, most) / most, nan=1.0) for _, part in charges if part is not None]
         others = sum((cost for other, cost in self._costs.items() if other != pooled), np.zeros(ORDERS.size))
         courses, worst = self._pools[pooled].add(scale, parts), certain_cost(charges[0][0], self.farthest)
         for course in courses:

@@ -65,11 +65,11 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     counts = planned_counts(settings.with_(steps=settings.last_step), examples)
     steps = sum(count for _, count in planned) - counts
     runs = merge_events((*spent_before(settings), *planned))
-    found: list[Claim] = []
+    candidates: list[Claim] = []
 
     def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
         if math.isfinite(epsilon):
-            found.append(
+            candidates.append(
                 Claim(
                     epsilon=epsilon, delta=settings.delta, accountant=accountant, covers="plan", lower=lower,
                     steps=steps, counts=counts, success=success, conditions=conditions(settings, examples),
@@ -84,9 +84,9 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     if settings.filter_epsilon is not None:
         # Its refusal, too, is decided ahead.
         offer(filter.NAME, settings.filter_epsilon)
-    if not found:
+    if not candidates:
         return Claim.nothing("no accountant bounds what is planned", settings.delta, conditions(settings, examples))
-    return min(found, key=lambda claim: claim.epsilon)
+    return min(candidates, key=lambda claim: claim.epsilon)
 
 
 def _promised(settings: RunSettings, examples: int) -> Claim:
@@ -111,8 +111,8 @@ def _success(runs: Sequence[GaussianEvent]) -> float | None:
     if len(runs) != 1:
         return None
     (mechanism, count) = runs[0]
-    found = best_accuracy(noise_multiplier=mechanism.noise_multiplier, sample_rate=mechanism.sample_rate, steps=count)
-    return found.upper
+    sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
+    return best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=count).upper
 
 
 def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:

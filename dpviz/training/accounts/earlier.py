@@ -76,10 +76,10 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
     """
     same = [spent for spent in list(_ledger) if spent.data.overlaps(data)]
     trainings, demonstrations = sum(spent.trainings for spent in same), sum(spent.demonstrations for spent in same)
-    found = []
+    origins = []
     if trainings:
         events = merge_events(event for spent in same for event in spent.mechanisms)
-        found.append(
+        origins.append(
             Origin(
                 run=OTHER_DATA if disjoint else SAME_DATA,
                 name=_counted(trainings, "training"),
@@ -89,8 +89,8 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
         )
     if demonstrations and not disjoint:
         name = _counted(demonstrations, "demonstration")
-        found.append(Origin(run=SAME_DATA, name=name, data=OWN_DATA, replayable=True))
-    return tuple(found)
+        origins.append(Origin(run=SAME_DATA, name=name, data=OWN_DATA, replayable=True))
+    return tuple(origins)
 
 
 def charge(

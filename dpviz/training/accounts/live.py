@@ -75,13 +75,13 @@ def promised(settings: RunSettings, examples: int) -> float | None:
         return None
     if settings.filter_epsilon is not None:
         return settings.filter_epsilon
-    found = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
-    if not math.isfinite(found):
+    epsilon = planned_epsilon((*spent_before(settings), *baseline(settings, examples)), settings.delta)
+    if not math.isfinite(epsilon):
         raise ValueError(
             f"Expected noise_multiplier={settings.noise_multiplier:.12g} to leave a finite ε, which an adaptive run "
             "promises: raise it."
         )
-    return found
+    return epsilon
 
 
 def budget_filter(settings: RunSettings, examples: int) -> Filter:
@@ -96,16 +96,16 @@ def budget_filter(settings: RunSettings, examples: int) -> Filter:
     Raises:
         ValueError: if there is no budget, or that exceeds it.
     """
-    found, before = _unspent(settings, examples), spent_before(settings)
+    budget, before = _unspent(settings, examples), spent_before(settings)
     try:
         for mechanism, count in before:
-            found.spend(mechanism, count)
+            budget.spend(mechanism, count)
     except BudgetExceeded:
         raise ValueError(
-            f"Expected filter_epsilon={found.target_epsilon:.12g} to be more than what {names(settings)} may have "
+            f"Expected filter_epsilon={budget.target_epsilon:.12g} to be more than what {names(settings)} may have "
             "spent on the same data. Raise the budget, or start from random weights."
         ) from None
-    return found
+    return budget
 
 
 def _unspent(settings: RunSettings, examples: int) -> Filter:
@@ -226,11 +226,11 @@ class LiveAccounts:
     def epsilons(self) -> dict[str, float]:
         """ε of everything charged so far, by each accountant."""
         self._add_up()
-        found = dict(self._now)
+        epsilons = dict(self._now)
         if self.bayesian is not None:
-            found[bayesian.NAME] = min(self.bayesian.epsilon(), found.get(self._ceiling, math.inf))
-        found.pop(CEILING, None)
-        return found
+            epsilons[bayesian.NAME] = min(self.bayesian.epsilon(), epsilons.get(self._ceiling, math.inf))
+        epsilons.pop(CEILING, None)
+        return epsilons
 
     def bayesian_ceiling(self) -> float:
         """ε at δ_μ by DP's own account, which bounds Bayesian DP too: Rényi, or moments for Definition 1."""
@@ -266,12 +266,12 @@ class LiveAccounts:
     def readings(self) -> dict[str, list[float]]:
         """ε after each training step since the last time this was asked, by each accountant."""
         self._add_up()
-        found, self._read = self._read, {name: [] for name in self._trajectories}
+        readings, self._read = self._read, {name: [] for name in self._trajectories}
         if self.bayesian is not None:
-            ceiling = found.get(self._ceiling, itertools.repeat(math.inf))
-            found[bayesian.NAME] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
-        found.pop(CEILING, None)
-        return found
+            ceiling = readings.get(self._ceiling, itertools.repeat(math.inf))
+            readings[bayesian.NAME] = [min(pair) for pair in zip(self.bayesian.readings(), ceiling, strict=False)]
+        readings.pop(CEILING, None)
+        return readings
 
     def _add_up(self) -> None:
         if not self._noted:
@@ -289,13 +289,13 @@ def _rounded(epsilon: float) -> str:
 
 def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
     """[[σ, q, count], …]: equal neighbours merged, in order."""
-    found: list[list[float]] = []
+    runs: list[list[float]] = []
     for one in mechanisms:
-        if found and found[-1][0] == one.noise_multiplier and found[-1][1] == one.sample_rate:
-            found[-1][2] += 1
+        if runs and runs[-1][0] == one.noise_multiplier and runs[-1][1] == one.sample_rate:
+            runs[-1][2] += 1
         else:
-            found.append([one.noise_multiplier, one.sample_rate, 1])
-    return found
+            runs.append([one.noise_multiplier, one.sample_rate, 1])
+    return runs
 
 
 def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:
@@ -317,7 +317,7 @@ def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, flo
         (step, ε by accountant) for each training step.
     """
     accounts: LiveAccounts | None = None
-    found = []
+    rows = []
     for event in events:
         if event["kind"] == "started":
             settings = RunSettings.from_json(event["settings"])
@@ -334,5 +334,5 @@ def recompute(events: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, flo
                 accounts.step(mechanism, distances[at] if distances is not None else None)
             readings = accounts.readings()
             for at, values in enumerate(zip(*readings.values(), strict=True)):
-                found.append((event["first"] + at, dict(zip(readings, values, strict=True))))
-    return found
+                rows.append((event["first"] + at, dict(zip(readings, values, strict=True))))
+    return rows

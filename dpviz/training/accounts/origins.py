@@ -62,10 +62,10 @@ class Origin:
             ValueError: for what is no origin.
         """
         try:
-            found = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
-            if [count for *_, count in found] != [count for *_, count in stored["mechanisms"]]:
+            mechanisms = tuple((float(sigma), float(rate), int(count)) for sigma, rate, count in stored["mechanisms"])
+            if [count for *_, count in mechanisms] != [count for *_, count in stored["mechanisms"]]:
                 raise TypeError("a count that is not whole")
-            return cls(**{**stored, "mechanisms": found})
+            return cls(**{**stored, "mechanisms": mechanisms})
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"Expected origins as runs with their mechanisms, found {error}.") from None
 
@@ -107,9 +107,9 @@ def beside(settings: RunSettings) -> str:
     if not settings.private or settings.start_from is None:
         return ""
     earlier = names(settings)
-    said = f", with what {earlier} may have spent on the same data" if earlier else ""
+    words = f", with what {earlier} may have spent on the same data" if earlier else ""
     elsewhere = len(on_the_same(settings)) < len(settings.origins) or not _of_start(settings)
-    return f"{said}, for these data only" if elsewhere else said
+    return f"{words}, for these data only" if elsewhere else words
 
 
 def check_origins(settings: RunSettings) -> None:
@@ -197,12 +197,12 @@ def _of_program(origin: Origin) -> str:
 
 def _elsewhere(origin: Origin, data: str) -> str:
     here, there = _title(data), _title(origin.data)
-    said = f"nobody is in both {here}, all that this ε covers, and {there}, from which its start {origin.name} learned"
+    words = f"nobody is in both {here}, all that this ε covers, and {there}, from which its start {origin.name} learned"
     if origin.replayable:
-        return f"{said} with noise that can be replayed, so that those data must be public"
+        return f"{words} with noise that can be replayed, so that those data must be public"
     if origin.epsilon is None:
-        return f"{said} without an ε, so that those data must be public"
-    return f"{said} at ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g} of its own"
+        return f"{words} without an ε, so that those data must be public"
+    return f"{words} at ε ≤ {rounded_up(origin.epsilon):.3g} and δ = {origin.delta:.3g} of its own"
 
 
 def _title(data: str) -> str:

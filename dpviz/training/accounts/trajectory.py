@@ -67,6 +67,6 @@ class Trajectory:
 
     def _after(self, mechanism: SampledGaussian, count: int) -> Array:
         """Divergences after each of `count` charges of `mechanism`, (count, orders)."""
-        found = self._sum.after(mechanism, np.arange(1.0, count + 1.0))
+        totals = self._sum.after(mechanism, np.arange(1.0, count + 1.0))
         self._sum.add(mechanism, count)
-        return found
+        return totals

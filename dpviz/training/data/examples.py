@@ -63,12 +63,12 @@ class IndexedExamples:
     def at(self, positions: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Examples and targets at these positions, (b, …) and (b, …), on the network's device."""
         if self._collate is None:
-            found = self._data[list(positions)]
+            batch = self._data[list(positions)]
         else:
-            found = self._collate([self._data[position] for position in positions])
-        if not (isinstance(found, (tuple, list)) and len(found) == 2 and all(torch.is_tensor(part) for part in found)):
+            batch = self._collate([self._data[position] for position in positions])
+        if not (isinstance(batch, (tuple, list)) and len(batch) == 2 and all(torch.is_tensor(part) for part in batch)):
             raise ValueError("Expected each example as a pair of numbers: what the network reads, and the target.")
-        x, y = found
+        x, y = batch
         return x.to(self._device), y.to(self._device)
 
     def identity(self) -> DataIdentity:
@@ -82,9 +82,9 @@ def _rows(loader: DataLoader[Any]) -> Any:
         return loader.dataset
     batches = loader.batch_sampler
     if type(batches) is not BatchSampler:
-        found = "no batches of its own" if batches is None else f"batch_sampler={type(batches).__name__}"
+        reason = "no batches of its own" if batches is None else f"batch_sampler={type(batches).__name__}"
         raise ValueError(
-            f"Expected a loader that makes batches of single examples, found {found}: batches are drawn here. Pass "
+            f"Expected a loader that makes batches of single examples, found {reason}: batches are drawn here. Pass "
             "the dataset, or DataLoader(dataset, batch_size=…)."
         )
     sampler, whole = batches.sampler, len(loader.dataset)  # type: ignore[arg-type]

@@ -74,10 +74,10 @@ def folders(source: DataSource, folder: str | Path | None = None) -> list[Path]:
     """
     chosen = folder or os.environ.get("DPVIZ_DATA")
     root = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz"
-    found = [root / source.name, root]
+    places = [root / source.name, root]
     if source.system_folder is not None:
-        found.append(Path(source.system_folder))
-    return found
+        places.append(Path(source.system_folder))
+    return places
 
 
 def lying(wanted: DataFile, places: list[Path]) -> tuple[Path, DataFile] | None:
@@ -105,8 +105,8 @@ def fetch(source: DataSource, role: str, folder: str | Path | None = None, timeo
     """
     wanted = source.files[role]
     places = folders(source, folder)
-    if found := lying(wanted, places):
-        return _read(*found)
+    if file_here := lying(wanted, places):
+        return _read(*file_here)
     failures = []
     for mirror in source.mirrors:
         address = f"{mirror}{wanted.names[-1]}"
@@ -131,10 +131,10 @@ def _read(path: Path, wanted: DataFile) -> bytes:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"Expected {path} to be a gzip file: {error}. Delete it and try again.") from None
-    found = hashlib.sha256(raw).hexdigest()
-    if found != wanted.sha256:
+    digest = hashlib.sha256(raw).hexdigest()
+    if digest != wanted.sha256:
         raise ValueError(
-            f"Expected {path} to have the SHA-256 {wanted.sha256} uncompressed, found {found}: "
+            f"Expected {path} to have the SHA-256 {wanted.sha256} uncompressed, found {digest}: "
             "it is another or a damaged file. Delete it and try again."
         )
     return raw

@@ -41,9 +41,9 @@ class Views:
         padded = F.pad(x, [SHIFT] * 4, mode="reflect")
         windows = padded.unfold(2, x.shape[2], 1).unfold(3, x.shape[3], 1)  # (b, c, 9, 9, h, w), no copy
         which = torch.arange(x.shape[0], device=x.device).repeat_interleave(self.count)
-        found = windows[which, :, drawn // sides % sides, drawn % sides]
+        shifted = windows[which, :, drawn // sides % sides, drawn % sides]
         mirrored = drawn >= sides**2
-        return torch.where(mirrored[:, None, None, None], found.flip(-1), found) if self._flips else found
+        return torch.where(mirrored[:, None, None, None], shifted.flip(-1), shifted) if self._flips else shifted
 
 
 def refusal(count: int, shape: tuple[int, ...]) -> str:

@@ -43,8 +43,8 @@ def refuse_parameters(network: nn.Module) -> None:
 def refuse_recomputed(name: str, module: nn.Module) -> None:
     """Refuses a known layer whose weight or bias is not its own parameter, as hooks leave it."""
     for role in ("weight", "bias"):
-        found = getattr(module, role, None)
-        if isinstance(found, torch.Tensor) and found is not module._parameters.get(role):
+        tensor = getattr(module, role, None)
+        if isinstance(tensor, torch.Tensor) and tensor is not module._parameters.get(role):
             raise ValueError(
                 f"Expected the {role} of layer {name or 'network'!r} ({type(module).__name__}) to be its own "
                 "parameter; a hook computes it from others (the older spectral_norm and weight_norm, prune). Take that "

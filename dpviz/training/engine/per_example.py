@@ -512,7 +512,7 @@ def _mixes_examples(norm: nn.modules.batchnorm._NormBase) -> bool:
 
 
 def _checked_pairs(pairs: int, examples: int) -> int:
-    found = int(_validate.scalar("pairs", _validate.steps(pairs, "pairs")))
-    if 2 * found > examples:
-        raise ValueError(f"Expected pairs={found} <= {examples // 2}, the disjoint pairs of {examples} examples.")
-    return found
+    count = int(_validate.scalar("pairs", _validate.steps(pairs, "pairs")))
+    if 2 * count > examples:
+        raise ValueError(f"Expected pairs={count} <= {examples // 2}, the disjoint pairs of {examples} examples.")
+    return count

@@ -84,10 +84,10 @@ class Lengths(NamedTuple):
     def joined(self, *others: Lengths) -> Lengths:
         """Of the gradients as one vector; float64."""
         every = (self, *others)
-        found = self.norms.double()
+        norms = self.norms.double()
         for other in others:
-            found = torch.hypot(found, other.norms.double())
-        return Lengths(found, max(part.relative for part in every) + len(every) * 1e-15)
+            norms = torch.hypot(norms, other.norms.double())
+        return Lengths(norms, max(part.relative for part in every) + len(every) * 1e-15)
 
 
 def lengths(rows: Tensor) -> Lengths:
@@ -98,11 +98,11 @@ def lengths(rows: Tensor) -> Lengths:
         pieces = torch.linalg.vector_norm(rows[:, :whole].unfold(1, _PIECE, _PIECE), dim=2)
         if whole < n:
             pieces = torch.cat((pieces, torch.linalg.vector_norm(rows[:, whole:], dim=1, keepdim=True)), dim=1)
-        found = torch.linalg.vector_norm(pieces.double(), dim=1).to(rows.dtype)
+        norms = torch.linalg.vector_norm(pieces.double(), dim=1).to(rows.dtype)
     else:
-        found = torch.linalg.vector_norm(rows, dim=1)
+        norms = torch.linalg.vector_norm(rows, dim=1)
     floor, relative = _limits(n, rows.dtype)
-    return Lengths(found.clamp_(min=floor), relative)
+    return Lengths(norms.clamp_(min=floor), relative)
 
 
 @lru_cache(maxsize=1024)

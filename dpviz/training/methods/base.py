@@ -161,25 +161,32 @@ class Method(ABC):
         """Σ clipped g_i: one example changes it by at most C."""
         # The batch comes in random order: neighbours are disjoint random pairs.
         pairs = min(self.pairs, batch.size // 2) or None
-        found = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
-        distances = found.distances
+        clipped = self.engine.clipped(batch.x, batch.y, max_grad_norm=self.settings.max_grad_norm, pairs=pairs)
+        distances = clipped.distances
         if self.measured and batch.size:
-            distances = found.changes[: min(self.measured, batch.size)]
-        return Gradient(found.total, found.losses, found.norms, distances)
+            distances = clipped.changes[: min(self.measured, batch.size)]
+        return Gradient(clipped.total, clipped.losses, clipped.norms, distances)
 
     def report(
-        self, batch: PoissonBatch, found: Gradient, noise: Tensor, *, sigma: float, step_size: float, scale: float = 1.0
+        self,
+        batch: PoissonBatch,
+        clipped: Gradient,
+        noise: Tensor,
+        *,
+        sigma: float,
+        step_size: float,
+        scale: float = 1.0,
     ) -> Info:
         """What a step with noise multiplier `sigma` did; asked before `noise`, times `scale`, is on the sum."""
         return Info(
             mechanism=SampledGaussian(sigma, batch.sample_rate),
             batch_size=batch.size,
             expected=batch.expected,
-            losses=found.losses,
-            norms=found.norms,
-            distances=found.distances,
+            losses=clipped.losses,
+            norms=clipped.norms,
+            distances=clipped.distances,
             step_size=step_size,
-            signal=found.total.norm() if self.watch else None,
+            signal=clipped.total.norm() if self.watch else None,
             noise=noise.norm() * scale if self.watch else None,
         )
 

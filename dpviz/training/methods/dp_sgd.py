@@ -38,11 +38,11 @@ class DpSgd(Method):
     reads = Method.reads | {"optimiser", "momentum", "views"}
 
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
-        found = self.clipped_sum(batch)
-        noise = self.noise_like(found.total, state.noise_multiplier * self.settings.max_grad_norm)
+        clipped = self.clipped_sum(batch)
+        noise = self.noise_like(clipped.total, state.noise_multiplier * self.settings.max_grad_norm)
         step_size = self.learning_rate(self.settings, state.step + 1)
-        info = self.report(batch, found, noise, sigma=state.noise_multiplier, step_size=step_size)
-        gradient = found.total.add_(noise).div_(batch.expected)
+        info = self.report(batch, clipped, noise, sigma=state.noise_multiplier, step_size=step_size)
+        gradient = clipped.total.add_(noise).div_(batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:
             gradient.add_(prior)

@@ -66,15 +66,15 @@ class _Langevin(Method):
     def step(self, state: State, batch: PoissonBatch) -> tuple[State, Info]:
         size = self.learning_rate(self.settings, state.step + 1)
         std = self.noise_std(self.settings, size, self.examples)
-        found = self.clipped_sum(batch)
-        drift = found.total * (size / batch.expected)
+        clipped = self.clipped_sum(batch)
+        drift = clipped.total * (size / batch.expected)
         prior = self.prior_gradient(state.parameters)
         if prior is not None:
             drift.add_(prior, alpha=size)
         noise = self.noise_like(drift, std)
         bound, scale = self.settings.max_grad_norm, batch.expected / size
         sigma = noise_multiplier(std, size, batch_size=batch.expected, max_grad_norm=bound)
-        info = self.report(batch, found, noise, sigma=sigma, step_size=size, scale=scale)
+        info = self.report(batch, clipped, noise, sigma=sigma, step_size=size, scale=scale)
         self._move(state, noise.sub(drift))
         return state._replace(step=state.step + 1), info
 

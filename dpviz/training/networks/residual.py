@@ -22,5 +22,5 @@ class Residual(nn.Module):
         self.last = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.last(self.body(x) + self.shortcut(x))
-        return found
+        y: Tensor = self.last(self.body(x) + self.shortcut(x))
+        return y

@@ -58,8 +58,8 @@ def wavelet(size: int, scale: int, angle: int) -> Tensor:
     wave = torch.polar(envelope, frequency * along)
     morlet = wave - envelope * (wave.sum() / envelope.sum())
     # Even up to complex conjugation, so its transform is real.
-    found: Tensor = torch.fft.fft2(morlet / (2.0 * math.pi * width**2 / slant)).real.float()
-    return found
+    spectrum: Tensor = torch.fft.fft2(morlet / (2.0 * math.pi * width**2 / slant)).real.float()
+    return spectrum
 
 
 def _folded(transform: Tensor) -> Tensor:
@@ -94,15 +94,15 @@ class _Filters:
     def modulus(self, transform: Tensor, scale: int) -> Tensor:
         """|x ⋆ ψ| at every 2^scale-th pixel for all angles: transforms (…, s, s) → (…, ANGLES, s/2^scale, …)."""
         product = transform[..., None, :, :] * self.wavelets[scale]
-        found: Tensor = torch.fft.ifft2(_folded(product) if scale else product).abs()
-        return found
+        magnitude: Tensor = torch.fft.ifft2(_folded(product) if scale else product).abs()
+        return magnitude
 
 
 def scatter(images: Tensor) -> Tensor:
     """Features (n, 81 c, h/4, w/4) of square images (n, c, h, w) with a side that four divides; a colour's together."""
     n, colours, side = _checked(images)
-    found = _scatter_grey(images.reshape(-1, 1, side, side), _filters(side + 2 * _STRIDE))
-    return found.view(n, colours * CHANNELS, side // _STRIDE, side // _STRIDE)
+    channels = _scatter_grey(images.reshape(-1, 1, side, side), _filters(side + 2 * _STRIDE))
+    return channels.view(n, colours * CHANNELS, side // _STRIDE, side // _STRIDE)
 
 
 def _checked(images: Tensor) -> tuple[int, int, int]:
@@ -124,10 +124,10 @@ def _scatter_grey(images: Tensor, filters: _Filters) -> Tensor:
     transform = torch.fft.fft2(padded)
     fine = filters.modulus(transform, 0)
     edges = torch.fft.fft2(fine)
-    found = [filters.average(padded)[:, None], filters.average(fine)]
-    found.append(filters.average(filters.modulus(transform, 1), 1))
-    found.extend(filters.average(filters.modulus(edges[:, angle], 1), 1) for angle in range(ANGLES))
-    return torch.cat(found, dim=1)[:, :, 1:-1, 1:-1]
+    maps = [filters.average(padded)[:, None], filters.average(fine)]
+    maps.append(filters.average(filters.modulus(transform, 1), 1))
+    maps.extend(filters.average(filters.modulus(edges[:, angle], 1), 1) for angle in range(ANGLES))
+    return torch.cat(maps, dim=1)[:, :, 1:-1, 1:-1]
 
 
 def features(images: Tensor, *, keep: bool = True) -> Tensor:
@@ -140,12 +140,12 @@ def features(images: Tensor, *, keep: bool = True) -> Tensor:
 
 def _normalised(images: Tensor) -> Tensor:
     n, colours, side = _checked(images)
-    found = torch.empty(n, colours * CHANNELS * (side // _STRIDE) ** 2, dtype=torch.float16)
+    rows = torch.empty(n, colours * CHANNELS * (side // _STRIDE) ** 2, dtype=torch.float16)
     for start in range(0, n, _BLOCK):
         part = images[start : start + _BLOCK]
-        found[start : start + _BLOCK] = F.group_norm(scatter(part), _GROUPS).flatten(1)
+        rows[start : start + _BLOCK] = F.group_norm(scatter(part), _GROUPS).flatten(1)
         advance(len(part))
-    return found
+    return rows
 
 
 def stored(images: Tensor, folder: str, compute: Callable[[], Tensor], *, keep: bool) -> Tensor:
@@ -155,11 +155,11 @@ def stored(images: Tensor, folder: str, compute: Callable[[], Tensor], *, keep: 
     if there is not None:
         return there
     # Rounded as on disk, so that a run from kept features is the run from fresh ones.
-    found = compute().half()
+    computed = compute().half()
     if keep:  # without room or permission it is computed again next time
         with suppress(OSError), whole_file(path) as file:
-            np.save(file, found.numpy(), allow_pickle=False)
-    return found.float()
+            np.save(file, computed.numpy(), allow_pickle=False)
+    return computed.float()
 
 
 def kept(images: Tensor, folder: str = _FOLDER) -> bool:

@@ -44,6 +44,6 @@ class Variational(nn.Module):
         drawn = self.mean + self.log_std.exp() * self.draw
         parts = torch.split(drawn, [shape.numel() for shape in self._weights.values()])
         weights = {name: part.view(shape) for part, (name, shape) in zip(parts, self._weights.items(), strict=True)}
-        found: Any = functional_call(self.network, weights, (x,))
-        whole: Tensor = found
+        answer: Any = functional_call(self.network, weights, (x,))
+        whole: Tensor = answer
         return whole

@@ -116,5 +116,5 @@ def kept(images: Tensor) -> bool:
 
 def _computed(images: Tensor) -> Tensor:
     mean, directions = basis(images.shape[-1])
-    found = (scattering.features(images, keep=False) - mean) @ directions
-    return LENGTH * torch.nn.functional.normalize(found, dim=1)
+    projected = (scattering.features(images, keep=False) - mean) @ directions
+    return LENGTH * torch.nn.functional.normalize(projected, dim=1)

@@ -88,8 +88,8 @@ def scaled_examples(block: npt.NDArray[np.float64], data: Description) -> npt.ND
     channels_first = len(data.stored) == 3 and data.stored == data.shape and data.stored[2] not in (1, 3)
     if channels_first:
         block = block.transpose(0, 2, 3, 1)
-    found = data.scale(block)
-    return found if len(data.shape) == 1 else found.transpose(0, 3, 1, 2)
+    scaled = data.scale(block)
+    return scaled if len(data.shape) == 1 else scaled.transpose(0, 3, 1, 2)
 
 
 def _labels(stored: npt.NDArray[Any], data: Description, where: str) -> npt.NDArray[np.int64]:

@@ -99,10 +99,10 @@ class Table:
         for one in value:
             if isinstance(one, bool) or not isinstance(one, (str, int)) or len(str(one)) > 200:
                 raise self.refuse(f"{name} to hold texts or whole numbers, none longer than 200 characters")
-        found = tuple(map(str, value))
-        if len(set(found)) != len(found):
+        texts = tuple(map(str, value))
+        if len(set(texts)) != len(texts):
             raise self.refuse(f"{name} to hold each name once")
-        return found
+        return texts
 
     def table(self, name: str) -> Table:
         value = self.entries.get(name)
@@ -220,12 +220,12 @@ class Description:
     def note(self) -> str:
         return "data of one's own; scaling, sizes and classes declared public by the owner"
 
-    def wrong_number(self, part: Location, found: str) -> NotADataSet:
+    def wrong_number(self, part: Location, number: str) -> NotADataSet:
         """That a part does not hold as many examples as declared."""
         what = "images" if self.kind == "images" else "rows"
         return NotADataSet(
-            f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {found}. Set examples "
-            f"to what is public of their number, and keep as many {what}."
+            f"{part.file}: expected {part.examples:,} {what} as {self.name}.toml declares, found {number}. Set "
+            f"examples to what is public of their number, and keep as many {what}."
         )
 
     def no_class(self, where: str) -> NotADataSet:
@@ -325,9 +325,9 @@ def _scale(table: Table, length: int, what: str) -> Scale:
 
 def _shape(top: Table, kind: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Of one example as stored, and as (features,) or (channels, height, width)."""
-    found = top.entries.get("shape")
-    whole = [n for n in found if isinstance(n, int) and not isinstance(n, bool)] if isinstance(found, list) else []
-    if whole != found or not 1 <= len(whole) <= 3 or not all(1 <= n <= 10**6 for n in whole):
+    sizes = top.entries.get("shape")
+    whole = [n for n in sizes if isinstance(n, int) and not isinstance(n, bool)] if isinstance(sizes, list) else []
+    if whole != sizes or not 1 <= len(whole) <= 3 or not all(1 <= n <= 10**6 for n in whole):
         raise top.refuse("shape = [features], [height, width] or [height, width, channels], of one example")
     stored = tuple(whole)
     if len(stored) == 1 and kind == "npz":

@@ -74,11 +74,11 @@ def _pixels(path: Path, where: str, data: Description) -> npt.NDArray[np.uint8]:
                     )
                 if image.mode not in _MODES:
                     raise NotADataSet(f"{where}: expected eight bits a channel. Save it again as PNG or JPEG.")
-                found = np.asarray(image.convert("L" if channels == 1 else "RGB"))
+                pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
     except NotADataSet:
         raise
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as problem:
         if isinstance(problem, OSError) and problem.errno is not None:
             raise
         raise NotADataSet(f"{where}: expected a whole image ({', '.join(FORMATS)}).") from None
-    return found.reshape(data.stored)
+    return pixels.reshape(data.stored)

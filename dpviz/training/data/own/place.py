@@ -52,7 +52,7 @@ def find(data: str, folder: str | Path | None = None) -> Description:
 def available() -> tuple[dict[str, Description], tuple[str, ...]]:
     """The data sets in DPVIZ_DATA by `own:NAME`, and what is wrong with descriptions that cannot be used."""
     place = folder_of_sets()
-    found: dict[str, Description] = {}
+    descriptions: dict[str, Description] = {}
     problems: list[str] = []
     try:
         paths = sorted(place.glob("*.toml"))[:MOST_SETS] if place is not None else []
@@ -64,12 +64,12 @@ def available() -> tuple[dict[str, Description], tuple[str, ...]]:
                 raise NotADataSet(
                     f"{path.name[:60]}: expected a name of small letters, digits, - and _, at most 40 of them."
                 )
-            found[f"{PREFIX}{path.stem}"] = _described(path)
+            descriptions[f"{PREFIX}{path.stem}"] = _described(path)
         except NotADataSet as problem:
             problems.append(str(problem))
         except OSError as problem:
             problems.append(f"{path.name[:60]}: {problem.strerror}.")
-    return found, tuple(problems)
+    return descriptions, tuple(problems)
 
 
 def _described(path: Path) -> Description:

@@ -78,8 +78,8 @@ def _key(path: Path) -> bytes:
                     os.link(partial, path)
             finally:
                 partial.unlink(missing_ok=True)
-        found = path.read_bytes()
-        return found if len(found) >= _KEY_BYTES else b""
+        key = path.read_bytes()
+        return key if len(key) >= _KEY_BYTES else b""
     return b""
 
 

@@ -44,7 +44,7 @@ class GroupNormLayer(Layer):
         gradients = []
         if self.trains(norm.weight):
             within = channels // norm.num_groups
-            centre, scale = (found.repeat_interleave(within, dim=1)[:, :, None] for found in (mean, rstd))
+            centre, scale = (moment.repeat_interleave(within, dim=1)[:, :, None] for moment in (mean, rstd))
             gradients.append(((x.reshape(out.shape) - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
         if self.trains(norm.bias):
             gradients.append(out.sum(2))
