@@ -381,7 +381,7 @@ FAULTS = (
         "PrivateTraining's noise is σ min(C, 1)",
         "dpviz/training/private.py",
         "self.mechanism.noise_multiplier * bound, generator",
-        "self._mechanism.noise_multiplier * min(bound, 1.0), generator",
+        "self.mechanism.noise_multiplier * min(bound, 1.0), generator",
         "tests/training/test_private.py::test_steps_by_hand",
     ),
     Fault(
