@@ -126,6 +126,13 @@ def probability(p: float, *, up: bool = False) -> str:
     return f"{percent:f} %"
 
 
+def p_value(p: float) -> str:
+    """p of a test, to two digits; what is below 0.001 only as that."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else epsilon(p, digits=2)
+
+
 def attack_allowed(epsilon: float) -> str:
     """P(A) = 1/(1 + e^−ε), the most that ε ≥ 0 alone allows, rounded up: "77.9 %", and "100 %" from 99.9999 % on."""
     doubt = 1 / (1 + math.exp(min(epsilon, 700.0)))

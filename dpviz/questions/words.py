@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz._extras import extra
-from dpviz.accounting.claims import DEMONSTRATION
+from dpviz.accounting.claims import DEMONSTRATION, rounded_up
 from dpviz.accounting.formula import tex
 from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
@@ -52,6 +52,8 @@ JINJA.filters |= {
     "rounded": lambda value: numbers.plain(numbers.up(value * (1.0 - 1e-12))),  # up, but for what floating point adds
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
     "tenths": tenths,
+    "p_sign": lambda value: f"{'= ' * (not value < 0.001)}{numbers.p_value(value)}",
+    "rounded_up": lambda value: rounded_up(value, 4),
     "tex": lambda value: tex(float(value)),
     "ln": math.log,
 }

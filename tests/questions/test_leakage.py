@@ -19,10 +19,9 @@ from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import Asked, ask
 from dpviz.questions.leakage import DISTANCES, MEMBERSHIP
+from dpviz.questions.leakage.facts import LeakageFacts
 from dpviz.questions.leakage.fields import NETWORK
-from dpviz.questions.leakage.found import Found
 from dpviz.questions.leakage.stored import of_run, weights_of
-from dpviz.questions.leakage.words import MEASURED, headline, metrics, notes
 from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing
 from dpviz.runs.engine import Engine, engine
@@ -47,8 +46,8 @@ def network(**texts: str) -> Any:
     return NETWORK.read(lambda field: field.parse(texts[field.key]) if field.key in texts else field.default)
 
 
-def said(answer: Answer[Found]) -> str:
-    return " ".join(note.text for note in notes(answer))
+def said(answer: Answer[LeakageFacts]) -> str:
+    return " ".join(note.text for note in DISTANCES.notes(answer))
 
 
 def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
@@ -64,10 +63,10 @@ def test_numbers_are_the_librarys(home: Engine, tmp_path: Path) -> None:
     assert claimed is not None
     assert (claimed.epsilon, claimed.success) == (claim.epsilon, claim.guess)
     assert claimed.success <= dpviz.attack_success(claim.epsilon, delta=TINY.delta)
-    assert numbers.probability(claimed.success, up=True) in headline(found)
-    assert MEASURED in said(found)
+    assert numbers.probability(claimed.success, up=True) in DISTANCES.headline(found)
+    assert f"without noise: {NOT_COVERED}" in said(found)
     replayed = replace(found.facts.network, claim=claim.as_demonstration())
-    shown = headline(replace(found, facts=replace(found.facts, network=replayed)))
+    shown = DISTANCES.headline(replace(found, facts=replace(found.facts, network=replayed)))
     assert "so nothing bounds who does that; with secret noise no guess could be" in shown
 
 
@@ -108,7 +107,7 @@ def test_nothing_claimed_bounds_nothing(home: Engine, epsilon: object) -> None:
     found = asked(DISTANCES, lkexamples="40")
     assert found.facts.network.claimed is None
     assert [b.success for b in found.facts.network.bounds] == [1.0]
-    assert "nothing bounds a better one, for what was seen decides" in headline(found)
+    assert "nothing bounds a better one, for what was seen decides" in DISTANCES.headline(found)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (0.0, 0.1), (30.0, 1e-5), (float("inf"), 1e-5)])
@@ -130,7 +129,7 @@ def test_an_attack_above_its_bound_is_an_alarm(home: Engine) -> None:
     assert "lies above the bound" not in said(found)
     for means, spreads in ((0.01, 0.5), (0.5, 0.01)):
         both = found.facts.comparison._replace(welch_p=means, levene_p=spreads)
-        assert "<b>differ</b>" in headline(replace(found, facts=replace(found.facts, comparison=both)))
+        assert "<b>differ</b>" in DISTANCES.headline(replace(found, facts=replace(found.facts, comparison=both)))
 
 
 def test_parameters_from_elsewhere_are_told(home: Engine) -> None:
@@ -144,10 +143,10 @@ def test_nothing_measured_yet_or_ever() -> None:
     for coming, words in ((True, "measuring …"), (False, "nothing to draw")):
         values = {"network": Missing(network(**QUICK), "The disk is full.", coming), "log_distance": True}
         found = DISTANCES.asked(values)
-        assert headline(found).startswith("Measuring") == coming
-        assert ("could not be measured" in headline(found)) != coming
+        assert DISTANCES.headline(found).startswith("Measuring") == coming
+        assert ("could not be measured" in DISTANCES.headline(found)) != coming
         assert ("The disk is full." in said(found)) != coming
-        assert [metric.value for metric in metrics(found)] == ["–", "–", "–", "100 %"]
+        assert [metric.value for metric in DISTANCES.metrics(found)] == ["–", "–", "–", "100 %"]
         for plot in (found.plot, found.plot.beside([("seed 1", there.plot)])):
             assert plot.chart().figure["layout"]["annotations"][0]["text"] == words
         assert len(found.plot.data()) == len(found.plot.table()) == 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.leakage.distances import DISTANCES
-from dpviz.questions.leakage.membership import MEMBERSHIP
+from dpviz.questions.leakage.questions import DISTANCES, MEMBERSHIP
 from dpviz.questions.page import Page
 
 LEAKAGE = Page(

@@ -1,8 +1,7 @@
-"""What was measured on one network, as both questions use it."""
+"""What was measured on one network, as both questions use it: in words, in a table, in a file."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +9,17 @@ import numpy as np
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts.marks import Numbers
 from dpviz.fields import numbers
-from dpviz.gradients.leakage import Attack, Comparison, Leakage, compare_distances, threshold_attack
-from dpviz.questions.networks import Network
+from dpviz.gradients.leakage import CONFIDENCE, Attack, Comparison, Leakage, compare_distances, threshold_attack
+from dpviz.questions.guessing import alone
+from dpviz.questions.networks import Network, StandIn
 from dpviz.questions.source import NoSample, Source, origin
 from dpviz.training.events import NOT_COVERED
 
+LEVEL = 0.05  # of the tests
+
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LeakageFacts:
     """A network, and what its distances and losses say.
 
     Attributes:
@@ -33,31 +35,47 @@ class Found:
     attack: Attack | None = None
     comparison: Comparison | None = None
     problem: str = ""
+    confidence = round(100 * CONFIDENCE)
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether a test tells training from test examples."""
+        both = self.comparison
+        return both is not None and (both.welch_p < LEVEL or both.levene_p < LEVEL)
+
+    @property
+    def stands_in(self) -> bool:
+        return isinstance(self.network, StandIn)
+
+    @property
+    def alone(self) -> str:
+        """What the claim's pair alone would allow; continues a sentence."""
+        return alone(self.network.claim)
+
+    @property
+    def unmeasured(self) -> str:
+        """Why a number is not there."""
+        if self.attack is not None:
+            return "too few finite gradients"
+        return "not measured" if self.problem else "measuring …"
 
 
-def found(network: Source[Leakage]) -> Found:
+def measured(network: Source[Leakage]) -> LeakageFacts:
     """What is known at once, and the statistics if the network was measured."""
     of = origin(network)
     assert isinstance(of, Network)
     try:
         sample = network.sample()
     except NoSample as why:
-        return Found(of, problem="" if why.coming else str(why))
+        return LeakageFacts(of, problem="" if why.coming else str(why))
     attack = threshold_attack(sample.train_losses, sample.test_losses, random=np.random.default_rng(of.seed))
     train, test = sample.train_distances, sample.test_distances
-    return Found(of, sample, attack, compare_distances(train, test) if min(train.size, test.size) >= 3 else None)
+    return LeakageFacts(of, sample, attack, compare_distances(train, test) if min(train.size, test.size) >= 3 else None)
 
 
-def p_value(p: float) -> str:
-    """p to two digits; what is below 0.001 only as that."""
-    if math.isnan(p):
-        return "–"
-    return "< 0.001" if p < 0.001 else numbers.epsilon(p, digits=2)
-
-
-def rows(f: Found) -> tuple[tuple[str, str, str], ...]:
+def rows(f: LeakageFacts) -> tuple[tuple[str, str, str], ...]:
     """The table: what was measured, then every bound."""
-    p, value, built = numbers.probability, numbers.epsilon, []
+    p, value, p_value, built = numbers.probability, numbers.epsilon, numbers.p_value, []
     if f.sample is not None and f.attack is not None:
         interval = f"{p(f.attack.low)} to {p(f.attack.high)}"
         built += [
@@ -71,7 +89,11 @@ def rows(f: Found) -> tuple[tuple[str, str, str], ...]:
             ("mean distance, test", value(both.test_mean, digits=4), ""),
             (f"difference of means, {NOT_COVERED}", value(both.difference), f"{value(both.low)} to {value(both.high)}"),
             (f"equal means (Welch), {NOT_COVERED}", f"p {p_value(both.welch_p)}", f"t = {value(both.welch_t)}"),
-            (f"equal variances (Levene), {NOT_COVERED}", f"p {p_value(both.levene_p)}", f"W = {value(both.levene_w)}"),
+            (
+                f"equal variances (Levene), {NOT_COVERED}",
+                f"p {p_value(both.levene_p)}",
+                f"W = {value(both.levene_w)}",
+            ),
         ]
     for bound in f.network.bounds:
         said = f"ε = {value(bound.epsilon, digits=4, up=True)} at {numbers.delta(bound.delta)}"
@@ -81,7 +103,7 @@ def rows(f: Found) -> tuple[tuple[str, str, str], ...]:
     return tuple(built)
 
 
-def filed(f: Found) -> dict[str, Numbers]:
+def filed(f: LeakageFacts) -> dict[str, Numbers]:
     """The file: distances, losses, the attack and its interval, bounds."""
     built: dict[str, Numbers] = {}
     if f.sample is not None and f.attack is not None:
