@@ -11,8 +11,7 @@ from dpviz.fields import numbers
 from dpviz.fields.field import Choice
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
-from dpviz.questions.budget.ledger import lines_of
-from dpviz.questions.budget.spend import SPEND, coming
+from dpviz.questions.budget.spend import SPEND, lines_of
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
 from dpviz.questions.papers.check import CHECK
@@ -46,7 +45,7 @@ def blocks() -> None:
         answer = compute(SPEND, state.get)
     except ValueError:
         return  # the page says it
-    spent, block, left = state.get(BLOCKS), coming(answer), answer.facts.left
+    spent, block, left = state.get(BLOCKS), answer.facts.coming, answer.facts.left
     first, second = st.columns(2, gap="small")
     first.button(
         "Add block",

@@ -15,14 +15,13 @@ from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
-from dpviz.questions.budget import policy, spend, stop
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
+from dpviz.questions.budget.shared import POLICIES
 from dpviz.questions.budget.spend import SPEND, tight_key
-from dpviz.questions.budget.stop import STOP, band_key
-from dpviz.questions.budget.trajectories import NAMES
+from dpviz.questions.budget.stop import OTHER, STOP, band_key
 from dpviz.questions.presets import PRESETS, Preset
 from tests.questions.asking import asked, asked_whole
 
@@ -44,7 +43,7 @@ def of_preset(preset: Preset) -> Answer[Any]:
 
 class TestStop:
     def test_headline_has_the_librarys_numbers(self) -> None:
-        said = stop.headline(asked(STOP, **CIFAR, steps="4900", bodo="authors", beps="5.76"))
+        said = STOP.headline(asked(STOP, **CIFAR, steps="4900", bodo="authors", beps="5.76"))
         odometer = dpviz.odometer_epsilon(
             noise_multiplier=1, sample_rate=512 / 50_000, steps=4900, delta=1e-6, variant="authors"
         )
@@ -61,7 +60,7 @@ class TestStop:
         along["steps"] = np.asarray(a.plot.lines[0].x)
         expected = {
             "odometer": dpviz.odometer_epsilon(variant=g["variant"], **along),
-            "other": dpviz.odometer_epsilon(variant=stop.OTHER[g["variant"]], **along),
+            "other": dpviz.odometer_epsilon(variant=OTHER[g["variant"]], **along),
             "planned": dpviz.epsilon("renyi", conversion=g["conversion"], **along),
             "rogers": dpviz.rogers_odometer_epsilon(size=50_000, horizon=g["steps"], **along),
         }
@@ -86,7 +85,7 @@ class TestStop:
     def test_a_budget_below_one_step_has_no_curve(self) -> None:
         a = asked(STOP, **CIFAR, beps="1e-6")
         assert "filter" not in curves(a)
-        assert "allows not a single such step" in stop.headline(a)
+        assert "allows not a single such step" in STOP.headline(a)
 
     def test_rogers_leaves_through_the_top_also_beside_pins(self) -> None:
         plot = asked(STOP, **CIFAR, steps="4900").plot
@@ -124,7 +123,7 @@ class TestSpend:
         assert filled.x[-1] == budget.steps == 2780
         assert filled.y[-1] == a.facts.filled == a.facts.entries[-1].filled
         assert a.facts.left == budget.remaining_steps(STEP)
-        assert numbers.epsilon(budget.epsilon(), up=True) in spend.headline(a)
+        assert numbers.epsilon(budget.epsilon(), up=True) in SPEND.headline(a)
 
     def test_a_refused_block_stays_in_the_list_and_costs_nothing(self) -> None:
         a = asked(SPEND, **SETTING, beps="3", bblocks="1x0.01024x980~1x0.01024x500~2x0.01024x10")
@@ -134,7 +133,7 @@ class TestSpend:
         fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(STEP) - 980
         assert a.facts.entries[1].fits == fits
         assert f"refused ({fits} fit)" in a.plot.table()["filter"].tolist()
-        assert any(note.kind == "caution" and "Block 2" in note.text for note in spend.notes(a))
+        assert any(note.kind == "caution" and "Block 2" in note.text for note in SPEND.notes(a))
 
     def test_the_coming_block_is_drawn_but_is_not_what_was_spent(self) -> None:
         a = asked(SPEND, **SETTING, beps="5", bblocks=SPENT)
@@ -157,7 +156,7 @@ class TestSpend:
     def test_the_tight_interval_is_that_of_the_blocks(self) -> None:
         a = asked_whole(SPEND, bblocks="4x0.01x42~5x0.02x10", sigma="7")
         assert a.facts.tight.lower <= a.facts.tight.upper <= a.facts.filled
-        assert "…" not in [metric.value for metric in spend.metrics(a)]
+        assert "…" not in [metric.value for metric in SPEND.metrics(a)]
 
     def test_blocks_travel_in_the_link(self) -> None:
         assert BLOCKS.write(BLOCKS.parse(SPENT)) == SPENT
@@ -188,8 +187,8 @@ class TestPolicy:
         ends = {key: int(trajectory.epochs[-1]) for key, trajectory in trajectories.items()}
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
         assert all(trajectory.planned[-1] <= 8.22 for trajectory in trajectories.values())
-        said = policy.headline(a)
-        assert all(NAMES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
+        said = POLICY.headline(a)
+        assert all(POLICIES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
 
     def test_figure_2d(self) -> None:
         trajectories = of_preset(PRESETS["fo2d"]).facts.trajectories
@@ -222,13 +221,13 @@ class TestPolicy:
         )
         most = [a.facts.trajectories["noise"].noise_multiplier.max() for a in (narrow, wide)]
         assert most[0] > 1.0 == most[1]
-        said_so = [any("the margin under Show" in note.text for note in policy.notes(a)) for a in (narrow, wide)]
+        said_so = [any("the margin under Show" in note.text for note in POLICY.notes(a)) for a in (narrow, wide)]
         assert said_so == [False, True]
 
     def test_one_order_is_the_rule_and_the_papers_filter_says_what_it_lacks(self) -> None:
         proved, papers = (asked(POLICY, **CIFAR, bpol="noise", bunion=flag) for flag in ("1", "0"))
         assert asked(POLICY, **CIFAR, bpol="noise").given == proved.given
-        said_so = [any("not proved" in note.text for note in policy.notes(a)) for a in (proved, papers)]
+        said_so = [any("not proved" in note.text for note in POLICY.notes(a)) for a in (proved, papers)]
         assert said_so == [False, True]
 
     def test_a_batch_below_one_example(self) -> None:

@@ -14,10 +14,9 @@ from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer, Rerun
-from dpviz.questions.budget import trained
 from dpviz.questions.budget.courses import Course, courses, together
-from dpviz.questions.budget.trained import TRAINED
-from dpviz.questions.budget.trajectories import NAMES
+from dpviz.questions.budget.shared import POLICIES
+from dpviz.questions.budget.trained import TRAINED, zoomed
 from dpviz.questions.presets import PRESETS, Preset
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import promised
@@ -127,7 +126,7 @@ def test_figure_2d_says_the_printed_values_and_those_found() -> None:
     a = of_preset(PRESETS["fo2d"])
     costs = {key: [run.odometer[-1] for run in runs] for key, runs in a.facts.arms.items()}
     assert max(costs["tune"]) < 0.5 * min(costs["fixed"])
-    told = " ".join(note.text for note in trained.notes(a))
+    told = " ".join(note.text for note in TRAINED.notes(a))
     assert "ε = 1.45 in under 8 epochs" in told
     assert "3.24 in 6" in told
     for key in ("fixed", "tune"):
@@ -143,14 +142,14 @@ def test_figure_1_says_how_much_longer() -> None:
         key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
         for key, runs in a.facts.arms.items()
     }
-    told = " ".join(note.text for note in trained.notes(a))
+    told = " ".join(note.text for note in TRAINED.notes(a))
     assert "up to 3 times as long" in told
     for key in ("noise", "batch"):
         gained = f"{100 * (ends[key][1] - ends['fixed'][1]):+.1f}".replace("-", "−")
-        assert f"{NAMES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
+        assert f"{POLICIES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
     assert a.facts.record.made in told
     assert "seeded" in told
-    assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in trained.headline(a)
+    assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in TRAINED.headline(a)
 
 
 def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone() -> None:
@@ -167,14 +166,14 @@ def test_one_run_can_be_made_again() -> None:
 
 def test_without_a_policy() -> None:
     a = asked(TRAINED, brun="early", bpol="noise")
-    assert "No policy is switched on" in trained.headline(a)
-    assert trained.metrics(a) == []
+    assert "No policy is switched on" in TRAINED.headline(a)
+    assert TRAINED.metrics(a) == []
 
 
 @pytest.mark.parametrize("runs", ["budget", "early"])
 def test_accuracies_are_seen_apart(runs: str) -> None:
     plot = asked(TRAINED, brun=runs, bshow="accuracy", bpol="fixed.noise.batch.tune").plot
     assert isinstance(plot, LinePlot)
-    low, high = trained.zoomed(plot.lines)
+    low, high = zoomed(plot.lines)
     assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in plot.lines) < high == 1.0
-    assert trained.zoomed(()) == (0.0, 1.0)
+    assert zoomed(()) == (0.0, 1.0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,22 @@ import numpy.typing as npt
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.experiments.record import ExperimentRecord, recorded
+from dpviz.experiments.record import ExperimentRecord, Spread, recorded
+from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.budget.fields import NETWORK
+from dpviz.questions.budget.shared import POLICIES, epsilon
 from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
 Array = npt.NDArray[np.float64]
+
+ENDS = {"plan": "plan done", "budget": "budget used up", "goal": "goal reached"}
+WRITTEN: dict[str, Callable[[float], str]] = {
+    "epochs": partial(numbers.plain, digits=2),
+    "accuracy": numbers.probability,
+    "odometer": epsilon,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +70,26 @@ class Courses:
     arms: Mapping[str, tuple[Course, ...]]
     budget: float
     delta: float
+    names = POLICIES
+    networks = NETWORK.options
+
+    def last(self, arm: str, quantity: str) -> Spread:
+        """A quantity at the ends of an arm's runs."""
+        return Spread.of([getattr(run, quantity)[-1] for run in self.arms[arm]])
+
+    def between(self, arm: str, quantity: str) -> str:
+        """ "94.1 % (93.9 % to 94.4 %)", or one value where all seeds have the same."""
+        mean, low, high = (WRITTEN[quantity](value) for value in self.last(arm, quantity))
+        return mean if low == high else f"{mean} ({low} to {high})"
+
+    def ended(self, arm: str) -> str:
+        return " or ".join(sorted({ENDS[run.reason] for run in self.arms[arm]}))
+
+    def against_fixed(self, arm: str) -> str:
+        """ "1.21 times as long, −0.8 points": an adaptive policy beside the fixed plan, both by their means."""
+        longer = self.last(arm, "epochs").mean / self.last("fixed", "epochs").mean
+        gained = 100.0 * (self.last(arm, "accuracy").mean - self.last("fixed", "accuracy").mean)
+        return f"{longer:.2f} times as long, {gained:+.1f} points".replace("-", "−")
 
 
 @remembered

@@ -2,26 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
-from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
-from dpviz.accounting.formula import tex
-from dpviz.charts import look
+from dpviz.accounting.adaptive.trajectory import PolicyTrajectory, Scenario, policy_trajectory
 from dpviz.charts.marks import Column, Line
-from dpviz.charts.plot import Axis
+from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.field import Number
 from dpviz.questions import units
-from dpviz.questions.answer import Answer, Metric, Note
+from dpviz.questions.answer import Answer
 from dpviz.questions.budget import fields
-from dpviz.questions.budget.trajectories import NAMES, QUANTITIES, Trajectories, TrajectoryPlot
-from dpviz.questions.budget.words import ASSUMPTIONS, accountants, budget_axis, epsilon, floors, rise_formula
+from dpviz.questions.budget.shared import COLORS, POLICIES, QUANTITIES, accountants, budget_axis, floors, in_table
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
+from dpviz.questions.words import words
 
-COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
+Array = npt.NDArray[np.float64]
+
 ENDS = {"budget": "budget used up", "goal": "goal reached", "epochs": "epochs over"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """One trajectory a policy, by key; what they assume; the budget, None where an odometer reads."""
+
+    trajectories: dict[str, PolicyTrajectory]
+    scenario: Scenario
+    target: float | None
+    names = POLICIES
+    ends = ENDS
+
+    @property
+    def adaptive(self) -> list[str]:
+        return [key for key in self.trajectories if key != "fixed"]
+
+    @property
+    def held(self) -> list[str]:
+        """The policies that would have saved budget and had too little left."""
+        return [POLICIES[key] for key in self.adaptive if self.trajectories[key].blocked.any()]
+
+    def account(self, trajectory: PolicyTrajectory) -> Array:
+        """ε by the account that was chosen."""
+        return trajectory.odometer if self.target is None else trajectory.planned
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryPlot(LinePlot):
+    """One quantity of several trajectories; table and file have all quantities, a row a policy and epoch."""
+
+    facts: Trajectories | None = None
+
+    @property
+    def trajectories(self) -> dict[str, PolicyTrajectory]:
+        return self.facts.trajectories if self.facts is not None else {}
+
+    def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
+        """With what is kept of plots of the same quantity."""
+        return super().beside(
+            [(n, p) for n, p in pinned if isinstance(p, TrajectoryPlot) and p.y.title == self.y.title]
+        )
+
+    def table(self) -> pd.DataFrame:
+        names = ("policy", "epoch", "σ", "batch", "accuracy (assumed)", "ε filled", "ε odometer")
+        rows = []
+        for key, trajectory in self.trajectories.items():
+            last = trajectory.accuracy.size - 1
+            rows += [
+                (
+                    POLICIES[key],
+                    int(e),
+                    numbers.plain(trajectory.noise_multiplier[e], digits=4),
+                    numbers.steps(trajectory.batch_size[e]),
+                    f"{100 * trajectory.accuracy[e]:.1f} %",
+                    in_table(float(trajectory.planned[e])),
+                    in_table(float(trajectory.odometer[e])),
+                )
+                for e in np.unique(np.round(np.linspace(0, last, min(11, last + 1))).astype(int))
+            ]
+        return pd.DataFrame(rows, columns=names)
+
+    def data(self) -> pd.DataFrame:
+        quantities = {
+            "epoch": "epochs",
+            "noise_multiplier": "noise_multiplier",
+            "batch_size": "batch_size",
+            "accuracy_assumed": "accuracy",
+            "count": "count",
+            "epsilon_planned": "planned",
+            "epsilon_odometer": "odometer",
+        }
+        several = self.trajectories.values()
+        return pd.DataFrame(
+            {"policy": [key for key, trajectory in self.trajectories.items() for _ in trajectory.epochs]}
+            | {
+                column: np.concatenate([np.zeros(0), *(getattr(trajectory, name) for trajectory in several)])
+                for column, name in quantities.items()
+            }
+        )
 
 
 def policy(
@@ -81,7 +167,7 @@ def policy(
         lines=tuple(
             Line(
                 key,
-                NAMES[key],
+                POLICIES[key],
                 trajectory.epochs,
                 facts.account(trajectory) if costs else getattr(trajectory, QUANTITIES[shown]),
                 "odometer",
@@ -106,83 +192,6 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
         sigma = start.noise_multiplier
         return FineTuning(start._replace(noise_multiplier=2 * sigma), step=noise_step, least_noise=sigma, goal=goal)
     return Fixed(start)
-
-
-def headline(a: Answer[Trajectories]) -> str:
-    f = a.facts
-    if not f.trajectories:
-        return "No policy is switched on: switch one on beside the chart."
-    said = []
-    for key, trajectory in f.trajectories.items():
-        length = int(trajectory.epochs[-1])
-        spent = epsilon(float(f.account(trajectory)[-1]))
-        if length == 0 and trajectory.ended == "budget":
-            said.append(f"{NAMES[key]} <b>not one epoch</b> (it would exceed the budget)")
-            continue
-        said.append(
-            f"{NAMES[key]} <b>{length}</b> epoch{'' if length == 1 else 's'} (ε ≤ {spent}, {ENDS[trajectory.ended]})"
-        )
-    head = "Read by an odometer"
-    if f.target is not None:
-        head = f"With a budget of <b>ε = {numbers.plain(f.target, digits=4)}</b>"
-    return f"{head} at δ = {numbers.delta(a.given['delta'])}, on an assumed accuracy: {'; '.join(said)}."
-
-
-def metrics(a: Answer[Trajectories]) -> list[Metric]:
-    f, delta = a.facts, numbers.delta(a.given["delta"])
-    built = [
-        Metric(
-            NAMES[key].capitalize(),
-            f"{int(trajectory.epochs[-1])} epochs",
-            f"accuracy {100 * trajectory.accuracy[-1]:.1f} % (assumed); {ENDS[trajectory.ended]}",
-        )
-        for key, trajectory in f.trajectories.items()
-    ]
-    if f.target is None:
-        built.append(Metric("Account", "odometer", f"δ = {delta}; holds at any stop"))
-    else:
-        built.append(Metric("Budget ε", numbers.plain(f.target, digits=4), f"filter at δ = {delta}"))
-    return built[:4]
-
-
-def notes(a: Answer[Trajectories]) -> list[Note]:
-    g, f = a.given, a.facts
-    built = [
-        Note(
-            "Nothing is trained here: the accuracy is an assumption (see Assumptions), so epochs and accuracy are "
-            "an illustration. The budgets are exact for the steps and counts that the policies then ask for. What "
-            "real runs did is under “Policies, really trained”."
-        )
-    ]
-    adaptive = [key for key in f.trajectories if key != "fixed"]
-    if f.target is not None and adaptive and not g["one_order"]:
-        built.append(
-            Note(
-                "The filter tracks all orders at once, as in the paper. Where results choose the noise, that is "
-                "not proved for every outcome: “One order, fixed ahead” is."
-            )
-        )
-    held = [NAMES[key] for key in adaptive if f.trajectories[key].blocked.any()]
-    if held:
-        built.append(
-            Note(
-                f"After some counts {' and '.join(held)} would have saved budget, but what was left lasted for no "
-                f"more than {numbers.steps(g['margin'])} epochs, the margin under Show."
-            )
-        )
-    return built
-
-
-def formulas(a: Answer[Trajectories]) -> list[tuple[str, str]]:
-    s = a.facts.scenario
-    return [
-        (
-            "assumed accuracy after each epoch",
-            rf"a \leftarrow a + {tex(s.pace)}\left({tex(s.top)} - {tex(s.toll)}\,\ln\frac{{\sigma/B}}{{1/512}}"
-            rf" - a\right) + {tex(s.wobble)}\,\mathcal N(0,1)",
-        ),
-        rise_formula(rf"{s.size}\,a", 100),
-    ]
 
 
 def layout(get: Reader) -> Groups:
@@ -215,7 +224,6 @@ def layout(get: Reader) -> Groups:
 
 POLICY: Question[Trajectories] = Question(
     key="policy",
-    title="Policies that adapt while training",
     settings={
         "noise_multiplier": SIGMA,
         "sample_rate": RATE,
@@ -238,11 +246,7 @@ POLICY: Question[Trajectories] = Question(
         "log_y": LOG_Y,
     },
     answer=policy,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+    **words("budget", "policy"),
     layout=layout,
-    more={"Accountants": lambda a: accountants(a.given["variant"])},
+    more={"Accountants": lambda answer: accountants(answer.given["variant"])},
 )

@@ -3,46 +3,117 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dpviz import library as dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.formula import tex
+from dpviz.accounting.composition import Basic, Strong
+from dpviz.accounting.ledger import Ledger
+from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts.marks import Line, Region
-from dpviz.charts.plot import Axis
+from dpviz.charts.plot import Axis, LinePlot, alt_text
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event
-from dpviz.questions import tight_band, units
-from dpviz.questions.answer import Answer, Metric, Note, Slow
-from dpviz.questions.budget.accounts import KEYS, accounts
+from dpviz.questions import question, tight_band, units
+from dpviz.questions.answer import Answer, Metric, Note, slow_facts
 from dpviz.questions.budget.blocks import Block
 from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
-from dpviz.questions.budget.ledger import Entry, LedgerPlot
-from dpviz.questions.budget.words import (
-    ASSUMPTIONS,
+from dpviz.questions.budget.shared import (
     accountants,
     budget_range,
     epsilon,
     floors,
+    in_table,
     odometer_formula,
     tight_figure,
-    tight_notes,
 )
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
+from dpviz.questions.methods import NAMES, method
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.tight_band import TightBand
+from dpviz.questions.words import words
 
 Array = npt.NDArray[np.float64]
 
 POINTS_PER_BLOCK = 24
+ADDED = {
+    Basic.name: "Σε_i",
+    Strong.name: "√(2 ln(1/δ′) Σε_i²) + Σε_i(e^ε_i − 1)",
+    Moments.name: "Σα_i(λ), best λ ≤ 32",
+    Renyi("classic").family: "ΣR_i(α), best α",
+    Renyi("improved").family: "ΣR_i(α), best α",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One block's line in the ledger.
+
+    Attributes:
+        block: what was asked for.
+        fits: how many of its steps the filter would have let pass at that moment (at most its own).
+        filled, odometer: ε after it; unchanged where it was refused.
+    """
+
+    block: Block
+    fits: int
+    filled: float
+    odometer: float
+
+    @property
+    def passed(self) -> bool:
+        return self.fits >= self.block.steps
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerPlot(LinePlot):
+    """Curves along what was spent, and ahead; the table has a row a block."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def alt(self) -> str:
+        spent = [line for line in self.lines if line.key != "ahead"]
+        return f"{alt_text(spent or self.lines, x_name='steps', x_kind='steps', lower='lowest')} {self.said}".strip()
+
+    def table(self) -> pd.DataFrame:
+        names = ("block", "σ", "q", "steps", "filter", "ε filled", "ε odometer")
+        rows = [
+            (
+                number,
+                numbers.plain(e.block.sigma, digits=4),
+                numbers.plain(e.block.rate, digits=4),
+                numbers.steps(e.block.steps),
+                "passed" if e.passed else f"refused ({numbers.steps(e.fits)} fit)",
+                in_table(e.filled),
+                in_table(e.odometer),
+            )
+            for number, e in enumerate(self.entries, start=1)
+        ]
+        return pd.DataFrame(rows, columns=names)
+
+
+def lines_of(entries: Sequence[Entry]) -> list[str]:
+    """A line a block: what it cost."""
+    told, before = [], 0.0
+    for number, entry in enumerate(entries, start=1):
+        cost = f"refused, {numbers.steps(entry.fits)} would fit"
+        if entry.passed:
+            cost = f"+{epsilon(entry.filled - before)}, filled to {epsilon(entry.filled)}; odometer "
+            cost += epsilon(entry.odometer)
+        told.append(f"{number}. {entry.block.words}: {cost}")
+        before = entry.filled
+    return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +125,7 @@ class SpendFacts:
         filled, odometer: ε after all of them.
         order: the α that decides the odometer's; NaN where nothing was spent.
         left: steps like the coming block's that still fit.
+        coming: the block that would be spent next.
         tight: the tight interval of what was spent, once it is there.
     """
 
@@ -62,12 +134,33 @@ class SpendFacts:
     odometer: float
     order: float
     left: float
+    coming: Block
     tight: TightBand | None = None
 
     @property
     def taken(self) -> tuple[Block, ...]:
         """The blocks that passed."""
         return tuple(entry.block for entry in self.entries if entry.passed)
+
+    @property
+    def refused(self) -> list[tuple[int, Entry]]:
+        """The others, with their numbers."""
+        return [(i, entry) for i, entry in enumerate(self.entries, start=1) if not entry.passed]
+
+    def share(self, target: float) -> float:
+        """How full the budget is, in per cent, rounded up."""
+        return math.ceil(1000 * min(self.filled / target, 1.0)) / 10
+
+    def tight_figure(self) -> Metric:
+        return tight_figure(self.tight, wanted=bool(self.taken), off="nothing spent", held="had it been planned")
+
+    def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The odometer's, where something was spent."""
+        if not math.isfinite(self.order):
+            return []
+        odometer = OdometerAccountant(given["variant"])
+        total = odometer.total((block.mechanism, block.steps) for block in self.taken)
+        return [odometer_formula(odometer, total, delta=given["delta"], order=self.order, value=self.odometer)]
 
 
 def spend(
@@ -133,7 +226,8 @@ def spend(
         said=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
     )
     order = float(odometer.bound(spent.total, delta).order)
-    return Answer(plot, SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left))
+    facts = SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left, coming)
+    return Answer(plot, facts)
 
 
 def within(steps: int) -> Array:
@@ -142,100 +236,50 @@ def within(steps: int) -> Array:
     return np.unique(np.minimum(np.round(np.r_[np.linspace(0.0, steps, POINTS_PER_BLOCK), early]), steps))
 
 
-def tight_key(a: Answer[SpendFacts]) -> Hashable | None:
+def tight_key(answer: Answer[SpendFacts]) -> Hashable | None:
     """What decides the tight interval: what passed, in its order."""
-    return (a.facts.taken, a.given["delta"]) if a.facts.taken else None
+    return (answer.facts.taken, answer.given["delta"]) if answer.facts.taken else None
 
 
-def events(a: Answer[SpendFacts]) -> list[Event]:
-    return [(block.mechanism, block.steps) for block in a.facts.taken]
+def events(answer: Answer[SpendFacts]) -> list[Event]:
+    return [(block.mechanism, block.steps) for block in answer.facts.taken]
 
 
-def tight(a: Answer[SpendFacts]) -> TightBand:
-    return tight_band.interval(events(a), a.given["delta"])
+def tight(answer: Answer[SpendFacts]) -> dict[str, TightBand]:
+    return {"tight": tight_band.interval(events(answer), answer.given["delta"])}
 
 
-def tight_soon(a: Answer[SpendFacts]) -> TightBand:
-    return tight_band.end(events(a), a.given["delta"])
+def tight_soon(answer: Answer[SpendFacts]) -> dict[str, TightBand]:
+    return {"tight": tight_band.end(events(answer), answer.given["delta"])}
 
 
-def with_tight(a: Answer[SpendFacts], found: TightBand) -> Answer[SpendFacts]:
-    return replace(a, facts=replace(a.facts, tight=found))
-
-
-def coming(a: Answer[SpendFacts]) -> Block:
-    """The block that would be spent next."""
-    g = a.given
-    return Block(g["noise_multiplier"], g["sample_rate"], g["steps"])
-
-
-def headline(a: Answer[SpendFacts]) -> str:
-    g, f = a.given, a.facts
-    budget, delta = f"a budget of <b>ε = {numbers.plain(g['target_epsilon'], digits=4)}</b>", numbers.delta(g["delta"])
-    like = f"σ = {numbers.plain(g['noise_multiplier'])}, q = {numbers.plain(g['sample_rate'])}"
-    left, s = numbers.steps(f.left), "" if f.left == 1 else "s"
-    if not f.taken:
-        if f.left == 0:
-            return (
-                f"A{budget[1:]} at δ = {delta} allows <b>not a single step</b> at {like}: raise the noise or the "
-                "budget, or sample less."
-            )
-        return f"Nothing is spent of {budget} at δ = {delta}. It allows <b>{left}</b> step{s} at {like}: add a block."
-    return (
-        f"<b>{epsilon(f.filled)}</b> of {budget} is spent (δ = {delta}); <b>{left}</b> more step{s} at {like} fit. "
-        f"Without a budget, stopping now would cost <b>ε ≤ {epsilon(f.odometer)}</b> (odometer)."
-    )
-
-
-def metrics(a: Answer[SpendFacts]) -> list[Metric]:
-    target, f = a.given["target_epsilon"], a.facts
-    share = math.ceil(1000 * min(f.filled / target, 1.0)) / 10
+def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
+    """A row for each accountant, the tight interval where it is there; and their cards."""
+    cards_of = accountants(answer.given["variant"], others=(*ADDED, "tight"))
+    if not answer.facts.taken:
+        nothing = Note("Nothing is spent: add a block, and what it costs by each accountant stands here.")
+        return [nothing, *cards_of]
+    rows = []
+    for key, added in ADDED.items():
+        ledger = Ledger(method(key, "exact"))
+        for block in answer.facts.taken:
+            ledger.spend(block.mechanism, block.steps)
+        value = float(ledger.bound(answer.given["delta"]).epsilon)
+        rows.append({"accountant": NAMES[key], "adds up": added, "ε": numbers.epsilon(value, digits=4, up=True)})
+    if (tight := answer.facts.tight) is not None and not tight.soon:
+        rows.append({"accountant": "tight interval", "adds up": "losses themselves", "ε": tight.last})
     return [
-        Metric("Budget filled", f"{share:g} %", f"{epsilon(f.filled)} of {numbers.plain(target)}"),
-        Metric("Left", numbers.steps(f.left), "steps like the coming block's"),
-        Metric("Odometer", epsilon(f.odometer), "needs no budget; holds at any stop"),
-        tight_figure(f.tight, wanted=bool(f.taken), off="nothing spent", held="had it been planned"),
-    ]
-
-
-def notes(a: Answer[SpendFacts]) -> list[Note]:
-    f = a.facts
-    built = [
         Note(
-            f"Block {number} ({entry.block.words}) was refused: of its steps {numbers.steps(entry.fits)} "
-            "would fit. It is kept in the list and counts as not taken; raise the budget or remove it.",
-            "caution",
-        )
-        for number, entry in enumerate(f.entries, start=1)
-        if not entry.passed
+            "Each holds for these blocks had they been planned before the first step. Basic and strong composition "
+            "see of a step only its ε_i and δ_i; steps may be unequal in both (Lécuyer 2021, §2.1)."
+        ),
+        pd.DataFrame(rows),
+        *cards_of,
     ]
-    if f.left < a.given["steps"]:
-        fits = f"{numbers.steps(f.left)} of its steps still fit. Fewer steps, more noise or a lower q would pass."
-        built.append(Note(f"The coming block ({coming(a).words}) would be refused: {fits}"))
-    return [*built, *tight_notes(f.tight)]
 
 
-def formulas(a: Answer[SpendFacts]) -> list[tuple[str, str]]:
-    g, f = a.given, a.facts
-    sums = " + ".join(rf"{b.steps}\,R_{{{i}}}(\alpha)" for i, b in enumerate(f.taken, start=1)) or "0"
-    tail = r"\frac{\ln(1/\delta)}{\alpha-1}"
-    if g["conversion"] == "improved":
-        tail = r"\ln\frac{\alpha-1}{\alpha} - \frac{\ln\delta+\ln\alpha}{\alpha-1}"
-    built = [
-        (
-            "filter: passes while this holds for some order (Lécuyer 2021, Eq. 4)",
-            rf"{sums} + {tail} = {tex(f.filled)} \le \varepsilon = {tex(g['target_epsilon'])}",
-        )
-    ]
-    if math.isfinite(f.order):
-        odometer = OdometerAccountant(g["variant"])
-        total = odometer.total((block.mechanism, block.steps) for block in f.taken)
-        built.append(odometer_formula(odometer, total, delta=g["delta"], order=f.order, value=f.odometer))
-    return built
-
-
-def below(a: Answer[SpendFacts]) -> list[Own]:
-    return [Own("ledger")] if a.facts.entries else []
+def below(answer: Answer[SpendFacts]) -> list[Own]:
+    return [Own("ledger")] if answer.facts.entries else []
 
 
 def layout(get: Reader) -> Groups:
@@ -248,17 +292,12 @@ def layout(get: Reader) -> Groups:
 
 SPEND: Question[SpendFacts] = Question(
     key="spend",
-    title="A budget, spent block by block",
     settings=SETTINGS
     | {"target_epsilon": TARGET, "blocks": BLOCKS, "variant": VARIANT, "conversion": CONVERSION, "log_y": LOG_Y},
     answer=spend,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
-    slow=(Slow(tight_key, tight, with_tight, tight_soon),),
+    **words("budget", "spend"),
+    slow=(slow_facts(tight_key, tight, tight_soon),),
     layout=layout,
-    more={"Accountants": lambda a: [*accounts(a), *accountants(a.given["variant"], others=(*KEYS, "tight"))]},
+    more={"Accountants": accounts},
     below=below,
 )

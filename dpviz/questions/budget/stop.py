@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,14 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.formula import tex
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Column, Line, Region
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.plot import Axis, LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.questions import tight_band, units
-from dpviz.questions.answer import Answer, Metric, Note, Slow
+from dpviz.questions.answer import Answer, Metric, given, slow_facts
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
-from dpviz.questions.budget.words import (
-    ASSUMPTIONS,
-    accountants,
-    epsilon,
-    in_table,
-    odometer_formula,
-    tight_figure,
-    tight_notes,
-)
+from dpviz.questions.budget.shared import accountants, odometer_formula, tight_figure
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
@@ -36,6 +28,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import TightBand
+from dpviz.questions.words import words
 
 NAMES = {
     "odometer": "odometer",
@@ -66,6 +59,25 @@ class StopFacts:
     allowed: float
     allowed_rogers: int
     tight: TightBand | None = None
+    variants = VARIANT.options
+
+    @property
+    def price(self) -> float:
+        """What stopping at any time costs ÷ what the plan does."""
+        return float(self.odometer.epsilon[-1]) / max(float(self.planned.epsilon[-1]), 1e-300)
+
+    def tight_figure(self, wanted: bool) -> Metric:
+        return tight_figure(self.tight, wanted=wanted, off="off", held="for steps planned")
+
+    def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The odometer's, where an order decides."""
+        order = float(self.odometer.order[-1])
+        if not math.isfinite(order):
+            return []
+        odometer = OdometerAccountant(given["variant"])
+        total = given["steps"] * odometer.step_divergence(given["noise_multiplier"], given["sample_rate"])
+        value = float(self.odometer.epsilon[-1])
+        return [odometer_formula(odometer, total, delta=given["delta"], order=order, value=value)]
 
 
 def stop(
@@ -123,7 +135,7 @@ def stop(
             column="epsilon",
             log=log_y,
             shown=None if log_y else without_rogers,
-            write=in_table,
+            write=partial(numbers.epsilon, digits=4, up=True),
             lowest="best",
             reading="attack",
         ),
@@ -142,121 +154,37 @@ def without_rogers(lines: Sequence[Line]) -> tuple[float, float] | None:
     return (0.0, 1.25 * others) if others > 0 and tops.get("rogers", 0.0) > 2.0 * others else None
 
 
-def band_key(a: Answer[StopFacts]) -> Hashable | None:
+def band_key(answer: Answer[StopFacts]) -> Hashable | None:
     """What decides the tight interval."""
-    g = a.given
-    decides = ("noise_multiplier", "sample_rate", "steps", "delta", "log_x")
-    return tuple(g[name] for name in decides) if "tight" in g["curves"] else None
+    decides = given("noise_multiplier", "sample_rate", "steps", "delta", "log_x")
+    return decides(answer) if "tight" in answer.given["curves"] else None
 
 
-def mechanism(a: Answer[StopFacts]) -> dpviz.SampledGaussian:
-    return dpviz.SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
+def mechanism(answer: Answer[StopFacts]) -> dpviz.SampledGaussian:
+    return dpviz.SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
 
 
-def band(a: Answer[StopFacts]) -> TightBand:
-    g = a.given
-    return tight_band.along_steps(mechanism(a), g["steps"], g["delta"], log=g["log_x"])
+def band(answer: Answer[StopFacts]) -> dict[str, TightBand]:
+    steps, delta, log = (answer.given[name] for name in ("steps", "delta", "log_x"))
+    return {"tight": tight_band.along_steps(mechanism(answer), steps, delta, log=log)}
 
 
-def band_soon(a: Answer[StopFacts]) -> TightBand:
-    return tight_band.end([(mechanism(a), a.given["steps"])], a.given["delta"])
+def band_soon(answer: Answer[StopFacts]) -> dict[str, TightBand]:
+    return {"tight": tight_band.end([(mechanism(answer), answer.given["steps"])], answer.given["delta"])}
 
 
-def with_band(a: Answer[StopFacts], found: TightBand) -> Answer[StopFacts]:
-    assert isinstance(a.plot, LinePlot)
-    plot = a.plot if found.soon else replace(a.plot, bands=(tight_band.band(found),))
-    return replace(a, plot=plot, facts=replace(a.facts, tight=found))
+def with_band(answer: Answer[StopFacts]) -> Plot:
+    plot, tight = answer.plot, answer.facts.tight
+    assert isinstance(plot, LinePlot)
+    assert tight is not None
+    return plot if tight.soon else replace(plot, bands=(tight_band.band(tight),))
 
 
-def headline(a: Answer[StopFacts]) -> str:
-    g, f = a.given, a.facts
-    said = (
-        f"If you may stop whenever you like, <b>{numbers.steps(g['steps'])}</b> step{'s' if g['steps'] > 1 else ''} "
-        f"cost <b>ε ≤ {epsilon(float(f.odometer.epsilon[-1]))}</b> (odometer, δ = {numbers.delta(g['delta'])}); "
-        f"had you planned exactly so many, <b>{epsilon(float(f.planned.epsilon[-1]))}</b>. "
-    )
-    target = numbers.plain(g["target_epsilon"], digits=4)
-    if f.allowed == 0:
-        return said + f"A budget of <b>ε = {target}</b> allows not a single such step."
-    if math.isinf(f.allowed):
-        return said + f"A budget of <b>ε = {target}</b> is never used up: these steps cost nothing."
-    return said + (
-        f"With a budget of <b>ε = {target}</b> fixed in advance a filter lets you take up to "
-        f"<b>{numbers.steps(f.allowed)}</b> steps and stop anywhere."
-    )
-
-
-def metrics(a: Answer[StopFacts]) -> list[Metric]:
-    g, f = a.given, a.facts
-    odometer, planned = float(f.odometer.epsilon[-1]), float(f.planned.epsilon[-1])
-    price = odometer / max(planned, 1e-300)
-    dear = f"; {price:.2f} × the plan" if math.isfinite(price) and price < 1e6 else ""
-    return [
-        Metric("Stop when you like", epsilon(odometer), f"odometer, {VARIANT.options[g['variant']].lower()}{dear}"),
-        Metric("As if planned", epsilon(planned), f"Rényi {g['conversion']}; no early stop"),
-        Metric(
-            f"Steps within ε = {numbers.plain(g['target_epsilon'])}",
-            numbers.steps(f.allowed),
-            f"filter; Rogers et al.: {numbers.steps(f.allowed_rogers)}",
-        ),
-        tight_figure(f.tight, wanted="tight" in g["curves"], off="off", held="for steps planned"),
-    ]
-
-
-def notes(a: Answer[StopFacts]) -> list[Note]:
-    g, f, built = a.given, a.facts, []
-    if bool(f.odometer.at_grid_end[-1]):
-        order = float(f.odometer.order[-1])
-        largest = order > 20
-        floor = f"; it never reads below {numbers.epsilon(float(f.odometer.floor[-1]))}" if largest else ""
-        text = f"the {'largest' if largest else 'smallest'} of its orders (α = {numbers.plain(order)}) decides{floor}."
-        built.append(Note(f"Odometer: {text}"))
-    if "rogers" in g["curves"]:
-        above = math.isfinite(f.rogers) and f.rogers > 3 * f.odometer.epsilon[-1]
-        built.append(
-            Note(
-                f"Rogers odometer (for N = {numbers.steps(max(g['size'], 2))} examples, at most "
-                f"{numbers.steps(g['steps'])} steps): ε = {epsilon(f.rogers)} at the end"
-                f"{', above the chart' if above else ''}."
-            )
-        )
-    return [*built, *tight_notes(f.tight)]
-
-
-def formulas(a: Answer[StopFacts]) -> list[tuple[str, str]]:
-    g, f, built = a.given, a.facts, []
-    order, value = float(f.odometer.order[-1]), float(f.odometer.epsilon[-1])
-    if math.isfinite(order):
-        odometer = OdometerAccountant(g["variant"])
-        total = g["steps"] * odometer.step_divergence(g["noise_multiplier"], g["sample_rate"])
-        built.append(odometer_formula(odometer, total, delta=g["delta"], order=order, value=value))
-    limit = r"\varepsilon - \frac{\ln(1/\delta)}{\alpha-1}"
-    if g["conversion"] == "improved":
-        limit = r"\varepsilon - \ln\frac{\alpha-1}{\alpha} + \frac{\ln\delta+\ln\alpha}{\alpha-1}"
-    count = r"\infty" if math.isinf(f.allowed) else f"{f.allowed:.0f}"
-    return [
-        *built,
-        (
-            "filter: a step is refused when this holds for every order (Lécuyer 2021, Eq. 4)",
-            rf"\sum_i R_i(\alpha) > {limit},\qquad "
-            rf"\varepsilon = {tex(g['target_epsilon'])}:\; {count}\ \text{{steps pass}}",
-        ),
-        (
-            "Rogers odometer (Rogers et al. 2016, Thm 6.3), S = Σε²",
-            r"\begin{aligned}\varepsilon &= \sum\frac{\varepsilon_i(e^{\varepsilon_i}-1)}{2} + "
-            r"\sqrt{2S(1+\ln\sqrt3)"
-            r"\ln\frac{4\log_2 n}{\delta}}\ \text{ for } \tfrac1{n^2}\le S\le 1,\\ &\text{else with } "
-            r"\sqrt{2(\tfrac1{n^2}+S)(1+\tfrac12\ln(1+n^2S))\ln\tfrac{4\log_2 n}{\delta}}"
-            rf"\quad\text{{now }} {tex(f.rogers)}\end{{aligned}}",
-        ),
-    ]
-
-
-def shown_cards(a: Answer[StopFacts]) -> list[Block]:
+def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
     """Of every name that may be on the chart."""
-    g = a.given
-    other = "odometer_authors" if g["variant"] == "paper" else "odometer"
-    return accountants(g["variant"], conversion=g["conversion"], others=(other, "rogers", "tight"))
+    variant = answer.given["variant"]
+    other = "odometer_authors" if variant == "paper" else "odometer"
+    return accountants(variant, conversion=answer.given["conversion"], others=(other, "rogers", "tight"))
 
 
 def layout(get: Reader) -> Groups:
@@ -269,7 +197,6 @@ def layout(get: Reader) -> Groups:
 
 STOP: Question[StopFacts] = Question(
     key="stop",
-    title="May I stop when I like?",
     settings=SETTINGS
     | {
         "size": SIZE,
@@ -281,13 +208,9 @@ STOP: Question[StopFacts] = Question(
         "log_y": LOG_Y,
     },
     answer=stop,
-    headline=headline,
-    metrics=metrics,
-    notes=notes,
-    formulas=formulas,
-    assumptions=ASSUMPTIONS,
+    **words("budget", "stop"),
     presets=presets("fo2b"),
-    slow=(Slow(band_key, band, with_band, band_soon),),
+    slow=(slow_facts(band_key, band, band_soon, with_band),),
     layout=layout,
     more={"Accountants": shown_cards},
 )

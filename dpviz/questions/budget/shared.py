@@ -1,0 +1,102 @@
+"""What the questions about budgets draw and say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.formula import tex
+from dpviz.charts import look
+from dpviz.charts.axes import Span
+from dpviz.charts.marks import Floor, Line
+from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
+from dpviz.questions.answer import Metric
+from dpviz.questions.cards import cards
+from dpviz.questions.question import Block
+from dpviz.questions.tight_band import NAME, TightBand
+
+Shown = Span | Callable[[Sequence[Line]], Span | None] | None
+
+POLICIES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
+COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
+# What is drawn besides ε; the settings of an epoch stand at its end.
+QUANTITIES = {"noise": "noise_multiplier", "batch": "batch_size", "accuracy": "accuracy"}
+
+
+def accountants(variant: str, *, conversion: str = "", others: Sequence[str] = ()) -> list[Block]:
+    """The cards of the odometer in one of its variants and of the filter, and of the curves `others`.
+
+    `conversion`: of the Rényi accountant that reads a plan; "" for none.
+    """
+    odometer = "odometer" if variant == "paper" else "odometer_authors"
+    planned = [f"renyi_{conversion}"] if conversion else []
+    return cards([odometer, "filter", *planned, *others], names={f"renyi_{conversion}": f"as if planned: {conversion}"})
+
+
+def epsilon(value: float, digits: int = 3) -> str:
+    """ε rounded up, for bounds."""
+    return numbers.epsilon(value, digits=digits, up=True)
+
+
+def in_table(value: float) -> str:
+    """The same with a digit more."""
+    return epsilon(value, 4)
+
+
+def budget_range(lines: Sequence[Line], budget: float, log: bool) -> tuple[float, float] | None:
+    """A range of ε that shows the budget too; None leaves a log axis to the curves."""
+    if log:
+        return None
+    values = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines] or [np.zeros(1)])
+    return 0.0, 1.12 * max(budget, float(values[np.isfinite(values)].max(initial=0.0)))
+
+
+def odometer_formula(
+    odometer: OdometerAccountant, total: Any, *, delta: float, order: float, value: float
+) -> tuple[str, str]:
+    """The odometer's formula with today's numbers.
+
+    Args:
+        odometer: which.
+        total: shape (orders,), what was spent.
+        delta: δ.
+        order: the α that decided, one of the odometer's.
+        value: the ε that it reads.
+    """
+    filters = int(odometer.filters(np.asarray(total), delta)[int(np.argmin(np.abs(odometer.orders - order)))])
+    odds = np.log(2 * odometer.orders.size / delta)
+    return (
+        "odometer (Lécuyer 2021, Eq. 5 and §4.5)",
+        r"\begin{aligned}\varepsilon &= \min_\alpha\; 2^{f-1}\,w\,\frac{\ln(2|\Lambda|/\delta)}{\alpha-1}"
+        r" + \frac{\ln(2|\Lambda|f^2/\delta)}{\alpha-1}"
+        rf"\\ &= 2^{{{filters - 1}}}\cdot {odometer.first_filter:g}\cdot\frac{{{tex(odds)}}}{{{tex(order - 1)}}}"
+        rf" + \frac{{{tex(odds + 2 * np.log(filters))}}}{{{tex(order - 1)}}} = {tex(value)}"
+        rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {odometer.orders.size})\end{{aligned}}",
+    )
+
+
+def tight_figure(tight: TightBand | None, *, wanted: bool, off: str, held: str) -> Metric:
+    """The tight interval among the four numbers: what it holds for; `off` says why it is not `wanted`."""
+    if tight is None:
+        return Metric(NAME, "…" if wanted else "–", "" if wanted else off)
+    return tight.figure._replace(note=f"{tight.figure.note}; {held}")
+
+
+def budget_axis(shown: str, accuracy: str, *, log: bool, budget: float | None, span: Shown = None) -> Axis:
+    """y of what is drawn against epochs; ε shows its budget, `span` is that of all else."""
+    costs = shown == "epsilon"
+    return Axis(
+        {"epsilon": "ε", "noise": "σ", "batch": "batch", "accuracy": accuracy}[shown],
+        log=log and costs,
+        shown=span if budget is None else partial(budget_range, budget=budget, log=log),
+        reading="attack" if costs else None,
+    )
+
+
+def floors(budget: float | None) -> tuple[Floor, ...]:
+    return () if budget is None else (Floor(budget, "budget", "budget"),)
