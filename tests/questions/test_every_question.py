@@ -6,12 +6,13 @@ import os
 import pickle
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -25,9 +26,10 @@ from dpviz.questions.catalogue import PAGES, QUESTIONS
 from dpviz.questions.gradients import File
 from dpviz.questions.layout import fields_of
 from dpviz.questions.networks import Network
+from dpviz.questions.question import Question
 from dpviz.questions.script import script
 from dpviz.questions.source import Held
-from tests.questions.asking import run_script
+from tests.questions.asking import asked, run_script
 from tests.trained import invented
 
 # Trains a network for each new setting: seconds.
@@ -129,21 +131,82 @@ def test_words_say_nothing_of_what_is_on_its_way(key: str) -> None:
 @pytest.mark.parametrize("key", QUESTIONS)
 @pytest.mark.one_of(4)
 def test_a_question_stands_with_any_legal_settings(key: str, seed: int) -> None:
-    question, answer = QUESTIONS[key], drawn(key, seed)
-    if answer is None:
-        return
-    for found in (answer, whole(answer, own(key, seed))):
-        metrics = question.metrics(found)
-        assert len(metrics) <= 4
-        words = [question.headline(found), found.plot.alt, *map(str, metrics), *map(str, question.notes(found))]
-        assert not NO_WORD.search(" ".join(words)), words
-        assert len(found.plot.table().columns)
-        assert len(found.plot.data().columns)
-        assert all(latex for _, latex in question.formulas(found))
-        json.dumps(found.plot.chart().figure, allow_nan=False)
-        question.below(found)
-        for more in question.more.values():
-            more(found)
+    answer = drawn(key, seed)
+    for answered in () if answer is None else (answer, whole(answer, own(key, seed))):
+        stands(QUESTIONS[key], answered)
+
+
+def stands(question: Question[Any], answer: Answer[Any]) -> None:
+    metrics = question.metrics(answer)
+    assert len(metrics) <= 4
+    words = [question.headline(answer), answer.plot.alt, *map(str, metrics), *map(str, question.notes(answer))]
+    assert words[0]
+    assert not NO_WORD.search(" ".join(words)), words
+    assert len(answer.plot.table().columns)
+    assert len(answer.plot.data().columns)
+    assert all(latex for _, latex in question.formulas(answer))
+    json.dumps(answer.plot.chart().figure, allow_nan=False)
+    question.below(answer)
+    for more in question.more.values():
+        more(answer)
+
+
+# Page → links to what lies at the ends of its settings' ranges; each for every question of the page that has the words.
+SPENT = "bblocks=1x0.01024x980~2x0.01024x1500~1x0.02x300"
+EXTREMES = {
+    "orders": "q=0 q=1 sigma=0.001&steps=1000000000000 sigma=1e6 steps=1000000000000&delta=1e-100 omax=2 "
+    "omax=1000000&ologx=0&ology=1 oc1=1e-6&oc2=1e6&oc3=1e6",
+    "langevin": "leta=1e6&lsteps=1e12&ltau=50000 leta=1e-12&lsteps=1e12 leps=1e-6&delta=1e-100 "
+    "leps=100&delta=0.999&lsteps=1 ln=2&ltau=1e-3&lclip=1e6 ln=1e12&ltau=1e12&ldecay=fixed",
+    "budget": "q=0 q=1 sigma=1e6 sigma=0.001&bcurves=odometer.other.planned.filter.rogers "
+    "steps=1000000000000&delta=1e-100&bcurves=odometer.rogers steps=1&delta=0.999 beps=1e-6 beps=1e6&logy=1&logx=1 "
+    f"n=1&q=1 bcurves=&bpol= {SPENT}&bepochs=1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("link", [f"{page}?{query}" for page, some in EXTREMES.items() for query in some.split()])
+def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
+    page, _, query = link.partition("?")
+    for question in next(shown for shown in PAGES if shown.key == page).questions:
+        known = {field.key for field in question.fields}
+        texts = {key: text for key, text in parse_qsl(query, keep_blank_values=True) if key in known}
+        try:
+            answer = asked(question, **texts)
+        except ValueError as problem:
+            refused = str(problem)
+            assert question.key in ("policy", "individual"), refused
+            assert len(refused) > 25, "a sentence for the visitor"
+            continue
+        stands(question, answer)
+        if page == "orders":
+            assert answer.plot.chart().notes == (), "words tell why a curve is not there"
+
+
+# Question's slow part: link → links that ask for the same part, and links that ask for another.
+PARTS = [
+    ("orders", 0, "steps=38", "omax=300&ologx=0&ology=1", "sigma=3 q=0.02 steps=41 delta=1e-6"),
+    ("stop", 0, "steps=41", "beps=3 bodo=authors bconv=improved logy=1 n=70000",
+     "sigma=3 q=0.02 steps=42 delta=1e-6 logx=1 mech=laplace"),
+    ("spend", 0, "bblocks=4x0.01x42~5x0.02x10", "sigma=3 q=0.02 steps=43 beps=3 bodo=authors",
+     "bblocks=4x0.01x42 delta=1e-6 beps=1e-3"),
+    ("langevin_cost", 0, "ldecay=fixed&lsteps=37", "leps=0.3 lconv=improved",
+     "leta=0.2 lsteps=41 ln=60000 ltau=200 lclip=2 delta=1e-6 lalg=sghmc lreplace=1 ldecay=third"),
+    ("langevin_region", 0, "ldecay=fixed&lsteps=37", "lread=printed",
+     "lsteps=41 ltau=200 delta=1e-6 leps=0.3 lconv=improved ldecay=third"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "part", "link", "same", "others"), PARTS, ids=[row[0] for row in PARTS])
+def test_a_slow_part_is_kept_under_what_decides_it(key: str, part: int, link: str, same: str, others: str) -> None:
+    question = QUESTIONS[key]
+
+    def kept(more: str = "") -> Hashable | None:
+        return question.slow[part].key(asked(question, **dict(parse_qsl(link) + parse_qsl(more))))
+
+    here = kept()
+    assert here is not None
+    assert [kept(more) == here for more in same.split()] == [True] * len(same.split())
+    assert not any(kept(more) == here for more in others.split())
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
@@ -163,9 +226,9 @@ def test_the_script_of_a_file_asks_for_its_path(column: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     Path("it's.csv").write_text("a,b\n" + "\n".join(f"{k / 50},{k % 7 + 1}" for k in range(1, 60)))
     of = File("it's.csv", column)
-    asked = ask("compose", steps=20, curves=("bayesian",), gradients=Held(of, of.sample(), "1"))
-    assert "),  # name: the path of your file\n" in asked.script()
-    run_script(asked.script(), asked)
+    answer = ask("compose", steps=20, curves=("bayesian",), gradients=Held(of, of.sample(), "1"))
+    assert "),  # name: the path of your file\n" in answer.script()
+    run_script(answer.script(), answer)
 
 
 @pytest.mark.parametrize("key", QUESTIONS)

@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot, Plot
 from dpviz.fields import numbers
-from dpviz.questions import tight_band, units
+from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.questions import kinds, tight_band
 from dpviz.questions.answer import Answer, Metric, given, slow_facts
 from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.shared import accountants, odometer_formula, tight_figure
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
-from dpviz.questions.mechanism import SETTINGS, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import DELTA, SIZE, STEPS
 from dpviz.questions.methods import marked_steps, step_grid
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
@@ -47,17 +49,21 @@ class StopFacts:
 
     Attributes:
         odometer, planned: ε at every step of the chart.
-        rogers: ε by the odometer of Rogers et al. 2016 after the last step.
+        rogers: ε by the odometer of Rogers et al. 2016 after the last step; None where it is not worked out.
         allowed: steps that the filter lets pass; inf where they cost nothing.
         allowed_rogers: those that the filter of Rogers et al. lets pass.
+        assumed: what the mechanism does, as a Markdown line.
+        excluded: why there is no curve of Rogers et al.; empty where there is one.
         tight: the tight interval of planned steps, once it is there.
     """
 
     odometer: Bound
     planned: Bound
-    rogers: float
+    rogers: float | None
     allowed: float
-    allowed_rogers: int
+    allowed_rogers: int | None
+    assumed: str
+    excluded: str
     tight: TightBand | None = None
     variants = VARIANT.options
 
@@ -75,15 +81,14 @@ class StopFacts:
         if not math.isfinite(order):
             return []
         odometer = OdometerAccountant(given["variant"])
-        total = given["steps"] * odometer.step_divergence(given["noise_multiplier"], given["sample_rate"])
+        total = odometer.total([(given["mechanism"], given["steps"])])
         value = float(self.odometer.epsilon[-1])
         return [odometer_formula(odometer, total, delta=given["delta"], order=order, value=value)]
 
 
 def stop(
     *,
-    noise_multiplier: float,
-    sample_rate: float,
+    mechanism: Mechanism,
     steps: int,
     delta: float,
     size: int,
@@ -94,18 +99,26 @@ def stop(
     log_x: bool,
     log_y: bool,
 ) -> Answer[StopFacts]:
-    """ε against steps by every account that is asked for."""
+    """ε against steps by every account that is asked for.
+
+    Raises:
+        ValueError: the odometer knows no such mechanism; says why.
+    """
     x = step_grid(steps, log_x)
-    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "delta": delta}
-    along = step | {"steps": x}
-    bounds = {"odometer": OdometerAccountant(variant).evaluate(**along), "planned": Renyi(conversion).evaluate(**along)}
+    accounts: dict[str, Accountant] = {"odometer": OdometerAccountant(variant), "planned": Renyi(conversion)}
     if "other" in curves:
-        bounds["other"] = OdometerAccountant(OTHER[variant]).evaluate(**along)
-    rogers = np.asarray(dpviz.rogers_odometer_epsilon(**along, size=max(size, 2), horizon=steps))
+        accounts["other"] = OdometerAccountant(OTHER[variant])
+    bounds = {key: account.epsilon_of(mechanism, steps=x, delta=delta) for key, account in accounts.items()}
     budget = dpviz.Filter(target_epsilon=target_epsilon, delta=delta, conversion=conversion)
-    allowed = budget.remaining_steps(dpviz.SampledGaussian(noise_multiplier, sample_rate))
+    allowed = budget.remaining_steps(mechanism)
     values = {key: bound.epsilon for key, bound in bounds.items()}
-    values |= {"filter": np.where(x <= allowed, target_epsilon, np.nan), "rogers": rogers}
+    values["filter"] = np.where(x <= allowed, target_epsilon, np.nan)
+    excluded, last, allowed_rogers = needs_sampled_gaussian(mechanism), None, None
+    if isinstance(mechanism, SampledGaussian) and not excluded:
+        step = {"noise_multiplier": mechanism.noise_multiplier, "sample_rate": mechanism.sample_rate, "delta": delta}
+        rogers = np.asarray(dpviz.rogers_odometer_epsilon(**step, steps=x, size=max(size, 2), horizon=steps))
+        values["rogers"], last = rogers, float(rogers[-1])
+        allowed_rogers = dpviz.rogers_filter_steps(target_epsilon=target_epsilon, **step)
     lines = tuple(
         Line(
             key,
@@ -118,7 +131,7 @@ def stop(
             kept=key in ("odometer", "planned"),
         )
         for key, name in NAMES.items()
-        if key in curves and not (key == "filter" and allowed == 0)
+        if key in curves and key in values and not (key == "filter" and allowed == 0)
     )
     refused = allowed < steps and "filter" in curves
     plot = LinePlot(
@@ -142,8 +155,9 @@ def stop(
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
-    allowed_rogers = dpviz.rogers_filter_steps(target_epsilon=target_epsilon, **step)
-    facts = StopFacts(bounds["odometer"], bounds["planned"], float(rogers[-1]), allowed, allowed_rogers)
+    kind = kinds.KINDS.get(kinds.kind_of(mechanism) or "")
+    assumed = f"**Mechanism:** {kind.name}. {kind.assumes}" if kind else mechanism.text
+    facts = StopFacts(bounds["odometer"], bounds["planned"], last, allowed, allowed_rogers, assumed, excluded)
     return Answer(plot, facts)
 
 
@@ -156,21 +170,18 @@ def without_rogers(lines: Sequence[Line]) -> tuple[float, float] | None:
 
 def band_key(answer: Answer[StopFacts]) -> Hashable | None:
     """What decides the tight interval."""
-    decides = given("noise_multiplier", "sample_rate", "steps", "delta", "log_x")
+    decides = given("mechanism", "steps", "delta", "log_x")
     return decides(answer) if "tight" in answer.given["curves"] else None
 
 
-def mechanism(answer: Answer[StopFacts]) -> dpviz.SampledGaussian:
-    return dpviz.SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
-
-
 def band(answer: Answer[StopFacts]) -> dict[str, TightBand]:
-    steps, delta, log = (answer.given[name] for name in ("steps", "delta", "log_x"))
-    return {"tight": tight_band.along_steps(mechanism(answer), steps, delta, log=log)}
+    mechanism, steps, delta, log = (answer.given[name] for name in ("mechanism", "steps", "delta", "log_x"))
+    return {"tight": tight_band.along_steps(mechanism, steps, delta, log=log)}
 
 
 def band_soon(answer: Answer[StopFacts]) -> dict[str, TightBand]:
-    return {"tight": tight_band.end([(mechanism(answer), answer.given["steps"])], answer.given["delta"])}
+    mechanism, steps, delta = (answer.given[name] for name in ("mechanism", "steps", "delta"))
+    return {"tight": tight_band.end([(mechanism, steps)], delta)}
 
 
 def with_band(answer: Answer[StopFacts]) -> Plot:
@@ -189,16 +200,18 @@ def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
 
 def layout(get: Reader) -> Groups:
     return {
-        "Budget": (TARGET, SIGMA, STEPS, Expert(VARIANT)),
-        "Mechanism": units.controls(get),
+        "Budget": (TARGET, *kinds.KINDS[get(kinds.KIND)].fields, STEPS, Expert(VARIANT)),
+        "Mechanism": kinds.controls(get),
         "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }
 
 
 STOP: Question[StopFacts] = Question(
     key="stop",
-    settings=SETTINGS
-    | {
+    settings={
+        "mechanism": kinds.MECHANISM,
+        "steps": STEPS,
+        "delta": DELTA,
         "size": SIZE,
         "target_epsilon": TARGET,
         "variant": VARIANT,
