@@ -6,7 +6,7 @@ import grimp
 import networkx as nx
 
 # Room → most modules in a circle there. What is written here may only shrink.
-LEFT = {"dpviz.runs.store": 6, "dpviz.training": 9, "dpviz.questions.budget": 2}
+LEFT = {"dpviz.training": 9}
 
 
 def test_circles_of_imports_only_shrink() -> None:

@@ -38,6 +38,11 @@ class Limit:
     success: float
 
     @property
+    def typical(self) -> bool:
+        """Whether it holds for examples drawn like the data alone."""
+        return self.key == bayesian.NAME
+
+    @property
     def pair(self) -> float:
         """What ε and δ alone allow; `success` may be less where the whole privacy curve is known."""
         return float(attack_success(self.epsilon, delta=self.delta))

@@ -52,6 +52,7 @@ JINJA.filters |= {
     "rounded": lambda value: numbers.plain(numbers.up(value * (1.0 - 1e-12))),  # up, but for what floating point adds
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
     "tenths": tenths,
+    "p_value": numbers.p_value,
     "p_sign": lambda value: f"{'= ' * (not value < 0.001)}{numbers.p_value(value)}",
     "rounded_up": lambda value: rounded_up(value, 4),
     "tex": lambda value: tex(float(value)),
@@ -108,6 +109,11 @@ def words(room: str, key: str) -> dict[str, Any]:
         "formulas": partial(entries, "formulas", lambda name, latex: (name, latex)),
         "assumptions": assumed,
     }
+
+
+def rows(room: str, key: str, facts: object) -> list[dict[str, str]]:
+    """The rows of a table of words about facts, by their columns' names."""
+    return [row for entry in _tables(room)[key]["rows"] for row in _made(entry, dict, {"facts": facts})]
 
 
 def _values(answer: Answer[Any]) -> Values:

@@ -25,6 +25,7 @@ from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.shared import accountants, odometer_formula, tight_figure
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
+from  import PARAMETERS
 from dpviz.questions.methods import marked_steps, step_grid
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
@@ -52,7 +53,6 @@ class StopFacts:
         rogers: ε by the odometer of Rogers et al. 2016 after the last step; None where it is not worked out.
         allowed: steps that the filter lets pass; inf where they cost nothing.
         allowed_rogers: those that the filter of Rogers et al. lets pass.
-        assumed: what the mechanism does, as a Markdown line.
         excluded: why there is no curve of Rogers et al.; empty where there is one.
         tight: the tight interval of planned steps, once it is there.
     """
@@ -62,7 +62,6 @@ class StopFacts:
     rogers: float | None
     allowed: float
     allowed_rogers: int | None
-    assumed: str
     excluded: str
     tight: TightBand | None = None
     variants = VARIANT.options
@@ -155,9 +154,7 @@ def stop(
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
-    kind = kinds.KINDS.get(kinds.kind_of(mechanism) or "")
-    assumed = f"**Mechanism:** {kind.name}. {kind.assumes}" if kind else mechanism.text
-    facts = StopFacts(bounds["odometer"], bounds["planned"], last, allowed, allowed_rogers, assumed, excluded)
+    facts = StopFacts(bounds["odometer"], bounds["planned"], last, allowed, allowed_rogers, excluded)
     return Answer(plot, facts)
 
 
@@ -199,8 +196,10 @@ def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
 
 
 def layout(get: Reader) -> Groups:
+    parameters = kinds.KINDS[get(kinds.KIND)].parameters()
+    noise = (PARAMETERS[name] for name in parameters if name != "sample_rate")
     return {
-        "Budget": (TARGET, *kinds.KINDS[get(kinds.KIND)].fields, STEPS, Expert(VARIANT)),
+        "Budget": (TARGET, *noise, STEPS, Expert(VARIANT)),
         "Mechanism": kinds.controls(get),
         "Show": (Offered(CURVES, (*CURVES.options,), ("other",)), LOG_X, LOG_Y, *experts(VARIANT, CONVERSION, IMAGE)),
     }

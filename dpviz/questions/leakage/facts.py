@@ -8,11 +8,11 @@ import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts.marks import Numbers
-from dpviz.fields import numbers
 from dpviz.gradients.leakage import CONFIDENCE, Attack, Comparison, Leakage, compare_distances, threshold_attack
 from dpviz.questions.guessing import alone
 from dpviz.questions.networks import Network, StandIn
 from dpviz.questions.source import NoSample, Source, origin
+from dpviz.questions.words import rows
 from dpviz.training.events import NOT_COVERED
 
 LEVEL = 0.05  # of the tests
@@ -73,34 +73,9 @@ def measured(network: Source[Leakage]) -> LeakageFacts:
     return LeakageFacts(of, sample, attack, compare_distances(train, test) if min(train.size, test.size) >= 3 else None)
 
 
-def rows(f: LeakageFacts) -> tuple[tuple[str, str, str], ...]:
-    """The table: what was measured, then every bound."""
-    p, value, p_value, built = numbers.probability, numbers.epsilon, numbers.p_value, []
-    if f.sample is not None and f.attack is not None:
-        interval = f"{p(f.attack.low)} to {p(f.attack.high)}"
-        built += [
-            (f"attack by loss, right guesses, {NOT_COVERED}", p(f.attack.accuracy), interval),
-            (f"right predictions, train, {NOT_COVERED}", p(f.sample.train_accuracy), ""),
-            ("right predictions, test", p(f.sample.test_accuracy), ""),
-        ]
-    if (both := f.comparison) is not None:
-        built += [
-            (f"mean distance, train, {NOT_COVERED}", value(both.train_mean, digits=4), ""),
-            ("mean distance, test", value(both.test_mean, digits=4), ""),
-            (f"difference of means, {NOT_COVERED}", value(both.difference), f"{value(both.low)} to {value(both.high)}"),
-            (f"equal means (Welch), {NOT_COVERED}", f"p {p_value(both.welch_p)}", f"t = {value(both.welch_t)}"),
-            (
-                f"equal variances (Levene), {NOT_COVERED}",
-                f"p {p_value(both.levene_p)}",
-                f"W = {value(both.levene_w)}",
-            ),
-        ]
-    for bound in f.network.bounds:
-        said = f"ε = {value(bound.epsilon, digits=4, up=True)} at {numbers.delta(bound.delta)}"
-        exchanged = f"if exchanged {p(bound.swapped, up=True)}"
-        mark = f", {NOT_COVERED}" if bound.key == bayesian.NAME else ""
-        built.append((f"bound, {bound.name}{mark}", p(bound.success, up=True), f"{said}; {exchanged}"))
-    return tuple(built)
+def table(facts: LeakageFacts) -> tuple[tuple[str, str, str], ...]:
+    """What was measured, then every bound: name, value, and how sure it is."""
+    return tuple((row["name"], row["value"], row["more"]) for row in rows("leakage", "table", facts))
 
 
 def filed(f: LeakageFacts) -> dict[str, Numbers]:

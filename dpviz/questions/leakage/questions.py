@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from html import escape
 
-from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import look
 from dpviz.charts.histogram import Histogram, OverlaidPlot
 from dpviz.charts.rows import Allowed, AllowedPlot, Reached
@@ -16,7 +15,7 @@ from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
 from dpviz.questions.layout import Expert, experts
-from dpviz.questions.leakage.facts import LeakageFacts, filed, measured, rows
+from dpviz.questions.leakage.facts import LeakageFacts, filed, measured, table
 from dpviz.questions.leakage.fields import LOG_X, NETWORK, controls
 from dpviz.questions.networks import Limit
 from dpviz.questions.presets import presets
@@ -50,7 +49,7 @@ def distances(*, network: Source[Leakage], log_distance: bool) -> Answer[Leakage
         empty=empty,
         alt=alt,
         subject=escape(facts.network.title),
-        rows=rows(facts),
+        rows=table(facts),
         numbers=filed(facts),
     )
     return Answer(plot, facts)
@@ -74,7 +73,7 @@ def membership(*, network: Source[Leakage]) -> Answer[LeakageFacts]:
         x_title=f"right guesses of who was in the training data (measured: {NOT_COVERED})",
         alt=f"Accuracy of membership guesses: {was}, {bound}, 50 % is guessing.",
         subject=escape(facts.network.title),
-        rows=rows(facts),
+        rows=table(facts),
         numbers=filed(facts),
     )
     return Answer(plot, facts)
@@ -83,9 +82,8 @@ def membership(*, network: Source[Leakage]) -> Answer[LeakageFacts]:
 def bar(bound: Limit) -> Allowed:
     """What it allows, rounded up."""
     success, epsilon = numbers.probability(bound.success, up=True), numbers.epsilon(bound.epsilon, up=True)
-    typical = bound.key == bayesian.NAME
-    note = f"for data like these, {NOT_COVERED}" if typical else ""
-    promise = f"ε = {epsilon} at {'δ_μ' if typical else 'δ'} = {numbers.delta(bound.delta)}"
+    note = f"for data like these, {NOT_COVERED}" if bound.typical else ""
+    promise = f"ε = {epsilon} at {'δ_μ' if bound.typical else 'δ'} = {numbers.delta(bound.delta)}"
     return Allowed(
         name=bound.name,
         success=bound.success,
