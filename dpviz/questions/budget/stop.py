@@ -18,6 +18,7 @@ from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Column, Line, Region
 from dpviz.charts.plot import Axis, LinePlot, Plot
 from dpviz.fields import numbers
+from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions import kinds, tight_band
 from dpviz.questions.answer import Answer, Metric, given, slow_facts
@@ -25,7 +26,6 @@ from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
 from dpviz.questions.budget.shared import accountants, odometer_formula, tight_figure
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
-from  import PARAMETERS
 from dpviz.questions.methods import marked_steps, step_grid
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question
