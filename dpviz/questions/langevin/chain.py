@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,12 @@ class Chain:
         """The least T for which it holds at the claimed ε."""
         return float(np.ceil(self.steps * (self.claim / self.wang_limit) ** 2))
 
-    @property
+    @cached_property
     def wang_step_size(self) -> float:
         """Their largest step size for the claimed ε; NaN where the theorem does not hold."""
         return float(step_sizes(self, "wang", self.claim))
 
-    @property
+    @cached_property
     def wang_cost(self) -> float:
         """What steps of that size really cost."""
         steps = PowerSchedule(self.wang_step_size, 0.0, self.steps)
