@@ -70,19 +70,19 @@ class Handout:
         frames: dict[str, dict[str, Any]] = {}
         for field in self._sliders():
             here = self.get(field)
-            found = {}
+            reached = {}
             for value in stops(field, here, most):
                 if value != here:
                     if (field.key, value) not in made:
                         made[field.key, value] = self._moved(field, value)
                     if (shown := made[field.key, value]) is None:
                         continue
-                    found[value] = {**shown, "figure": packer.figure(shown["figure"])}
-            if found:
-                moving[field] = sorted([*found, here])
-                frames[field.key] = {field.write(value): shown for value, shown in found.items()}
+                    reached[value] = {**shown, "figure": packer.figure(shown["figure"])}
+            if reached:
+                moving[field] = sorted([*reached, here])
+                frames[field.key] = {field.write(value): shown for value, shown in reached.items()}
         base = self._frame(self.answer, self.get)
-        told = {
+        payload = {
             "key": self.question.key,
             "config": export_config(filename=f"dpviz-{self.question.key}", image_format="svg"),
             "fields": [self._control(field, values) for field, values in moving.items()],
@@ -90,7 +90,7 @@ class Handout:
             "frames": frames,
             "columns": packer.columns,
         }
-        return self._filled(told, base, moving)
+        return self._filled(payload, base, moving)
 
     def _sliders(self) -> list[Number]:
         """The fields that have a slider where they act now."""
@@ -120,7 +120,7 @@ class Handout:
             "ends": field.ends,
         }
 
-    def _filled(self, told: Any, base: Mapping[str, Any], moving: Mapping[Number, list[float]]) -> str:
+    def _filled(self, payload: Any, base: Mapping[str, Any], moving: Mapping[Number, list[float]]) -> str:
         formulas = self.question.formulas(self.answer)
         named = "".join(
             f"<li><details><summary>{escape(name)}</summary><code>{escape(latex)}</code></details></li>"
@@ -140,7 +140,7 @@ class Handout:
             link=_linked(self.link),
             version=__version__,
             date=date.today().isoformat(),
-            frames=compressed(json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()),
+            frames=compressed(json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()),
             plotly=compressed_plotly(),
             modules=_modules(),
         )
@@ -188,8 +188,8 @@ def _linked(address: str) -> str:
 
 def _modules() -> str:
     """The scripts as an import map: each under its own name, in the page itself."""
-    told = {}
+    sources = {}
     for name, file in hand.SCRIPTS.items():
         source = re.sub(r'from "\./', 'from "dpviz/', file.read_text())
-        told[f"dpviz/{name}"] = "data:text/javascript;base64," + base64.b64encode(source.encode()).decode("ascii")
-    return json.dumps({"imports": told})
+        sources[f"dpviz/{name}"] = "data:text/javascript;base64," + base64.b64encode(source.encode()).decode("ascii")
+    return json.dumps({"imports": sources})

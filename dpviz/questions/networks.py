@@ -91,12 +91,12 @@ class Network(Measurable[Leakage]):
     @property
     def bounds(self) -> tuple[Limit, ...]:
         """What is drawn: the claim, and Bayesian DP, which promises less."""
-        found = [] if self.claimed is None else [self.claimed]
+        limits = [] if self.claimed is None else [self.claimed]
         if self.bayesian is not None:
             epsilon, delta = self.bayesian
             success = float(attack_success(epsilon, delta=delta))
-            found.append(Limit(bayesian.NAME, bayesian.CARD.name, bayesian.NAME, epsilon, delta, success))
-        return tuple(found)
+            limits.append(Limit(bayesian.NAME, bayesian.CARD.name, bayesian.NAME, epsilon, delta, success))
+        return tuple(limits)
 
 
 @dataclass(frozen=True)

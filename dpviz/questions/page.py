@@ -51,8 +51,8 @@ class Page:
     @property
     def fields(self) -> tuple[Field[Any], ...]:
         """All fields of the page, each once."""
-        found = {one.key: one for question in self.questions for one in question.fields}
-        return (*([self.choice] if self.choice else []), *found.values())
+        by_key = {one.key: one for question in self.questions for one in question.fields}
+        return (*([self.choice] if self.choice else []), *by_key.values())
 
     @property
     def presets(self) -> tuple[Preset, ...]:

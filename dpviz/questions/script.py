@@ -43,11 +43,15 @@ def script(question: Question[Any], answer: Answer[Any]) -> str:
             texts[keyword] = question.texts({keyword: value})
     get = of_texts({key: text for part in texts.values() for key, text in part.items()})
     whole = [k for k, one in question.settings.items() if isinstance(one, Compound) and not _said(one, given[k], get)]
-    said = {key: text for k, part in texts.items() if k not in whole for key, text in part.items()}
+    field_texts = {key: text for k, part in texts.items() if k not in whole for key, text in part.items()}
     imports = ["import dpviz", *(f"from {type(given[k]).__module__} import {type(given[k]).__name__}" for k in whole)]
     arguments = [
         f'"{question.key}",',
-        *(f"{name}={_literal(one, said[one.key])}," for name, one in question.named().items() if one.key in said),
+        *(
+            f"{name}={_literal(one, field_texts[one.key])},"
+            for name, one in question.named().items()
+            if one.key in field_texts
+        ),
         *(_whole(k, given[k]) for k in whole),
     ]
     return SCRIPT.format(title=question.title, imports="\n".join(imports), arguments="\n    ".join(arguments))

@@ -84,9 +84,9 @@ def _cell(cell: Cell) -> str:
     return f'<a href="{escape(links.address(cell.to))}" target="_self">{escape(cell.text)}</a>'
 
 
-def rows(told: Mapping[str, str]) -> str:
+def rows(values: Mapping[str, str]) -> str:
     """Rows of a table of names and values, as HTML."""
-    return "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in told.items())
+    return "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in values.items())
 
 
 def paragraphs(markdown: str) -> str:

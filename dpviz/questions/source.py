@@ -40,8 +40,8 @@ class Source(Named, ABC, Generic[T]):
         Raises:
             ValueError: there is none; the message says why.
         """
-        found: T = _made(self)
-        return found
+        sample: T = _made(self)
+        return sample
 
     @abstractmethod
     def make(self) -> T:
@@ -74,8 +74,8 @@ class Measurable(Source[T]):
 
     def make(self) -> T:
         module, _, name = self.target.partition(":")
-        found: T = getattr(importlib.import_module(module), name)(**self.arguments)
-        return found
+        sample: T = getattr(importlib.import_module(module), name)(**self.arguments)
+        return sample
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,8 @@ class Block(NamedTuple):
 
     @property
     def words(self) -> str:
-        said = f"{numbers.steps(self.steps)} step{'' if self.steps == 1 else 's'}"
-        return f"{said} at σ = {numbers.plain(self.sigma)}, q = {numbers.plain(self.rate)}"
+        count = f"{numbers.steps(self.steps)} step{'' if self.steps == 1 else 's'}"
+        return f"{count} at σ = {numbers.plain(self.sigma)}, q = {numbers.plain(self.rate)}"
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Blocks(Field[tuple[Block, ...]]):
     """Blocks in the order in which they were spent."""
 
     def parse(self, text: str) -> tuple[Block, ...]:
-        found = tuple(self._block(part) for part in text.split("~") if part)
-        if len(found) > MOST_BLOCKS:
-            raise ValueError(f"{self.label}: {len(found)} are too many; at most {MOST_BLOCKS} fit a link.")
-        return found
+        blocks = tuple(self._block(part) for part in text.split("~") if part)
+        if len(blocks) > MOST_BLOCKS:
+            raise ValueError(f"{self.label}: {len(blocks)} are too many; at most {MOST_BLOCKS} fit a link.")
+        return blocks
 
     def _block(self, text: str) -> Block:
         parts = text.split("x")
@@ -62,10 +62,10 @@ class Blocks(Field[tuple[Block, ...]]):
 
     def nearest(self, text: str) -> tuple[Block, ...]:
         """The blocks that can be read, in order, as many as are allowed."""
-        found = []
+        blocks = []
         for part in text.split("~"):
             try:
-                found.append(self._block(part))
+                blocks.append(self._block(part))
             except ValueError:
                 continue
-        return tuple(found[:MOST_BLOCKS])
+        return tuple(blocks[:MOST_BLOCKS])

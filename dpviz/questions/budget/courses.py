@@ -104,9 +104,9 @@ def courses(key: str, variant: str) -> Courses:
     return Courses(record, runs, math.nan if target is None else target, delta)
 
 
-def course(found: Mapping[str, Any], delta: float, variant: str, budgeted: RunSettings | None) -> Course:
+def course(outcome: Mapping[str, Any], delta: float, variant: str, budgeted: RunSettings | None) -> Course:
     """One run from what was recorded of it; `budgeted` are the settings whose filter reads it, where there is one."""
-    size, ledger = found["examples"], Ledger(OdometerAccountant(variant))
+    size, ledger = outcome["examples"], Ledger(OdometerAccountant(variant))
     budget = None if budgeted is None else budget_filter(budgeted, size)
 
     def spend(mechanism: SampledGaussian, count: int = 1) -> None:
@@ -114,10 +114,10 @@ def course(found: Mapping[str, Any], delta: float, variant: str, budgeted: RunSe
         if budget is not None:
             budget.spend(mechanism, count)
 
-    blocks, counts = [list(block) for block in found["schedule"]], list(found["counts"])
+    blocks, counts = [list(block) for block in outcome["schedule"]], list(outcome["counts"])
     sigma, batch = blocks[0][:2]
     at, epochs, rows = 0, 0.0, []
-    for step, accuracy in found["evaluations"]:
+    for step, accuracy in outcome["evaluations"]:
         while at < step:
             sigma, batch, left = blocks[0]
             taken = min(left, step - at)
@@ -130,7 +130,7 @@ def course(found: Mapping[str, Any], delta: float, variant: str, budgeted: RunSe
         filled = math.nan if budget is None else budget.epsilon() if at else 0.0
         rows.append((epochs, sigma, batch, accuracy, filled, float(ledger.bound(delta).epsilon) if at else 0.0))
     epochs_at, sigmas, batches, reached, filled_at, running = np.array(rows).T
-    return Course(epochs_at, sigmas, batches, reached, filled_at, running, found["reason"])
+    return Course(epochs_at, sigmas, batches, reached, filled_at, running, outcome["reason"])
 
 
 def together(runs: Sequence[Course], quantity: str) -> tuple[Array, Array, Array, Array]:

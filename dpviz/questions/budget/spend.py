@@ -105,15 +105,15 @@ class LedgerPlot(LinePlot):
 
 def lines_of(entries: Sequence[Entry]) -> list[str]:
     """A line a block: what it cost."""
-    told, before = [], 0.0
+    lines, before = [], 0.0
     for number, entry in enumerate(entries, start=1):
         cost = f"refused, {numbers.steps(entry.fits)} would fit"
         if entry.passed:
             cost = f"+{epsilon(entry.filled - before)}, filled to {epsilon(entry.filled)}; odometer "
             cost += epsilon(entry.odometer)
-        told.append(f"{number}. {entry.block.words}: {cost}")
+        lines.append(f"{number}. {entry.block.words}: {cost}")
         before = entry.filled
-    return told
+    return lines
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,11 +28,11 @@ def trained(
     *, runs: str, network: str, variant: str, policies: tuple[str, ...], shown: str, log_y: bool
 ) -> Answer[Courses]:
     """What the recorded runs of each policy used, cost and reached: mean over seeds, lowest and highest."""
-    found = courses(f"{runs}_{network}", variant)
-    arms = {key: found.arms[key] for key in OFFERED[runs] if key in policies}
+    recorded = courses(f"{runs}_{network}", variant)
+    arms = {key: recorded.arms[key] for key in OFFERED[runs] if key in policies}
     budgeted, costs = runs == "budget", shown == "epsilon"
     quantity = QUANTITIES.get(shown, "planned" if budgeted else "odometer")
-    floor = found.budget if budgeted and costs else None
+    floor = recorded.budget if budgeted and costs else None
     lines = []
     for key, of_seeds in arms.items():
         epochs, mean, lowest, highest = together(of_seeds, quantity)
@@ -48,7 +48,7 @@ def trained(
         floors=floors(floor),
         said="Error bars reach from the lowest to the highest seed.",
     )
-    return Answer(plot, Courses(found.record, arms, found.budget, found.delta))
+    return Answer(plot, Courses(recorded.record, arms, recorded.budget, recorded.delta))
 
 
 def zoomed(lines: Sequence[Line]) -> tuple[float, float]:

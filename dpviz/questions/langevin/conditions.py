@@ -129,7 +129,7 @@ def region(*, reading: str, **setting: Any) -> Answer[Kept]:
     limits = np.array([with_batch(chain, batch).limits(reading) for batch in batches.tolist()])
     low, high = chain.limits(reading)
     last = float(chain.steps) ** chain.exponent
-    found = Kept(
+    kept = Kept(
         **vars(facts),
         state=(
             chain.step_size <= high,
@@ -141,7 +141,7 @@ def region(*, reading: str, **setting: Any) -> Answer[Kept]:
         second=limits[:, 0] * last,
         third=proven(np.full(batches.size, facts.largest)),
     )
-    return Answer(drawn(found), found)
+    return Answer(drawn(kept), kept)
 
 
 def rates(chain: Chain) -> tuple[float, ...]:
@@ -195,7 +195,7 @@ def drawn(f: Kept) -> LinePlot:
         names_on_lines=True,
         end_values=False,
         columns=(Column("q", x / chain.n),),
-        said=said(f),
+        said=in_words(f),
     )
 
 
@@ -216,13 +216,13 @@ def here(f: Kept) -> str:
     return f"τ = {numbers.plain(f.chain.batch_size)}, η₁ = {numbers.plain(f.chain.step_size)}: {holds}"
 
 
-def said(f: Kept) -> str:
+def in_words(f: Kept) -> str:
     """The takeaway for those who do not see it."""
-    told = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(f)}."
+    lead = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(f)}."
     if not f.open.size:
-        return f"{told} Nowhere here do all three hold."
+        return f"{lead} Nowhere here do all three hold."
     first, last = numbers.plain(f.open[0]), numbers.plain(f.open[-1])
-    return f"{told} All three hold for some η₁ where τ is from {first} to {last}."
+    return f"{lead} All three hold for some η₁ where τ is from {first} to {last}."
 
 
 def boundary_key(a: Answer[Kept]) -> tuple[Any, ...]:
@@ -249,11 +249,11 @@ def allowed(
     return float(largest)
 
 
-def with_boundary(a: Answer[Kept], found: Array) -> Answer[Kept]:
+def with_boundary(a: Answer[Kept], allowed: Array) -> Answer[Kept]:
     """(3) as composition gives it at each batch."""
     f = a.facts
     cost = np.array([with_batch(f.chain, batch).setting.cost for batch in f.batches.tolist()])
-    facts = replace(f, third=np.where(found > 0.0, found / cost, np.nan), exact=True)
+    facts = replace(f, third=np.where(allowed > 0.0, allowed / cost, np.nan), exact=True)
     return replace(a, plot=drawn(facts), facts=facts)
 
 

@@ -80,8 +80,8 @@ def four_digits(value: float) -> str:
 
 def finite(lines: Sequence[Line]) -> list[float]:
     """All y that are numbers."""
-    found = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines])
-    return [float(v) for v in found[np.isfinite(found)]]
+    values = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines])
+    return [float(v) for v in values[np.isfinite(values)]]
 
 
 def log_axis(title: str, column: str) -> Axis:

@@ -57,8 +57,8 @@ def network(get: Reader) -> Network:
     if run != SMALL:
         for record in _stored().finished_runs():
             if run in (NEWEST, record.id):
-                found: Network = _stored().of_run(record, examples, seed)
-                return found
+                stored: Network = _stored().of_run(record, examples, seed)
+                return stored
     if run not in (NEWEST, SMALL):
         raise ValueError(
             f"The run “{run}” is not among those that ended here and kept their weights: choose another one under "
@@ -81,12 +81,12 @@ def _stored() -> ModuleType:
 
 def texts(network: Source[Leakage]) -> Mapping[str, str]:
     """The fields' texts that ask for this network, by their keys in links."""
-    found = origin(network)
-    assert isinstance(found, SmallNetwork | RunNetwork)
-    written = {RUN.key: SMALL, EXAMPLES.key: EXAMPLES.write(found.examples), SEED.key: SEED.write(found.seed)}
-    if isinstance(found, RunNetwork):
-        return written | {RUN.key: found.run}
-    return written | {MODEL.key: found.model, STEPS.key: STEPS.write(found.training_step)}
+    named = origin(network)
+    assert isinstance(named, SmallNetwork | RunNetwork)
+    written = {RUN.key: SMALL, EXAMPLES.key: EXAMPLES.write(named.examples), SEED.key: SEED.write(named.seed)}
+    if isinstance(named, RunNetwork):
+        return written | {RUN.key: named.run}
+    return written | {MODEL.key: named.model, STEPS.key: STEPS.write(named.training_step)}
 
 
 NETWORK = Compound((RUN, MODEL, STEPS, EXAMPLES, SEED), network, texts)

@@ -22,16 +22,16 @@ def finished_runs() -> list[RunRecord]:
 
 def weights_of(record: RunRecord) -> Path | None:
     """The file with a run's parameters; None where it kept none. A path that came with an imported run is not used."""
-    found = engine().weights(record.id)
-    told = record.summary.get("weights")
-    if told and not record.imported and not found.is_file():
-        found = Path(told)
-    return found if found.is_file() else None
+    path = engine().weights(record.id)
+    written = record.summary.get("weights")
+    if written and not record.imported and not path.is_file():
+        path = Path(written)
+    return path if path.is_file() else None
 
 
 def of_run(record: RunRecord, examples: int = 2_000, seed: int = 0) -> RunNetwork:
     """A run with what may be claimed of it."""
-    told, epsilons, settings = dict(record.settings), record.summary.get("epsilon"), settings_of(record)
+    recorded, epsilons, settings = dict(record.settings), record.summary.get("epsilon"), settings_of(record)
     bayesian = None
     # Started again with other noise, a run has released more than its last attempt's reading says; noise that can be
     # replayed keeps nothing secret.
@@ -44,7 +44,7 @@ def of_run(record: RunRecord, examples: int = 2_000, seed: int = 0) -> RunNetwor
         title=record.title,
         run=record.id,
         attempt=record.attempt,
-        settings=told,
+        settings=recorded,
         weights=str(weights_of(record) or ""),
         examples=examples,
         seed=seed,

@@ -45,8 +45,8 @@ def least(line: Line) -> Least:
 def order_grid(largest: float, deciding: Sequence[float] = ()) -> Array:
     """α up to `largest` + 1: the accountants' grid, those that `decide` between its points, and whole ones."""
     whole = np.arange(2.0, MOST_MOMENTS + 2.0)
-    found = np.unique(np.concatenate([DEFAULT_ORDERS, deciding, whole, [largest + 1.0]]))
-    return np.asarray(found[found <= largest + 1.0])
+    orders = np.unique(np.concatenate([DEFAULT_ORDERS, deciding, whole, [largest + 1.0]]))
+    return np.asarray(orders[orders <= largest + 1.0])
 
 
 def whole_grid(largest: float) -> Array:
@@ -164,7 +164,7 @@ def epsilon_lines(sigma: float, rate: float, steps: int, delta: float, largest: 
 
 def deciding_orders(sigma: float, rate: float, steps: int, delta: float) -> list[float]:
     """The orders at which the Rényi accountant reads ε, so that the curves' lowest points are what it answers."""
-    found = [
+    deciding = [
         float(
             dpviz.accountant("renyi", conversion=conversion)
             .evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta)
@@ -172,7 +172,7 @@ def deciding_orders(sigma: float, rate: float, steps: int, delta: float) -> list
         )
         for conversion in CONVERSIONS
     ]
-    return [order for order in found if not math.isnan(order)]
+    return [order for order in deciding if not math.isnan(order)]
 
 
 def moments(sigma: float, rate: float, steps: int, delta: float) -> Least:
@@ -204,8 +204,8 @@ def rings(lines: Sequence[Line]) -> list[Ring]:
     for line in lines:
         best = least(line)
         if not math.isnan(best.order):
-            said = f"smallest {line.name}: <b>{numbers.epsilon(best.value)}</b> at λ = {numbers.plain(best.order)}"
-            built.append(Ring(best.order, best.value, said, line.hue))
+            hover = f"smallest {line.name}: <b>{numbers.epsilon(best.value)}</b> at λ = {numbers.plain(best.order)}"
+            built.append(Ring(best.order, best.value, hover, line.hue))
     return built
 
 

@@ -104,8 +104,8 @@ def deciding(
     x = np.asarray(improved.x)
     rung = [] if sample_rate == 0.0 else rings(lines)
     if not math.isnan(old.order):
-        said = f"moments accountant (whole λ ≤ 32): <b>{numbers.epsilon(old.value)}</b> at λ = {old.order:.0f}"
-        rung.append(Ring(old.order, old.value, said, look.style("moments").color))
+        hover = f"moments accountant (whole λ ≤ 32): <b>{numbers.epsilon(old.value)}</b> at λ = {old.order:.0f}"
+        rung.append(Ring(old.order, old.value, hover, look.style("moments").color))
     plot = LinePlot(
         x=order_axis(x, largest, log=log_x, shown=nearby(improved, largest, log_x)),
         y=value_axis("ε at T by order", "ε", "epsilon", log=log_y, shown=around(lines, log_y), reading="attack"),

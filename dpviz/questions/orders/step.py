@@ -64,13 +64,13 @@ def divergence(
     """R(α) against λ; T and δ matter to the known bounds beside it alone."""
     mechanism = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
     orders = order_grid(largest)
-    x, found = orders - 1.0, exact(noise_multiplier, sample_rate, orders)
+    x, divergences = orders - 1.0, exact(noise_multiplier, sample_rate, orders)
     closed = dpviz.closed_form_divergence(**mechanism, orders=orders)
     with np.errstate(over="ignore"):
         unsampled = orders / (2.0 * noise_multiplier) / noise_multiplier
     whole, moment = asymptotic(noise_multiplier, sample_rate, largest)
     drawn = (
-        Line("exact", "exact", x, found, "renyi_improved", explained=True),
+        Line("exact", "exact", x, divergences, "renyi_improved", explained=True),
         Line("closed_form", "closed form", x, closed, "closed_form", kept=False, explained=True),
         no_bound("asymptotic", "asymptotic", whole - 1.0, moment),
         Line("unsampled", "without sampling", x, unsampled, "basic", kept=False, explained=True),
@@ -85,10 +85,10 @@ def divergence(
         end_values=False,
     )
     facts = DivergenceFacts(
-        two=float(found[np.searchsorted(orders, 2.0)]),
+        two=float(divergences[np.searchsorted(orders, 2.0)]),
         closed_last=last,
         asymptotic_last=dpviz.asymptotic_last_order(**mechanism),
-        leaves=leaves(orders, found / orders),
+        leaves=leaves(orders, divergences / orders),
         theorems=theorems(noise_multiplier, sample_rate),
     )
     return Answer(plot, facts)

@@ -18,9 +18,9 @@ def use_it(make: Callable[[], Plan]) -> list[Block]:
     except ValueError as none:
         return [Note(str(none))]
     code = snippets(plan)
-    said = f"{used(plan)} {spared(plan)}".strip()
+    lead = f"{used(plan)} {spared(plan)}".strip()
     return [
-        Note(said),
+        Note(lead),
         Folded("Paragraph for the paper", source=paragraph(plan), open=True),
         Folded("BibTeX", source=bibliography(plan), language="bibtex"),
         *(Folded(name, source=code[key], language="python") for key, name in RELEASES.items()),
