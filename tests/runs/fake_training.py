@@ -58,3 +58,10 @@ def deaf(settings: dict[str, Any], emit: Any, control: Any) -> None:
 def failing_in_words(settings: dict[str, Any], emit: Any, control: Any) -> None:
     emit({"kind": "failed", "text": "in its own words"})
     raise RuntimeError("and then as every exception")
+
+
+def unavailable(settings: dict[str, Any], emit: Any, control: Any) -> None:
+    """An error of a module of ours."""
+    raise type("Unavailable", (RuntimeError,), {"__module__": "dpviz.training.data.sources"})(
+        "The digits are not here."
+    )

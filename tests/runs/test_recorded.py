@@ -53,6 +53,12 @@ def only(folder: Path) -> tuple[Store, Any]:
     return store, record
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "RETRY", 0.01)
+    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
+
+
 def test_it_claims_what_the_training_claims(tmp_path: Path) -> None:
     mine = training()
     seen = [step.number for step in recorded(mine, name="Mine", folder=tmp_path)]
@@ -251,9 +257,8 @@ def test_a_disk_that_is_full_for_a_moment(tmp_path: Path, monkeypatch: pytest.Mo
     assert claim_of_record(record, store) == mine.claim
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "RETRY", 0.01)
-    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
     mine, seen = training(steps=5_000), []
     with monkeypatch.context() as patch:
         full(patch, lambda number: number >= 4)
@@ -270,9 +275,8 @@ def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.Mon
     assert (record.state, record.steps, charged(store, record.id)) == ("failed", mine.done, mine.done)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_its_end_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "RETRY", 0.01)
-    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
     mine = training()
     steps = recorded(mine, folder=tmp_path)
     next(steps)
@@ -284,9 +288,8 @@ def test_its_end_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert charged(store, record.id) >= 1
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_run_that_was_removed_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "RETRY", 0.01)
-    monkeypatch.setattr(recorded_module, "PATIENCE", 0.1)
     mine = training(steps=5_000)
     steps = recorded(mine, folder=tmp_path)
     next(steps)

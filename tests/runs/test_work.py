@@ -21,17 +21,14 @@ class DesiredStates:
     """Stands for the scheduler."""
 
     def __init__(self, desired: str = "go", granted: int = 0) -> None:
-        self.now = (desired, granted)
+        self.now: Any = (desired, granted)
         self.asked = 0
 
     def __call__(self) -> tuple[str, int]:
         self.asked += 1
+        if isinstance(self.now, Exception):
+            raise self.now
         return self.now
-
-
-@pytest.fixture
-def said() -> list[dict[str, Any]]:
-    return []
 
 
 @pytest.fixture
@@ -59,7 +56,7 @@ class TestSender:
         assert arrived.wait(5.0)
         sender.close()
 
-    def test_what_cannot_be_passed_on_is_passed_on_later(self) -> None:
+    def test_what_cannot_be_passed_on_is_passed_on_later_and_what_comes_meanwhile_too(self) -> None:
         sent: list[EventRow] = []
         failures = iter([OSError("no route")] * 3)
 
@@ -67,25 +64,13 @@ class TestSender:
             for error in failures:
                 raise error
             sent.extend(rows)
-
-        sender = Sender(send)
-        for step in range(5):
-            sender.emit({"kind": "step", "step": step})
-            time.sleep(0.03)
-        sender.insist()
-        sender.close()
-        assert [row.seq for row in sent] == list(range(5))
-
-    def test_what_comes_while_others_are_passed_on_is_not_left_out(self) -> None:
-        sent: list[EventRow] = []
-
-        def send(rows: list[EventRow]) -> None:
-            sent.extend(rows)
             if len(sender.rows) < 5:
                 sender.emit({"kind": "step", "step": len(sender.rows)})
 
         sender = Sender(send)
-        sender.emit({"kind": "started"})
+        for step in range(3):
+            sender.emit({"kind": "step", "step": step})
+            time.sleep(0.03)
         for _ in range(10):
             sender.insist()
         sender.close()
@@ -113,9 +98,8 @@ class TestSender:
         def fails(_: object) -> None:
             raise OSError("no route to it")
 
-        ways = {"send": (fails, lambda charge: None), "confirm": (lambda rows: None, fails)}
-        send, confirm = ways[broken]
-        sender = Sender(send, confirm=confirm, patience=0.05)
+        ways: dict[str, Any] = {"send": lambda rows: None, "confirm": lambda charge: None} | {broken: fails}
+        sender = Sender(**ways, patience=0.05)
         with pytest.raises(NotRecorded, match="could not be recorded for 0.05 s: it does not go on. no route to it"):
             sender.emit({"kind": "charged", "through": 3, "mechanisms": []})
         if broken == "send":
@@ -124,84 +108,59 @@ class TestSender:
         sender.rows.clear()  # its thread may end
         sender.close()
 
-    def test_step_and_time_are_filled_in(self) -> None:
+    def test_step_and_time_are_filled_in_and_a_copy_is_taken(self) -> None:
         sender = Sender(lambda rows: None)
-        sender.emit({"kind": "step", "step": 7})
+        event = {"kind": "step", "step": 7, "loss": [1.0]}
+        sender.emit(event)
+        event["loss"] = None
         sender.emit({"kind": "note"})
         sender.close()
         assert [row.step for row in sender.rows] == [7, 7]
         assert sender.rows[1].time >= sender.rows[0].time >= 0.0
+        assert jsontext.read(sender.rows[0].text)["loss"] == [1.0]
 
-    def test_what_the_run_does_about_it_is_sent_at_once(self, said: list[dict[str, Any]]) -> None:
+    def test_what_the_run_does_about_it_is_sent_at_once(self) -> None:
         """Not with the next events: a paused run has none."""
-        sent: list[list[EventRow]] = []
-        sender = Sender(sent.append)
+        sent: list[EventRow] = []
+        sender = Sender(sent.extend)
         sender._over = True  # its own thread sends nothing more
         control = AskedControl(DesiredStates("pause"), sender.emit, sender.flush)
         assert control.poll() == "pause"
-        assert [row.kind for batch in sent for row in batch] == ["control"]
+        assert [row.kind for row in sent] == ["control"]
         sender.close()
-
-    def test_a_copy_is_taken(self) -> None:
-        sender = Sender(lambda rows: None)
-        event = {"kind": "step", "step": 1, "loss": [1.0]}
-        sender.emit(event)
-        event["loss"] = None
-        sender.close()
-        assert jsontext.read(sender.rows[0].text)["loss"] == [1.0]
 
 
 @pytest.mark.usefixtures("quick")
 class TestControl:
-    def test_go_and_stop(self, said: list[dict[str, Any]]) -> None:
-        desired_states = DesiredStates()
-        control = AskedControl(desired_states, said.append)
-        assert control.poll() == "go"
-        desired_states.now = ("stop", 0)
-        assert control.poll() == "stop"
-        assert said == []
-
-    def test_pause_and_on(self, said: list[dict[str, Any]]) -> None:
-        desired_states = DesiredStates("pause")
-        control = AskedControl(desired_states, said.append)
-        assert [control.poll() for _ in range(3)] == ["pause"] * 3
-        desired_states.now = ("go", 0)
-        assert control.poll() == "go"
-        assert [event["state"] for event in said] == ["paused", "running"]
-
-    def test_each_granted_step_once(self, said: list[dict[str, Any]]) -> None:
-        desired_states = DesiredStates("pause")
-        control = AskedControl(desired_states, said.append)
-        desired_states.now = ("pause", 3)
-        assert [control.poll() for _ in range(5)] == ["step"] * 3 + ["pause"] * 2
-        desired_states.now = ("pause", 4)
-        assert [control.poll() for _ in range(2)] == ["step", "pause"]
-
-    def test_steps_granted_before_do_not_count(self, said: list[dict[str, Any]]) -> None:
-        """To an earlier attempt, or to a run that went on meanwhile."""
-        desired_states = DesiredStates("pause", 5)
-        control = AskedControl(desired_states, said.append)
-        assert control.poll() == "pause"
-        desired_states.now = ("go", 7)
-        assert control.poll() == "go"
-        desired_states.now = ("pause", 7)
-        assert control.poll() == "pause"
-
-    def test_a_scheduler_that_does_not_answer(self, said: list[dict[str, Any]]) -> None:
-        desired_states = DesiredStates()
-
-        def ask() -> tuple[str, int]:
-            if desired_states.asked:
-                raise OSError("connection lost")
-            return desired_states()
-
-        control = AskedControl(ask, said.append)
-        assert [control.poll() for _ in range(3)] == ["go"] * 3
+    @pytest.mark.parametrize(
+        ("moves", "said"),
+        [
+            # desired state and single steps granted, then what the next polls say
+            ([(("go", 0), "go"), (("stop", 0), "stop")], ""),
+            ([(("pause", 0), "pause pause pause"), (("go", 0), "go")], "paused running"),
+            # each granted step once
+            (
+                [(("pause", 0), ""), (("pause", 3), "step step step pause pause"), (("pause", 4), "step pause")],
+                "paused",
+            ),
+            # those granted to an earlier attempt, or to a run that went on meanwhile, do not count
+            ([(("pause", 5), "pause"), (("go", 7), "go"), (("pause", 7), "pause")], "paused running paused"),
+            # an answer that does not come changes nothing
+            ([(("go", 0), "go"), (OSError("connection lost"), "go go")], ""),
+        ],
+    )
+    def test_what_it_says(self, moves: list[tuple[Any, str]], said: str) -> None:
+        desired_states, states = DesiredStates(*moves[0][0]), []
+        control = AskedControl(desired_states, lambda event: states.append(event["state"]))
+        for now, answers in moves:
+            desired_states.now = now
+            assert [control.poll() for _ in answers.split()] == answers.split()
+        assert states == said.split()
 
 
-def test_a_running_loop_asks_four_times_a_second_at_most(said: list[dict[str, Any]]) -> None:
+def test_a_running_loop_asks_four_times_a_second_at_most() -> None:
     desired_states = DesiredStates()
-    control = AskedControl(desired_states, said.append)
+    control = AskedControl(desired_states, lambda event: None)
     end = time.monotonic() + 0.6
     while time.monotonic() < end:
         control.poll()
@@ -215,35 +174,21 @@ class TestCall:
         sender.close()
         return [jsontext.read(row.text) for row in sender.rows]
 
-    def test_one_final_event_each(self) -> None:
-        for target, kind in (("plain", "done"), ("refusing", "failed"), ("breaking", "failed"), ("silent", "done")):
-            events = self.run(f"fake_training:{target}")
-            finals = [event["kind"] for event in events if event["kind"] in ("done", "failed", "stopped")]
-            assert finals == [kind]
-            assert events[-1]["kind"] == kind
-
-    def test_failed_after_it_said_so_itself(self) -> None:
-        events = self.run("fake_training:failing_in_words")
-        assert [event["kind"] for event in events] == ["failed"]
-        assert events[0]["text"] == "in its own words"
-
-    def test_our_own_errors_speak_without_the_name_of_their_type(self) -> None:
-        """Found by the package that they are of: workers import no more than they need to say so."""
-
-        class Unavailable(RuntimeError):
-            pass
-
-        Unavailable.__module__ = "dpviz.training.data.sources"
-        sender = Sender(lambda rows: None)
-
-        def missing(*_: Any, **__: Any) -> None:
-            raise Unavailable("The digits are not here.")
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(work, "_resolve", lambda target: missing)
-            call("m:f", {}, {}, sender, AskedControl(DesiredStates(), sender.emit))
-        sender.close()
-        assert jsontext.read(sender.rows[-1].text)["text"] == "The digits are not here."
+    @pytest.mark.parametrize(
+        ("target", "kind", "text"),
+        [
+            ("plain", "done", "All steps done."),
+            ("refusing", "failed", "Expected steps=2 to be something else."),
+            ("breaking", "failed", "RuntimeError: out of luck"),
+            ("silent", "done", ""),
+            ("failing_in_words", "failed", "in its own words"),
+            ("unavailable", "failed", "The digits are not here."),  # our own errors speak without their type's name
+        ],
+    )
+    def test_one_final_event_each(self, target: str, kind: str, text: str) -> None:
+        events = self.run(f"fake_training:{target}")
+        assert [event["kind"] for event in events if event["kind"] in ("done", "failed", "stopped")] == [kind]
+        assert (events[-1]["kind"], events[-1]["text"]) == (kind, text)
 
     def test_unknown_options_fail_the_run(self) -> None:
         assert "unexpected keyword" in self.run("fake_training:refusing", speed=2)[-1]["text"]
@@ -254,5 +199,5 @@ def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:
         "import sys, dpviz.runs.engine, dpviz.runs.cluster.host, dpviz.runs.cluster.worker, dpviz.runs.exchange.files;"
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'torch', 'streamlit', 'plotly', 'distributed'}))"
     )
-    found = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)
-    assert found.stdout.strip() == "[]", found.stderr
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=HERE.parents[1], capture_output=True, text=True)
+    assert loaded.stdout.strip() == "[]", loaded.stderr

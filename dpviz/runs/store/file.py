@@ -145,7 +145,8 @@ class SqliteFile:
         self.queries = 0
         self.rows_read = 0
         self._set_aside = set_aside
-        self._idle: list[tuple[int, sqlite3.Connection]] = []
+        self._idle: list[sqlite3.Connection] = []
+        self._pooled = 0  # which file these are connections to
         self._lock = threading.Lock()
         self._closed = False
         self._last_write = 0.0
@@ -315,26 +316,24 @@ class SqliteFile:
 
     def _idle_connection(self, inode: int) -> sqlite3.Connection | None:
         """One to the file that stands there now; those to one that was replaced are closed."""
+        if inode != self._pooled:
+            self._drop_idle()
         with self._lock:
             if self._closed:
                 raise StoreError(f"The store {self.path} was closed.")
-            stale = [held for of, held in self._idle if of != inode]
-            self._idle = [(of, held) for of, held in self._idle if of == inode]
-            connection = self._idle.pop()[1] if self._idle else None
-        for held in stale:
-            held.close()
-        return connection
+            self._pooled = inode
+            return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: sqlite3.Connection, inode: int) -> None:
         with self._lock:
-            self._idle.append((inode, connection))
-        if self._closed:
-            self._drop_idle()
+            if inode == self._pooled and not self._closed:
+                return self._idle.append(connection)
+        connection.close()
 
     def _drop_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, connection in idle:
+        for connection in idle:
             connection.close()
 
     def fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
