@@ -336,7 +336,7 @@ def test_a_full_disk_holds_the_run_until_there_is_room(
     monkeypatch.setattr(SqliteFile, "connection", full)
     until(lambda: engine.problem == f"the disk is full {collector.HELD}")
     assert engine._scheduler is not None
-    until(lambda: engine._scheduler.passed_on[run][0] == "pause")
+    until(lambda: engine._scheduler._sent[run].passed_on[0] == "pause")
     gathered = engine._scheduler.collector._incoming.qsize
 
     def nothing_more() -> bool:

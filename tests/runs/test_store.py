@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from dpviz.runs.engine import Engine
 from dpviz.runs.processes import Process, this_process
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.folders import home, private_file
 from dpviz.runs.store.records import ACTIVE, Delivery, EventRow, RunRecord, StoreError, new_id
-from dpviz.runs.store.store import Store, open_store
+from dpviz.runs.store.store import KEPT, Store, moment, open_store
 from tests.runs.conftest import HERE, kill
 
 OWNER = "me"
@@ -411,3 +413,93 @@ class TestPlace:
             monkeypatch.delenv(variable, raising=False)
         monkeypatch.setattr(sys, "platform", system)
         assert home() == Path.home() / expected
+
+
+# Durations are true whatever the clock is set to meanwhile.
+
+real = time.time
+
+
+@pytest.mark.parametrize("shift", [-3600.0, 3600.0, -1e9])
+@pytest.mark.parametrize("end", ["by its last event", "lost", "stopped before it started"])
+def test_a_clock_that_is_set(store: Store, monkeypatch: pytest.MonkeyPatch, shift: float, end: str) -> None:
+    begun = time.monotonic()
+    run = new(store).id
+    if end == "stopped before it started":
+        monkeypatch.setattr(time, "time", lambda: real() + shift)
+        store.set_desired(run, "stop")
+    else:
+        assert store.claim(OWNER, None, 9) is not None
+        store.record([batch(run, *steps(1))])
+        monkeypatch.setattr(time, "time", lambda: real() + shift)
+        if end == "lost":
+            store.change_state(run, "lost", only=ACTIVE)
+        else:
+            store.record([batch(run, {"kind": "done", "step": 1}, first=1)])
+    record = store.run(run)
+    assert record.ended is not None
+    since = record.started if record.started is not None else record.created
+    assert 0.0 <= record.ended - since <= time.monotonic() - begun
+    for attempt in store.attempts(run):
+        assert since <= attempt["started"] <= attempt["ended"] <= record.ended
+
+
+def test_a_worker_whose_clock_was_set(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new(store).id
+    assert store.claim(OWNER, None, 9) is not None
+    for shift, execution in ((-3600.0, "one"), (3600.0, "two")):
+        monkeypatch.setattr(time, "time", lambda shift=shift: real() + shift)
+        late = batch(run, *steps(1), execution=execution)
+        monkeypatch.setattr(time, "time", real)
+        store.record([late])
+    moments = [attempt["started"] for attempt in store.attempts(run)]
+    assert store.run(run).started <= moments[0] <= moments[1] <= real()  # type: ignore[operator]
+
+
+def test_another_machine_or_another_boot_goes_by_the_wall_but_never_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    far = json.dumps({"machine": "far", "offset": 5.0})
+    monkeypatch.setattr(time, "time", lambda: 100.0)
+    assert [moment(text, 0.0) for text in (far, "")] == [100.0, 100.0]
+    assert moment(far, 250.0) == 250.0
+
+
+def test_a_store_of_the_format_before(store: Store) -> None:
+    """It gets the column, and keeps what it holds."""
+    run = new(store, "kept").id
+    with store.file.connection() as db:
+        db.execute("ALTER TABLE runs DROP COLUMN anchor")
+        db.execute("PRAGMA user_version = 1")
+    store.close()
+    later = Store(store.file.path)
+    assert [record.name for record in later.runs()] == ["kept"]
+    assert later.set_desired(run, "stop").ended is not None
+    assert later.notice == ""
+    later.close()
+
+
+def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    (tmp_path / "weights").mkdir()
+    runs = []
+    for execution in ("a", "b", "c"):
+        run = started(store)
+        long = [{**step, "text": "secret" * 50} for step in steps(400)]
+        store.record([batch(run, *long, {"kind": "done", "step": 400}, execution=execution)])
+        (tmp_path / "weights" / f"{run}.pt").write_text("weights")
+        runs.append(run)
+    kept, fresh, old = runs
+    store.delete(fresh)
+    with monkeypatch.context() as earlier:
+        long_ago = time.time() - KEPT - 60.0
+        earlier.setattr(time, "time", lambda: long_ago)
+        store.delete(old)
+    store.close()
+    size = (tmp_path / "runs.sqlite").stat().st_size
+
+    engine = Engine(tmp_path, preload=())
+    assert [record.id for record in engine.store.runs()] == [kept]
+    assert [record.id for record in engine.store.runs(deleted=True)] == [fresh]
+    assert engine.weights(fresh).exists()
+    assert not engine.weights(old).exists()
+    engine.shutdown()
+    assert (tmp_path / "runs.sqlite").stat().st_size < 0.75 * size

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import signal
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,28 @@ START_PATIENCE = 15.0
 SCHEDULER_WENT = "the Dask scheduler has gone, and the run with it"
 
 
+@dataclass(slots=True)
+class Sent:
+    """A run on its way to the cluster, or there.
+
+    Attributes:
+        wanted: Its user's desired state, and how many single steps were granted.
+        future: Dask's; None before it was submitted.
+        worker, address: Where it runs; None and empty before it is heard of.
+        charge: Its last charge that is recorded.
+        passed_on: What its worker hears when it asks.
+        over: Whether its future is dealt with.
+    """
+
+    wanted: tuple[str, int] = ("go", 0)
+    future: Any = None
+    worker: Process | None = None
+    address: str = ""
+    charge: str = ""
+    passed_on: list[Any] | None = None
+    over: bool = False
+
+
 class Scheduler:
     """Owns the connection to the cluster and the futures of runs; only its own thread touches them.
 
@@ -44,7 +66,6 @@ class Scheduler:
 
     Attributes:
         problem: What keeps runs from being started; "" if nothing does.
-        passed_on: What the worker of each run hears when it asks.
     """
 
     def __init__(self, store: Store, *, owner: str, workers: int, preload: tuple[str, ...], log: Path) -> None:
@@ -52,14 +73,8 @@ class Scheduler:
         self.owner = owner
         self._store = store
         self.connection = Connection(workers, preload, log)
-        self._futures: dict[str, Any] = {}
-        self._at: dict[str, tuple[Process, str]] = {}  # worker and its address, by run
+        self._sent: dict[str, Sent] = {}
         self._used: dict[str, Process] = {}  # workers that have run something, by address
-        self._over: set[str] = set()
-        self._charges: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # stored, their workers not told yet
-        self._charged: dict[str, str] = {}  # the last of them, by run
-        self._wanted: dict[str, tuple[str, int]] = {}  # desired state and single steps granted, by run
-        self.passed_on: dict[str, list[Any]] = {}
         self._warm = False
         self._heartbeat_at = 0.0
         self._closing = threading.Event()
@@ -92,14 +107,18 @@ class Scheduler:
     # The collector's thread
 
     def _began(self, batch: Delivery) -> None:
-        self._at[batch.run] = (Process.from_json(batch.worker), str(batch.worker.get("address", "")))
+        sent = self._sent.get(batch.run)
+        if sent is None:
+            return
+        sent.worker, sent.address = Process.from_json(batch.worker), str(batch.worker.get("address", ""))
         for row in batch.rows:
             if row.kind == CHARGED_KIND:
-                self._charges.put((batch.run, charge_name(batch.execution, row)))
+                sent.charge = charge_name(batch.execution, row)
                 self.wake()
 
     def _ended(self, run: str) -> None:
-        self._over.add(run)
+        if (sent := self._sent.get(run)) is not None:
+            sent.over = True
         self.wake()
 
     def _written(self, trouble: str) -> None:
@@ -130,9 +149,9 @@ class Scheduler:
             self._lose()
         self._pass_on()
         mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]
-        under_way = [record for record in mine if record.active and record.id in self._futures]
+        under_way = [record for record in mine if record.active and record.id in self._sent]
         for record in under_way:  # first of all: somebody waits for it
-            self._want(record)
+            self._want(record, self._sent[record.id])
         self._pass_on()
         if time.monotonic() - self._heartbeat_at > HEARTBEAT:
             self._store.heartbeat(self.owner, this_process())
@@ -141,7 +160,8 @@ class Scheduler:
             self._heartbeat_at = time.monotonic()
         self._forget()
         for record in under_way:
-            self._check_worker(record)
+            if (sent := self._sent.get(record.id)) is not None:
+                self._check_worker(record, sent)
         self._replace_grown()
         if self._warm or any(record.state == "queued" for record in mine):
             self.connection.open()
@@ -161,7 +181,7 @@ class Scheduler:
                     raise
                 reason = f"it could not be sent to the workers ({type(error).__name__}: {error})"
                 self._store.change_state(record.id, "failed", reason, only=ACTIVE)
-                self._over.add(record.id)
+                self._ended(record.id)
                 raise
 
     def _send(self, record: RunRecord) -> None:
@@ -170,81 +190,68 @@ class Scheduler:
             key: value.replace("{run}", record.id) if isinstance(value, str) else value
             for key, value in record.options.items()
         }
-        if not self._want(record):
-            return
+        sent = self._sent[record.id] = Sent()
+        self._want(record, sent)
         self._pass_on()
         client = self.connection.client
         client.subscribe_topic(topic, lambda event: self.collector.put(event[1]))
         future = client.submit(work, record.id, topic, record.target, record.settings, options, key=topic, pure=False)
-        self._futures[record.id] = future
+        sent.future = future
         future.add_done_callback(lambda done: self.collector.put(EndedFuture(record.id, done)))
 
-    def _want(self, record: RunRecord) -> bool:
-        """Take note of what its user wants; False where that is its end, which has come then."""
+    def _want(self, record: RunRecord, sent: Sent) -> None:
+        """Take note of what its user wants."""
         if record.desired == "kill":
-            self._kill(record)
-            return False
-        self._wanted[record.id] = (record.desired, record.granted)
-        return True
+            self._kill(record, sent)
+        sent.wanted = ("stop" if record.desired == "kill" else record.desired), record.granted
 
     def _pass_on(self) -> None:
         """Let every worker hear what its run's user wants, and which charge of it is recorded.
 
         While the store cannot be written runs pause, so that no more is done than can be recorded.
         """
-        while not self._charges.empty():
-            run, charge = self._charges.get()
-            if run in self._futures:
-                self._charged[run] = charge
-        for run, (desired, granted) in self._wanted.items():
-            held = self._stuck and desired == "go"
-            state = ["pause" if held else desired, granted, self._charged.get(run, "")]
-            if self.passed_on.get(run) != state:
+        for run, sent in self._sent.items():
+            desired, granted = sent.wanted
+            state = ["pause" if self._stuck and desired == "go" else desired, granted, sent.charge]
+            if sent.passed_on != state:
                 desired_state(self.connection.client, run).set(state)
-                self.passed_on[run] = state
+                sent.passed_on = state
 
-    def _kill(self, record: RunRecord) -> None:
+    def _kill(self, record: RunRecord, sent: Sent) -> None:
         """End a run without waiting for it: the state first, so that what Dask does next cannot change it."""
         self._store.change_state(record.id, "stopped", "hard stop: its worker was ended", only=ACTIVE)
-        future = self._futures.get(record.id)
-        if future is None:  # on its way to being sent: it will find that its run has ended
+        if sent.future is None:  # on its way to being sent: it will find that its run has ended
             return
-        future.cancel(force=True)
-        worker, address = self._at.get(record.id, (None, ""))
-        if worker is not None and worker.machine == this_machine():
-            if is_alive(worker):
-                os.kill(worker.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-        elif address:
-            self.connection.client.restart_workers([address], raise_for_error=False)
-        self._over.add(record.id)
+        sent.future.cancel(force=True)
+        if sent.worker is not None and sent.worker.machine == this_machine():
+            if is_alive(sent.worker):
+                os.kill(sent.worker.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        elif sent.address:
+            self.connection.client.restart_workers([sent.address], raise_for_error=False)
+        sent.over = True
 
-    def _check_worker(self, record: RunRecord) -> None:
+    def _check_worker(self, record: RunRecord, sent: Sent) -> None:
         """A worker that died leaves a run that Dask will start again: say so before it does."""
-        known = self._at.get(record.id)
-        if known is None or record.state == "restarted":
+        if sent.worker is None or record.state == "restarted":
             return
-        worker, address = known
-        lives = is_alive(worker)
+        lives = is_alive(sent.worker)
         if lives is None:
-            lives = address in self.connection.client.scheduler_info()["workers"]
+            lives = sent.address in self.connection.client.scheduler_info()["workers"]
         if not lives:
-            self._at.pop(record.id)
+            sent.worker, sent.address = None, ""
             only: tuple[State, ...] = ("running", "paused")
             self._store.change_state(record.id, "restarted", RESTARTED, only=only)
 
     def _forget(self) -> None:
         """Let go of what belonged to runs that have ended."""
-        while self._over:
-            run = self._over.pop()
-            client = self.connection.client
-            if self._futures.pop(run, None) is not None and client is not None:
+        client = self.connection.client
+        for run in [run for run, sent in self._sent.items() if sent.over]:
+            sent = self._sent.pop(run)
+            if sent.future is not None and client is not None:
                 client.unsubscribe_topic(f"dpviz-{run}")
                 desired_state(client, run).delete()
-            for of_run in (self._wanted, self._charged, self.passed_on):
-                of_run.pop(run, None)
-            worker, address = self._at.pop(run, (None, ""))
-            if worker is not None and worker.machine == this_machine():
-                self._used[address] = worker
+            if sent.worker is not None and sent.worker.machine == this_machine():
+                self._used[sent.address] = sent.worker
 
     def _replace_grown(self) -> None:
         """Let go of local workers that run nothing and hold much memory; the host starts others in their place.
@@ -252,10 +259,10 @@ class Scheduler:
         Dask lets go only of a worker whose results are elsewhere or released: if this one's are not yet, the next look
         tries again.
         """
-        unknown = self._futures.keys() - self._at.keys()  # sent, and not heard of: it may be anywhere
-        if not self.connection.local or self.connection.client is None or unknown:
-            return
-        for address in self._used.keys() - {address for _, address in self._at.values()}:
+        busy = {sent.address for sent in self._sent.values()}
+        if not self.connection.local or self.connection.client is None or "" in busy:
+            return  # what was sent and not heard of may be anywhere
+        for address in self._used.keys() - busy:
             worker = self._used[address]
             if not is_alive(worker) or memory.resident(worker.pid) <= memory.MOST_MEMORY:
                 del self._used[address]
@@ -267,19 +274,20 @@ class Scheduler:
         # What came before it died may still be on its way to the store.
         time.sleep(0.2)
         reason = HOST_DIED if self.connection.local else SCHEDULER_WENT
-        for run in self._futures:
+        for run in self._sent:
             give_up(self._store, run, reason)
         self._leave()
 
     def _leave(self) -> None:
-        for of_runs in (self._futures, self._at, self._used, self._wanted, self._charged, self.passed_on):
-            of_runs.clear()
+        self._sent.clear()
+        self._used.clear()
         self.connection.leave()
 
     def _let_end(self, grace: float) -> None:
         """Ask all that runs to stop and wait for it; what has not stopped by then is lost. What waits goes on waiting,
         for the next app that opens the store."""
-        self._wanted = dict.fromkeys(self._futures, ("stop", 0))
+        for sent in self._sent.values():
+            sent.wanted = ("stop", 0)
         end = time.monotonic() + grace
         with contextlib.suppress(StoreError):
             while self._mine() and time.monotonic() < end and self.connection.alive:

@@ -8,12 +8,13 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Mapping
-from html import escape
+from functools import cache
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, Template
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import DEMONSTRATION, Claim, rounded_down, rounded_up
@@ -36,16 +37,6 @@ from dpviz.training.events import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
 
 ACCOUNTANTS = READINGS | {Moments.name: "moments accountant", bayesian.NAME: "Bayesian"}
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #171614; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2rem; break-after: avoid; }
-figure { margin: 1rem 0; max-width: 44rem; break-inside: avoid; }
-table { border-collapse: collapse; }
-td, th { padding: 0.15rem 0.8rem 0.15rem 0; text-align: left; vertical-align: top; }
-tr { border-bottom: 1px solid #eee; } td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.note { color: #555; } .bad { border-left: 4px solid #d57922; padding-left: 0.8rem; }
-"""
 
 # What the report shows comes from files that may have come from elsewhere: no script but this one, and what it unpacks.
 _SCRIPT = (
@@ -76,20 +67,7 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _table(values: Mapping[str, Any]) -> str:
-    cells = (f"<tr><th scope='row'>{escape(name)}</th><td>{escape(_text(v))}</td></tr>" for name, v in values.items())
-    return f"<table>{''.join(cells)}</table>"
-
-
 _ENDED = {"done": "It ran to its end", "stopped": "It was stopped", "failed": "It failed", "lost": "It was lost"}
-
-
-def _headline(view: RunView) -> str:
-    record = view.record
-    words = f"{_ENDED.get(record.state, f'It is {record.state}')} after {record.steps} steps"
-    reason = f": {record.reason}" if record.reason else "."
-    again = "" if not record.restarts else f" It was started again {record.restarts} times; the last attempt is shown."
-    return f"{words}{reason}{again}"
 
 
 def _final_numbers(view: RunView) -> dict[str, Any]:
@@ -188,23 +166,14 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     return charts
 
 
-def _figures(charts: list[tuple[str, str, dict[str, Any]]]) -> str:
-    """Each chart's place, and what draws in them."""
-    if not charts:
-        return ""
-    packer = Packer()
-    packed = {"figures": [packer.figure(figure) for _, _, figure in charts], "columns": packer.columns}
-    places = "".join(
-        f"<h2>{escape(title)}</h2><figure id='chart-{at}' role='img' aria-label=\"{escape(words)}\">"
-        f"<noscript>{escape(words)}</noscript></figure>"
-        for at, (title, words, _) in enumerate(charts)
-    )
-    held = {"figures": compressed(json.dumps(packed).encode()), "plotly": compressed_plotly()}
-    scripts = "".join(f"<script type='application/gzip' id='{name}'>{text}</script>" for name, text in held.items())
-    return f"{places}{scripts}<script type='module'>{_SCRIPT}</script>"
-
-
 LEFT_OUT = f"What was measured on the training data is {NOT_COVERED} and left out of this page."
+
+
+@cache
+def _page() -> Template:
+    pages = Environment(autoescape=True, loader=FileSystemLoader(Path(__file__).parent))
+    pages.filters["text"] = _text
+    return pages.get_template("report.html")
 
 
 def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
@@ -218,46 +187,31 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
     """
     view = shared_view(view if measured else view.covered())
     record = view.record
-    title = escape(record.title)
-    allowed = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{allowed}' blob:; style-src 'unsafe-inline'"
-    trace = view.final.get("traceback")
-    warning = below_majority(accuracy_of(view.final), view.started.get("majority"))
-    notes = "".join(f"<li>Step {step}: {escape(text)}</li>" for step, text in view.notes)
-    warned = view.started.get("unprotected")
-    times = {"created": _moment(record.created), "started": _moment(record.started), "ended": _moment(record.ended)}
+    charts, packer, packed = _charts(view), Packer(), {}
+    if charts:
+        figures = {"figures": [packer.figure(figure) for _, _, figure in charts], "columns": packer.columns}
+        packed = {"figures": compressed(json.dumps(figures).encode()), "plotly": compressed_plotly()}
     named = ("data", "data_mark", "model", "parameters", "examples", "device", "noise_source")
-    facts: dict[str, Any] = {key: view.started[key] for key in named if key in view.started}
-    return "".join(
-        (
-            "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
-            "<meta name='viewport' content='width=device-width'>",
-            f"<meta http-equiv='Content-Security-Policy' content=\"{policy}\">",
-            f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
-            f"<p class='{'' if record.state == 'done' else 'bad'}'>{escape(_headline(view))}</p>",
-            f"<p class='note'>{escape(IMPORTED)} {escape(view.checksums)}</p>" if record.imported else "",
-            f"<p class='bad'>{escape(told(view.disputes))}</p>" if view.disputes else "",
-            f"<p class='note'>{escape(record.note)}</p>" if record.note else "",
-            "<h2>Privacy</h2>",
-            f"<p class='bad'>{escape(DEMONSTRATION)}.</p>" if claim.demonstration else "",
-            _table(_claimed(claim)),
-            "<h2>Final numbers</h2>",
-            _table(_final_numbers(view)),
-            f"<p class='bad'>{escape(warning)}</p>" if warning else "",
-            _figures(_charts(view)),
-            "<h2>How each accountant reads it</h2>",
-            "<p class='note'>As if the end had been planned: readings, not claims.</p>",
-            _table(_readings(view)),
-            f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "",
-            "<h2>Settings</h2>",
-            _table(record.settings),
-            "<h2>Facts</h2>",
-            _table({**facts, **times}),
-            f"<p class='note'>{escape(_text(warned))}</p>" if warned and measured else "",
-            "" if measured else f"<p class='note'>{LEFT_OUT}</p>",
-            f"<h2>What went wrong</h2><pre>{escape(str(trace))}</pre>" if trace else "",
-            "</body></html>",
-        )
+    facts: dict[str, Any] = {name: view.started[name] for name in named if name in view.started}
+    return _page().render(
+        view=view,
+        record=record,
+        claim=claim,
+        measured=measured,
+        ended=_ENDED.get(record.state, f"It is {record.state}"),
+        imported=IMPORTED,
+        disputes=told(view.disputes),
+        demonstration=f"{DEMONSTRATION}.",
+        claimed=_claimed(claim),
+        numbers=_final_numbers(view),
+        warning=below_majority(accuracy_of(view.final), view.started.get("majority")),
+        charts=charts,
+        readings=_readings(view),
+        facts=facts | {name: _moment(getattr(record, name)) for name in ("created", "started", "ended")},
+        left_out=LEFT_OUT,
+        packed=packed,
+        script=_SCRIPT,
+        allowed=base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode(),
     )
 
 
