@@ -64,8 +64,8 @@ class Columns:
     def arrays(self) -> dict[str, Array]:
         """Read-only arrays of all columns, each (rows,); what comes later does not change them."""
         if self._fresh:
-            known = self.rows - sum(count for count, _ in self._fresh)
-            parts = [(known, self._whole), *self._fresh]
+            before = self.rows - sum(count for count, _ in self._fresh)
+            parts = [(before, self._whole), *self._fresh]
             names = dict.fromkeys(name for _, columns in parts for name in columns)
             self._whole = {name: _joined(name, parts) for name in names}
             self._fresh = []

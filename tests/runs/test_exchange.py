@@ -35,7 +35,7 @@ from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.events import heading
 from dpviz.training.settings import RunSettings
 from dpviz.ui.runs.report import _SCRIPT, _charts, bundle, html_report
-from tests.runs.test_spending import PLAN, told
+from tests.runs.test_spending import PLAN, planned
 from tests.runs.test_store import batch, started, steps
 
 REFUSED = tomllib.loads((Path(__file__).parent / "refused_files.toml").read_text("utf-8"))
@@ -44,7 +44,7 @@ NASTY = "<script>alert('x')</script> & \"quotes\""
 
 def example(store: Store, name: str = NASTY) -> str:
     """Two attempts of a run with three mechanisms; the first one's worker died after three steps."""
-    events = told(PLAN)
+    events = planned(PLAN)
     run = started(store, name, events[0]["settings"])
     store.annotate(run, NASTY)
     evaluation = {"kind": "evaluation", "step": 9, "test_loss": math.nan, "test_accuracy": 0.75}
@@ -118,7 +118,7 @@ class TestThereAndBack:
         assert copy.steps["loss"].tolist() == [0.0, 1.0, 2.0]
 
     def test_of_a_run_of_another_version_no_epsilon_is_kept(self, store: Store) -> None:
-        run, events = started(store), told(PLAN)
+        run, events = started(store), planned(PLAN)
         del events[0]["settings"]
         store.record([batch(run, *events)])
         copy = view(store, copied(store, run))
@@ -129,13 +129,13 @@ class TestThereAndBack:
 
     def test_says_nothing_about_the_machine(self, store: Store) -> None:
         """Neither processes nor folders, wherever they were named."""
-        settings = told(PLAN)[0]["settings"] | {"data_folder": "/srv/hidden one/x", "start_from": "/home/jane/w.pt"}
+        settings = planned(PLAN)[0]["settings"] | {"data_folder": "/srv/hidden one/x", "start_from": "/home/jane/w.pt"}
         run = started(store, "", settings, {"weights_to": "/srv/hidden/w"})
         worker = {"machine": "secret-host/1/2", "pid": 1, "mark": "2", "address": "tcp://10.0.0.1:1"}
         trace = (
             f'Traceback:\n  File "/srv/hidden/lib/loop.py", line 3\nError: {Path.home()}/hidden/x or C:\\hidden\\y.npz'
         )
-        events = told(PLAN)
+        events = planned(PLAN)
         events[0]["settings"] = settings
         failed = {
             "kind": "failed",
@@ -192,7 +192,7 @@ class TestNotBelieved:
     @pytest.mark.parametrize("policy", ["fixed", "adaptive_noise"])
     def test_a_budget_that_was_not_kept(self, store: Store, policy: str) -> None:
         """What was charged exceeds the filter that the settings name."""
-        events = told(PLAN)
+        events = planned(PLAN)
         events[0]["settings"] |= {"filter_epsilon": 0.5, "policy": policy}
         run = started(store, "", events[0]["settings"])
         store.record([batch(run, *events, {"kind": "done", "step": 9, "reason": "plan", "text": ""})])
@@ -207,7 +207,7 @@ class TestMissingAndChanged:
     def chained(self, store: Store, *more: dict[str, Any]) -> str:
         """A run as its worker sends it: nine steps that were planned so, and their end."""
         sender = Sender(lambda rows: None)
-        events = told([(2.0, 0.1, 3), (2.0, 0.1, 6)])
+        events = planned([(2.0, 0.1, 3), (2.0, 0.1, 6)])
         events[0]["settings"] |= {"noise_multiplier": 2.0, "batch_size": 1_000, "secure_noise": True}
         for event in [*events, *more]:
             sender.emit(event)

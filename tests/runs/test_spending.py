@@ -14,7 +14,7 @@ from tests.runs.test_store import batch, started
 PLAN = [(2.0, 0.1, 3), (2.5, 0.1, 4), (2.0, 0.05, 2)]
 
 
-def told(plan: list[tuple[float, float, int]]) -> list[dict[str, Any]]:
+def planned(plan: list[tuple[float, float, int]]) -> list[dict[str, Any]]:
     """A run's events with the ε that the library says, from other code than the ledgers of a live run."""
     settings = RunSettings(steps=9, noise_multiplier=2.0)
     events: list[dict[str, Any]] = [{"kind": "started", "settings": settings.to_json(), "examples": 10_000}]
@@ -43,7 +43,7 @@ def stored(store: Store, events: list[dict[str, Any]]) -> str:
 
 def test_what_was_charged_ahead_counts_until_the_end(store: Store) -> None:
     two, half = SampledGaussian(2.0, 0.1), SampledGaussian(2.5, 0.1)
-    run = stored(store, told(PLAN[:2]))
+    run = stored(store, planned(PLAN[:2]))
     ahead = {"kind": "charged", "step": 7, "through": 12, "mechanisms": [[2.0, 0.1, 3], [2.5, 0.1, 9]]}
     store.record([batch(run, ahead, first=3)])
     assert spending.mechanisms(store.events(run)) == ((two, 3), (half, 9))
@@ -54,6 +54,6 @@ def test_what_was_charged_ahead_counts_until_the_end(store: Store) -> None:
 
 
 def test_mechanisms(store: Store) -> None:
-    events = [*told([(2.0, 0.1, 3), (3.0, 0.1, 1), (2.0, 0.1, 2)]), {"kind": "count", "mechanism": [100.0, 1.0, 1]}]
+    events = [*planned([(2.0, 0.1, 3), (3.0, 0.1, 1), (2.0, 0.1, 2)]), {"kind": "count", "mechanism": [100.0, 1.0, 1]}]
     runs = spending.mechanisms(store.events(stored(store, events)))
     assert runs == ((SampledGaussian(2.0, 0.1), 5), (SampledGaussian(3.0, 0.1), 1), (SampledGaussian(100.0, 1.0), 1))

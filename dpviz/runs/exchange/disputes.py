@@ -60,7 +60,7 @@ def disputes_of(record: RunRecord, store: Store) -> tuple[Dispute, ...]:
     return MEMORY.recall(("disputes", record.id), read)
 
 
-def told(disputes: Sequence[Dispute]) -> str:
+def dispute_words(disputes: Sequence[Dispute]) -> str:
     """All of them in one sentence; empty where there is none."""
     if not disputes:
         return ""

@@ -27,7 +27,7 @@ from dpviz.charts.look import PALETTE
 from dpviz.charts.marks import Array, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.runs.claims import claim_of_view
-from dpviz.runs.exchange.disputes import IMPORTED, told
+from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
 from dpviz.runs.exchange.sharing import shared_view
 from dpviz.runs.store.store import Store
@@ -200,7 +200,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         measured=measured,
         ended=_ENDED.get(record.state, f"It is {record.state}"),
         imported=IMPORTED,
-        disputes=told(view.disputes),
+        disputes=dispute_words(view.disputes),
         demonstration=f"{DEMONSTRATION}.",
         claimed=_claimed(claim),
         numbers=_final_numbers(view),
@@ -208,7 +208,7 @@ def html_report(view: RunView, claim: Claim, *, measured: bool = False) -> str:
         charts=charts,
         readings=_readings(view),
         facts=facts | {name: _moment(getattr(record, name)) for name in ("created", "started", "ended")},
-        left_out=LEFT_OUT,
+        excluded=LEFT_OUT,
         packed=packed,
         script=_SCRIPT,
         allowed=base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode(),

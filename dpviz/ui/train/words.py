@@ -15,7 +15,7 @@ from dpviz.questions.guessing import alone
 from dpviz.questions.tight_band import TightBand
 from dpviz.questions.train.plan import PlannedCost
 from dpviz.runs.claims import last_reading, why_unknown
-from dpviz.runs.exchange.disputes import IMPORTED, told
+from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.store.records import RunRecord
 from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.origins import beside, conditions_of_start
@@ -230,7 +230,7 @@ def notes(look: Look, problem: str) -> list[Note]:
     if problem:
         said.append(Note(problem, "problem"))
     if view.disputes:
-        said.append(Note(told(view.disputes), "problem"))
+        said.append(Note(dispute_words(view.disputes), "problem"))
     if record.imported:
         said.append(Note(f"{IMPORTED} {view.checksums}".strip(), "caution"))
     if record.imported and look.settings is not None and is_own(look.settings.data):
