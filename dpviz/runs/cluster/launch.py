@@ -160,14 +160,14 @@ class Host:
         Raises:
             ClusterError: if it ended instead, or does not answer.
         """
-        if self._place is not None:
-            security = Certificate.from_json(self._place).security(scratch_folder(self._child.log))
-            return connect(self._place["address"], security)
-        if self.alive:
+        if not self.alive:
+            self._reader.join(1.0)
+            how = f"cannot start: {self._error}" if self._error else "ended while they started"
+            raise ClusterError(f"The workers {how}; see {self._child.log}.")
+        if self._place is None:
             return None
-        self._reader.join(1.0)
-        how = f"cannot start: {self._error}" if self._error else "ended while they started"
-        raise ClusterError(f"The workers {how}; see {self._child.log}.")
+        security = Certificate.from_json(self._place).security(scratch_folder(self._child.log))
+        return connect(self._place["address"], security)
 
     @property
     def starting(self) -> str:

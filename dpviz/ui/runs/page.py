@@ -142,9 +142,7 @@ def _best(records: list[RunRecord]) -> RunRecord | None:
 
 def _filters() -> None:
     key = "r.search"
-    if key not in st.session_state:
-        st.session_state[key] = state.get(f.TEXT)
-    st.text_input("Search", key=key, placeholder="name or note", on_change=_searched, args=(key,))
+    st.text_input("Search", state.get(f.TEXT), key=key, placeholder="name or note", on_change=_searched, args=(key,))
     controls.choice(f.DATA_FILTER, horizontal=False)
     controls.choice(f.METHOD_FILTER, horizontal=False)
     controls.several(f.STATE)
@@ -257,21 +255,16 @@ def _actions(engine: Engine, record: RunRecord) -> Iterable[tuple[str, str, str,
 
 def _differences(chosen: list[RunRecord]) -> pd.DataFrame:
     """One row a setting that is not the same in all; one column a run."""
-    keys = dict.fromkeys(key for record in chosen for key in record.settings)
-    rows = []
-    for key in keys:
-        values = [record.settings.get(key) for record in chosen]
-        if any(value != values[0] for value in values):
-            names = [f"{record.title} (no. {record.number})" for record in chosen]
-            rows.append({"setting": key} | dict(zip(names, map(str, values), strict=True)))
-    return pd.DataFrame(rows)
+    columns = {f"{r.title} (no. {r.number})": pd.Series(r.settings, dtype=object).map(str) for r in chosen}
+    table = pd.DataFrame(columns).fillna("–")
+    return table[table.nunique(axis=1) > 1].rename_axis("setting").reset_index()
 
 
 def _named(record: RunRecord, place: Any, label: str, now: str, change: Callable[[str, str], None]) -> None:
     key = f"{label}.{record.id}"
-    if key not in st.session_state:
-        st.session_state[key] = now
-    place.text_input(label, key=key, max_chars=200, on_change=lambda: _do(change, record.id, st.session_state[key]))
+    place.text_input(
+        label, now, key=key, max_chars=200, on_change=lambda: _do(change, record.id, st.session_state[key])
+    )
 
 
 def _do(act: Callable[..., object], *values: Any) -> bool:
