@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
-from dpviz.runs.store.records import OPEN
+from dpviz.runs.store.records import OPEN, StoreError
 from dpviz.runs.store.store import Store
 
 HERE = Path(__file__).parent
@@ -98,3 +98,31 @@ def kill(pid: int) -> None:
 def gone(processes: list[psutil.Process]) -> bool:
     """Whether none of them runs; one that ended and was not collected yet does not."""
     return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)
+
+
+class FullDisk:
+    """Calls of a method of all stores that fail as on a full disk, until there is room again.
+
+    Args:
+        method: Its name.
+        when: Whether a call fails, by its number and its arguments.
+    """
+
+    def __init__(
+        self, patch: pytest.MonkeyPatch, method: str = "record", when: Callable[..., bool] = lambda number, *_: True
+    ) -> None:
+        self.calls = self.failures = 0
+        self.when = when
+        works = getattr(Store, method)
+
+        def call(store: Store, *values: Any, **named: Any) -> Any:
+            self.calls += 1
+            if self.when(self.calls - 1, *values):
+                self.failures += 1
+                raise StoreError("the disk is full")
+            return works(store, *values, **named)
+
+        patch.setattr(Store, method, call)
+
+    def free(self) -> None:
+        self.when = lambda *_: False

@@ -12,8 +12,9 @@ import pytest
 from dpviz.runs import collector
 from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import Delivery, StoreError
+from dpviz.runs.store.records import Delivery
 from dpviz.runs.store.store import Store
+from tests.runs.conftest import FullDisk
 from tests.runs.test_store import batch, started, steps
 
 
@@ -96,19 +97,14 @@ def test_nothing_is_thrown_away_while_the_disk_is_full(
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
     monkeypatch.setattr(collector, "PATIENCE", 0.1)
-    run, works = started(store), Store.record
-
-    def full(self: Store, batches: Any) -> None:
-        raise StoreError("the disk is full")
-
-    monkeypatch.setattr(Store, "record", full)
+    run, disk = started(store), FullDisk(monkeypatch)
     for i in range(5):
         writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
     until(lambda: heard.troubles == ["the disk is full"])
     until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
     assert store.run(run).steps == 0
     time.sleep(0.1)
-    monkeypatch.setattr(Store, "record", works)
+    disk.free()
     until(lambda: store.run(run).steps == 50)
     until(lambda: heard.troubles == ["the disk is full", ""])
     assert writing.trouble == ""
@@ -119,17 +115,11 @@ def test_a_failure_is_written_once_there_is_room(
     store: Store, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
-    run, works, tries = started(store), Store.change_state, []
-
-    def full(self: Store, *values: Any, **named: Any) -> bool:
-        tries.append(values)
-        raise StoreError("the disk is full")
-
-    monkeypatch.setattr(Store, "change_state", full)
+    run, disk = started(store), FullDisk(monkeypatch, "change_state")
     writing.put(EndedFuture(run, Future("error", error=OSError("no"))))
-    until(lambda: len(tries) > 2)
+    until(lambda: disk.calls > 2)
     assert heard.ends == []
-    monkeypatch.setattr(Store, "change_state", works)
+    disk.free()
     until(lambda: heard.ends == [run])
     assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
 
@@ -147,11 +137,7 @@ def test_it_ends_also_while_nothing_can_be_written(
     store: Store, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = started(store)
-
-    def full(self: Store, batches: Any) -> None:
-        raise StoreError("the disk is full")
-
-    monkeypatch.setattr(Store, "record", full)
+    FullDisk(monkeypatch)
     made = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append)
     made.put(text(batch(run, *steps(3))))
     until(lambda: made.trouble)

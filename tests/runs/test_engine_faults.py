@@ -21,8 +21,7 @@ from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import RunRecord, StoreError
-from dpviz.runs.store.store import Store
-from tests.runs.conftest import HERE, PLAIN, family, gone, kill
+from tests.runs.conftest import HERE, PLAIN, FullDisk, family, gone, kill
 
 pytestmark = pytest.mark.sweep
 
@@ -69,20 +68,14 @@ def test_parameters_wait_for_their_charge(
     engine: Engine, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No file of a worker before the store has what it costs; killed right after that it still has."""
-    works, tries = Store.record, []
-
-    def full(self: Store, batches: Any) -> list[bool]:
-        if any(row.kind == "charged" for one in batches for row in one.rows):
-            tries.append(batches)
-            raise StoreError("the disk is full")
-        return works(self, batches)
-
     weights = tmp_path / "weights"
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "record", full)
+        disk = FullDisk(
+            patch, when=lambda _, batches: any(row.kind == "charged" for one in batches for row in one.rows)
+        )
         options = {"weights_to": str(weights)}
         run = engine.submit({"pause": 60.0}, target="fake_training:releasing", options=options)
-        until(lambda: len(tries) > 2)
+        until(lambda: disk.failures > 2)
         assert not weights.exists()
     until(weights.exists)
     kill(worker_of(engine, run))

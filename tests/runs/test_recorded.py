@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,13 @@ from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
 from dpviz.runs.spending import has_gap, mechanisms
-from dpviz.runs.store.records import StoreError
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import view_of
 from dpviz.runs.work import NotRecorded
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts import earlier
 from dpviz.training.private import Step
+from tests.runs.conftest import FullDisk
 from tools.attack.kills import Programs
 
 N = 300
@@ -231,28 +230,13 @@ def test_charging_costs_little(
     assert write <= 0.011 * charges[-2] * step
 
 
-def full(monkeypatch: pytest.MonkeyPatch, failing: Callable[[int], bool]) -> list[int]:
-    """Writes that fail, by their number."""
-    writes: list[int] = []
-    works = Store.record
-
-    def record(self: Store, batches: Any) -> list[bool]:
-        writes.append(len(writes))
-        if failing(writes[-1]):
-            raise StoreError("the disk is full: free some space")
-        return works(self, batches)
-
-    monkeypatch.setattr(Store, "record", record)
-    return writes
-
-
 def test_a_disk_that_is_full_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits, goes on, and leaves nothing out."""
     mine = training(steps=300)
-    writes = full(monkeypatch, lambda number: 4 <= number < 9)
+    disk = FullDisk(monkeypatch, when=lambda number, _: 4 <= number < 9)
     assert sum(1 for _ in recorded(mine, folder=tmp_path)) == 300
     store, record = only(tmp_path)
-    assert max(writes) > 9
+    assert disk.calls > 10
     assert (record.state, record.steps, has_gap(store.events(record.id))) == ("done", 300, False)
     assert claim_of_record(record, store) == mine.claim
 
@@ -261,8 +245,8 @@ def test_a_disk_that_is_full_for_a_moment(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, seen = training(steps=5_000), []
     with monkeypatch.context() as patch:
-        full(patch, lambda number: number >= 4)
-        with pytest.raises(NotRecorded, match="could not be recorded for 0.1 s.*disk is full: free some space"):
+        FullDisk(patch, when=lambda number, _: number >= 4)
+        with pytest.raises(NotRecorded, match="could not be recorded for 0.1 s.*disk is full"):
             seen.extend(iter(step.number for step in recorded(mine, folder=tmp_path)))
         store, record = only(tmp_path)
         assert record.state == "running"
@@ -281,7 +265,7 @@ def test_its_end_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     steps = recorded(mine, folder=tmp_path)
     next(steps)
     with monkeypatch.context() as patch:
-        full(patch, lambda number: True)
+        FullDisk(patch)
         with pytest.warns(UserWarning, match="end of this run could not be recorded: it claims all.*disk is full"):
             steps.close()
         store, record = only(tmp_path)
