@@ -32,35 +32,18 @@ from dpviz.ui.train.live import draw, take
 from dpviz.ui.train.watch_settings import CHARTS
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
-SETTINGS = TINY.with_(
-    batch_size=1000,
-    bayesian=True,
-    target_accuracy=0.99,
-    target_measure="private",
-    count_every=1,
-    count_noise=20.0,
-)
+COUNTS = {"target_accuracy": 0.99, "target_measure": "private", "count_every": 1, "count_noise": 20.0}
+SETTINGS = TINY.with_(batch_size=1000, bayesian=True, **COUNTS)
 # All that training measures without noise. A number that is new here, or new in an event, has to be thought about.
 MEASURED = {
-    "started": {"time"},
-    "step": {
-        *(
-            "time",
-            "seconds",
-            "batch_size",
-            "loss",
-            "clipped",
-            "non_finite",
-            "distances",
-            "norms",
-            "noise",
-            "bayesian_text",
-        ),
-        "epsilon.bayesian",
-    },
-    "evaluation": {"time", "train_loss", "train_accuracy"},
-    "count": {"time", "epsilon.bayesian"},
-    "done": {"time", "seconds", "tail_share", "bayesian_text", "train_accuracy", "epsilon.bayesian"},
+    kind: set(names.split())
+    for kind, names in {
+        "started": "time",
+        "step": "time seconds batch_size loss clipped non_finite distances norms noise bayesian_text epsilon.bayesian",
+        "evaluation": "time train_loss train_accuracy",
+        "count": "time epsilon.bayesian",
+        "done": "time seconds tail_share bayesian_text train_accuracy epsilon.bayesian",
+    }.items()
 }
 NEW = "gradient_angle"  # a measurement that nobody classified
 
@@ -146,13 +129,8 @@ def test_a_report_leaves_it_out_unless_asked(made: Engine) -> None:
     labels = [f" {label} ends at" for label in ("batch", "train", "clipped", "drawn", "Bayesian")]
     for word in ("0.765432", "0.123456", "ε, Bayesian", ">seconds ", NEW, *labels):
         assert (word in published, word in full) == (False, True), word
-    assert re.findall("<h2>([^<]*)</h2><figure", published) == [
-        "Privacy loss",
-        "Accuracy",
-        "Loss",
-        "Noise multiplier",
-        "Batch size",
-    ]
+    drawn = re.findall("<h2>([^<]*)</h2><figure", published)
+    assert drawn == ["Privacy loss", "Accuracy", "Loss", "Noise multiplier", "Batch size"]
     assert "left out of this page" in published
     for row in re.findall(r"<tr><th scope='row'>([^<]*)</th><td>(?:0\.765432|0\.123456)</td>", full):
         assert NOT_COVERED in row

@@ -90,7 +90,7 @@ def test_of_nobody(store: Store) -> None:
     assert reconcile.reconcile(store) == [run]
 
 
-def test_on_another_machine_the_heartbeat_decides(store: Store, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_on_another_machine_the_heartbeat_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.heartbeat("far", replace(this_process(), machine="far/boot/space"))
     run = begin(store, run_of(store, "far", host=replace(this_process(), machine="far/boot/space", mark="other")))
     assert reconcile.reconcile(store) == []
