@@ -51,6 +51,8 @@ def main() -> None:
 
     def say(phase: str) -> None:
         parent.say("worker", (os.getpid(), phase))
+        if phase == "up":  # the last word: who listens to the host is not to wait for a worker that outlives it
+            parent.output.close()
 
     place = next(parent.messages())
     say("loading")
