@@ -105,15 +105,27 @@ def table(required: Mapping[str, Check], possible: Mapping[str, Check] = {}) -> 
     return check
 
 
-def whole(low: int = 0, high: int = LARGEST_WHOLE) -> Check:
-    """A whole number in [low, high]."""
+def _right(wanted: str, right: Callable[[Any], bool]) -> Check:
+    """A value of which this is true."""
 
-    def check(what: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            refuse(what, f"to be a whole number in [{low}, {high:,}]", value)
-        return value
+    def check(what: str, value: Any) -> Any:
+        return value if right(value) else refuse(what, wanted, value)
 
     return check
+
+
+def whole(low: int = 0, high: int = LARGEST_WHOLE) -> Check:
+    """A whole number in [low, high]."""
+    wanted = f"to be a whole number in [{low}, {high:,}]"
+    return _right(wanted, lambda value: type(value) is int and low <= value <= high)
+
+
+def one_of(allowed: tuple[str, ...]) -> Check:
+    """One of these words."""
+    return _right(f"to be one of {', '.join(allowed)}", lambda value: isinstance(value, str) and value in allowed)
+
+
+flag = _right("to be true or false", lambda value: isinstance(value, bool))
 
 
 def number(low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER, *, endless: bool = False) -> Check:
@@ -129,13 +141,6 @@ def number(low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER, *, endles
         return refuse(what, f"to be a number in [{low:g}, {high:g}]", value)
 
     return check
-
-
-def flag(what: str, value: Any) -> bool:
-    """true or false."""
-    if not isinstance(value, bool):
-        refuse(what, "to be true or false", value)
-    return value
 
 
 def text(most: int) -> Check:
@@ -170,16 +175,5 @@ def listed(entry: Check, most: int, least: int = 0) -> Check:
             refuse(what, "to be a list", value)
         expect(least <= len(value) <= most, f"{what} with {least:,} to {most:,} entries, found {len(value):,}")
         return [entry(f"entry {at} of {what}", part) for at, part in enumerate(value)]
-
-    return check
-
-
-def one_of(allowed: tuple[str, ...]) -> Check:
-    """One of these words."""
-
-    def check(what: str, value: Any) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            refuse(what, f"to be one of {', '.join(allowed)}", value)
-        return value
 
     return check
