@@ -34,6 +34,7 @@ class Child:
 
     Attributes:
         log: What it and its libraries print goes there.
+        output: What it says; to be closed by who reads it, for children of its own may hold the other end for longer.
 
     Raises:
         PermissionError: if its temporary files would lie in a folder of another account.
@@ -56,7 +57,7 @@ class Child:
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
+        self._input, self.output = self._process.stdin, self._process.stdout
         self._speaking = threading.Lock()
 
     @property
@@ -84,7 +85,7 @@ class Child:
         """What it says, until it has ended."""
         with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             while True:
-                yield pickle.load(self._output)
+                yield pickle.load(self.output)
 
     def close(self, limit: float) -> None:
         """End it: by closing its input, by force after `limit` seconds."""
@@ -96,7 +97,6 @@ class Child:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._output.close()
 
 
 def end_with_parent() -> None:

@@ -79,6 +79,7 @@ def test_a_child_ends_with_its_input_or_by_force(tmp_path: Path, source: str, co
     log = tmp_path / "logs" / "child.log"
     made = Child(["-c", f"import sys, time; {source}"], log, {"PATH": ""})
     made.close(30.0 if code > 0 else 0.2)
+    made.output.close()
     assert made.code == code
     assert made._input.closed
     assert log.stat().st_mode & 0o077 == 0

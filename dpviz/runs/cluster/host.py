@@ -45,7 +45,8 @@ class Workers:
 
     def __init__(self, parent: Parent, address: str, certificate: Certificate, count: int) -> None:
         self._parent = parent
-        self._place = json.dumps({"address": address, **certificate.to_json()}).encode() + b"\n"
+        place = {"address": address, "host": os.getpid(), **certificate.to_json()}
+        self._place = json.dumps(place).encode() + b"\n"
         self._begun = [0.0] * count
         self._children = [self._start(i) for i in range(count)]
 

@@ -144,15 +144,16 @@ class Host:
         self._reader.start()
 
     def _read(self) -> None:
-        for kind, content in self._child.messages():
-            if kind == "cluster":
-                self._place = content
-                self._start.scheduler = True
-            elif kind == "worker":
-                worker, phase = content
-                self._start.changed(worker, phase, time.monotonic())
-            else:
-                self._error = content
+        with self._child.output:
+            for kind, content in self._child.messages():
+                if kind == "cluster":
+                    self._place = content
+                    self._start.scheduler = True
+                elif kind == "worker":
+                    worker, phase = content
+                    self._start.changed(worker, phase, time.monotonic())
+                else:
+                    self._error = content
 
     def connect(self) -> Any:
         """A Dask client; None while the cluster comes up.

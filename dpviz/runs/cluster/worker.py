@@ -55,6 +55,8 @@ def main() -> None:
             parent.output.close()
 
     place = next(parent.messages())
+    if os.getppid() != place["host"]:  # it ended before this process could ask to end with it
+        os._exit(1)
     say("loading")
     load_ahead()
     say("connecting")

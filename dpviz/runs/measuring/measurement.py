@@ -185,6 +185,7 @@ class Measurements:
         process, self._process = self._process, None
         if process is not None:
             process.close(CLOSING)
+            process.output.close()
 
     def _drop(self, measurement: Measurement) -> None:
         with self._changed:
