@@ -10,15 +10,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz import _validate
+from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.mechanisms.excess import batches, log_excess, log_mixture, log_sums
 from dpviz.mechanisms.log_moments import renyi_divergence
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
-
-Array = npt.NDArray[np.float64]
 
 ROUNDING = 1e-10  # relative, of E[X^α] − 1
 _STANDS_STILL = 1e-11
@@ -40,7 +38,7 @@ def _log_moments(points: Array, most: float, integrals: Callable[[int, Array], A
 # Gaussian mixtures ---------------------------------------------------------------------------------------------------
 
 
-def mixture_divergence(pair: MixturePair, orders: npt.ArrayLike) -> Array:
+def mixture_divergence(pair: MixturePair, orders: ArrayLike) -> Array:
     """R(α) of one step, the larger of both directions: at most 1e-10 of it above the truth, or α·span²/(2σ²).
 
     The weights are such as sampling makes: ratios whose zeros in e^(z/σ²) lie on the negative axis, as the binomial's
@@ -61,7 +59,7 @@ def mixture_divergence(pair: MixturePair, orders: npt.ArrayLike) -> Array:
     return np.asarray(np.maximum(np.minimum(unsampled, logs / (alpha - 1.0)), _validate.LEAST))
 
 
-def replaced_divergence(noise_multiplier: float, sample_rate: float, orders: npt.ArrayLike) -> Array:
+def replaced_divergence(noise_multiplier: float, sample_rate: float, orders: ArrayLike) -> Array:
     """The same where one example is replaced (`sampled.ReplacedPair`).
 
     There R(α) ≤ R⁺(α) + ln(1/(1 − q)) too, R⁺ being that of adding or removing, for Q ≥ (1 − q) N(0, σ²).
@@ -130,7 +128,7 @@ def _log_weighted(side: Weights, x: Array, sigma: float) -> Array:
 # Laplace noise -------------------------------------------------------------------------------------------------------
 
 
-def laplace_divergence(scale: float, sample_rate: float, orders: npt.ArrayLike) -> Array:
+def laplace_divergence(scale: float, sample_rate: float, orders: ArrayLike) -> Array:
     """R(α) of one sampled Laplace step, an example added or removed: at most 1e-10 of it above the truth, or R(∞).
 
     Args:
@@ -141,7 +139,7 @@ def laplace_divergence(scale: float, sample_rate: float, orders: npt.ArrayLike) 
     return np.asarray(laplace_directions(scale, sample_rate, orders).max(axis=0))
 
 
-def laplace_directions(scale: float, sample_rate: float, orders: npt.ArrayLike) -> Array:
+def laplace_directions(scale: float, sample_rate: float, orders: ArrayLike) -> Array:
     """The same of the removed and of the added example, ln E_Q[X^α]/(α − 1) and ln E_P[X^−α]/(α − 1): (2, …).
 
     Q = Lap(0, b), P = (1 − q) Lap(0, b) + q Lap(1, b), and u = q·expm1(y), where y = (2z − 1)/b for outputs z in [0, 1]

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array, Index
 
 _TOGETHER = 2**17  # numbers
 
 
-def batches(points: Array) -> Iterator[npt.NDArray[np.intp]]:
+def batches(points: Array) -> Iterator[Index]:
     """Orders that are computed together, by their places: those that need about as many points (all finite)."""
     rising = np.argsort(points, kind="stable")
     start = 0

@@ -21,13 +21,10 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from dpviz import _validate
+from dpviz._arrays import Array
 from dpviz.mechanisms.pair import DominatingPair
 
-Array = npt.NDArray[np.float64]
 RenyiCurve = Callable[[Array], Array]
 
 # How parameters are checked, by their names; those called otherwise check themselves.

@@ -14,15 +14,14 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.mechanisms.excess import log_sums
 from dpviz.mechanisms.noise import LEAST_SCALE
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
 
-Array = npt.NDArray[np.float64]
 Weights = tuple[tuple[float, float], ...]
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)

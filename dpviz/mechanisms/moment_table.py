@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.mechanisms.log_moments import log_moment
-
-Array = npt.NDArray[np.float64]
 
 _REACH = 8.5  # standard deviations beyond the integrand's outer peaks: e^-36 is left out
 _MOST_NODES = 2_000  # beyond, `log_moment` looks where the integrand is first

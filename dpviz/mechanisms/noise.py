@@ -7,51 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtr
 
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 LEAST_SCALE = 1e-3  # what estimates take for less noise than this: the true losses would overflow
 _ROUGH_POINTS = 481
 SMALL_MEAN, FAR = 1e-4, 100.0  # 1/σ below which, and deviations up to which, δ(ε) is expanded in 1/σ
-
-
-class Noise(Protocol):
-    """A noise distribution n, in units of the sensitivity."""
-
-    @property
-    def scale(self) -> float: ...
-
-    @property
-    def largest_ratio(self) -> float:
-        """The supremum of |ln(n(z − 1)/n(z))|."""
-
-    def ratio(self, z: Array) -> Array:
-        """ln(n(z − 1)/n(z))."""
-
-    def output(self, ratio: Array) -> Array:
-        """A z with this ratio; ∓∞ beyond the ratios that there are."""
-
-    def cdf(self, z: Array) -> Array: ...
-
-    def log_cdf(self, z: Array) -> Array:
-        """ln of the cdf; right in the far tail too."""
-
-    def reach(self, tail: float) -> float:
-        """How far outputs lie from their centre that do not count as tail, at `tail` standard deviations of a Gaussian.
-
-        Infinite ratios must lie within it, for what lies beyond may be taken for an infinite loss.
-        """
-
-    def rough(self, low: float, high: float) -> tuple[Array, Array]:
-        """Outputs between low and high and ln of their probabilities, roughly: it steers, it proves nothing."""
-
-    def log_delta(self, epsilon: Array | float) -> Array:
-        """ln δ(ε) of n(z − 1) against n(z); −∞ where δ = 0."""
 
 
 def gaussian_log_delta(noise_multiplier: Array | float, epsilon: Array | float) -> Array:
@@ -88,40 +53,50 @@ def _log_delta_of_small_mean(mean: Array, x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """N(0, scale²)."""
+    """N(0, scale²), in units of the sensitivity; n is its density."""
 
     scale: float
 
     @property
     def largest_ratio(self) -> float:
+        """The supremum of |ln(n(z − 1)/n(z))|."""
         return math.inf
 
     def ratio(self, z: Array) -> Array:
+        """ln(n(z − 1)/n(z))."""
         return np.asarray((2.0 * z - 1.0) / (2.0 * self.scale**2))
 
     def output(self, ratio: Array) -> Array:
+        """A z with this ratio; ∓∞ beyond the ratios that there are."""
         return np.asarray(self.scale**2 * ratio + 0.5)
 
     def cdf(self, z: Array) -> Array:
         return np.asarray(ndtr(z / self.scale))
 
     def log_cdf(self, z: Array) -> Array:
+        """ln of the cdf; right in the far tail too."""
         return np.asarray(log_ndtr(z / self.scale))
 
     def reach(self, tail: float) -> float:
+        """How far outputs lie from their centre that do not count as tail, at `tail` standard deviations of a Gaussian.
+
+        Infinite ratios must lie within it, for what lies beyond may be taken for an infinite loss.
+        """
         return tail * self.scale
 
     def rough(self, low: float, high: float) -> tuple[Array, Array]:
+        """Outputs between low and high and ln of their probabilities, roughly: it steers, it proves nothing."""
         z = np.linspace(low, high, _ROUGH_POINTS)
         return z, -0.5 * (z / self.scale) ** 2 + math.log((z[1] - z[0]) / (self.scale * math.sqrt(2 * math.pi)))
 
     def log_delta(self, epsilon: Array | float) -> Array:
+        """ln δ(ε) of n(z − 1) against n(z); −∞ where δ = 0."""
         return gaussian_log_delta(self.scale, epsilon)
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """Density exp(−|z|/scale)/(2·scale)."""
+    """Density exp(−|z|/scale)/(2·scale); its functions are `GaussianNoise`'s."""
 
     scale: float
 

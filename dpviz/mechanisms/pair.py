@@ -9,10 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[np.float64]
+from dpviz._arrays import Array
 
 UNIT = 2.0**-53  # rounding unit of a float
 ULPS = 8.0  # generous: scipy's ndtr is right to a few units in the last place

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.mechanisms.excess import log_mixture
 from dpviz.mechanisms.noise import FAR, LEAST_SCALE, SMALL_MEAN, GaussianNoise, LaplaceNoise, mills
 from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

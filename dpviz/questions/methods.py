@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
@@ -19,8 +19,6 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import Mechanism
-
-Array = npt.NDArray[np.float64]
 
 POINTS, COARSE = 200, 50
 _points: ContextVar[int] = ContextVar("points", default=POINTS)

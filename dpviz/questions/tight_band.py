@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.methods import accountant
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
@@ -19,8 +19,6 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions.answer import Metric
 from dpviz.questions.kinds import with_noise
-
-Array = npt.NDArray[np.float64]
 
 NAME = "Numerical (PLD) ε"  # of the upper end among a page's four numbers
 MARKS = 16

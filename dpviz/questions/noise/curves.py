@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
 from dpviz.accounting.renyi.accountant import Moments, Renyi
@@ -21,7 +21,6 @@ from dpviz.questions.methods import NAMES, method
 from dpviz.questions.noise.fields import QUANTILES
 from dpviz.questions.tight_band import noise_grid
 
-Array = npt.NDArray[np.float64]
 Evaluate = Callable[[Array], Array]
 
 # Only at orders that may decide: divergences are exact.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import NoAnswer
@@ -28,7 +29,6 @@ from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import RARE, left_out
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
 from dpviz.questions.noise.curves import (
-    Array,
     BayesianAsk,
     Curve,
     NoiseAxis,
