@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from dpviz.fields import declared
+from dpviz.questions import links
+from dpviz.questions.links import RENAMED
 from dpviz.ui.registry import ENTERED
 from dpviz.ui.runs.fields import FIELDS as RUNS
 from dpviz.ui.train.watch_settings import OWN as TRAIN
@@ -40,3 +42,9 @@ def test_an_entry_takes_what_it_does_not_say_from_the_one_it_is_like() -> None:
 
 def test_examples() -> None:
     assert doctest.testmod(declared).failed == 0
+
+
+def test_a_key_of_before_is_of_no_field_of_today() -> None:
+    """Else a link of today would be read as one of before."""
+    assert not RENAMED.keys() & declared.entries().keys()
+    assert links.read({"pview": "rare", "rgamma": "0.1", "v": "2"}, "papers") == {"pview": "rare", "gamma": "0.1"}

@@ -111,7 +111,7 @@ def test_a_hundred_zeros_give_one_in_a_hundred() -> None:
 
 @pytest.mark.parametrize(("zeros", "ones", "failure"), [(100, 0, 0.05), (40, 3, 0.01), (7, 7, 0.3)])
 def test_the_bound_for_every_share_is_missed_as_often_as_it_says(zeros: int, ones: int, failure: float) -> None:
-    f = asked(RARE, rzeros=str(zeros), rones=str(ones), rgamma=str(failure)).facts
+    f = asked(RARE, rzeros=str(zeros), rones=str(ones), gamma=str(failure)).facts
     assert binom.cdf(ones, zeros + ones, f.exact) == pytest.approx(failure, rel=1e-9)
     assert beta.sf(f.posterior, ones + 1, zeros + 1) == pytest.approx(failure, rel=1e-9)
     assert f.posterior < f.exact
@@ -119,7 +119,7 @@ def test_the_bound_for_every_share_is_missed_as_often_as_it_says(zeros: int, one
 
 def test_the_flat_priors_estimate_may_be_missed_more_often_for_one_share() -> None:
     """What the note says: at ρ just above ρ̂(N₁ = 0) a sample without any C comes more often than γ."""
-    f = asked(RARE, rzeros="100", rgamma="0.05").facts
+    f = asked(RARE, rzeros="100", gamma="0.05").facts
     assert (1 - f.posterior) ** 100 > 0.05
     assert (1 - f.exact) ** 100 == pytest.approx(0.05)
 

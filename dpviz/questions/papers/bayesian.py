@@ -17,7 +17,6 @@ from dpviz.fields import numbers
 from dpviz.questions.answer import Answer, Slow
 from dpviz.questions.layout import Expert
 from dpviz.questions.papers.fields import (
-    BINARY_FAILURE,
     CLIP_AT,
     EACH,
     MANY,
@@ -32,7 +31,7 @@ from dpviz.questions.papers.fields import (
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.presets import presets
 from dpviz.questions.printed import synthetic
-from dpviz.questions.shared import FAILURE_MU
+from dpviz.questions.shared import FAILURE, FAILURE_MU
 
 
 def dp_curves(x: Array, order: int, **setting: Any) -> tuple[Array, Array, tuple[Line, Line]]:
@@ -167,8 +166,8 @@ RARE = reproduction(
     "bayesian",
     "rare",
     rare,
-    {"zeros": ZEROS, "ones": ONES, "failure": BINARY_FAILURE},
-    {"Sample": (ZEROS, ONES, BINARY_FAILURE)},
+    {"zeros": ZEROS, "ones": ONES, "failure": FAILURE},
+    {"Sample": (ZEROS, ONES, FAILURE)},
     presets=presets("bdpzeros"),
 )
 

@@ -14,7 +14,7 @@ WITH, WITHOUT = number("pwith"), number("pwithout")
 ORDER_1, ORDER_3, SEED = number("plam"), number("plam3"), number("pseed")
 PANEL, CLIP_AT, UNCLIPPED = choice("pquant"), choice("pclip"), flag("punclip")
 INFERRED = choice("pinfer")
-ZEROS, ONES, BINARY_FAILURE = number("rzeros"), number("rones"), number("rgamma")
+ZEROS, ONES = number("rzeros"), number("rones")
 EACH, MANY = number("geps"), number("gk")
 
 # Mironov, Talwar, Zhang 2019; Lécuyer 2021; Li et al. 2019
