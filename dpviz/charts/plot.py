@@ -305,9 +305,9 @@ def _interval(band: Band, i: int, axis: Axis) -> str:
 
 def _along(x: Array, own: Any, values: Any) -> Array:
     """`values`, given along `own`, along x; NaN where there are none."""
-    found = np.full(x.shape, np.nan)
-    found[np.searchsorted(x, floats(own))] = floats(values)
-    return found
+    column = np.full(x.shape, np.nan)
+    column[np.searchsorted(x, floats(own))] = floats(values)
+    return column
 
 
 def alt_text(

@@ -95,10 +95,10 @@ def epsilon_axis(title: str = "ε") -> Axis:
     return Axis(title, hover="ε = %{x:.3r}")
 
 
-def accuracies_shown(found: Sequence[Array]) -> Span | None:
+def accuracies_shown(accuracies: Sequence[Array]) -> Span | None:
     """Where these accuracies end up, with three quarters of what was found on the way; not the whole way from guessing,
     which is alike for all. None where there is none."""
-    finite = [kept for values in found if (kept := values[np.isfinite(values)]).size]
+    finite = [kept for values in accuracies if (kept := values[np.isfinite(values)]).size]
     if not finite:
         return None
     lowest, top = min(float(values[-1]) for values in finite), max(float(values.max()) for values in finite)

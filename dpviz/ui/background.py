@@ -29,10 +29,10 @@ class _Failed:
 
 def finished(key: Hashable) -> Any | None:
     """The result kept under `key`, None while there is none; raises what the work raised."""
-    found = MEMORY.get(("slow part", key))
-    if isinstance(found, _Failed):
-        raise found.error.with_traceback(None)
-    return found
+    result = MEMORY.get(("slow part", key))
+    if isinstance(result, _Failed):
+        raise result.error.with_traceback(None)
+    return result
 
 
 def forget(key: Hashable) -> None:
@@ -61,9 +61,9 @@ def drop(key: Hashable) -> None:
 
 def _do(key: Hashable, work: Callable[[], Any]) -> None:
     try:
-        found = work()
+        result = work()
     except Exception as error:
-        found = _Failed(error)
-    MEMORY.put(("slow part", key), found)
+        result = _Failed(error)
+    MEMORY.put(("slow part", key), result)
     with _lock:
         _jobs.pop(key, None)

@@ -115,8 +115,8 @@ class Entered(NamedTuple):
 
 def _entry(field: Number) -> Entered | None:
     """The field's last entry, which its control told, or the chart that it moves."""
-    told = st.session_state.get(Keys.entry(field)), _by_chart(field)
-    return max(filter(None, map(_sensible, told)), key=lambda one: one.n, default=None)
+    entries = st.session_state.get(Keys.entry(field)), _by_chart(field)
+    return max(filter(None, map(_sensible, entries)), key=lambda one: one.n, default=None)
 
 
 def _by_chart(field: Number) -> Any:
@@ -126,13 +126,13 @@ def _by_chart(field: Number) -> Any:
         return None
 
 
-def _sensible(told: Any) -> Entered | None:
+def _sensible(sent: Any) -> Entered | None:
     """What was entered, if that makes sense: a stranger may send anything."""
     try:
-        text, n = told["entry"]["text"], state.number_of(told["entry"]["n"])
+        text, n = sent["entry"]["text"], state.number_of(sent["entry"]["n"])
     except (KeyError, TypeError, AttributeError):
         return None
-    exact = told["entry"].get("exact") is True
+    exact = sent["entry"].get("exact") is True
     return Entered(text[:LONGEST], n, exact) if isinstance(text, str) and math.isfinite(n) else None
 
 
@@ -161,8 +161,8 @@ def take(field: Number) -> None:
 
 def last_entry() -> float:
     """The last entry that was taken."""
-    found: float = st.session_state.get(Keys.LAST_ENTRY, 0.0)
-    return found
+    last: float = st.session_state.get(Keys.LAST_ENTRY, 0.0)
+    return last
 
 
 def settle(fields: Iterable[Field[Any]]) -> None:

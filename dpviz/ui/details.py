@@ -64,8 +64,8 @@ def _details_key(place: str, question: Question[Any]) -> str:
 def opened(place: str, question: Question[Any]) -> str | None:
     """Which detail is open, as far as is known before they are drawn."""
     kept = st.session_state.get(Keys.details(place))
-    found: str | None = st.session_state.get(_details_key(place, question), kept)
-    return None if modes.bare() else found
+    part: str | None = st.session_state.get(_details_key(place, question), kept)
+    return None if modes.bare() else part
 
 
 def _more(question: Question[Any], answer: Answer[Any], name: str) -> None:
@@ -145,9 +145,9 @@ def _handout(question: Question[Any], address: str, plot_of: PlotOf) -> Callable
     get, quick = of_values({one.key: state.get(one) for one in FIELDS}), compute(question, state.get)
 
     def made() -> str:
-        found = whole(quick, question.slow)
+        finished = whole(quick, question.slow)
         return Handout(
-            question, found, get, lambda other: with_samples(question, other, quick.given), address, plot_of
+            question, finished, get, lambda other: with_samples(question, other, quick.given), address, plot_of
         ).html()
 
     return made

@@ -41,10 +41,10 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:/@?#\[\]]+)(:(?P<port>[0-9]{1
 
 def host_is_ours(host: str, allowed: list[str]) -> bool:
     """Whether a Host header names this server: one of `server.allowedHosts`, on whatever port."""
-    found = _HOST.fullmatch(host)
-    if found is None:
+    match = _HOST.fullmatch(host)
+    if match is None:
         return False
-    name = found["name"].strip("[]").lower().rstrip(".")
+    name = match["name"].strip("[]").lower().rstrip(".")
     for entry in allowed:
         wanted = entry.strip().lower().rstrip(".")
         if wanted in ("*", name) or (wanted.startswith("*.") and name.endswith(wanted[1:])):

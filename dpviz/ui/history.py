@@ -24,8 +24,8 @@ class Past(NamedTuple):
 
 
 def _past() -> Past:
-    found: Past = st.session_state.get(Keys.HISTORY, Past())
-    return found
+    past: Past = st.session_state.get(Keys.HISTORY, Past())
+    return past
 
 
 def record(query: str) -> None:
@@ -61,11 +61,11 @@ def room() -> tuple[int, int]:
 def asked() -> list[tuple[float, int]]:
     """Steps that were asked for and not yet taken, in their order: when, and how far. A stranger may send anything."""
     try:
-        told = [(number_of(n), number_of(by)) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
+        steps = [(number_of(n), number_of(by)) for n, by in st.session_state[Keys.STEPS]["entry"]["steps"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return []
     after = seen()
-    return sorted((n, int(by)) for n, by in told[-MOST:] if n > after and by in (-1, 1))
+    return sorted((n, int(by)) for n, by in steps[-MOST:] if n > after and by in (-1, 1))
 
 
 def first() -> float:
@@ -79,5 +79,5 @@ def taken(n: float) -> None:
 
 def seen() -> float:
     """The last step that was taken."""
-    found: float = st.session_state.get(Keys.STEPS_SEEN, 0.0)
-    return found
+    last: float = st.session_state.get(Keys.STEPS_SEEN, 0.0)
+    return last

@@ -138,8 +138,8 @@ def _told(number: str) -> None:
 def _reached() -> None:
     """Take the stop that the scroll rested on last, once. The numbers stay: a scroll changes nothing that was set."""
     try:
-        told = st.session_state[Keys.STORY]["stop"]
-        number, n = told["number"], state.number_of(told["n"])
+        reached = st.session_state[Keys.STORY]["stop"]
+        number, n = reached["number"], state.number_of(reached["n"])
     except (KeyError, TypeError, AttributeError):
         return  # a stranger may send anything
     if number in list(STOP.options) and st.session_state.get(Keys.STORY_SEEN, 0.0) < n:
@@ -149,10 +149,10 @@ def _reached() -> None:
 
 def _answers() -> None:
     st.header("What each page answers")
-    said = ABOUT | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
+    about = ABOUT | {p.key: (f"{p.title}: {p.asks[0].lower()}{p.asks[1:]}", p.about) for p in PAGES}
     for key, place in places.places().items():
-        if key in said:
-            question, answer = said[key]
+        if key in about:
+            question, answer = about[key]
             st.page_link(place, label=f"**{question}**")
             st.html(f'<div class="dpviz-quiet">{answer}</div>')
 

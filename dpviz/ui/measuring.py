@@ -139,8 +139,8 @@ def moved() -> bool:
 
 
 def _stopped() -> frozenset[Hashable]:
-    found: frozenset[Hashable] = st.session_state.get(Keys.STOPPED, frozenset())
-    return found
+    keys: frozenset[Hashable] = st.session_state.get(Keys.STOPPED, frozenset())
+    return keys
 
 
 def _stop(keys: Sequence[Hashable]) -> None:

@@ -22,8 +22,8 @@ def read_link() -> None:
     """Once a session: what the link asks for."""
     if Keys.PRESENT in st.session_state:
         return
-    told = st.query_params.get("present", "")
-    st.session_state[Keys.PRESENT] = "" if told in OFF else told[:200]
+    text = st.query_params.get("present", "")
+    st.session_state[Keys.PRESENT] = "" if text in OFF else text[:200]
     st.session_state[Keys.EMBED] = _asked_to_embed()
     st.session_state[Keys.EXPERT] = "" if st.query_params.get("expert", "") in OFF else "1"
 
@@ -31,8 +31,8 @@ def read_link() -> None:
 def _asked_to_embed() -> bool:
     """Streamlit keeps the word from its own names for a link's parts, and knows it as "true" alone."""
     context = get_script_run_ctx(suppress_warning=True)
-    told = parse_qs(context.query_string if context else "").get("embed", [""])[-1]
-    return told.lower() not in OFF or bool(st.context.is_embedded)
+    text = parse_qs(context.query_string if context else "").get("embed", [""])[-1]
+    return text.lower() not in OFF or bool(st.context.is_embedded)
 
 
 def presenting() -> bool:

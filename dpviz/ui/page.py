@@ -68,9 +68,9 @@ def leave() -> None:
 
 def _restore(query: str) -> None:
     """The state of a link: its preset and its pins too."""
-    told = parse_qsl(query, keep_blank_values=True)
-    state.assign((*FIELDS, PRESET), links.read(dict(told)))
-    st.session_state[Keys.PINS] = [text for key, text in told if key == "pin"]
+    pairs = parse_qsl(query, keep_blank_values=True)
+    state.assign((*FIELDS, PRESET), links.read(dict(pairs)))
+    st.session_state[Keys.PINS] = [text for key, text in pairs if key == "pin"]
 
 
 def notes() -> None:
@@ -109,9 +109,9 @@ def note(text: str, kind: str = "note") -> None:
     st.html(noted(Note(text, kind)))
 
 
-def settings(told: str) -> str:
+def settings(text: str) -> str:
     """All settings in a line, as HTML, for paper: there the controls are not seen."""
-    return f'<p class="dpviz-settings">{escape(told)}</p>'
+    return f'<p class="dpviz-settings">{escape(text)}</p>'
 
 
 def link(more: tuple[AnyField, ...] = ()) -> str:
@@ -131,13 +131,15 @@ def follow_link(query: str | None = None) -> None:
     An app that was started again knows nothing of the page, and Streamlit tells it the link that the page was opened
     with, not the one in the address bar: a second session on one page opens that address again.
     """
-    told = ""
+    announcement = ""
     if query is None:
         query = link()
         history.record(query)
-        told = f"window.dispatchEvent(new CustomEvent('dpviz-history', {{detail: {json.dumps(history.room())}}}));"
+        announcement = (
+            f"window.dispatchEvent(new CustomEvent('dpviz-history', {{detail: {json.dumps(history.room())}}}));"
+        )
     script = (
-        f"{told}"
+        f"{announcement}"
         f"clearTimeout(window.__dpvizLink); if ((window.__dpvizSession ??= '{state.session()}') !== "
         f"'{state.session()}') location.replace(location.href); else window.__dpvizLink = setTimeout(() => {{"
         f"const q = {modes.kept(query)!r}; const want = q ? '?' + q : '';"
@@ -178,9 +180,9 @@ def _presets(offered: tuple[Preset, ...]) -> None:
         on_change=_choose_preset,
         help="Settings of published figures; what the paper printed is drawn as diamonds.",
     )
-    found = preset()
-    if found is not None and found.key in names:
-        st.html(f'<div class="dpviz-quiet">{escape(found.note)}</div>')
+    named = preset()
+    if named is not None and named.key in names:
+        st.html(f'<div class="dpviz-quiet">{escape(named.note)}</div>')
 
 
 def _choose_preset() -> None:
@@ -210,8 +212,8 @@ def _reset() -> None:
 
 def pins() -> list[str]:
     """Pinned states, each a query string."""
-    found: list[str] = st.session_state.get(Keys.PINS, [])
-    return found
+    kept: list[str] = st.session_state.get(Keys.PINS, [])
+    return kept
 
 
 def _pins() -> None:

@@ -32,9 +32,9 @@ def plain(text: str, longest: int = LONGEST) -> str:
     return _LINKS.sub(_JOINER, _START.sub(_apart, _MARKS.sub(r"\\\1", short)))
 
 
-def _apart(found: re.Match[str]) -> str:
+def _apart(match: re.Match[str]) -> str:
     """A number's point cannot be escaped from before it: the joiner stands between."""
-    mark = found.group(1)
+    mark = match.group(1)
     return f"{mark}{_JOINER}" if mark[0].isdigit() else f"\\{mark}"
 
 

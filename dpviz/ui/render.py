@@ -111,9 +111,9 @@ def _answered(shown: Page) -> None:
         measuring.begin()
     question = shown.question(state.get)
     with bound.held("result"):
-        found = _result(shown, question, alone=whole is None)
-        if found is not None:
-            _below(shown, question, found)
+        answer = _result(shown, question, alone=whole is None)
+        if answer is not None:
+            _below(shown, question, answer)
     if whole is None:
         if measuring.missing():
             st.rerun()
@@ -137,8 +137,8 @@ def _drawn(shown: Page) -> tuple[object, ...]:
 def _headline(shown: Page, question: Question[Any]) -> None:
     """The result in plain words; from then on the chart says it."""
     try:
-        found = joined(shown.key, question, compute(question, state.get))
-        page.headline(question.headline(found.answer))
+        parts = joined(shown.key, question, compute(question, state.get))
+        page.headline(question.headline(parts.answer))
     except ValueError:
         page.headline("These settings allow no result.")
     except Exception:  # said where the chart would stand
@@ -183,7 +183,7 @@ def _below(shown: Page, question: Question[Any], answer: Answer[Any]) -> None:
         return
     details.blocks(question.below(answer), f"{shown.key}.below")
     measuring.ways_on()
-    details.details(shown.key, question, answer, lambda found: _beside_pins(shown, question)(found))
+    details.details(shown.key, question, answer, lambda other: _beside_pins(shown, question)(other))
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
@@ -215,11 +215,11 @@ def _one_of(kept: str, names: list[str], label: str) -> str:
     if key not in st.session_state:
         chosen = st.session_state.get(kept)
         st.session_state[key] = chosen if chosen in names else names[0]
-    found = names[0]
+    chosen = names[0]
     if len(names) > 1:
-        found = st.segmented_control(label, names, required=True, key=key, label_visibility="collapsed") or names[0]
-    st.session_state[kept] = found
-    return found
+        chosen = st.segmented_control(label, names, required=True, key=key, label_visibility="collapsed") or names[0]
+    st.session_state[kept] = chosen
+    return chosen
 
 
 # --- chart ------------------------------------------------------------------------------------------------------------
@@ -246,10 +246,10 @@ def _pinned(shown: Page, question: Question[Any]) -> list[tuple[str, Plot]]:
         if shown.question(get) is not question and not shown.pins_follow:  # it has other axes
             continue
         try:
-            found = joined(shown.key, question, compute(question, get)).answer
+            answer = joined(shown.key, question, compute(question, get)).answer
         except Exception as error:
             if not isinstance(error, ValueError):  # which says that these settings allow no answer here
                 boundary.log(shown.key, error)
             continue
-        built.append((page.pin_difference(pin), found.plot))
+        built.append((page.pin_difference(pin), answer.plot))
     return built

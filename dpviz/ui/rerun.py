@@ -44,13 +44,13 @@ def show(key: str) -> None:
         return
     asked = {"key": key, "arm": arm, "seed": seed}
     try:
-        found: Trial = measuring.result(Request((Keys.RERUN, key, arm, seed), TARGET, asked))
+        trial: Trial = measuring.result(Request((Keys.RERUN, key, arm, seed), TARGET, asked))
     except NoSample as why:
         words = "It runs now: how far it is stands at the top of the page." if why.coming else str(why)
         st.html(noted(Note(words, "note" if why.coming else "problem")))
         return
-    st.html(noted(Note(verdict(before.found, found.found))))
-    st.dataframe(compared(before, found), width="stretch", hide_index=True)
+    st.html(noted(Note(verdict(before.found, trial.found))))
+    st.dataframe(compared(before, trial), width="stretch", hide_index=True)
 
 
 def _ask(key: str, arm: str, seed: int) -> None:

@@ -85,8 +85,8 @@ class Keys:
 
 def session() -> str:
     """A name that no other session has."""
-    found: str = st.session_state.setdefault(Keys.SESSION, uuid.uuid4().hex)
-    return found
+    name: str = st.session_state.setdefault(Keys.SESSION, uuid.uuid4().hex)
+    return name
 
 
 def number_of(sent: Any) -> float:
@@ -98,8 +98,8 @@ def number_of(sent: Any) -> float:
 
 def get(field: Field[V]) -> V:
     """The value of `field` in this session."""
-    found: V = st.session_state.get(Keys.value(field), field.default)
-    return found
+    value: V = st.session_state.get(Keys.value(field), field.default)
+    return value
 
 
 def put(field: Field[V], value: V) -> None:
@@ -116,8 +116,8 @@ def reader(pin: str) -> Reader:
 
 def error(field: AnyField) -> str:
     """What was wrong with the text last typed for `field`; empty when nothing was."""
-    found: str = st.session_state.get(Keys.error(field), "")
-    return found
+    text: str = st.session_state.get(Keys.error(field), "")
+    return text
 
 
 def forget_error(field: AnyField) -> None:
@@ -130,9 +130,9 @@ def assign(fields: Iterable[AnyField], texts: Mapping[str, str]) -> None:
     What a field does not allow is made legal and noted, as it is for a link.
     """
     known = {field.key: field for field in fields}
-    found, notes = _legal(known, texts, whose="value asked for")
+    values, notes = _legal(known, texts, whose="value asked for")
     for key, field in known.items():
-        put(field, found.get(key, field.default))
+        put(field, values.get(key, field.default))
     if notes:
         st.session_state[Keys.NOTES] = notes
 
@@ -165,8 +165,8 @@ def load_from_url(fields: Iterable[AnyField], page: str, more: Iterable[AnyField
         return
     st.session_state[Keys.LOADED] = met | known.keys()
     link = {key: st.query_params[key] for key in st.query_params}
-    found, notes = _legal(known, links.read(link, page, more))
-    for key, value in found.items():
+    values, notes = _legal(known, links.read(link, page, more))
+    for key, value in values.items():
         put(known[key], value)
     if not met:
         st.session_state[Keys.PINS], wrong = _pins(known, st.query_params.get_all("pin"), links.version(link), page)
@@ -179,16 +179,16 @@ def _legal(
     known: Mapping[str, AnyField], texts: Mapping[str, str], whose: str = "link's value"
 ) -> tuple[dict[str, Any], list[str]]:
     """The values that `texts` writes for known fields, made legal, and what had to be said about them."""
-    found, notes = {}, []
+    values, notes = {}, []
     for key, text in texts.items():
         if (field := known.get(key)) is None:
             continue
         try:
-            found[key] = field.parse(text)
+            values[key] = field.parse(text)
         except ValueError as problem:
-            found[key] = field.nearest(text)
-            notes.append(f"{problem} The {whose} was replaced by {field.show(found[key])}.")
-    return found, notes
+            values[key] = field.nearest(text)
+            notes.append(f"{problem} The {whose} was replaced by {field.show(values[key])}.")
+    return values, notes
 
 
 def _pins(known: Mapping[str, AnyField], texts: Iterable[str], version: str, page: str) -> tuple[list[str], list[str]]:

@@ -44,8 +44,8 @@ def routes() -> list[Route]:
 @lru_cache(maxsize=1)
 def mark() -> str:
     """Changes whenever one of the files does."""
-    told = [file.read_bytes() for file in OURS.values()] + [plotly.__version__.encode()]
-    return hashlib.sha256(b"".join(told)).hexdigest()[:12]
+    contents = [file.read_bytes() for file in OURS.values()] + [plotly.__version__.encode()]
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:12]
 
 
 def stub(name: str) -> str:
