@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+import tomllib
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,9 +171,10 @@ def test_jax_privacys_updates_become_epochs() -> None:
 
 
 # A program whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
-GOOD = {"n": 60_000, "batch_size": 256, "noise_multiplier": 1.1, "epochs": 60, "delta": 1e-5}
-WORSE = {"n": 6_000, "batch_size": 2048, "noise_multiplier": 0.6, "epochs": 180, "delta": 1e-9}
-KEYS = {"n": "n", "batch_size": "kbatch", "noise_multiplier": "ksigma", "epochs": "kepochs", "delta": "delta"}
+PROGRAMS = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
+GOOD, WORSE, KEYS, PLAIN, MISLEADING, REPEATED = (
+    PROGRAMS[table] for table in ("good", "worse", "keys", "plain", "misleading", "repeated")
+)
 USE = """
 engine = PrivacyEngine(accountant=RdpAccountant(neighbors=NeighboringRelation.ADD_OR_REMOVE_ONE))
 loader = DataLoader(train, batch_size={batch_size})
@@ -182,57 +185,6 @@ for epoch in range({epochs}):
         optimizer.zero_grad(); loss(model(x), y).backward(); optimizer.step()
 report(target_epsilon={claim}, delta={delta}, num_samples={n})
 """
-# One value, in a way that is read: lines before, the expression.
-PLAIN = {
-    "number": ("", "{v}"),
-    "variable": ("value = {v}\n{Q} = value", "{Q}"),
-    "product": ("{Q} = {v} * 2 / 2", "{Q}"),
-    "dictionary": ("config = {{'{q}': {v}}}", "config['{q}']"),
-    "item": ("config = dict()\nconfig['{q}'] = {v}", "config['{q}']"),
-    "default": ("def f({q}={v}): return {q}\nf()", "{q}"),
-    "argument": ("def f({q}): return {q}\nf({v})", "{q}"),
-    "option": ("parser.add_argument('--{q}', default={v})\nargs = parser.parse_args()", "args.{q}"),
-    "class": ("class Config:\n    {q}: float = {v}\nconfig = Config()", "config.{q}"),
-    "tuple": ("one, {q} = 1, {v}", "{q}"),
-}
-# Two values, the worse of which is or may be used: lines before, the expression, lines after.
-MISLEADING = {
-    "changed": ("{q} = {v}\n{q} = {w}", "{q}", ""),
-    "augmented": ("{q} = {v}\n{q} *= {w} / {v}", "{q}", ""),
-    "augmented in a loop": ("{q} = {v}\nfor i in (1, 2): {q} *= ({w} / {v}) ** 0.5", "{q}", ""),
-    "loop": ("for {q} in [{v}, {w}]: print({q})", "{q}", ""),
-    "range": ("{q} = {v}\nfor {q} in range(3, {w}): pass", "{q}", ""),
-    "dictionary": ("{q} = {v}\nconfig = {{'{q}': {w}}}", "config['{q}']", ""),
-    "unpacked": ("{q} = {v}\nconfig = dict({q}={w})\nsettings = dict(**config)", "settings['{q}']", ""),
-    "unread": ("{q} = {v}", "read_settings().{q}", ""),
-    "loaded": ("{q} = {v}\nconfig = json.load(file)\nconfig.{q} = {v}\nuse(**config)", "config['{q}']", ""),
-    "default": ("{q} = {v}\ndef f({q}={w}): return {q}", "f()", ""),
-    "argument": ("def f({q}={v}): return {q}", "f({w})", ""),
-    "keyword": ("def f({q}={v}): return {q}", "f({q}={w})", ""),
-    "partial": ("def f({q}={v}): return {q}\ng = partial(f, {w})", "{q}", ""),
-    "mapped": ("def f({q}={v}): return {q}\nmap(f, [{w}])", "{q}", ""),
-    "option": ("{q} = {v}\nparser.add_argument('-q', '--{q}', type=float, default={w})", "args.{q}", ""),
-    "click": ("{q} = {v}\n@click.option('--{q}', default={w})\ndef f({q}): pass", "{q}", ""),
-    "either": ("{q} = {v} if fast else {w}", "{q}", ""),
-    "tuple": ("{q} = {v}\none, {q} = 1, {w}", "{q}", ""),
-    "attribute": ("", "{v}", "optimizer.{q} = {w}"),
-    "set": ("", "{v}", "setattr(optimizer, '{q}', {w})"),
-    "run": ("{q} = {v}\nexec('{q} = {w}')", "{q}", ""),
-    "imported": ("{q} = {v}\nfrom settings import {q}", "{q}", ""),
-    "decoy": ("GaussianNoise(sigma={v})\nDataLoader(test, batch_size={v})\nepochs = delta = n = {v}", "{w}", ""),
-    "by hand": ("", "{v}", "{q} = float(input())"),
-}
-# Lines behind the program that make its ε larger.
-REPEATED = {
-    "second engine": "engine.make_private(module=other, data_loader=loader, max_grad_norm=1.0, noise_multiplier={s})",
-    "second training": "for epoch in range({e}):\n    for x, y in loader: optimizer.step()",
-    "trained on": "train_more(model, loader)\ntrain_more(model, loader)",
-    "accumulated": "accumulation_steps = 8",
-    "virtual": "with BatchMemoryManager(data_loader=loader, max_physical_batch_size=64): pass",
-    "noise by hand": "gradient += torch.randn_like(gradient) * 0.1",
-    "endless": "while not converged(model): optimizer.step()",
-    "scheduled": "ExponentialNoise(optimizer, gamma=0.9)",
-}
 WRAPPED = ("for seed in range(5):\n", "for seed in seeds:\n", "while more():\n")
 NEUTRAL = (
     "model = ConvNet(28, 10)",
