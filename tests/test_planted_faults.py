@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ def test_a_fault_can_still_be_planted(fault: Fault) -> None:
     source = (ROOT / fault.file).read_text(encoding="utf-8")
     assert source.count(fault.old) == 1
     assert fault.new != fault.old
-    ast.parse(source.replace(fault.old, fault.new))
+    parse = tomllib.loads if fault.file.endswith(".toml") else ast.parse
+    parse(source.replace(fault.old, fault.new))
     for test in fault.test.split():
         path, *names = test.split("::")
         defined = {
