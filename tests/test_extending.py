@@ -21,7 +21,7 @@ from dpviz.questions.question import Question
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods import METHODS
-from dpviz.training.settings import RunSettings
+from dpviz.training.settings import FIELDS, RunSettings
 from tests.contract import checks
 from tests.contract.cases import Case
 from tests.questions.asking import run_script
@@ -85,6 +85,7 @@ def test_the_accountant_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("sign_of_the_docs", "A training method", tmp_path, monkeypatch)
     monkeypatch.setitem(METHODS, module.DpSign.key, module.DpSign)
+    monkeypatch.setitem(FIELDS["method"].options, module.DpSign.key, module.DpSign.label)
     sgd = RunSettings(data="abalone", model="logistic", batch_size=64, steps=4, threads=1)
     sign = sgd.with_(method="dp_sign", **module.DpSign.usual)
     assert planned_claim(sign, 3133) == planned_claim(sgd, 3133)

@@ -234,6 +234,8 @@ SMALL = {
 }
 # Of the processes that train, or one fixed value each.
 LARGE_BUT_FEW = {"_loaded", "_read", "mnist_subset", "_filters", "basis"}
+# One entry for each table, or each name in one, that comes with the package.
+OF_TABLES = {"_tables", "checked"}
 
 
 def caches(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
@@ -255,7 +257,8 @@ def growing(text: str) -> list[str]:
         bounded = entries is not None and int(entries[1]) <= 4096
         if len(hints) == 1:  # one value, made once
             continue
-        if not bounded or not (kinds <= SMALL or (node.name in LARGE_BUT_FEW and int(entries[1]) <= 2)):
+        large = (node.name in LARGE_BUT_FEW and int(entries[1]) <= 2) or node.name in OF_TABLES if entries else False
+        if not bounded or not (kinds <= SMALL or large):
             found.append(node.name)
     return found
 

@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ _value: Callable[[str], Callable[..., Any]] = lru_cache(maxsize=None)(
 )
 
 
-@cache
+@lru_cache(maxsize=64)
 def _tables(room: str) -> dict[str, Any]:
     path = Path(__file__).parent / room
     return tomllib.loads((path / "words.toml" if path.is_dir() else path.with_suffix(".toml")).read_text("utf-8"))

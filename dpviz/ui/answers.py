@@ -56,7 +56,7 @@ class ToCome(NamedTuple):
     work: Callable[[], Any]
 
 
-class Parts(NamedTuple):
+class Joined(NamedTuple):
     """An answer with the slow parts that are there, and the quick ones of others; the first that is missing; and the
     names of parts that failed, without which the answer stands.
     """
@@ -66,7 +66,7 @@ class Parts(NamedTuple):
     failed: tuple[Hashable, ...] = ()
 
 
-def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Parts:
+def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Joined:
     """The answer with what is there of its slow parts; `place` names the page in the log of what failed."""
     missing: ToCome | None = None
     failed: list[Hashable] = []
@@ -85,10 +85,10 @@ def joined(place: str, question: Question[Any], answer: Answer[Any]) -> Parts:
         except Exception as error:
             boundary.log(place, error)
             failed.append(name)
-    return Parts(answer, missing, tuple(failed))
+    return Joined(answer, missing, tuple(failed))
 
 
 def try_again(failed: Sequence[Hashable]) -> None:
-    """Parts that failed may be tried again."""
+    """Joined that failed may be tried again."""
     for name in failed:
         background.forget(name)

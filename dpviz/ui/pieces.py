@@ -14,7 +14,7 @@ from dpviz.questions.layout import Reader
 from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
 from dpviz.ui import controls, modes, page, state
-from dpviz.ui.answers import Parts, joined
+from dpviz.ui.answers import Joined, joined
 from dpviz.ui.hand import fetched
 from dpviz.ui.hand.served import component, root
 from dpviz.ui.state import Keys
@@ -59,7 +59,7 @@ def live_plot(
     caption: str = "",
     changed: Mapping[str, Mapping[str, Any]] | None = None,
     whole: bool,
-) -> tuple[Parts, dict[str, Any]]:
+) -> tuple[Joined, dict[str, Any]]:
     """The chart of an answer: it follows a hand by frames, and its slow parts join when they are there.
 
     Args:

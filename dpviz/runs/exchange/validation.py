@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def _built(spec: Any) -> Check:
     return number(*map(float, ends), endless=kind == "float") if ends else checked(kind)
 
 
-@cache
+@lru_cache(maxsize=256)
 def checked(name: str) -> Check:
     """The check of this name, in code or one of the types of `format.toml`."""
     in_code: dict[str, Check] = {

@@ -28,7 +28,7 @@ from dpviz.questions.layout import Reader, of_values
 from dpviz.questions.question import Question
 from dpviz.questions.source import NoSample
 from dpviz.ui import answers, background, boundary
-from dpviz.ui.answers import Parts, ToCome
+from dpviz.ui.answers import Joined, ToCome
 from dpviz.ui.state import Keys
 
 MOST = 48  # frames that one request may ask for
@@ -175,7 +175,7 @@ class SlowParts:
     show: Shown
     token: str = field(default_factory=_token)
 
-    def parts(self) -> Parts:
+    def parts(self) -> Joined:
         return answers.joined(self.place, self.question, self.answer)
 
     def missing(self) -> ToCome | None:
