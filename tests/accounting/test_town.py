@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy.stats import kstest
 
 from dpviz.accounting.attack.income_example import (
     MECHANISMS,
+    Played,
     Town,
     binomial_interval,
     draw_town,
@@ -65,37 +68,25 @@ class TestNoise:
         assert float(used) > 0.999 * delta
 
 
+def played_by(town: Town, income: float, mechanism: str, seed: int, **changed: Any) -> Played:
+    """A hundred thousand releases at all ε, unless something is changed."""
+    usual = {"epsilon": EPSILONS, "delta": DELTA, "releases": 100_000, "confidence": CERTAIN}
+    return play(income, limit=town.limit, mechanism=mechanism, seed=seed, **(usual | changed))
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 class TestPlay:
     @pytest.mark.parametrize("seed", range(5))
     def test_never_significantly_above_the_bound(self, town: Town, mechanism: str, seed: int) -> None:
         delta = DELTA if mechanism == "gaussian" else 0.0
         for income in (town.outlier, town.resident(0.5), town.resident(0.999)):
-            played = play(
-                income,
-                limit=town.limit,
-                mechanism=mechanism,
-                epsilon=EPSILONS,
-                delta=DELTA,
-                releases=100_000,
-                seed=seed,
-                confidence=CERTAIN,
-            )
+            played = played_by(town, income, mechanism, seed)
             assert (played.accuracy_low <= attack_success(EPSILONS, delta=delta)).all()
             assert (played.sure_low <= sure_success(EPSILONS, hit_rate=0.5, delta=delta)).all()
 
     def test_measures_what_theory_says(self, town: Town, mechanism: str) -> None:
         for income in (town.outlier, town.outlier / 10, town.resident(0.5)):
-            played = play(
-                income,
-                limit=town.limit,
-                mechanism=mechanism,
-                epsilon=EPSILONS,
-                delta=DELTA,
-                releases=100_000,
-                seed=11,
-                confidence=CERTAIN,
-            )
+            played = played_by(town, income, mechanism, 11)
             exact = guess_success(income / town.limit, mechanism=mechanism, epsilon=EPSILONS, delta=DELTA)
             assert (played.accuracy_low <= exact).all()
             assert (exact <= played.accuracy_high).all()
@@ -116,39 +107,20 @@ class TestPlay:
 
         guesses = log_density((base + income) / people) > log_density(base / people)
         beyond = published >= (base + income) / people
-        played = play(
-            income, limit=town.limit, mechanism=mechanism, epsilon=epsilon, delta=DELTA, releases=releases, seed=3
-        )
+        played = played_by(town, income, mechanism, 3, epsilon=epsilon, releases=releases)
         assert played.accuracy[0] == np.mean(guesses == present)
         assert abs(int(played.beyond[0]) - int(beyond.sum())) <= 1  # a release on the threshold may round away
         assert played.sure[0] == pytest.approx(np.mean(present[beyond]), abs=1e-3)
 
     def test_typical_resident_is_a_coin_toss(self, town: Town, mechanism: str) -> None:
-        played = play(
-            town.resident(0.5),
-            limit=town.limit,
-            mechanism=mechanism,
-            epsilon=2.0,
-            delta=DELTA,
-            releases=100_000,
-            seed=0,
-        )
+        played = played_by(town, town.resident(0.5), mechanism, 0, epsilon=2.0)
         assert abs(played.accuracy[0] - 0.5) < 0.006
         assert abs(played.sure[0] - 0.5) < 0.009
 
 
 def test_the_sure_attacker_reaches_equation_1(town: Town) -> None:
     """At ε = 2 (the paper: 88 %) and 5 (99.33 %) claims beyond the threshold are as often true as the bound allows."""
-    played = play(
-        town.outlier,
-        limit=town.limit,
-        mechanism="laplace",
-        epsilon=[2.0, 5.0],
-        delta=DELTA,
-        releases=400_000,
-        seed=4,
-        confidence=CERTAIN,
-    )
+    played = played_by(town, town.outlier, "laplace", 4, epsilon=[2.0, 5.0], releases=400_000)
     for i, bound in enumerate((0.8808, 0.9933)):
         assert played.sure_low[i] <= bound <= played.sure_high[i]
         assert played.sure_high[i] - played.sure_low[i] < 0.012
