@@ -90,11 +90,11 @@ class Memory:
     def get(self, key: Hashable) -> Any | None:
         """What is kept under `key`; None where nothing is."""
         with self._lock:
-            found = self._entries.get(key)
-            if found is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
             self._entries.move_to_end(key)
-            return found.value
+            return entry.value
 
     def put(self, key: Hashable, value: object) -> None:
         """Keep `value`, unless it is too large; what was not used for longest goes to make room."""

@@ -21,11 +21,11 @@ def _numbers(name: str, value: Any, wanted: str) -> Array:
     if isinstance(value, (str, bytes, bool)) or value is None:
         raise ValueError(f"Expected {name}={value!r} to be {wanted}, not {type(value).__name__}.")
     try:
-        found = np.asarray(value)
+        array = np.asarray(value)
         # numpy would read ["0.5"] and [True] as numbers, dates as days, and drop imaginary parts.
-        if found.dtype.kind not in "iufO":
+        if array.dtype.kind not in "iufO":
             raise TypeError
-        numbers = np.asarray(found, dtype=np.float64)
+        numbers = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"Expected {name}={value!r} to be {wanted}.") from None
     if np.isnan(numbers).any():
@@ -58,8 +58,8 @@ def noise_multiplier(value: Any, name: str = "noise_multiplier") -> Array:
 
 def positive(name: str, value: Any) -> Array:
     """Positive numbers that have all their digits."""
-    found = _checked(name, value, "> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
-    return _checked(name, found, f">= {LEAST:.3g}", lambda x: x >= LEAST)
+    finite = _checked(name, value, "> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
+    return _checked(name, finite, f">= {LEAST:.3g}", lambda x: x >= LEAST)
 
 
 def non_negative(name: str, value: Any) -> Array:
@@ -76,8 +76,8 @@ def open_probability(name: str, value: Any) -> Array:
 
 def sample_rate(value: Any) -> Array:
     """Probabilities; none so small that it has lost digits, except 0."""
-    found = probability("sample_rate", value)
-    return _checked("sample_rate", found, f"to be 0 or >= {LEAST:.3g}", lambda x: (x == 0.0) | (x >= LEAST))
+    rate = probability("sample_rate", value)
+    return _checked("sample_rate", rate, f"to be 0 or >= {LEAST:.3g}", lambda x: (x == 0.0) | (x >= LEAST))
 
 
 def delta(value: Any, name: str = "delta") -> Array:
@@ -113,10 +113,10 @@ def orders(value: Any) -> Array:
 
 def orders_of_any_shape(value: Any) -> Array:
     """Rényi orders, real and > 1, at least one, in whatever shape the caller wants to broadcast."""
-    found = _checked("orders", value, f"> 1 and <= {LARGEST_ORDER:g}", lambda x: (x > 1) & (x <= LARGEST_ORDER))
-    if found.size == 0:
-        raise ValueError(f"Expected orders as a non-empty list, found shape {found.shape}.")
-    return found
+    array = _checked("orders", value, f"> 1 and <= {LARGEST_ORDER:g}", lambda x: (x > 1) & (x <= LARGEST_ORDER))
+    if array.size == 0:
+        raise ValueError(f"Expected orders as a non-empty list, found shape {array.shape}.")
+    return array
 
 
 def whole_orders(value: Any, name: str = "orders") -> Array:
@@ -185,10 +185,10 @@ MEANINGS: dict[str, Callable[[Any], Array]] = {
 
 def distances(value: Any, name: str = "distances") -> Array:
     """Gradient distances or norms: one dimension, at least 2, finite, >= 0."""
-    found = _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
-    if found.ndim != 1 or found.size < 2:
-        raise ValueError(f"Expected {name} as a list of at least 2 numbers, found shape {found.shape}.")
-    return found
+    array = _checked(name, value, ">= 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"Expected {name} as a list of at least 2 numbers, found shape {array.shape}.")
+    return array
 
 
 def estimator_failure(value: Any) -> float:
@@ -219,20 +219,20 @@ def epsilon_or_infinite(value: Any, name: str = "epsilon") -> Array:
 
 def whole_orders_of_any_shape(value: Any, name: str = "orders") -> Array:
     """Moment orders λ, whole and >= 1, at least one, in whatever shape the caller wants to broadcast."""
-    found = _checked(
+    array = _checked(
         name,
         value,
         f"to be a whole number from 1 to {LARGEST_WHOLE_ORDER}",
         lambda x: (x >= 1) & (x == np.floor(x)) & (x <= LARGEST_WHOLE_ORDER),
     )
-    if found.size == 0:
-        raise ValueError(f"Expected {name} as a non-empty list, found shape {found.shape}.")
-    return found
+    if array.size == 0:
+        raise ValueError(f"Expected {name} as a non-empty list, found shape {array.shape}.")
+    return array
 
 
 def losses(value: Any, name: str = "losses") -> Array:
     """Losses of examples: one dimension, inf allowed, NaN refused."""
-    found = _numbers(name, value, "a list of losses")
-    if found.ndim != 1:
-        raise ValueError(f"Expected {name} as a list of numbers, found shape {found.shape}.")
-    return found
+    array = _numbers(name, value, "a list of losses")
+    if array.ndim != 1:
+        raise ValueError(f"Expected {name} as a list of numbers, found shape {array.shape}.")
+    return array

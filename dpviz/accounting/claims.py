@@ -145,10 +145,10 @@ class Claim:
     def to_json(self) -> dict[str, Any]:
         """JSON values, None where nothing is claimed; `from_json` gives the same claim back."""
         epsilon = self.epsilon if self.holds else None
-        found = asdict(self) | {"epsilon": epsilon, "conditions": list(self.conditions)}
+        stored = asdict(self) | {"epsilon": epsilon, "conditions": list(self.conditions)}
         if self.with_secret_noise is not None:
-            found["with_secret_noise"] = self.with_secret_noise.to_json()
-        return found
+            stored["with_secret_noise"] = self.with_secret_noise.to_json()
+        return stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:

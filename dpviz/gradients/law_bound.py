@@ -78,13 +78,13 @@ class LawCells:
 
 def quantile_of(value: Any) -> float:
     """Checks the clipping quantile."""
-    found = _validate.number(quantile=value)
-    if found == 1.0:
+    share = _validate.number(quantile=value)
+    if share == 1.0:
         raise ValueError(
             "Expected quantile=1 in (0, 1): the law's norms have no upper end, so their quantile 1 would clip nothing "
             "and no noise would do. Take one below 1, such as 0.9999."
         )
-    return _validate.scalar("quantile", _validate.open_probability("quantile", found))
+    return _validate.scalar("quantile", _validate.open_probability("quantile", share))
 
 
 def threshold_over_median(family: str, shape: Any, quantile: Any) -> float:
@@ -238,8 +238,8 @@ def bayesian_law_epsilon(
     """
     _validate.choice("bound", bound, ("upper", "lower"))
     plan = LawPlan(noise_multiplier, sample_rate, steps, delta_mu, definition, orders)
-    found = clipped_bound(law_cells(clipped_law(family, shape, quantile)), plan)
-    epsilon: Array = found.upper if bound == "upper" else found.lower
+    interval = clipped_bound(law_cells(clipped_law(family, shape, quantile)), plan)
+    epsilon: Array = interval.upper if bound == "upper" else interval.lower
     return float(epsilon) if epsilon.ndim == 0 else epsilon
 
 
@@ -308,11 +308,11 @@ class _LawMoments:
         new = wanted[~np.isin(wanted, self._known, assume_unique=True)]
         if new.size:
             if self._exact:
-                found = log_moment(1.0 / np.sqrt(self._u), self._rate, self.grid[new, None])
+                moments = log_moment(1.0 / np.sqrt(self._u), self._rate, self.grid[new, None])
             else:
-                found = log_moment_table(self._u, self._rate, self.grid[new])
+                moments = log_moment_table(self._u, self._rate, self.grid[new])
             before = np.searchsorted(self._known, new)
-            self._values = np.insert(self._values, before, found, axis=0)
+            self._values = np.insert(self._values, before, moments, axis=0)
             self._known = np.insert(self._known, before, new)
         return self._values[np.searchsorted(self._known, places)]
 

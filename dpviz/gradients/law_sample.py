@@ -174,8 +174,8 @@ def true_norms_epsilon(
     cells = law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)))
     whole, sigma = _validate.whole_orders(orders), max(std / limit, _validate.LEAST)
     plan = LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole + 1.0, **asked)
-    found = clipped_bound(cells, plan)
-    return Truth(found.lower, found.upper, "from the distribution itself, between sums from below and from above")
+    bound = clipped_bound(cells, plan)
+    return Truth(bound.lower, bound.upper, "from the distribution itself, between sums from below and from above")
 
 
 def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked: Any) -> Truth:
@@ -230,6 +230,6 @@ def _epsilon(
         return np.full(taken.size, np.inf)
     estimator = Estimator(scaled, whole, rate, 0.0, "left", masses)
     means = estimator.log_means(planned, np.arange(whole.size), min(1, estimator.last))
-    moments = np.stack([getattr(found, side) for found in means], axis=1)
+    moments = np.stack([getattr(mean, side) for mean in means], axis=1)
     candidates = ((taken / planned)[:, None] * moments + slack) / whole
     return np.asarray(np.maximum(candidates.min(axis=1), 0.0))

@@ -151,8 +151,8 @@ class _Mixture:
             curves: list[_Curve] = [_Closed(self.sigma / ratios / math.sqrt(counts[0]), self.rate, depths, heights)]
         else:
             curves = self._composed(ratios, counts, depths, heights, near=self.at(heaviest), delta=delta)
-        found = [curve.solve(self.target, top) for curve, top in zip(curves, most.tolist(), strict=True)]
-        low, high = np.array(found).T
+        intervals = [curve.solve(self.target, top) for curve, top in zip(curves, most.tolist(), strict=True)]
+        low, high = np.array(intervals).T
         return low, np.where(high >= most, above, high)
 
     def _cells(self, counts: Array, most: Array) -> tuple[Array, float, float]:

@@ -114,8 +114,8 @@ def compare_distances(
 
 def _levene(first: Array, second: Array, center: str) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):  # deviations that are all alike on both sides: 0/0 or x/0
-        found = stats.levene(first, second, center="mean" if center == "mean" else "median")
-    return float(found.statistic), float(found.pvalue)
+        test = stats.levene(first, second, center="mean" if center == "mean" else "median")
+    return float(test.statistic), float(test.pvalue)
 
 
 class Attack(NamedTuple):
@@ -205,11 +205,11 @@ def best_threshold(members: Array, others: Array) -> tuple[float, float]:
 
 
 def _losses(name: str, value: Any) -> Array:
-    found = _validate.losses(value, name)
-    return _at_least(found, 4, name)
+    losses = _validate.losses(value, name)
+    return _at_least(losses, 4, name)
 
 
-def _at_least(found: Array, least: int, name: str = "distances") -> Array:
-    if found.size < least:
-        raise ValueError(f"Expected {name} with at least {least} numbers, found {found.size}.")
-    return found
+def _at_least(sample: Array, least: int, name: str = "distances") -> Array:
+    if sample.size < least:
+        raise ValueError(f"Expected {name} with at least {least} numbers, found {sample.size}.")
+    return sample

@@ -113,14 +113,14 @@ class GradientSample:
     def threshold(self, quantile: Any) -> float:
         """C, the quantile of the norms in [0, 1]; refused where it is 0, which would clip everything away."""
         share = _validate.number(quantile=quantile)
-        found = float(np.quantile(self.norms, share))
-        if found <= 0.0:
+        limit = float(np.quantile(self.norms, share))
+        if limit <= 0.0:
             zero = float(np.mean(self.norms == 0.0))
             raise ValueError(
                 f"Expected quantile={share:.6g} to give a clipping threshold > 0, found 0: {zero:.1%} of the norms "
                 "are 0, choose a higher quantile."
             )
-        return found
+        return limit
 
     def distances(self, threshold: Any = None) -> Array:
         """‖g − g′‖ after clipping to `threshold` (None: not clipped), shape (size,)."""
@@ -181,10 +181,10 @@ def weibull_vectors(
 
 def weibull_shape(value: Any) -> float:
     """Checks a Weibull shape."""
-    found = _validate.number(shape=value)
-    if not SHAPES[0] <= found <= SHAPES[1]:
-        raise ValueError(f"Expected shape={found:.12g} in [{SHAPES[0]:g}, {SHAPES[1]:g}].")
-    return found
+    form = _validate.number(shape=value)
+    if not SHAPES[0] <= form <= SHAPES[1]:
+        raise ValueError(f"Expected shape={form:.12g} in [{SHAPES[0]:g}, {SHAPES[1]:g}].")
+    return form
 
 
 def seed_name(seed: Any) -> str:
@@ -217,8 +217,8 @@ def _disjoint(count: int, width: int, shape: float, rng: np.random.Generator) ->
     norms, turn = np.empty(count), np.empty(count // 2)
     for start in range(0, count, rows):
         stop = min(start + rows, count)
-        found, unit = _directions(rng.weibull(shape, (stop - start, width)))
-        norms[start:stop] = found
+        lengths, unit = _directions(rng.weibull(shape, (stop - start, width)))
+        norms[start:stop] = lengths
         pairs = (stop - start) // 2
         apart = unit[0 : 2 * pairs : 2] - unit[1 : 2 * pairs : 2]
         turn[start // 2 : start // 2 + pairs] = np.einsum("ij,ij->i", apart, apart)

@@ -39,17 +39,17 @@ def read_distances(data: bytes, name: str, column: str | None = None) -> Gradien
     Raises:
         ValueError: saying which row or which limit, and what would do.
     """
-    found = columns(data, name)
-    if column is None and len(found) > 1:
-        raise ValueError(f"Expected column to choose one of {name}'s {len(found)} columns: {_listed(found)}.")
-    chosen = found[0] if column is None else column
-    if chosen not in found:
-        raise ValueError(f"Expected column={chosen!r} to be one of {name}'s columns: {_listed(found)}.")
-    position = found.index(chosen)
+    names = columns(data, name)
+    if column is None and len(names) > 1:
+        raise ValueError(f"Expected column to choose one of {name}'s {len(names)} columns: {_listed(names)}.")
+    chosen = names[0] if column is None else column
+    if chosen not in names:
+        raise ValueError(f"Expected column={chosen!r} to be one of {name}'s columns: {_listed(names)}.")
+    position = names.index(chosen)
     values = _npy_column(data, name, position) if data.startswith(_NPY) else _csv_column(data, name, position)
     _check(values, name, chosen)
     named = chosen if chosen.startswith("column ") else f"column {chosen}"
-    where = "" if found == ["column 1"] else f", {named}"
+    where = "" if names == ["column 1"] else f", {named}"
     return GradientSample(values, f"{values.size:,} numbers from the file {name}{where}.")
 
 
@@ -83,9 +83,9 @@ def _check(values: Array, name: str, column: str) -> None:
     ):
         if wrong.any():
             row = int(wrong.argmax())
-            found = "nothing or NaN" if math.isnan(values[row]) else f"{values[row]:.12g}"
+            cell = "nothing or NaN" if math.isnan(values[row]) else f"{values[row]:.12g}"
             raise ValueError(
-                f"Expected {what} in {name}, {column}: row {row + 1:,} holds {found}"
+                f"Expected {what} in {name}, {column}: row {row + 1:,} holds {cell}"
                 f" ({int(wrong.sum()):,} such row{'s' if wrong.sum() > 1 else ''})."
             )
 

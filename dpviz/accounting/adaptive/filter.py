@@ -228,8 +228,8 @@ def one_order_filter(events: Sequence[Event], *, target_epsilon: float, delta: f
 
 @remembered
 def _planned(events: tuple[Event, ...], delta: float) -> float:
-    found = float(np.nanmin(_tails(delta) + _ALL.total(events)))
-    return max(found, 0.0) * (1.0 + _ROUNDING) + _ROUNDING
+    least = float(np.nanmin(_tails(delta) + _ALL.total(events)))
+    return max(least, 0.0) * (1.0 + _ROUNDING) + _ROUNDING
 
 
 @remembered

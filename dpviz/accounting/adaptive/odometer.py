@@ -221,9 +221,9 @@ def odometer_epsilon(
     9.6779967
     """
     chosen = () if orders is None else tuple(_validate.orders(orders).tolist())
-    found = (
+    epsilon = (
         OdometerAccountant(variant, chosen)
         .evaluate(noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta)
         .epsilon
     )
-    return float(found) if found.ndim == 0 else found
+    return float(epsilon) if epsilon.ndim == 0 else epsilon

@@ -90,12 +90,12 @@ def rogers_odometer_epsilon(
         most,
     )
     finite = np.isfinite(squares) & np.isfinite(drift)
-    found = rogers_odometer(
+    epsilon = rogers_odometer(
         squares=np.where(finite, squares, 0.0), drift=np.where(finite, drift, 0.0), delta=delta, size=size
     )
-    found = np.where(finite & (count <= most), found, np.inf)
-    found = np.where((squares == 0.0) & (count <= most), 0.0, found)  # nothing was released
-    return float(found) if found.ndim == 0 else found
+    epsilon = np.where(finite & (count <= most), epsilon, np.inf)
+    epsilon = np.where((squares == 0.0) & (count <= most), 0.0, epsilon)  # nothing was released
+    return float(epsilon) if epsilon.ndim == 0 else epsilon
 
 
 def rogers_filter_steps(*, noise_multiplier: float, sample_rate: float, target_epsilon: float, delta: float) -> int:

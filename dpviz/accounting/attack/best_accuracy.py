@@ -131,6 +131,6 @@ def _shown(mechanism: Mechanism, count: float, epsilon: float) -> tuple[float, f
         (below,), (above,) = delta_bounds([mechanism], np.array([count]), epsilon, np.array([epsilon]))
         least, most = max(least, float(below)), min(most, float(above))
     if most - least > GOOD_ENOUGH:
-        found = tight_delta(mechanism, count, epsilon)
-        least, most = max(least, float(found.lower)), min(most, float(found.upper))
+        interval = tight_delta(mechanism, count, epsilon)
+        least, most = max(least, float(interval.lower)), min(most, float(interval.upper))
     return least, most

@@ -193,8 +193,8 @@ def guess_success(income_share: Any, *, mechanism: str, epsilon: Any, delta: Any
     """
     share = _validate.probability("income_share", income_share)
     distance = share / noise_scale(mechanism=mechanism, epsilon=epsilon, delta=delta)
-    found = 1.0 - 0.5 * np.exp(-distance / 2) if mechanism == "laplace" else ndtr(distance / 2)
-    return float(found) if found.ndim == 0 else np.asarray(found)
+    success = 1.0 - 0.5 * np.exp(-distance / 2) if mechanism == "laplace" else ndtr(distance / 2)
+    return float(success) if success.ndim == 0 else np.asarray(success)
 
 
 def own_epsilon(incomes: Any, *, limit: Any, mechanism: str, epsilon: Any, delta: Any) -> Array:

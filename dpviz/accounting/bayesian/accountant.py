@@ -444,13 +444,13 @@ class BayesianSweep(Estimator):
 
     def _worst(self, rows: Index, best: Index, total: float, delta: float) -> Array:
         """ε of d = d_max throughout at each row's best order: it needs no sample, and pays no γ."""
-        found = np.empty(rows.size)
+        worst = np.empty(rows.size)
         for column in np.unique(best).tolist():
             chosen = np.flatnonzero(best == column)
             top = np.array([high[-1] for _, _, high in self._psi(rows[chosen], column)])
-            found[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
-        found[self._scale > TOO_LARGE] = np.inf
-        return found
+            worst[chosen] = (total * top - math.log(delta)) / float(self.orders[column])
+        worst[self._scale > TOO_LARGE] = np.inf
+        return worst
 
     def _search(self, epsilon: Callable[[Index, Index], Array]) -> Index:
         """Each row's best order: some rows search from afar, the others start where their neighbour ended."""
@@ -470,9 +470,9 @@ class BayesianSweep(Estimator):
         sane = np.flatnonzero(self._scale[rows] <= TOO_LARGE)
         if sane.size:
             low, mean, high = (np.stack(part) for part in zip(*self._psi(rows[sane], column), strict=True))
-            found = self.bounds(self._groups, low, mean, high, np.full(sane.size, steps))
+            bounds = self.bounds(self._groups, low, mean, high, np.full(sane.size, steps))
             for field in fields(LogMeans):
-                getattr(means, field.name)[sane] = getattr(found, field.name)
+                getattr(means, field.name)[sane] = getattr(bounds, field.name)
         return means
 
     def _psi(self, rows: Index, column: int) -> list[tuple[Array, Array, Array]]:
@@ -565,15 +565,15 @@ def bayesian_samples(
     Raises:
         ValueError: for an argument out of its range, with the value.
     """
-    found = np.sort(_validate.distances(distances))
-    largest, whole = largest_of(found, largest_distance), _orders(orders)
+    ordered = np.sort(_validate.distances(distances))
+    largest, whole = largest_of(ordered, largest_distance), _orders(orders)
     target, std, rate = _validate.numbers(target_epsilon=target_epsilon, noise_std=noise_std, sample_rate=sample_rate)
     total, failure = _validate.whole(1, steps=steps), _validate.estimator_failure(estimator_failure)
     delta = _validate.scalar("delta_mu", _validate.delta_beyond_failure(delta_mu, failure, 1.0))
 
-    last = np.unique(np.linspace(0, found.size - 1, min(found.size, _VALUES)).round().astype(np.intp))
-    reached = (last + 1.0) / found.size
-    values = np.append(found[last], largest)
+    last = np.unique(np.linspace(0, ordered.size - 1, min(ordered.size, _VALUES)).round().astype(np.intp))
+    reached = (last + 1.0) / ordered.size
+    values = np.append(ordered[last], largest)
     grown = total * step_costs((values / std) ** 2, whole, rate)
 
     def fits(size: float) -> bool:

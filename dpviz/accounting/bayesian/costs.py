@@ -125,8 +125,8 @@ def psi(scaled: Array, rate: float) -> Array:
     probabilities = _probabilities(rate)
     if probabilities is None or scaled.size == 0 or float(scaled.max()) * _SLOPES[-1] > _LARGEST_EXPONENT:
         return step_costs(scaled, FIRST_ORDERS, rate)
-    found: Array = np.log1p(np.expm1(scaled[:, None] * _SLOPES) @ probabilities.T)
-    return found
+    costs: Array = np.log1p(np.expm1(scaled[:, None] * _SLOPES) @ probabilities.T)
+    return costs
 
 
 def costs_of(scaled: Array, orders: Whole, rate: float, divergence: str = "left") -> Array:
@@ -166,10 +166,10 @@ def _starts(ordered: Array, count: int) -> Index:
     reach = top - float(ordered[single[0]])
     spans = top - np.geomspace(max(reach, top * 1e-12), max(top - float(ordered[0]), top * 1e-12), count // 2)
     values = np.concatenate([spans, np.geomspace(top * 1e-6, top, count // 8)])
-    found = np.concatenate([[0], single, quantiles, np.searchsorted(ordered, values)])
-    found = found[found < size]
+    places = np.concatenate([[0], single, quantiles, np.searchsorted(ordered, values)])
+    places = places[places < size]
     # equal samples belong to one bin
-    return np.unique(np.searchsorted(ordered, ordered[found], side="left"))
+    return np.unique(np.searchsorted(ordered, ordered[places], side="left"))
 
 
 def make_bins(ordered: Array, count: int | None, masses: Array | None = None) -> Bins:
@@ -284,11 +284,11 @@ class Estimator:
             for start in range(0, chosen.size, rows):
                 part = chosen[start : start + rows]
                 shift = np.zeros((part.size, 1)) if base else high[part, -1:]
-                found = self._block(bins, low[part] - shift, mean[part] - shift, high[part] - shift, steps[part], base)
-                result.lower[part] = steps[part] * shift[:, 0] + found.lower
-                result.upper[part] = steps[part] * shift[:, 0] + found.upper
-                result.largest_share[part] = found.largest_share
-                result.effective_size[part] = found.effective_size
+                block = self._block(bins, low[part] - shift, mean[part] - shift, high[part] - shift, steps[part], base)
+                result.lower[part] = steps[part] * shift[:, 0] + block.lower
+                result.upper[part] = steps[part] * shift[:, 0] + block.upper
+                result.largest_share[part] = block.largest_share
+                result.effective_size[part] = block.effective_size
         return result
 
     def _block(self, bins: Bins, low: Array, mean: Array, high: Array, steps: Array, base: float) -> LogMeans:

@@ -50,23 +50,23 @@ _TOP, _MASSART = 0.5, 0.25  # their parts of γ; the other ranks share the rest 
 @remembered
 def _ranks_below_top(size: int) -> tuple[int, ...]:
     """k = 1, 2, 3, …, then √k apart, in ratios within the two, below m: Clopper–Pearson holds at the ranks m − k."""
-    found, k = [], 1
+    ranks, k = [], 1
     while k < size:
-        found.append(k)
+        ranks.append(k)
         k = int(max(k + 1.0, min(k * _WIDEST, max(k + math.sqrt(k), k * _NARROWEST))))
-    return tuple(found)
+    return tuple(ranks)
 
 
 def _clopper_pearson(k: Array, size: int, failure: float) -> Array:
     """The `failure`-quantile of Beta(m − k, k + 1), rounded down until it is one."""
     first, second = size - k, k + 1.0
-    found = np.asarray(betaincinv(first, second, failure), dtype=np.float64)
+    quantile = np.asarray(betaincinv(first, second, failure), dtype=np.float64)
     for _ in range(60):
-        wrong = ~(betainc(first, second, found) <= failure)
+        wrong = ~(betainc(first, second, quantile) <= failure)
         if not wrong.any():
-            return found
-        found = np.where(wrong, found * (1.0 - 1e-12) - 1e-300, found)
-    return np.where(wrong, 0.0, found)
+            return quantile
+        quantile = np.where(wrong, quantile * (1.0 - 1e-12) - 1e-300, quantile)
+    return np.where(wrong, 0.0, quantile)
 
 
 def lower_band(ranks: ArrayLike, size: int, failure: float) -> Array:
@@ -93,9 +93,9 @@ def lower_band(ranks: ArrayLike, size: int, failure: float) -> Array:
 
 @remembered
 def _whole_band(size: int, failure: float) -> Array:
-    found = lower_band(np.arange(size + 1), size, failure)
-    found.setflags(write=False)
-    return found
+    band = lower_band(np.arange(size + 1), size, failure)
+    band.setflags(write=False)
+    return band
 
 
 def envelope(distances: Array, largest: float, failure: float) -> tuple[Array, Array]:

@@ -59,7 +59,7 @@ class Pool:
             Σ of the costs of all steps so far, after each one: (len(distances), 32).
         """
         self._scale = max(self._scale, scale)
-        sizes = np.array([found.size for found in distances])
+        sizes = np.array([part.size for part in distances])
         cells = np.searchsorted(_ENDS, np.concatenate(distances), side="left").clip(max=_ENDS.size - 1)
         place = np.repeat(np.arange(sizes.size), sizes) * _ENDS.size + cells
         each = np.bincount(place, minlength=sizes.size * _ENDS.size).reshape(sizes.size, _ENDS.size)
@@ -83,8 +83,8 @@ class Pool:
         margin = np.array([student_margin(int(size), self._failure) for size in different])[which, None]
         mean = each[some] @ values / number
         spread = np.sqrt(np.maximum(each[some] @ values**2 / number - mean**2, 0.0))
-        found = self._logs(mean + margin * spread).sum(axis=0) + top * (~some).sum()
-        return np.asarray(found / self.total_steps)
+        estimates = self._logs(mean + margin * spread).sum(axis=0) + top * (~some).sum()
+        return np.asarray(estimates / self.total_steps)
 
     def unseen(self) -> Array:
         """Of the mean that bounds the cost, the part beyond what the distances themselves come to: (32,), in [0, 1]."""
@@ -96,15 +96,15 @@ class Pool:
 
     def _costs(self, held: Array, counted: Array, log_sizes: Array, without: Array) -> Array:
         worst = self._grown()[-1] / self.total_steps
-        found = worst * (counted + without)[:, None]
+        costs = worst * (counted + without)[:, None]
         some = counted > 0
         if some.any():
             number, total = counted[some, None], held[some].sum(axis=1, keepdims=True)
             uneven = np.maximum(np.log(total / number) - log_sizes[some, None] / number, 0.0)
             means = self._log_means(self._masses(held[some])) + uneven
             bound = number / self.total_steps * means + worst * without[some, None]
-            found[some] = np.minimum(found[some], bound)
-        return np.asarray(found)
+            costs[some] = np.minimum(costs[some], bound)
+        return np.asarray(costs)
 
     def _masses(self, held: Array) -> Array:
         """An upper distribution over the cells, (n, cells), from the numbers of distances in them."""

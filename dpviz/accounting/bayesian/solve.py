@@ -73,11 +73,11 @@ def solve_bayesian(
     if "delta_mu" in known:
         _validate.delta_beyond_failure(delta_mu, _validate.estimator_failure(estimator_failure), estimates)
     target = _validate.number(target_epsilon=target_epsilon)
-    found = _validate.distances(distances)
+    sample = _validate.distances(distances)
     fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
     fixed["largest_distance"] = largest_distance
     whole = np.unique(_validate.whole_orders(orders))
-    problem = _BayesianProblem(found, target, known, fixed, whole, tolerance)
+    problem = _BayesianProblem(sample, target, known, fixed, whole, tolerance)
     return _SOLVERS[for_](problem)
 
 
@@ -108,10 +108,10 @@ class _BayesianProblem:
         known = {_OF_DP.get(name, name): value for name, value in self.known.items()}
         if "noise_multiplier" in known:
             known["noise_multiplier"] /= self.largest or 1.0
-        found = _moments_answer(_OF_DP.get(missing, missing), self.target, tuple(known.items()))
-        if not 0.0 < found < math.inf:
+        answer = _moments_answer(_OF_DP.get(missing, missing), self.target, tuple(known.items()))
+        if not 0.0 < answer < math.inf:
             return otherwise
-        return found * self.largest if missing == "noise_std" else found
+        return answer * self.largest if missing == "noise_std" else answer
 
     def _look(self, places: Index, unknown: dict[str, Any]) -> float:
         """The least ε_μ that the orders at these places prove; which of them does is kept."""
@@ -197,10 +197,10 @@ def _steps(problem: _BayesianProblem) -> float:
     problem.check_floor()
     if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
         return math.inf
-    found = last_whole(lambda t: problem.gap(steps=t), problem.start("steps", 1000.0), LARGEST_STEPS)
-    while found > 0.0 and not problem.fits(steps=found):  # a table refined elsewhere may read a unit higher
-        found -= 1.0
-    return found
+    longest = last_whole(lambda t: problem.gap(steps=t), problem.start("steps", 1000.0), LARGEST_STEPS)
+    while longest > 0.0 and not problem.fits(steps=longest):  # a table refined elsewhere may read a unit higher
+        longest -= 1.0
+    return longest
 
 
 def _delta_mu(problem: _BayesianProblem) -> float:
@@ -220,11 +220,11 @@ def _delta_mu(problem: _BayesianProblem) -> float:
     problem.best = int(exponents.argmin())
     exponent = float(exponents[problem.best])
     doubt = float(fixed["estimator_failure"]) * float(fixed["estimates"])
-    found = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
-    found = max(found, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
-    if found >= 1.0:
+    least = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
+    least = max(least, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
+    if least >= 1.0:
         raise problem.no_answer("delta_mu below 1")
-    return nudged(found, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
+    return nudged(least, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
 
 
 _SOLVERS: dict[str, Callable[[_BayesianProblem], float]] = {

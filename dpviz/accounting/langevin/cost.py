@@ -125,8 +125,8 @@ def langevin_noise_multiplier(
     >>> round(langevin_noise_multiplier(0.1, n=60_000, batch_size=245, clip=4), 2)
     0.79
     """
-    found = Langevin(n, batch_size, clip, friction, adjacency).noise_multiplier(step_sizes)
-    return float(found) if found.ndim == 0 else found
+    noise = Langevin(n, batch_size, clip, friction, adjacency).noise_multiplier(step_sizes)
+    return float(noise) if noise.ndim == 0 else noise
 
 
 def langevin_epsilon(

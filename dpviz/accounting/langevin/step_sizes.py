@@ -65,8 +65,8 @@ def largest_inverse_variance(
     allowed = (orders - 1.0) * -epsilon_per_order(
         -flat[:, None] * np.ones(orders.size), orders, np.full(flat.size, delta), conversion
     )  # ε per order is linear in the total, so this is the total that leaves ε exactly, times α − 1
-    found, best = _invert(allowed, moment_table(sample_rate, tuple(orders.tolist()), replaced), exponent, steps)
-    return found.reshape(targets.shape), best.reshape(targets.shape)
+    inverse, best = _invert(allowed, moment_table(sample_rate, tuple(orders.tolist()), replaced), exponent, steps)
+    return inverse.reshape(targets.shape), best.reshape(targets.shape)
 
 
 def _useful_orders(epsilon: Array, delta: float) -> Array:
@@ -86,14 +86,14 @@ def _invert(allowed: Array, table: MomentTable, exponent: float, steps: int) -> 
         k = np.arange(low, high + 1, dtype=np.float64)
         totals = _totals(table, weights, offsets, k)
         grid = np.concatenate([[0.0], np.exp2(k / _FINE)])
-        found, best = _reach(allowed, totals, grid, table)
-        if found.max() < grid[-1] or high > 40 * _FINE:
-            return found, best
+        reached, best = _reach(allowed, totals, grid, table)
+        if reached.max() < grid[-1] or high > 40 * _FINE:
+            return reached, best
         high += 4 * _FINE
 
 
 def _reach(allowed: Array, totals: Array, grid: Array, table: MomentTable) -> tuple[Array, Array]:
-    found, best = np.zeros(allowed.shape[0]), np.full(allowed.shape[0], np.nan)
+    furthest, best = np.zeros(allowed.shape[0]), np.full(allowed.shape[0], np.nan)
     for j, order in enumerate(table.orders.tolist()):
         height = totals[:, j]
         last = int(np.isfinite(height).sum())
@@ -102,9 +102,9 @@ def _reach(allowed: Array, totals: Array, grid: Array, table: MomentTable) -> tu
         else:
             reach = np.interp(allowed[:, j], height[:last], grid[:last])
         reach = np.where(allowed[:, j] > 0.0, reach * (1.0 - 1e-12), 0.0)
-        better = reach > found
-        found, best = np.where(better, reach, found), np.where(better, order, best)
-    return found, best
+        better = reach > furthest
+        furthest, best = np.where(better, reach, furthest), np.where(better, order, best)
+    return furthest, best
 
 
 def _cells(exponent: float, steps: int, *, convex: bool) -> tuple[Array, Array]:
@@ -205,14 +205,14 @@ def langevin_step_size(
         if friction is not None:
             raise ValueError(f"Expected friction={friction} left out: Wang, Fienberg, Smola 2015 bound SGLD.")
         setting = Langevin(n, n if batch_size is None else batch_size, clip, None, adjacency)
-        found = _wang(theorem, targets, target_delta, setting, count)
+        sizes = _wang(theorem, targets, target_delta, setting, count)
     else:
         if batch_size is None:
             raise ValueError(f"Expected batch_size beside {theorem!r}: the constant depends on it.")
         setting = Langevin(n, batch_size, clip, friction, adjacency)
         plan = {"delta": target_delta, "exponent": EXPONENTS[theorem], "steps": count, "conversion": conversion}
-        found, _ = composed_step_size(setting, epsilon=targets, refine=refine, **plan)
-    return float(found) if found.ndim == 0 else found
+        sizes, _ = composed_step_size(setting, epsilon=targets, refine=refine, **plan)
+    return float(sizes) if sizes.ndim == 0 else sizes
 
 
 def _wang(theorem: str, epsilon: Array, delta: float, setting: Langevin, steps: int) -> Array:

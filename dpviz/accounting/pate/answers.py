@@ -66,13 +66,13 @@ class Threshold:
         (queries,) and of the other 1 more, 1 less or the same.
         """
         power, here = orders - 1.0, self.log_answered(largest[:, None])
-        found = np.zeros(np.broadcast_shapes(here[0].shape, answer.shape))
+        largest_cost = np.zeros(np.broadcast_shapes(here[0].shape, answer.shape))
         for move in (-1.0, 0.0, 1.0):
             there = self.log_answered(largest[:, None] + move)
             for (yes, no), (yes_too, no_too) in ((here, there),) if one_sided else ((here, there), (there, here)):
                 passed = orders * yes - power * yes_too + power * answer
-                found = np.maximum(found, np.logaddexp(passed, orders * no - power * no_too) / power)
-        return np.minimum(found, answer + orders / (2.0 * self.noise_std**2))
+                largest_cost = np.maximum(largest_cost, np.logaddexp(passed, orders * no - power * no_too) / power)
+        return np.minimum(largest_cost, answer + orders / (2.0 * self.noise_std**2))
 
 
 def pate_epsilon(
@@ -106,8 +106,8 @@ def pate_epsilon(
         # Two Gaussian releases of one query are one with the sum of their 1/σ².
         mechanism = SampledGaussian(1.0 / math.hypot(1.0 / mechanism.noise_multiplier, 1.0 / check))
     steps = times * _validate.steps(queries, "queries")
-    found = accountant(method).epsilon_of(mechanism, steps=steps, delta=delta).epsilon
-    return float(found) if found.ndim == 0 else found
+    epsilon = accountant(method).epsilon_of(mechanism, steps=steps, delta=delta).epsilon
+    return float(epsilon) if epsilon.ndim == 0 else epsilon
 
 
 def pate_divergence_at(
@@ -155,9 +155,9 @@ def pate_epsilon_at(
     noise: dict[str, Any] = {"noise_std": noise_std, "noise_scale": noise_scale, "threshold_std": threshold_std}
     tried = _validate.orders(orders)
     each = pate_divergence_at(votes, tried, threshold=threshold, one_sided=one_sided, **noise)
-    found = to_bound(np.cumsum(each, axis=0), tried, _validate.number(delta=delta), "improved")
+    bound = to_bound(np.cumsum(each, axis=0), tried, _validate.number(delta=delta), "improved")
     whatever = pate_epsilon(np.arange(1, len(each) + 1), delta=delta, **noise)
-    return np.minimum(found.epsilon, whatever)
+    return np.minimum(bound.epsilon, whatever)
 
 
 def checked_votes(votes: ArrayLike) -> Array:

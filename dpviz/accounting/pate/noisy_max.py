@@ -88,8 +88,8 @@ class NoisyMax(ABC):
         votes to the neighbour's.
         """
         log_q = self.log_miss(votes, one_sided=one_sided)
-        found, back = np.unique(log_q, return_inverse=True)  # many queries have alike votes
-        return np.asarray(self.divergence_within(found, orders)[back])
+        different, back = np.unique(log_q, return_inverse=True)  # many queries have alike votes
+        return np.asarray(self.divergence_within(different, orders)[back])
 
     def divergence_within(self, log_q: Array, orders: Array) -> Array:
         """The same from ln of a bound on another outcome's probability: (…,) and (orders,) give (…, orders).

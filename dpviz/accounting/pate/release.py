@@ -210,7 +210,7 @@ class VoteSensitivity:
         edges, change = self.changes()
         peak = int(change.argmax())
         distances = min(math.ceil(self.teachers / 2), DISTANCES)
-        found = np.full((len(votes), distances + 1), change[peak])
+        change_at = np.full((len(votes), distances + 1), change[peak])
         for d in range(distances):
             least = leads - d
             least[:, 0] -= d
@@ -219,8 +219,8 @@ class VoteSensitivity:
             level = ((shortest + d + others * d) / others).min(axis=1)
             high = np.minimum(self.common_lead(np.maximum(leads + d, level[:, None])) + STEP, self._most)
             first, last = (np.searchsorted(edges, each, side="right") - 1 for each in (low, high))
-            found[:, d] = np.where(last < 0, 0.0, change[np.clip(peak, np.maximum(first, 0), np.maximum(last, 0))])
-        return found
+            change_at[:, d] = np.where(last < 0, 0.0, change[np.clip(peak, np.maximum(first, 0), np.maximum(last, 0))])
+        return change_at
 
     @property
     def _most(self) -> float:
@@ -271,9 +271,9 @@ def pate_epsilon_released(
 def answers(counts: Array, noise_std: float, order: float, *, one_sided: bool) -> tuple[Array, Array]:
     """The divergence of each answer, (queries,), and its local sensitivities, (queries, distances)."""
     cost = GaussianNoisyMax(noise_std).divergence_at(counts, np.array([order]), one_sided=one_sided)[:, 0]
-    found, back = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
+    different, back = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
     at = VoteSensitivity(noise_std, order, int(counts[0].sum()), counts.shape[1], one_sided)
-    return cost, at.local(found)[back.ravel()]
+    return cost, at.local(different)[back.ravel()]
 
 
 def released_epsilon(

@@ -96,8 +96,8 @@ def tight_delta(mechanism: Mechanism, steps: ArrayLike, epsilon: float) -> Tight
     target = _validate.number(epsilon=epsilon)
     counts = _validate.steps(steps)
     wanted, place = np.unique(counts, return_inverse=True)
-    found = [delta_of_row([mechanism], np.array([count]), target) for count in wanted]
-    lower, upper = (np.array(side)[place].reshape(counts.shape) for side in zip(*found, strict=True))
+    intervals = [delta_of_row([mechanism], np.array([count]), target) for count in wanted]
+    lower, upper = (np.array(side)[place].reshape(counts.shape) for side in zip(*intervals, strict=True))
     return TightResult(lower, upper)
 
 

@@ -283,7 +283,7 @@ def masses_of(pld: LossDistribution, count: float, tilts: Sequence[float]) -> tu
         The loss of the first mass, upper and lower bounds of the masses, and a bound on the probability of a loss
         beyond the last one (an infinite one included). How much lies before the first one is not said.
     """
-    found: list[tuple[int, Array, Array, float]] = []
+    windows: list[tuple[int, Array, Array, float]] = []
     for tilt in tilts:
         one = _tilt(pld, tilt)
         above, below = (_reach([one], np.array([count]), sign, MASS_WRAP) for sign in (1.0, -1.0))
@@ -304,20 +304,20 @@ def masses_of(pld: LossDistribution, count: float, tilts: Sequence[float]) -> tu
         lower = np.maximum(tilted - error, 0.0) * max(1.0 - part, 0.0) * scale
         beyond = math.exp(MASS_WRAP) * float(scale[-1]) if tilt > 0 else math.exp(MASS_WRAP)
         at = start + origin * int(count)
-        if found and at > found[-1][0] + found[-1][1].size:  # a gap: nothing is known in between
+        if windows and at > windows[-1][0] + windows[-1][1].size:  # a gap: nothing is known in between
             break
-        found.append((at, upper, lower, beyond))
+        windows.append((at, upper, lower, beyond))
         if beyond < 1e-40:
             break
-    if not found:
+    if not windows:
         return count * pld.anchor, np.ones(1), np.zeros(1), 1.0
-    first = min(start for start, *_ in found)
-    last = max(start + upper.size for start, upper, *_ in found)
+    first = min(start for start, *_ in windows)
+    last = max(start + upper.size for start, upper, *_ in windows)
     most, least = np.ones(last - first), np.zeros(last - first)
-    for start, upper, lower, _ in found:
+    for start, upper, lower, _ in windows:
         here = slice(start - first, start - first + upper.size)
         most[here], least[here] = np.minimum(most[here], upper), np.maximum(least[here], lower)
     # The window that reaches furthest says how little lies beyond.
-    beyond = min(part for start, upper, _, part in found if start + upper.size == last)
+    beyond = min(part for start, upper, _, part in windows if start + upper.size == last)
     infinite = -math.expm1(count * math.log1p(-pld.infinite))
     return count * pld.anchor + first * pld.interval, most, least, beyond + infinite

@@ -29,9 +29,9 @@ MOST_SEARCHED = 16
 
 @remembered
 def _cached_divergence(sigma: float, rate: float, orders: tuple[float, ...]) -> Array:
-    found = renyi_divergence(sigma, rate, np.array(orders))
-    found.setflags(write=False)
-    return found
+    divergence = renyi_divergence(sigma, rate, np.array(orders))
+    divergence.setflags(write=False)
+    return divergence
 
 
 def exact_divergence(noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: tuple[float, ...]) -> Array:
@@ -138,16 +138,16 @@ class Moments(AdditiveAccountant):
     min_order: int = 1
 
     def __post_init__(self) -> None:
-        found = float(_validate.whole(1, max_order=self.max_order))
-        if found > _validate.LARGEST_WHOLE_ORDER:
+        most = float(_validate.whole(1, max_order=self.max_order))
+        if most > _validate.LARGEST_WHOLE_ORDER:
             raise ValueError(
-                f"Expected max_order={found:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
+                f"Expected max_order={most:.0f} <= {_validate.LARGEST_WHOLE_ORDER}: method 'renyi' reaches further at "
                 "less cost."
             )
-        object.__setattr__(self, "max_order", int(found))
+        object.__setattr__(self, "max_order", int(most))
         least = float(_validate.whole(1, min_order=self.min_order))
-        if least > found:
-            raise ValueError(f"Expected min_order={least:.0f} <= max_order={found:.0f}.")
+        if least > most:
+            raise ValueError(f"Expected min_order={least:.0f} <= max_order={most:.0f}.")
         object.__setattr__(self, "min_order", int(least))
 
     @property

@@ -114,9 +114,9 @@ def renyi_of(mechanism: Mechanism, orders: tuple[float, ...]) -> Array:
     """R(α) of one step at these orders, remembered."""
     curve = mechanism.renyi()
     assert curve is not None  # `supports` asked
-    found = np.array(curve(np.array(orders)))
-    found.setflags(write=False)
-    return found
+    divergence = np.array(curve(np.array(orders)))
+    divergence.setflags(write=False)
+    return divergence
 
 
 class RunningSum:

@@ -123,8 +123,8 @@ def asymptotic_moment(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, or
         value = rate**2 * order * (order + 1.0) / ((1.0 - rate) * sigma**2)
         last = np.where(rate > 0.0, -(sigma**2) * np.log(rate * sigma), np.inf)
     holds = (sigma >= LEAST_ASYMPTOTIC_NOISE) & (16.0 * rate * sigma < 1.0) & (order <= last)
-    found = np.where(rate == 0.0, 0.0, np.where(holds, value, np.nan))  # without sampling nothing is released
-    return float(found) if found.ndim == 0 else found
+    moment = np.where(rate == 0.0, 0.0, np.where(holds, value, np.nan))  # without sampling nothing is released
+    return float(moment) if moment.ndim == 0 else moment
 
 
 def asymptotic_last_order(*, noise_multiplier: Any, sample_rate: Any) -> float:

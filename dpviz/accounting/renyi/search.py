@@ -119,10 +119,10 @@ class Divergences:
         key = np.asarray(settings * self.orders.size + places)
         keys, values = self._known
         where = np.searchsorted(keys, key)
-        found = where < keys.size
-        found[found] = keys[where[found]] == key[found]
-        if not found.all():
-            new = np.unique(key[~found])
+        hit = where < keys.size
+        hit[hit] = keys[where[hit]] == key[hit]
+        if not hit.all():
+            new = np.unique(key[~hit])
             setting, place = np.divmod(new, self.orders.size)
             computed = self._compute(setting, place)
             before = np.searchsorted(keys, new)
@@ -148,12 +148,12 @@ class _OfMechanisms(Divergences):
         return np.array([mechanism.total_variation for mechanism in self.mechanisms])
 
     def _compute(self, setting: Index, place: Index) -> Array:
-        found = np.empty(setting.size)
+        computed = np.empty(setting.size)
         for j in np.unique(setting).tolist():
             curve = self.mechanisms[j].renyi()
             assert curve is not None  # `supports` asked
-            found[setting == j] = curve(self.orders[place[setting == j]])
-        return found
+            computed[setting == j] = curve(self.orders[place[setting == j]])
+        return computed
 
 
 def divergences_of(mechanisms: tuple[Mechanism, ...] | GaussianSteps) -> Divergences:
@@ -185,8 +185,8 @@ def lowest(
     coarse = np.unique(np.append(np.arange(0, last + 1, _STRIDES[0]), last))
     if guess is not None:  # all at once what the first strides, and total variation, would look at
         coarse = np.unique(np.clip(np.append(guess + _LADDER, 0), 0, last))
-    found = values(every[:, None], np.broadcast_to(coarse, (rows, coarse.size)))
-    best = coarse[found.argmin(axis=1)]
+    seen = values(every[:, None], np.broadcast_to(coarse, (rows, coarse.size)))
+    best = coarse[seen.argmin(axis=1)]
     for stride in _STRIDES[1:-1] if guess is None else _FROM_AFAR:
         best, _ = downhill(values, best, stride, last)
     return downhill(values, bottom_near(values, best, _STRIDES[-2], last), _STRIDES[-1], last)
@@ -199,10 +199,10 @@ def downhill(values: Callable[[Index, Index], Array], best: Index, stride: int, 
     while rows.size:
         # The middle first: argmin takes the first of equals.
         tried = np.clip(best[rows, None] + stride * np.array([0, -1, 1]), 0, last)
-        found = values(rows[:, None], tried)
-        chosen = found.argmin(axis=1)
+        seen = values(rows[:, None], tried)
+        chosen = seen.argmin(axis=1)
         at = np.arange(rows.size)
-        best[rows], value[rows] = tried[at, chosen], found[at, chosen]
+        best[rows], value[rows] = tried[at, chosen], seen[at, chosen]
         rows = rows[tried[at, chosen] != tried[:, 0]]
     return best, value
 

@@ -108,12 +108,12 @@ class MomentTable:
         """Upper bounds on ln A_α at each u ≥ 0, shape (u, orders); from edges 2^(k/16) and `nodes`, increasing."""
         u = np.minimum(np.maximum(inverse_variances, 1e-290), 2.0 * LARGEST_INVERSE_VARIANCE)
         left, a, b = _edges_around(u, nodes)
-        found = np.empty((u.size, self.orders.size))
+        bounded = np.empty((u.size, self.orders.size))
         edge = u == a
-        found[edge] = self.rows(u[edge]) if edge.any() else 0.0
+        bounded[edge] = self.rows(u[edge]) if edge.any() else 0.0
         if not edge.all():
-            found[~edge] = self._between(u[~edge], left[~edge], a[~edge], b[~edge])
-        return found
+            bounded[~edge] = self._between(u[~edge], left[~edge], a[~edge], b[~edge])
+        return bounded
 
     def _between(self, u: Array, left: Array, a: Array, b: Array) -> Array:
         """The least of the chord and the parabola over [a, b], shape (u, orders)."""
@@ -136,8 +136,8 @@ class MomentTable:
             curved = chord - bend * ((b - a) ** 2 * w * (1.0 - w))
             curved = np.where(small, np.log1p(curved), np.log(curved) + high)
         whole = self.orders == np.floor(self.orders)
-        found = np.where(whole, np.fmin(straight, curved), curved)
-        return np.where(np.isnan(found), np.inf, np.maximum(found, low))
+        least = np.where(whole, np.fmin(straight, curved), curved)
+        return np.where(np.isnan(least), np.inf, np.maximum(least, low))
 
 
 def _edges_around(u: Array, nodes: Array) -> tuple[Array, Array, Array]:
@@ -174,8 +174,8 @@ def node_steps(exponent: float) -> tuple[int, ...]:
 
 def nodes_of(inverse_variances: ArrayLike) -> Array:
     """Edges for `MomentTable.bounds` from 1/σ² at the steps NODES."""
-    found = np.unique(np.asarray(inverse_variances, dtype=np.float64))
-    return found[(found > 0.0) & (found < LARGEST_INVERSE_VARIANCE)]
+    edges = np.unique(np.asarray(inverse_variances, dtype=np.float64))
+    return edges[(edges > 0.0) & (edges < LARGEST_INVERSE_VARIANCE)]
 
 
 def composed_divergence(
@@ -297,12 +297,12 @@ class Tabulated(AdditiveAccountant):
     def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         sigma, rate = np.broadcast_arrays(np.asarray(noise_multiplier, dtype=np.float64), sample_rate)
         orders = self.orders
-        found = np.empty((sigma.size, orders.size))
+        result = np.empty((sigma.size, orders.size))
         for q in np.unique(rate):
             chosen = rate.ravel() == q
             table = moment_table(float(q), tuple(orders.tolist()))
-            found[chosen] = table.bounds(inverse_variance(sigma.ravel()[chosen]), _nodes(self.nodes)) / (orders - 1.0)
-        return found.reshape((*sigma.shape, orders.size))
+            result[chosen] = table.bounds(inverse_variance(sigma.ravel()[chosen]), _nodes(self.nodes)) / (orders - 1.0)
+        return result.reshape((*sigma.shape, orders.size))
 
     def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
         return self.inner.bound(total, delta, reason)
