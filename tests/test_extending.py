@@ -82,6 +82,18 @@ def test_the_accountant_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert case.epsilon(sigma, rate, steps, 1e-5) >= dpviz.epsilon("tight", bound="lower", **known)
 
 
+def test_the_mechanism_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = load("known_of_the_docs", "A mechanism", tmp_path, monkeypatch).KnownBatches(1.1)
+    spent = {"steps": 15, "delta": 1e-5}
+    assert dpviz.epsilon("tight", mechanism=step, **spent) == pytest.approx(20.562, abs=1e-3)  # once with σ/√15
+    asked = dpviz.ask("compose", mechanism=step, **spent)
+    assert "After 15 epochs" in asked.headline  # and with μ = √15/1.1, Φ(μ/2) = .961 of all guesses are right
+    assert "96.1 %" in asked.headline
+    run_script(asked.script(), asked)
+    sigma = dpviz.solve("noise_multiplier", method="tight", mechanism=step, target_epsilon=20.563, **spent)
+    assert sigma == pytest.approx(1.1, rel=1e-3)
+
+
 def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("sign_of_the_docs", "A training method", tmp_path, monkeypatch)
     monkeypatch.setitem(METHODS, module.DpSign.key, module.DpSign)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from dpviz.fields.field import Field, Flag, Number, Several
@@ -76,6 +76,7 @@ def _literal(field: Field[Any], text: str) -> str:
 
 def _whole(keyword: str, value: Any) -> str:
     """The argument of a value that no field says."""
-    if not is_dataclass(value) or {type(part) for part in vars(value).values()} - {str, int, float, bool, type(None)}:
+    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else [value]
+    if not is_dataclass(value) or {type(part) for part in parts} - {str, int, float, bool, type(None)}:
         raise ValueError(f"No script can write {keyword}={value!r:.60}: only this program knows it.")
     return f"{keyword}={value!r}," + "  # name: the path of your file" * isinstance(value, File)
