@@ -787,7 +787,7 @@ FAULTS = (
         "an import keeps the file's claim",
         "dpviz/runs/exchange/recheck.py",
         'return data | {"claim": claim.to_json(), "plan": plan,',
-        'return data | {"claim": told, "plan": plan,',
+        'return data | {"claim": recorded, "plan": plan,',
         "tests/runs/test_claims.py::test_a_file_s_claims_are_worked_out_again",
     ),
     Fault(
@@ -849,8 +849,8 @@ FAULTS = (
     Fault(
         "the lower end of the best accuracy is told",
         "dpviz/questions/guessing.py",
-        "None if found is None else found.upper",
-        "None if found is None else found.lower",
+        "None if best is None else best.upper",
+        "None if best is None else best.lower",
         "tests/questions/test_guessing.py::test_the_pair_where_the_curve_is_not_resolved",
     ),
     Fault(

@@ -191,13 +191,13 @@ class Guide:
         axis: "y" for a level line, "x" for an upright one.
         at: where, in data units.
         name: beside it.
-        told: whether a note says so where the axes do not reach it.
+        noted: whether a note says so where the axes do not reach it.
     """
 
     axis: str
     at: float
     name: str
-    told: bool = True
+    noted: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

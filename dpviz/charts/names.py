@@ -305,7 +305,7 @@ def guide_marks(
             lines.append(_straight(guide.axis, place) | {"line": stroke})
             where = _level_place(guide.name, place, plane, x, courses) if level else _upright_place(place)
             names.append(small(guide.name, **_PAPER, **where))
-        elif guide.told:
+        elif guide.noted:
             notes.append(f"{guide.name} lies outside the chart.")
     return lines, names, notes
 

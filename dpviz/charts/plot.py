@@ -83,12 +83,12 @@ class Axis:
     reading: Literal["attack"] | None = None
 
     @property
-    def said(self) -> str:
+    def short_name(self) -> str:
         return self.name or self.title
 
     @property
     def filed(self) -> str:
-        return self.column or self.said
+        return self.column or self.short_name
 
     def span(self, lines: Sequence[Line]) -> Span | None:
         """What the axis is to show of these lines; ValueError where it cannot."""
@@ -116,7 +116,7 @@ class LinePlot:
             through the top.
         more: further columns of the file, by name, along the first line's x.
         columns: further facts about each x of the first line, in the table and the file.
-        said: added to the sentence for those who do not see the plot; all of it where there are areas.
+        summary: added to the sentence for those who do not see the plot; all of it where there are areas.
     """
 
     x: Axis
@@ -133,7 +133,7 @@ class LinePlot:
     names_on_lines: bool = False
     more: tuple[tuple[str, Array], ...] = ()
     columns: tuple[Column, ...] = ()
-    said: str = ""
+    summary: str = ""
 
     def plane(self, height: int = HEIGHT) -> Plane:
         """What the axes show, on a figure of this height."""
@@ -197,9 +197,11 @@ class LinePlot:
     @property
     def alt(self) -> str:
         if self.areas:
-            return self.said
-        sentence = alt_text(self.lines, x_name=self.x.said, y_name=self.y.said, x_kind=self.x.kind, lower=self.y.lowest)
-        return f"{sentence} {self.said}".strip()
+            return self.summary
+        sentence = alt_text(
+            self.lines, x_name=self.x.short_name, y_name=self.y.short_name, x_kind=self.x.kind, lower=self.y.lowest
+        )
+        return f"{sentence} {self.summary}".strip()
 
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         plots = [(name, other) for name, other in pinned if isinstance(other, LinePlot)]
@@ -223,15 +225,15 @@ class LinePlot:
         drawn = [line for line in self.lines if not line.faded]
         places = [line.x for line in drawn] or [band.x for band in self.bands]
         rows = _rows(np.unique(np.concatenate([floats(place) for place in places] or [np.zeros(0)])), self.x)
-        columns: dict[str, list[str]] = {self.x.said: [self.x.write(v) for v in rows]}
+        columns: dict[str, list[str]] = {self.x.short_name: [self.x.write(v) for v in rows]}
         for line in drawn:
             at = _at(line, rows)
             name = line.name if line.label is None else line.label
-            columns[f"{self.y.said} {name}"] = [_written(line, self.y, i) for i in at]
+            columns[f"{self.y.short_name} {name}"] = [_written(line, self.y, i) for i in at]
             for column in line.hover:
                 columns[f"{column.name} {name}"] = [_fact(column, i) for i in at]
         for band in self.bands:
-            columns[f"{self.y.said} {band.name}"] = [_interval(band, i, self.y) for i in _at(band, rows)]
+            columns[f"{self.y.short_name} {band.name}"] = [_interval(band, i, self.y) for i in _at(band, rows)]
         for column in self.columns:
             columns[column.name] = [_fact(column, i) for i in _at(drawn[0], rows)]
         return pd.DataFrame(columns)

@@ -91,7 +91,7 @@ class DotPlot:
         rows: what a row is, as a column of tables and files.
         reference: the value that all are tied to by a line; None for none.
         compared: the column of the dots' notes.
-        said: what is shown, before the answers, in the sentence for those who do not see it.
+        summary: what is shown, before the answers, in the sentence for those who do not see it.
     """
 
     x: Axis
@@ -99,7 +99,7 @@ class DotPlot:
     rows: str = "method"
     reference: float | None = None
     compared: str = "compared"
-    said: str = ""
+    summary: str = ""
 
     @property
     def own(self) -> list[Dot]:
@@ -139,13 +139,13 @@ class DotPlot:
 
     @property
     def alt(self) -> str:
-        return f"{self.said or self.x.title}: {'; '.join(f'{dot.called} {dot.text}' for dot in self.own)}."
+        return f"{self.summary or self.x.title}: {'; '.join(f'{dot.called} {dot.text}' for dot in self.own)}."
 
     def table(self) -> pd.DataFrame:
         import pandas as pd
 
         rows = [(dot.called, dot.text, dot.note or "–") for dot in self.own]
-        return pd.DataFrame(rows, columns=[self.rows, self.x.said, self.compared])
+        return pd.DataFrame(rows, columns=[self.rows, self.x.short_name, self.compared])
 
     def data(self) -> pd.DataFrame:
         import pandas as pd

@@ -66,7 +66,7 @@ class Experiment:
         with extra("train"):
             measure = getattr(importlib.import_module(module), name)
         began = time.process_time()
-        found = measure(dict(self.arms[arm]), seed)
+        measured = measure(dict(self.arms[arm]), seed)
         return Trial(
             arm=arm,
             seed=seed,
@@ -74,7 +74,7 @@ class Experiment:
             version=__version__,
             device=f"CPU, {platform.machine()}",
             seconds=round(time.process_time() - began, 1),
-            found=found,
+            found=measured,
         )
 
     def same_settings(self, record: ExperimentRecord) -> bool:
@@ -106,6 +106,6 @@ def training_arm(**changed: Any) -> dict[str, Any]:
     }
     settings = RunSettings(**(usual | changed))
     settings.check()
-    found = settings.to_json()
-    del found["seed"]  # each trial has its own
-    return found
+    arm = settings.to_json()
+    del arm["seed"]  # each trial has its own
+    return arm

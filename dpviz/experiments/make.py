@@ -61,9 +61,9 @@ def keep(experiment: Experiment, trial: Trial, parts: Path) -> None:
 
 def finish(experiment: Experiment, parts: Path, into: Path) -> bool:
     """Write the record if all of it is there, and remove its parts."""
-    found = [kept(experiment, arm, seed, parts) for arm, seed in experiment.trials]
-    trials = tuple(trial for trial in found if trial is not None)
-    if len(trials) < len(found):
+    stored = [kept(experiment, arm, seed, parts) for arm, seed in experiment.trials]
+    trials = tuple(trial for trial in stored if trial is not None)
+    if len(trials) < len(stored):
         return False
     settings = {arm: dict(settings) for arm, settings in experiment.arms.items()}
     record = ExperimentRecord(key=experiment.key, command=COMMAND, settings=settings, trials=trials)

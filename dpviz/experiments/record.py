@@ -81,10 +81,10 @@ class ExperimentRecord:
         Raises:
             ValueError: if there is none.
         """
-        found = sorted((trial for trial in self.trials if trial.arm == arm), key=lambda trial: trial.seed)
-        if not found:
+        trials = sorted((trial for trial in self.trials if trial.arm == arm), key=lambda trial: trial.seed)
+        if not trials:
             raise ValueError(f"Expected an arm of {self.key!r} in {', '.join(self.settings)}; found {arm!r}.")
-        return found
+        return trials
 
     def values(self, arm: str, name: str) -> Array:
         """One measured number of each seed, (seeds,)."""

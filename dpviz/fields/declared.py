@@ -70,13 +70,13 @@ def entries() -> dict[str, dict[str, Any]]:
     Raises:
         ValueError: two entries have the same key.
     """
-    found: dict[str, dict[str, Any]] = {}
+    declared: dict[str, dict[str, Any]] = {}
     for path in sorted(HERE.glob("*.toml")):
         table = tomllib.loads(path.read_text("utf-8"))
-        if twice := found.keys() & table.keys():
+        if twice := declared.keys() & table.keys():
             raise ValueError(f"{path.name}: {sorted(twice)} are declared in another file too.")
-        found |= table
-    return found
+        declared |= table
+    return declared
 
 
 def attributes(key: str) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def value(text: str, known: Mapping[str, float | None]) -> float:
     plain = "".join(text.replace("_", "").replace("−", "-").split())
     counted = plain.removesuffix("s").removesuffix("epoch") if EPOCHS in known else plain
     over, slash, under = counted.partition("/")
-    found = _term(over, known) / _term(under, known) if slash else _term(counted, known)
-    return found if counted == plain else steps_of(found, _known(EPOCHS, known))
+    number = _term(over, known) / _term(under, known) if slash else _term(counted, known)
+    return number if counted == plain else steps_of(number, _known(EPOCHS, known))
 
 
 def readings(text: str) -> tuple[str, ...]:
@@ -101,10 +101,10 @@ def steps_of(epochs: float, rate: float) -> float:
 
 
 def _known(name: str, known: Mapping[str, float | None]) -> float:
-    found = known[name]
-    if found is None:
+    number = known[name]
+    if number is None:
         raise Lacking(_LACKS[name])
-    return found
+    return number
 
 
 def _term(text: str, known: Mapping[str, float | None]) -> float:
@@ -113,9 +113,9 @@ def _term(text: str, known: Mapping[str, float | None]) -> float:
     try:
         return _number(text)
     except ValueError:
-        if SIZE not in known or not (said := _OF_SIZE.fullmatch(text)):
+        if SIZE not in known or not (match := _OF_SIZE.fullmatch(text)):
             raise
-    factor, power = said["factor"], said["power"]
+    factor, power = match["factor"], match["power"]
     times, exponent = _number(factor) if factor else 1.0, _number(power) if power else 1.0
     try:
         return times * math.pow(_known(SIZE, known), exponent)

@@ -246,11 +246,11 @@ class Several(Field[tuple[str, ...]]):
     options: Mapping[str, str] = ()  # type: ignore[assignment]
 
     def parse(self, text: str) -> tuple[str, ...]:
-        found = tuple(part for part in text.split(".") if part)
-        for part in found:
+        names = tuple(part for part in text.split(".") if part)
+        for part in names:
             if part not in self.options:
                 raise ValueError(f"{self.label}: “{part[:40]}” is none of {_listed(self.options)}.")
-        return tuple(key for key in self.options if key in found)
+        return tuple(key for key in self.options if key in names)
 
     def accept(self, value: object) -> tuple[str, ...]:
         try:
@@ -266,8 +266,8 @@ class Several(Field[tuple[str, ...]]):
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Those that exist; the default where nothing of `text` does."""
-        found = tuple(key for key in self.options if key in text.split("."))
-        return found if found or not text.strip(".") else self.default
+        existing = tuple(key for key in self.options if key in text.split("."))
+        return existing if existing or not text.strip(".") else self.default
 
 
 @dataclass(frozen=True)

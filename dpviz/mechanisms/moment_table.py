@@ -43,13 +43,13 @@ def log_moment_table(inverse_variance: Array, rate: float, orders: Array) -> Arr
         beyond = y + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(y, 30.0)))
         log_ratio = np.where(y > 30.0, beyond, log_ratio)
     weight = math.log(spacing) - 0.5 * math.log(2.0 * math.pi) - 0.5 * x * x
-    found = np.empty((orders.size, inverse_variance.size))
+    table = np.empty((orders.size, inverse_variance.size))
     rows = max(1, _TOGETHER // y.size)
     for start in range(0, orders.size, rows):
         terms = orders[start : start + rows, None, None] * log_ratio
         terms += weight
         top = terms.max(axis=-1)
         terms -= top[..., None]
-        found[start : start + rows] = top + np.log(np.exp(terms, out=terms).sum(axis=-1))
+        table[start : start + rows] = top + np.log(np.exp(terms, out=terms).sum(axis=-1))
     gaussian = 0.5 * (orders * (orders - 1.0))[:, None] * inverse_variance
-    return np.clip(found, 0.0, gaussian)
+    return np.clip(table, 0.0, gaussian)

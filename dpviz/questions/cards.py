@@ -30,11 +30,11 @@ def cards(curves: Iterable[str], amplification: str = "exact", names: Mapping[st
 
     What has several names has them on one card.
     """
-    found: dict[Card, list[str]] = {}
+    by_card: dict[Card, list[str]] = {}
     for key in curves:
         card = card_of(key, amplification)
-        found.setdefault(card, []).append(names.get(key, card.name))
-    return [folded(", ".join(dict.fromkeys(said)), card) for card, said in found.items()]
+        by_card.setdefault(card, []).append(names.get(key, card.name))
+    return [folded(", ".join(dict.fromkeys(called)), card) for card, called in by_card.items()]
 
 
 def folded(name: str, card: Card) -> Folded:

@@ -52,18 +52,18 @@ def texts(gradients: Gradients | None) -> Mapping[str, str]:
     """The fields' texts that ask for this sample, by their keys in links."""
     if gradients is None:
         return {}
-    found = origin(gradients)
+    source = origin(gradients)
     values: list[tuple[Choice | Number, str | float]] = [(SOURCE, "upload")]
-    if isinstance(found, Vectors):
-        drawn = [(VECTORS, found.vectors), (DIMENSIONS, found.dimensions), (SHAPE, found.shape), (SEED, found.seed)]
-        values = [(SOURCE, "vectors"), (PAIRING, found.pairing), *drawn]
-    elif isinstance(found, Norms):
-        values = [(SOURCE, found.family), (COUNT, found.count), (SHAPE, found.shape), (SEED, found.seed)]
-    elif isinstance(found, Law):
-        values = [(SOURCE, "law"), (FAMILY, found.family), (SHAPE, found.shape)]
-    elif isinstance(found, Measured):
-        taken = [(TRAINED, found.training_step), (EXAMPLES, found.examples), (SEED, found.seed)]
-        values = [(SOURCE, "measured"), (MODEL, found.model), *taken]
+    if isinstance(source, Vectors):
+        drawn = [(VECTORS, source.vectors), (DIMENSIONS, source.dimensions), (SHAPE, source.shape), (SEED, source.seed)]
+        values = [(SOURCE, "vectors"), (PAIRING, source.pairing), *drawn]
+    elif isinstance(source, Norms):
+        values = [(SOURCE, source.family), (COUNT, source.count), (SHAPE, source.shape), (SEED, source.seed)]
+    elif isinstance(source, Law):
+        values = [(SOURCE, "law"), (FAMILY, source.family), (SHAPE, source.shape)]
+    elif isinstance(source, Measured):
+        taken = [(TRAINED, source.training_step), (EXAMPLES, source.examples), (SEED, source.seed)]
+        values = [(SOURCE, "measured"), (MODEL, source.model), *taken]
     return {field.key: field.write(value) for field, value in values}  # type: ignore[arg-type]
 
 

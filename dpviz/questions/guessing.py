@@ -23,8 +23,8 @@ RIGHT = "Best attack is right"
 @remembered
 def accuracy(mechanism: Mechanism, steps: int) -> Accuracy:
     """Of the best attack at even odds, never above `accuracy_soon`; some 0.1 s."""
-    found = best_accuracy(mechanism=mechanism, steps=steps)
-    return found._replace(upper=float(settled(found.upper, accuracy_soon(mechanism, steps).upper)))
+    best = best_accuracy(mechanism=mechanism, steps=steps)
+    return best._replace(upper=float(settled(best.upper, accuracy_soon(mechanism, steps).upper)))
 
 
 def accuracy_soon(mechanism: Mechanism, steps: int) -> Accuracy:
@@ -65,13 +65,13 @@ class Guess:
             return Metric(RIGHT, self.right)
         if not self.by_curve:
             return Metric(RIGHT, f"≤ {self.right}", "by ε and δ alone; chance: 50 %")
-        said = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "by the whole privacy curve; chance: 50 %"
-        return Metric(RIGHT, f"≤ {self.right}", said)
+        note = f"ε and δ alone: {self.alone}" if self.pair < 1.0 else "by the whole privacy curve; chance: 50 %"
+        return Metric(RIGHT, f"≤ {self.right}", note)
 
 
-def guess(epsilon: float, delta: float, found: Accuracy | None) -> Guess:
+def guess(epsilon: float, delta: float, best: Accuracy | None) -> Guess:
     """Both bounds; ε may be inf."""
-    return Guess(float(attack_success(epsilon, delta=delta)), None if found is None else found.upper)
+    return Guess(float(attack_success(epsilon, delta=delta)), None if best is None else best.upper)
 
 
 def allowed(name: str, epsilon: Array, delta: float) -> Column:

@@ -119,17 +119,17 @@ Layout = Callable[[Reader], Groups]
 
 def fields_of(items: Sequence[Item]) -> list[Field[Any]]:
     """The fields among them, in their order."""
-    found: list[Field[Any]] = []
+    fields: list[Field[Any]] = []
     for item in items:
         if isinstance(item, Row | InUnits | Own):
-            found += item.fields
+            fields += item.fields
         elif isinstance(item, Noted | Offered):
-            found.append(item.field)
+            fields.append(item.field)
         elif isinstance(item, Expert):
-            found += fields_of((item.item,))
+            fields += fields_of((item.item,))
         elif isinstance(item, Field):
-            found.append(item)
-    return found
+            fields.append(item)
+    return fields
 
 
 def experts(*items: Field[Any] | Row | Own) -> tuple[Expert, ...]:
@@ -139,13 +139,13 @@ def experts(*items: Field[Any] | Row | Own) -> tuple[Expert, ...]:
 
 def moved_of(fields: Iterable[Field[Any]], get: Reader) -> set[str]:
     """Names of what is not at its default: fields' keys, and options that are chosen ("curves.basic")."""
-    found = set()
+    names = set()
     for field in fields:
         if field.write(get(field)) != field.write(field.default):
-            found.add(field.key)
+            names.add(field.key)
         if isinstance(field, Several):
-            found |= {f"{field.key}.{option}" for option in get(field)}
-    return found
+            names |= {f"{field.key}.{option}" for option in get(field)}
+    return names
 
 
 def in_sight(items: Sequence[Item], kept: Collection[str] | None) -> tuple[list[Control], list[str]]:

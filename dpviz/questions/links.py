@@ -99,28 +99,28 @@ def odd(link: Mapping[str, str]) -> list[str]:
 
 def _renewed(texts: Mapping[str, str], page: str) -> dict[str, str]:
     """What a link of version 1 to a page says, in today's words."""
-    found = dict(texts)
-    fixed = found.pop("lamfix", "16")  # it counted where λ was fixed
-    if found.get("lam") == "fixed":
-        found["lam"] = fixed
-    if page == "papers" and "dmu" in found:
-        found["gdmu"] = found.pop("dmu")
-    if "t_seed" in found:  # a run that named its seed drew its noise from it, unless the link said otherwise
-        found.setdefault("t_secure", "0")
-    return found
+    renewed = dict(texts)
+    fixed = renewed.pop("lamfix", "16")  # it counted where λ was fixed
+    if renewed.get("lam") == "fixed":
+        renewed["lam"] = fixed
+    if page == "papers" and "dmu" in renewed:
+        renewed["gdmu"] = renewed.pop("dmu")
+    if "t_seed" in renewed:  # a run that named its seed drew its noise from it, unless the link said otherwise
+        renewed.setdefault("t_secure", "0")
+    return renewed
 
 
 def renamed(texts: Mapping[str, str]) -> dict[str, str]:
     """What a link says, by today's keys."""
-    found = dict(texts)
+    renewed = dict(texts)
     # A budget and a goal had switches of their own; a policy that ends at a goal always has one.
-    policy = POLICIES.get(found.get("t_policy", ""), Fixed)
-    budget, goal = (found.pop(key, "0") == "1" for key in ("t_bud", "t_goal"))
-    goal = goal or (policy.ends and "t_target_accuracy" not in found)
+    policy = POLICIES.get(renewed.get("t_policy", ""), Fixed)
+    budget, goal = (renewed.pop(key, "0") == "1" for key in ("t_bud", "t_goal"))
+    goal = goal or (policy.ends and "t_target_accuracy" not in renewed)
     for key, on, usual in (("t_budget", budget, "3"), ("t_acc", goal, "0.93")):
-        entered = found.pop(key, usual)
+        entered = renewed.pop(key, usual)
         if on:
-            found[key] = entered
-    if found.get("t_eval") == "0":
-        del found["t_eval"]
-    return {RENAMED.get(key, key): text for key, text in found.items()}
+            renewed[key] = entered
+    if renewed.get("t_eval") == "0":
+        del renewed["t_eval"]
+    return {RENAMED.get(key, key): text for key, text in renewed.items()}

@@ -89,21 +89,21 @@ class Question(Generic[F]):
     @property
     def fields(self) -> tuple[Field[Any], ...]:
         """All fields behind the settings, each once."""
-        found: dict[str, Field[Any]] = {}
+        by_key: dict[str, Field[Any]] = {}
         for setting in self.settings.values():
             for one in setting.fields if isinstance(setting, Compound) else (setting,):
-                found[one.key] = one
-        return tuple(found.values())
+                by_key[one.key] = one
+        return tuple(by_key.values())
 
     def named(self) -> dict[str, Field[Any]]:
         """Every field by the name that a call gives it: the setting's keyword, or its own name within several."""
-        found: dict[str, Field[Any]] = {}
+        by_name: dict[str, Field[Any]] = {}
         for keyword, setting in self.settings.items():
             if isinstance(setting, Compound):
-                found |= {setting.names.get(one.key, one.key): one for one in setting.fields}
+                by_name |= {setting.names.get(one.key, one.key): one for one in setting.fields}
             else:
-                found[keyword] = setting
-        return found
+                by_name[keyword] = setting
+        return by_name
 
     def texts(self, values: Mapping[str, Any]) -> dict[str, str]:
         """What fields say of these settings' values, by their keys; what is at its default is left out.
@@ -112,12 +112,12 @@ class Question(Generic[F]):
             ValueError: no field can say a value.
         """
         defaults = {field.key: field.write(field.default) for field in self.fields}
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for keyword, value in values.items():
             setting = self.settings[keyword]
             written = setting.texts(value) if isinstance(setting, Compound) else {setting.key: _written(setting, value)}
-            found |= {key: text for key, text in written.items() if text != defaults[key]}
-        return found
+            texts |= {key: text for key, text in written.items() if text != defaults[key]}
+        return texts
 
     def groups(self, get: Reader) -> Groups:
         """The controls in groups."""

@@ -68,16 +68,16 @@ def compose_headline(answer: Answer[ComposeFacts]) -> str:
     return attacker(sigma, steps, last(answer, "renyi_improved"), chance(answer))
 
 
-def attacker(sigma: float, steps: int, epsilon: float, found: guessing.Guess) -> str:
+def attacker(sigma: float, steps: int, epsilon: float, guess: guessing.Guess) -> str:
     """How often an attacker is right, as HTML."""
-    said = (
+    sentence = (
         f"With noise <b>σ = {numbers.plain(sigma)}</b>, after <b>{numbers.steps(steps)}</b> steps, an attacker "
-        f"guesses right whether you took part at most <b>{found.right}</b> of the time"
+        f"guesses right whether you took part at most <b>{guess.right}</b> of the time"
     )
     bound = f"<b>ε ≤ {_up(epsilon)}</b>"
-    if found.by_curve:
-        return f"{said}, where 50 % is chance; {bound} and δ alone would allow {found.alone}."
-    return f"{said}{'' if found.curve is None else f', by {bound} and δ alone'}."
+    if guess.by_curve:
+        return f"{sentence}, where 50 % is chance; {bound} and δ alone would allow {guess.alone}."
+    return f"{sentence}{'' if guess.curve is None else f', by {bound} and δ alone'}."
 
 
 def meaning(a: Answer[ComposeFacts]) -> str:
@@ -92,14 +92,15 @@ def meaning(a: Answer[ComposeFacts]) -> str:
 
 def strong_loses(a: Answer[ComposeFacts]) -> str:
     strong, moments = last(a, "strong"), last(a, "moments")
-    said = (
+    sentence = (
         "Each step leaks a little, and it adds up. **Strong composition** knows of a step only its own ε and δ, and "
         f"has to assume the worst shape of noise that fits: ε ≤ {_up(strong)}. The **moments accountant** follows the "
         f"shape of the Gaussian noise itself: ε ≤ **{_up(moments)}**"
     )
     if 0.0 < moments < strong < math.inf:
-        said += f", {numbers.plain(numbers.down(strong / moments, 2), digits=2)} times less for the very same training"
-    return f"{said}. Move T to see them part."
+        ratio = numbers.plain(numbers.down(strong / moments, 2), digits=2)
+        sentence += f", {ratio} times less for the very same training"
+    return f"{sentence}. Move T to see them part."
 
 
 def sampling_buys(a: Answer[ComposeFacts]) -> str:
@@ -129,26 +130,26 @@ def beside_larger(a: Answer[ComposeFacts]) -> Plot:
     if larger is None:
         return a.plot
     name = f"q = {numbers.plain(larger.given['mechanism'].sample_rate)}"
-    found: Plot = a.plot.beside([(name, larger.plot)])
-    return found
+    plot: Plot = a.plot.beside([(name, larger.plot)])
+    return plot
 
 
 def truth(a: Answer[ComposeFacts]) -> str:
-    said = (
+    text = (
         "All curves are upper bounds, so which is right? The grey band is computed from the whole distribution of the "
         "privacy loss, from above and from below: the truth lies between, "
     )
     if a.facts.tight is None or a.facts.tight.soon:
-        return f"{said}and is {LATER}."
+        return f"{text}and is {LATER}."
     low, high = float(a.facts.tight.lower[-1]), float(a.facts.tight.upper[-1])
     if not (math.isfinite(high) and low > 0.0):
-        return f"{said}but at this setting no grid resolves it."
-    said += f"**{a.facts.tight.last}** after all steps. "
+        return f"{text}but at this setting no grid resolves it."
+    text += f"**{a.facts.tight.last}** after all steps. "
     extra = 100.0 * (last(a, "moments") / high - 1.0)
     if not 0.0 < extra < math.inf:
-        return said
+        return text
     return (
-        f"{said}The moments accountant says at least {numbers.plain(numbers.down(extra, 2), digits=2)} % more: that is "
+        f"{text}The moments accountant says at least {numbers.plain(numbers.down(extra, 2), digits=2)} % more: that is "
         "the price of its proof, paid in noise by whoever uses it."
     )
 

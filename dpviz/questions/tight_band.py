@@ -72,9 +72,9 @@ def end(events: Sequence[Event], delta: float) -> TightBand:
 
 def interval(events: Sequence[Event], delta: float) -> TightBand:
     """Both ends after all of them."""
-    found, soon = tight_epsilon_of_events(events, delta), end(events, delta)
-    low = np.where(np.isnan(soon.upper), np.nan, found.lower)
-    return TightBand(soon.x, low, settled(found.upper, soon.upper), found.reason)
+    tight, soon = tight_epsilon_of_events(events, delta), end(events, delta)
+    low = np.where(np.isnan(soon.upper), np.nan, tight.lower)
+    return TightBand(soon.x, low, settled(tight.upper, soon.upper), tight.reason)
 
 
 @remembered
@@ -86,10 +86,10 @@ def along_steps(mechanism: Mechanism, steps: int, delta: float, *, log: bool) ->
     lower, upper = np.full(marks.shape, np.nan), np.full(marks.shape, np.nan)
     reasons = []
     if useful.any():
-        found = tight_epsilon(mechanism, marks[useful], delta)
-        lower[useful], upper[useful] = found.lower, found.upper
+        tight = tight_epsilon(mechanism, marks[useful], delta)
+        lower[useful], upper[useful] = tight.lower, tight.upper
         upper[-1] = settled(upper[-1], soon)
-        reasons.append(found.reason)
+        reasons.append(tight.reason)
     if not useful.all():
         first = numbers.steps(float(marks[~useful][0]))
         reasons.append(f"Not computed from step {first} on, where ε passes 500: no promise is left to sharpen.")
@@ -117,13 +117,13 @@ def along_noise(low: float, high: float, mechanism: Mechanism, steps: int, delta
     for i, noise in enumerate(marks.tolist()):
         here = with_noise(mechanism, noise)
         if _rough(here, np.array([float(steps)]), delta)[0] <= LARGEST_EPSILON:
-            found = tight_epsilon(here, steps, delta)
-            lower[i], upper[i] = float(found.lower), float(found.upper)
-            if found.reason:
-                reasons[found.reason] = None
+            tight = tight_epsilon(here, steps, delta)
+            lower[i], upper[i] = float(tight.lower), float(tight.upper)
+            if tight.reason:
+                reasons[tight.reason] = None
     return TightBand(marks, lower, upper, " ".join(reasons))
 
 
-def band(found: TightBand) -> Band:
+def band(tight: TightBand) -> Band:
     """The band on a chart."""
-    return Band("tight", found.x, found.lower, found.upper)
+    return Band("tight", tight.x, tight.lower, tight.upper)

@@ -27,8 +27,8 @@ BEHIND = (SIZE, RATE, STEPS)
 
 def readings(fields: Collection[Field[Any]]) -> dict[Number, tuple[Number, ...]]:
     """The other readings that there are of q and T, where those are among `fields`, each with what it moves."""
-    found: dict[Number, tuple[Number, ...]] = {BATCH: (RATE, STEPS), EPOCHS: (STEPS, EPOCHS)}
-    return {one: moved for one, moved in found.items() if RATE in fields and (one is BATCH or STEPS in fields)}
+    others: dict[Number, tuple[Number, ...]] = {BATCH: (RATE, STEPS), EPOCHS: (STEPS, EPOCHS)}
+    return {one: moved for one, moved in others.items() if RATE in fields and (one is BATCH or STEPS in fields)}
 
 
 def sets(field: Number, value: float, get: Reader) -> dict[Number, float]:
@@ -64,7 +64,7 @@ def _reading(entered: float, rate: float, steps: float) -> float:
         return exact
     rounded = (float(f"{rate * steps:.{digits}g}") for digits in range(1, 18))
     short = (exact,) if float(f"{exact:.4g}") == exact else ()
-    return next((found for found in (entered, *short, *rounded) if steps_of(found, rate) == steps), exact)
+    return next((value for value in (entered, *short, *rounded) if steps_of(value, rate) == steps), exact)
 
 
 def known(field: Number, size: Number | None, get: Reader) -> dict[str, float | None]:

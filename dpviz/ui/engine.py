@@ -7,7 +7,7 @@ from dpviz.runs.engine import engine as shared
 from dpviz.runs.store.records import StoreError
 
 
-def found() -> tuple[Engine | None, str]:
+def current() -> tuple[Engine | None, str]:
     """The engine, or why there is none."""
     try:
         return shared(), ""

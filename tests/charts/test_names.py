@@ -105,7 +105,7 @@ def test_a_level_is_named_where_no_curve_runs(curves: list[np.ndarray], where: t
 @pytest.mark.parametrize("told", [True, False])
 def test_guides_stand_where_the_axes_say_and_are_said_where_they_do_not_reach(told: bool) -> None:
     line = Line("a", "a", [1.0, 100.0], [10.0, 0.1], "moments")
-    guides = (Guide("x", 10.0, "my σ"), Guide("y", 1.0, "target"), Guide("x", 1e4, "far", told=told))
+    guides = (Guide("x", 10.0, "my σ"), Guide("y", 1.0, "target"), Guide("x", 1e4, "far", noted=told))
     shown = chart(line, span=(0.1, 10.0), guides=guides)
     upright, level = shown.figure["layout"]["shapes"]
     assert upright["x0"] == upright["x1"] == pytest.approx(0.5)
@@ -144,7 +144,7 @@ def states(at: float, log: bool = True) -> LinePlot:
         areas=(Area(x, np.zeros(9), x, COLOR, name="inside"),),
         rings=(Ring(at, 20.0, "fails", COLOR, name="yours", kept=True),),
         names_on_lines=True,
-        said="One state lies outside.",
+        summary="One state lies outside.",
     )
 
 

@@ -19,7 +19,7 @@ DOTS = (
     Dot("second", 10.0, "10.0", "second is 10", BLUE),
     Dot("third", None, "–", "third", BLUE, instead="none: see below", why="too strict"),
 )
-PLOT = DotPlot(AXIS, DOTS, reference=10.0, compared="against second", said="noise needed for ε ≤ 2")
+PLOT = DotPlot(AXIS, DOTS, reference=10.0, compared="against second", summary="noise needed for ε ≤ 2")
 
 
 def test_everything_follows_from_the_dots() -> None:

@@ -117,7 +117,7 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
         points=tuple(point for point in POINTS["attack"] if point.x <= largest) if prior == 0.5 else (),
         rings=tuple(rings),
         end_values=False,
-        said=f"At ε = {numbers.plain(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
+        summary=f"At ε = {numbers.plain(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
     )
     return Answer(plot, facts)
 

@@ -264,7 +264,7 @@ def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
         lines=lines,
         regions=(Region(0.5 * (without + there), math.inf, "here the attacker says: the outlier is in town"),),
         end_values=False,
-        said=f"Centred at {numbers.plain(without)} without the outlier and {numbers.plain(there)} with.",
+        summary=f"Centred at {numbers.plain(without)} without the outlier and {numbers.plain(there)} with.",
     )
     return Answer(plot, Seen(**vars(facts), without=without, there=there, scale=scale))
 

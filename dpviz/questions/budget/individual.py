@@ -93,7 +93,7 @@ def individual(
             Line("weight", "their gradients", x, weight, "filter", color=look.BROWN),
             Line("ordinary", "one filter for all", x, np.where(x <= ordinary, 1.0, 0.0), "budget", kept=False),
         ),
-        guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", told=False),),
+        guides=(Guide("x", steps, f"T = {numbers.short_steps(steps)}", noted=False),),
         end_values=False,
     )
     return Answer(plot, IndividualFacts(budget.order, budget.budget, ordinary, typical, staying, kept))

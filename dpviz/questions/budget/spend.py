@@ -84,7 +84,7 @@ class LedgerPlot(LinePlot):
     @property
     def alt(self) -> str:
         spent = [line for line in self.lines if line.key != "ahead"]
-        return f"{alt_text(spent or self.lines, x_name='steps', x_kind='steps', lower='lowest')} {self.said}".strip()
+        return f"{alt_text(spent or self.lines, x_name='steps', x_kind='steps', lower='lowest')} {self.summary}".strip()
 
     def table(self) -> pd.DataFrame:
         names = ("block", "σ", "q", "steps", "filter", "ε filled", "ε odometer")
@@ -223,7 +223,7 @@ def spend(
         floors=floors(target_epsilon),
         regions=(Region(end if end > 1.0 or taken else 0.0, math.inf, "refused"),) if refused else (),
         entries=tuple(entries),
-        said=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
+        summary=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
     )
     order = float(odometer.bound(spent.total, delta).order)
     facts = SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left, coming)

@@ -46,7 +46,7 @@ def trained(
         y=budget_axis(shown, "test accuracy", log=log_y, budget=floor, span=zoomed if shown == "accuracy" else None),
         lines=tuple(lines),
         floors=floors(floor),
-        said="Error bars reach from the lowest to the highest seed.",
+        summary="Error bars reach from the lowest to the highest seed.",
     )
     return Answer(plot, Courses(recorded.record, arms, recorded.budget, recorded.delta))
 

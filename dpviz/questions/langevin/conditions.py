@@ -195,7 +195,7 @@ def drawn(f: Kept) -> LinePlot:
         names_on_lines=True,
         end_values=False,
         columns=(Column("q", x / chain.n),),
-        said=in_words(f),
+        summary=in_words(f),
     )
 
 

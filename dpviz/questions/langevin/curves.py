@@ -71,7 +71,7 @@ def cost(**setting: Any) -> Answer[ChainFacts]:
             reading="attack",
         ),
         lines=lines,
-        guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", told=False),),
+        guides=(Guide("y", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
     return Answer(plot, facts)
@@ -101,8 +101,8 @@ def sizes(chain: Chain, x: Array, largest: Callable[[str], Array], axis: Axis, p
         ),
         regions=wang_region(chain) if symbol == "ε" else (),
         guides=(
-            Guide("y", chain.step_size, f"your η₁ = {chain.step_size:g}", told=False),
-            Guide("x", now, f"{symbol} = {now:g}", told=False),
+            Guide("y", chain.step_size, f"your η₁ = {chain.step_size:g}", noted=False),
+            Guide("x", now, f"{symbol} = {now:g}", noted=False),
         ),
     )
 
@@ -172,7 +172,7 @@ def against_step_size(*, gradient_variance: float, **setting: Any) -> Answer[Cha
         x=log_axis("step size η₁", "step_size"),
         y=ERROR_AXIS,
         lines=(Line("bound", "error bound", x, bound, "moments", color=look.BLUE),),
-        guides=tuple(Guide("x", at, name, told=False) for name, at in places.items()),
+        guides=tuple(Guide("x", at, name, noted=False) for name, at in places.items()),
     )
     return Answer(plot, facts)
 
@@ -196,7 +196,7 @@ def error_of_epsilon(*, gradient_variance: float, **setting: Any) -> Answer[Chai
         y=ERROR_AXIS,
         lines=tuple(lines),
         regions=wang_region(chain),
-        guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", told=False),),
+        guides=(Guide("x", chain.claim, f"claimed ε = {chain.claim:g}", noted=False),),
     )
     return Answer(plot, facts)
 

@@ -249,8 +249,8 @@ def law_at(
 ) -> tuple[Array, Array]:
     """The same at any σ."""
     asked = known.clip(share_of(quantile)) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": delta_mu}
-    found = [law_bound(**asked, noise_multiplier=each) for each in sigma]
-    return np.array([float(one.upper) for one in found]), np.array([float(one.order) for one in found])
+    bounds = [law_bound(**asked, noise_multiplier=each) for each in sigma]
+    return np.array([float(one.upper) for one in bounds]), np.array([float(one.order) for one in bounds])
 
 
 def crossing(sigma: Array, epsilon: Array, target: float, evaluate: Evaluate) -> float:

@@ -440,7 +440,7 @@ def answers(facts: Needs) -> DotPlot:
         tuple(dots),
         reference=facts.needs[against].value if against else None,
         compared=f"against {name_of(against)}" if against else "compared",
-        said=f"{facts.title} for ε ≤ {target}",
+        summary=f"{facts.title} for ε ≤ {target}",
     )
 
 

@@ -101,7 +101,7 @@ def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool,
             Guide("x", facts.noise, f"my {mechanism.symbol} = {numbers.plain(facts.noise)}"),
         ),
         more=tuple(fact for curve in curves for fact in tail(curve)),
-        said=answers(facts).alt,
+        summary=answers(facts).alt,
     )
     return Answer(plot, facts)
 

@@ -113,7 +113,7 @@ def deciding(
         rings=tuple(rung),
         end_values=False,
         names_on_lines=True,  # both arms of ε(λ) leave through the top: names at their ends would stand beside nothing
-        said=lowest_point(improved),
+        summary=lowest_point(improved),
     )
     return Answer(plot, DecidingFacts(best, old, best.order == x[-1], theorems(noise_multiplier, sample_rate)))
 

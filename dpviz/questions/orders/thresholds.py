@@ -81,7 +81,7 @@ def thresholds(
         rings=tuple(rings(lines)) if sample_rate > 0.0 else (),
         end_values=False,
         names_on_lines=True,
-        said=lowest_point(lines[0]),
+        summary=lowest_point(lines[0]),
     )
     return Answer(plot, ThresholdFacts(tuple((line.name, least(line)) for line in lines), float(orders[-1] - 1.0)))
 

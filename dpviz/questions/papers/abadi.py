@@ -57,7 +57,7 @@ def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float
             Line("standard", "× √ln(T/δ)", x, c2 * form * extra, "basic", approximate=True, kept=False),
             Line("strong", "strong composition", x, strong, "strong", color=look.MAUVE),
         ),
-        guides=(Guide("x", here, f"T = {numbers.short_steps(here)}", told=False),),
+        guides=(Guide("x", here, f"T = {numbers.short_steps(here)}", noted=False),),
         end_values=False,
     )
     sigma = float(moments[at])
@@ -135,7 +135,7 @@ def loss_law(
             Line("counted", "counted in δ", x, counted, "moments", color=look.ORANGE, explained=True),
         ),
         bands=(Band("beyond ε", x[tail], floor, y[tail]),) if tail.sum() > 1 else (),
-        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", told=False),),
+        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", noted=False),),
         end_values=False,
     )
     resolved = law.delta > 10.0 * RESOLVED
@@ -228,7 +228,7 @@ def tail_bound(*, noise_multiplier: float, sample_rate: float, steps: int, epsil
         Axis("ε", shown=(0.0, float(x[-1])), hover="ε = %{x:,.4~r}"),
         Axis("δ", log=True, kind="delta", shown=(LEAST_DELTA, 2.0), write=numbers.delta),
         tuple(lines),
-        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", told=False),),
+        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", noted=False),),
         end_values=False,
     )
     logs = np.minimum(moments - ORDERS * epsilon, 0.0)

@@ -90,7 +90,7 @@ def from_scratch(part: str) -> Answer[Facts]:
     if part == "1b":
         longest = max(RUNS["noise"], key=lambda run: run.epochs)
         ours = line("charged", "noise, all charged", spent(SOUND, longest, True), "renyi_improved", color=look.BLUE)
-        guides = (Guide("y", planned, "100 baseline epochs", told=False),)
+        guides = (Guide("y", planned, "100 baseline epochs", noted=False),)
         return Answer(LinePlot(EPOCHS, EPSILON, (*budgets(), ours), guides=guides), facts)
     which, axis = {
         "1c": (0, Axis("noise σ", write=numbers.plain, shown=(0.9, 1.85))),

@@ -46,11 +46,11 @@ def adult(*, accounted: str) -> Answer[Facts]:
         rings=tuple(rings),
         guides=(
             Guide("y", baseline.mean, "standard SGLD, not private"),
-            Guide("x", standard.epsilon, "its steps, clipped", told=False),
+            Guide("x", standard.epsilon, "its steps, clipped", noted=False),
         ),
         end_values=False,
         names_on_lines=True,
-        said=f"Without privacy {percent(baseline.mean)}.",
+        summary=f"Without privacy {percent(baseline.mean)}.",
     )
     facts = Facts(
         baseline=baseline,

@@ -146,7 +146,7 @@ def rare(*, zeros: int, ones: int, failure: float) -> Answer[Facts]:
             Line("exact", "bound for every ρ", x, most_likely(x, ones, failure), "moments"),
             Line("sample", "share seen", x, ones / (x + ones), "basic", kept=False, explained=True),
         ),
-        guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", told=False),),
+        guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", noted=False),),
         end_values=False,
     )  # fmt: skip
     facts = Facts(
@@ -190,7 +190,7 @@ def together(*, epsilon_mu: float, delta_mu: float, count: int) -> Answer[Facts]
             Line("basic", "k mechanisms", x, basic, "moments", hover=hover),
             Line("group", "group of k", x, group, "moments", color=look.ORANGE),
         ),
-        guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", told=False),),
+        guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),),
         end_values=False,
     )
     of_mechanisms, of_group = dpviz.bayesian_basic(**each, count=count), dpviz.bayesian_group(**each, size=count)

@@ -34,7 +34,7 @@ def bob(*, inside: float, outside: float, delta: float) -> Answer[Facts]:
         ),
         guides=(
             Guide("y", inside, f"with Bob {numbers.plain(inside)}"),
-            *(() if proven else (Guide("x", least, "least ε", told=False),)),
+            *(() if proven else (Guide("x", least, "least ε", noted=False),)),
         ),
         end_values=False,
     )

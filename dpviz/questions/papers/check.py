@@ -111,7 +111,9 @@ def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
         Dot(name, value, written(key, value), f"{name}: ε = {value:.4g}", color, key=key)
         for key, name, value, color in rows
     )
-    plot = DotPlot(Axis("ε", column="epsilon", log=True), dots, rows="bound", reference=claimed, said="ε of the claim")
+    plot = DotPlot(
+        Axis("ε", column="epsilon", log=True), dots, rows="bound", reference=claimed, summary="ε of the claim"
+    )
     return Answer(plot, facts)
 
 
@@ -144,9 +146,9 @@ def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
     return low, high
 
 
-def with_ends(a: Answer[CheckFacts], found: tuple[float, float]) -> Answer[CheckFacts]:
+def with_ends(a: Answer[CheckFacts], interval: tuple[float, float]) -> Answer[CheckFacts]:
     """The interval in chart and facts."""
-    low, high = found
+    low, high = interval
     facts = replace(a.facts, low=low, high=high)
     return replace(beside(facts, a.given["claimed"]), given=a.given)
 

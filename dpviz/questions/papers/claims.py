@@ -31,16 +31,16 @@ class Claims:
 
     Attributes:
         chosen: in the papers' order.
-        found: by key.
+        results: by key.
     """
 
     chosen: tuple[Printed, ...]
-    found: Mapping[str, Recomputed]
+    results: Mapping[str, Recomputed]
 
     @property
     def waiting(self) -> tuple[Printed, ...]:
         """Those still to be computed."""
-        return tuple(claim for claim in self.chosen if claim.recompute is not None and claim.key not in self.found)
+        return tuple(claim for claim in self.chosen if claim.recompute is not None and claim.key not in self.results)
 
     @property
     def computed(self) -> int:
@@ -72,25 +72,25 @@ def recomputed(claims: Sequence[Printed]) -> dict[str, Recomputed]:
 
 def compared(facts: Claims) -> Answer[Claims]:
     """What comes out ÷ what is printed, where both are numbers; the farthest apart first."""
-    numbered = [claim for claim in facts.chosen if claim.compared and claim.key in facts.found]
-    apart = {claim.key: drawn(claim, facts.found[claim.key]) / claim.number for claim in numbered}
+    numbered = [claim for claim in facts.chosen if claim.compared and claim.key in facts.results]
+    apart = {claim.key: drawn(claim, facts.results[claim.key]) / claim.number for claim in numbered}
     shown = sorted(numbered, key=lambda claim: -abs(math.log(apart[claim.key])))[:MOST]
-    dots = tuple(dot(claim, facts.found[claim.key], apart[claim.key]) for claim in shown)
+    dots = tuple(dot(claim, facts.results[claim.key], apart[claim.key]) for claim in shown)
     axis = Axis("what comes out ÷ what is printed", column="ratio", log=True)
-    plot = DotPlot(axis, dots, rows="printed", reference=1.0, said="What comes out, for what was printed")
+    plot = DotPlot(axis, dots, rows="printed", reference=1.0, summary="What comes out, for what was printed")
     return Answer(plot, facts)
 
 
-def drawn(claim: Printed, found: Recomputed) -> float:
+def drawn(claim: Printed, result: Recomputed) -> float:
     """The value by the paper's rule; of a claim that fails, the least that the quantity itself can be."""
-    return found.lower if claim.verdict == "fails" and not math.isnan(found.lower) else found.value
+    return result.lower if claim.verdict == "fails" and not math.isnan(result.lower) else result.value
 
 
-def dot(claim: Printed, found: Recomputed, ratio: float) -> Dot:
+def dot(claim: Printed, result: Recomputed, ratio: float) -> Dot:
     """One claim's row."""
-    value, verdict = drawn(claim, found), VERDICTS[claim.verdict]
+    value, verdict = drawn(claim, result), VERDICTS[claim.verdict]
     text = numbers.probability(value) if claim.share else numbers.plain(value, digits=4)
-    if value == found.lower:
+    if value == result.lower:
         text = f"≥ {numbers.plain(numbers.down(value, 4), digits=4)}"
     hover = f"{PAPERS[claim.paper].name}, {claim.where}: {claim.printed} printed, {text} comes out"
     return Dot(
@@ -108,9 +108,9 @@ def later(*, compared: bool) -> Slow[Claims]:
     return Slow(lambda a: tuple(claim.key for claim in waiting(a)) or None, lambda a: recomputed(waiting(a)), with_rest)
 
 
-def with_rest(a: Answer[Claims], found: dict[str, Recomputed]) -> Answer[Claims]:
+def with_rest(a: Answer[Claims], results: dict[str, Recomputed]) -> Answer[Claims]:
     """All together."""
-    facts = replace(a.facts, found={**a.facts.found, **found})
+    facts = replace(a.facts, results={**a.facts.results, **results})
     return replace(compared(facts), given=a.given)
 
 
@@ -119,23 +119,23 @@ def below(a: Answer[Claims]) -> list[Block]:
         return [figures(a.given["paper"])]
     if not a.facts.chosen:
         return []
-    return [listing(a.facts.chosen, a.facts.found)]
+    return [listing(a.facts.chosen, a.facts.results)]
 
 
-def listing(claims: Sequence[Printed], found: Mapping[str, Recomputed] | None = None) -> Listing:
+def listing(claims: Sequence[Printed], results: Mapping[str, Recomputed] | None = None) -> Listing:
     """A row for each claim, with what came out: computed now where nothing is given."""
-    values = recomputed(claims) if found is None else found
+    values = recomputed(claims) if results is None else results
     return Listing(HEADS, tuple(row(claim, values.get(claim.key)) for claim in claims), WIDTHS)
 
 
-def row(claim: Printed, found: Recomputed | None) -> tuple[str | Way, ...]:
+def row(claim: Printed, result: Recomputed | None) -> tuple[str | Way, ...]:
     """One claim in words."""
     later = "–" if claim.recompute is None else LATER
     missing = f" Missing: {claim.missing}." if claim.missing else ""
     return (
         f"{PAPERS[claim.paper].name}, {claim.where}",
         f"**{claim.printed}** {claim.what}",
-        later if found is None else found.text(share=claim.share),
+        later if result is None else result.text(share=claim.share),
         "–" if claim.how == "none" else claim.how,
         f"**{VERDICTS[claim.verdict].name.capitalize()}.** {claim.why}{missing}",
         Way("Open" if claim.link else "", claim.link),

@@ -43,7 +43,7 @@ def clipping(
             Line("noise", "noise", x, noise, "moments", color=look.ORANGE),
             Line("both", "both", x, whole, "moments", color=look.GREEN),
         ),
-        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", told=False),),
+        guides=(Guide("x", threshold, f"C = {numbers.plain(threshold)}", noted=False),),
         end_values=False,
     )
     facts = Facts(

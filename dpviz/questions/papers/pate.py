@@ -203,8 +203,8 @@ def taught(a: Answer[Facts]) -> Taught:
     return student((counts + add(0.0, spread, counts.shape)).argmax(axis=1), passed)
 
 
-def with_student(a: Answer[Facts], found: Taught) -> Answer[Facts]:
-    later = {"taught": found, "student": "there" if found.answered else "none"}
+def with_student(a: Answer[Facts], outcome: Taught) -> Answer[Facts]:
+    later = {"taught": outcome, "student": "there" if outcome.answered else "none"}
     return replace(a, facts=Facts(**vars(a.facts) | later))
 
 

@@ -38,5 +38,5 @@ def reproduction(
         items = dict(layout(get) if callable(layout) else layout)
         return items | {"Show": (*items.get("Show", ()), *experts(IMAGE))}
 
-    said = words(f"papers/{paper}", key)
-    return Question(key=key, settings=settings, answer=recompute, layout=groups, **said, **more)
+    wording = words(f"papers/{paper}", key)
+    return Question(key=key, settings=settings, answer=recompute, layout=groups, **wording, **more)

@@ -20,11 +20,11 @@ DELTA = 1e-5
 
 def moments(steps: int) -> Recomputed:
     """The moments accountant, the same with λ that need not be whole, and the tight interval."""
-    found = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
+    interval = tight_epsilon(SampledGaussian(**SETTING), steps, DELTA)
     known: dict[str, Any] = {"steps": steps, "delta": DELTA, **SETTING}
     between = dpviz.epsilon("renyi", conversion="classic", orders=np.arange(1.05, 33.0, 0.01), **known)
-    said = f"with λ that need not be whole {float(between):.5g}"
-    return tight((found.lower, found.upper), float(dpviz.epsilon("moments", **known)), said)
+    note = f"with λ that need not be whole {float(between):.5g}"
+    return tight((interval.lower, interval.upper), float(dpviz.epsilon("moments", **known)), note)
 
 
 def strong(steps: int) -> Recomputed:
@@ -34,7 +34,7 @@ def strong(steps: int) -> Recomputed:
         for rule in ("linear", "exact")
     )
     squared = strong_squared(steps)
-    return Recomputed(linear, said=f"with Tε² for Tε(e^ε − 1) {squared:.5g}; with the exact rule {exact:.4g}")
+    return Recomputed(linear, note=f"with Tε² for Tε(e^ε − 1) {squared:.5g}; with the exact rule {exact:.4g}")
 
 
 def strong_squared(steps: int) -> float:
@@ -54,9 +54,9 @@ def amplification() -> Recomputed:
     one = math.sqrt(2.0 * math.log(1.25 / each)) / SETTING["noise_multiplier"]
     exact = math.log1p(SETTING["sample_rate"] * math.expm1(one))
     least = float(tight_delta(SampledGaussian(**SETTING), 1, SETTING["sample_rate"] * one).lower)
-    said = f"times qε₀, at ε₀ = {one:.3g}; at qε₀ one sampled step has δ ≥ {numbers.plain(numbers.down(least, 2))}, "
+    note = f"times qε₀, at ε₀ = {one:.3g}; at qε₀ one sampled step has δ ≥ {numbers.plain(numbers.down(least, 2))}, "
     return Recomputed(
-        exact / (SETTING["sample_rate"] * one), said=f"{said}and qδ₀ is {SETTING['sample_rate'] * each:.2g}"
+        exact / (SETTING["sample_rate"] * one), note=f"{note}and qδ₀ is {SETTING['sample_rate'] * each:.2g}"
     )
 
 
@@ -67,4 +67,4 @@ def first_moment() -> Recomputed:
     base = np.exp(-0.5 * (z / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
     loss = np.log1p(rate * np.expm1((2.0 * z - 1.0) / (2.0 * sigma**2)))
     mean = float(np.trapezoid(base * np.exp(loss) * loss, z))
-    return Recomputed(math.log(mean), said="ln E ℓ at every λ; a log moment cannot be below 0")
+    return Recomputed(math.log(mean), note="ln E ℓ at every λ; a log moment cannot be below 0")

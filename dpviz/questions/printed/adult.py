@@ -54,30 +54,30 @@ def adult_record() -> ExperimentRecord:
 def reached(method: str, accounted: str) -> tuple[ArmResult, ...]:
     """All arms of a method, by ascending ε; `accounted` is a key of ACCOUNTING."""
     record = adult_record()
-    found = []
+    results = []
     for arm, settings in record.settings.items():
         if arm.split("_")[0] == method:
             values = record.values(arm, "test_accuracy")
             trial = record.of(arm)[0].found
             epsilon = spent(settings, trial, accounted)
             deviation = float(values.std(ddof=1)) if values.size > 1 else 0.0
-            found.append(ArmResult(arm, settings, epsilon, float(values.mean()), deviation, int(values.size)))
-    return tuple(sorted(found, key=lambda one: one.epsilon))
+            results.append(ArmResult(arm, settings, epsilon, float(values.mean()), deviation, int(values.size)))
+    return tuple(sorted(results, key=lambda one: one.epsilon))
 
 
-def spent(settings: Mapping[str, Any], found: Mapping[str, Any], accounted: str) -> float:
+def spent(settings: Mapping[str, Any], measured: Mapping[str, Any], accounted: str) -> float:
     """ε at δ = 1e-4 of an arm: of its sample, its steps, or both (basic composition)."""
     if settings["method"] == "chain":
         if settings["clip"] is None:
             return float("inf")
         return steps_cost(settings["first_step"], 1.0 / 3.0, settings, accounted)
-    sample = sample_cost(found["power"], settings["radius"], accounted)
+    sample = sample_cost(measured["power"], settings["radius"], accounted)
     if settings["method"] == "sample":
         return sample
     if settings["rule"] == "wang" and accounted == "printed":
         return sample + float(settings["epsilon"]) / 2.0  # by their theorem
     exponent = 0.0 if settings["rule"] == "wang" else 1.0 / 3.0
-    return sample + steps_cost(found["first_step"], exponent, settings, accounted)
+    return sample + steps_cost(measured["first_step"], exponent, settings, accounted)
 
 
 def sample_cost(power: float, radius: float, accounted: str) -> float:
@@ -110,13 +110,13 @@ def standard_sampler() -> Recomputed:
     """What the standard sampler's steps cost."""
     known = adult_record().settings["sgld_4"]
     printed, replaced = (steps_cost(known["first_step"], 1.0 / 3.0, known, way) for way in ("printed", "replaced"))
-    return Recomputed(printed, said=f"for one example replaced {numbers.epsilon(replaced, up=True)}")
+    return Recomputed(printed, note=f"for one example replaced {numbers.epsilon(replaced, up=True)}")
 
 
 def beside_the_baseline() -> Recomputed:
     """Percentage points by which DP-SGLD with the standard sampler's steps stays below that sampler."""
     baseline, private = reached("baseline", "replaced")[0].mean, reached("sgld", "replaced")[-1].mean
-    return Recomputed(100.0 * (baseline - private), said=f"points below the baseline's {100.0 * baseline:.1f} %")
+    return Recomputed(100.0 * (baseline - private), note=f"points below the baseline's {100.0 * baseline:.1f} %")
 
 
 def beside_one_sample() -> Recomputed:
@@ -127,8 +127,8 @@ def beside_one_sample() -> Recomputed:
     costs, accuracy = np.array(list(chain)), np.array(list(chain.values()))
     ahead = {at: float(np.interp(at, costs, accuracy)) - sample[at] for at in sample if costs[0] <= at <= costs[-1]}
     rest = accuracy[-1] - float(np.interp(costs[-1], list(sample), list(sample.values())))
-    said = ", ".join(f"{points:+.1f} at ε = {at:.2g}" for at, points in ahead.items())
-    said = f"{said}; between recorded ε on straight lines"
+    note = ", ".join(f"{points:+.1f} at ε = {at:.2g}" for at, points in ahead.items())
+    note = f"{note}; between recorded ε on straight lines"
     return Recomputed(
-        float(rest), said=f"points by which DP-SGLD is ahead at ε = {costs[-1]:.2g}, as counted there; {said}"
+        float(rest), note=f"points by which DP-SGLD is ahead at ε = {costs[-1]:.2g}, as counted there; {note}"
     )

@@ -26,7 +26,7 @@ def guess(epsilon: float) -> Recomputed:
 def dp(sigma: float, batch: int, examples: int, steps: int) -> Recomputed:
     """DP by Rényi divergences."""
     known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "steps": steps, "delta": 1e-5}
-    return Recomputed(float(dpviz.epsilon("renyi", **known)), said=f"at σ = {sigma:g}")
+    return Recomputed(float(dpviz.epsilon("renyi", **known)), note=f"at σ = {sigma:g}")
 
 
 def floor(last: int = LAST_ORDER) -> Recomputed:
@@ -43,7 +43,7 @@ def mnist() -> Recomputed:
 
     apart = brentq(off, 1e-3, 1.0, xtol=1e-9)
     least = floor()
-    return least._replace(said=f"{least.said}; 0.95 if all means lie {apart:.2g} C apart")
+    return least._replace(note=f"{least.note}; 0.95 if all means lie {apart:.2g} C apart")
 
 
 def noise(data: str, epsilon: float) -> Recomputed:
@@ -51,7 +51,7 @@ def noise(data: str, epsilon: float) -> Recomputed:
     runs = inferred(data)
     known: dict[str, Any] = {"steps": runs.settings["steps"], "delta": 1e-5, "sample_rate": runs.sample_rate}
     sigma = dpviz.solve("noise_multiplier", method="moments", target_epsilon=epsilon, **known)
-    return Recomputed(math.nan, said=f"{epsilon:g} at σ = {sigma:.4g}")
+    return Recomputed(math.nan, note=f"{epsilon:g} at σ = {sigma:.4g}")
 
 
 def reached(data: str, epsilon: float = math.inf) -> Recomputed:
@@ -59,14 +59,14 @@ def reached(data: str, epsilon: float = math.inf) -> Recomputed:
     runs = inferred(data)
     spread = runs.without if math.isinf(epsilon) else runs.accuracy[runs.within(epsilon)]
     ends = " to ".join(numbers.probability(end) for end in (spread.lowest, spread.highest))
-    return Recomputed(spread.mean, said=f"{ends}, {len(runs.record.of(PLAIN))} seeds")
+    return Recomputed(spread.mean, note=f"{ends}, {len(runs.record.of(PLAIN))} seeds")
 
 
 def length(epsilon: float, sigma: float, batch: int, examples: int) -> Recomputed:
     """The most steps for which the moments accountant stays within the printed ε, rounded."""
     known: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": batch / examples, "delta": 1e-5}
     steps = dpviz.solve("steps", method="moments", target_epsilon=epsilon, **known)
-    return Recomputed(math.nan, said=f"{epsilon:.1f} after {steps:.0f} steps, {steps * batch / examples:.0f} epochs")
+    return Recomputed(math.nan, note=f"{epsilon:.1f} after {steps:.0f} steps, {steps * batch / examples:.0f} epochs")
 
 
 def figure_1(quantile: float) -> Recomputed:
@@ -74,11 +74,11 @@ def figure_1(quantile: float) -> Recomputed:
     each = np.array([synthetic.epsilon_of_costs(synthetic.fresh_costs(quantile, seed))[-1] for seed in range(DRAWS)])
     fixed, best = np.sort(each[:, synthetic.ORDERS.index(16)]), np.sort(each.min(axis=1))
     dp_fixed, dp_best = figure_1_dp()
-    said = (
+    note = (
         f"middle of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}; at the best λ of "
         f"each: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"
     )
-    return Recomputed(float(fixed[DRAWS // 2]), said=said)
+    return Recomputed(float(fixed[DRAWS // 2]), note=note)
 
 
 def figure_1_dp() -> tuple[float, float]:
@@ -91,9 +91,9 @@ def figure_1_dp() -> tuple[float, float]:
 
 def medians() -> Recomputed:
     """The median distance ÷ 2C at the three quantiles of Fig. 3."""
-    found = [synthetic.median_share(quantile) for quantile in (0.01, 0.5, 0.99)]
-    said = "median distance ÷ 2C at quantiles .01, .50, .99: " + ", ".join(f"{share:.3f}" for share in found)
-    return Recomputed(math.nan, min(found), max(found), said)
+    shares = [synthetic.median_share(quantile) for quantile in (0.01, 0.5, 0.99)]
+    note = "median distance ÷ 2C at quantiles .01, .50, .99: " + ", ".join(f"{share:.3f}" for share in shares)
+    return Recomputed(math.nan, min(shares), max(shares), note)
 
 
 def far_order() -> Recomputed:
@@ -101,7 +101,7 @@ def far_order() -> Recomputed:
     orders = np.arange(1.0, 4097.0)
     divergence = np.asarray(dpviz.renyi_divergence(noise_multiplier=10.0, sample_rate=64 / 60_000, orders=orders + 1.0))
     each = 10_000 * divergence - math.log(1e-5) / orders
-    return Recomputed(float(orders[each.argmin()]), said="the best λ at C = 0.1, δ = 1e-5")
+    return Recomputed(float(orders[each.argmin()]), note="the best λ at C = 0.1, δ = 1e-5")
 
 
 def printed_psi() -> Recomputed:
@@ -109,7 +109,7 @@ def printed_psi() -> Recomputed:
     known: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta_mu": 1e-5}
     printed = dpviz.bayesian_epsilon(np.ones(2), divergence="printed", **known)
     left = dpviz.bayesian_epsilon(np.ones(2), **known)
-    return Recomputed(float(printed), said=f"with ψ_L alone {float(left):.4g}, the moments accountant's ε")
+    return Recomputed(float(printed), note=f"with ψ_L alone {float(left):.4g}, the moments accountant's ε")
 
 
 def without_exponent() -> Recomputed:
@@ -117,7 +117,7 @@ def without_exponent() -> Recomputed:
     psi = float(dpviz.renyi_divergence(noise_multiplier=1.0, sample_rate=0.05, orders=9.0)) * 8.0
     right = np.logaddexp(0.0, 100.0 * psi) - math.log(2.0)
     wrong = 100.0 * (np.logaddexp(0.0, psi) - math.log(2.0))
-    return Recomputed(float(wrong / right), said="cost without the exponent ÷ cost with it")
+    return Recomputed(float(wrong / right), note="cost without the exponent ÷ cost with it")
 
 
 def hundred_zeros() -> Recomputed:

@@ -56,13 +56,13 @@ class Recomputed(NamedTuple):
     Attributes:
         value: by the paper's own rule where it has one; NaN where none can be computed.
         lower, upper: where the quantity itself lies, whichever rule is asked; NaN where nothing is known.
-        said: what the number is, where that is not plain.
+        note: what the number is, where that is not plain.
     """
 
     value: float
     lower: float = math.nan
     upper: float = math.nan
-    said: str = ""
+    note: str = ""
 
     def text(self, *, share: bool = False) -> str:
         """Value and interval, as a table writes them; a `share` in percent."""
@@ -72,7 +72,7 @@ class Recomputed(NamedTuple):
             known += f"{'; itself in ' if known else ''}{numbers.interval(self.lower, self.upper)}"
         elif not math.isnan(self.lower):
             known += f"{'; ' if known else ''}at least {numbers.plain(numbers.down(self.lower, 4), digits=4)}"
-        return f"{known or '–'}{f' ({self.said})' if self.said else ''}"
+        return f"{known or '–'}{f' ({self.note})' if self.note else ''}"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Figure:
     why: str
 
 
-def tight(lower_upper: tuple[object, object], value: float = math.nan, said: str = "") -> Recomputed:
+def tight(lower_upper: tuple[object, object], value: float = math.nan, note: str = "") -> Recomputed:
     """A value between the ends of an interval."""
     low, high = (float(np.asarray(end).reshape(())) for end in lower_upper)
-    return Recomputed(value, low, high, said)
+    return Recomputed(value, low, high, note)

@@ -20,19 +20,19 @@ def planned() -> Recomputed:
     """50 epochs by the classic conversion on the authors' orders."""
     orders = [*np.arange(2.25, 10.1, 0.25), 16.0, 32.0]
     known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": 50 * EPOCH, "delta": DELTA}
-    found = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
+    interval = tight_epsilon(SampledGaussian(1.0, RATE), 50 * EPOCH, DELTA)
     value = dpviz.epsilon("renyi", conversion="classic", orders=orders, **known)
-    return tight((found.lower, found.upper), float(value), "interval: tight, as if planned")
+    return tight((interval.lower, interval.upper), float(value), "interval: tight, as if planned")
 
 
 def odometer(epochs: int) -> Recomputed:
     """The authors' odometer after so many epochs."""
     known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": RATE, "steps": epochs * EPOCH, "delta": DELTA}
     authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **known)) for variant in ("authors", "paper"))
-    said = f"as in the text: {paper:.3g}"
+    note = f"as in the text: {paper:.3g}"
     if epochs == 6:
-        said += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps(known))
-    return Recomputed(authors, said=said)
+        note += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps(known))
+    return Recomputed(authors, note=note)
 
 
 def jumps(known: dict[str, Any]) -> list[float]:
@@ -46,25 +46,25 @@ def fine_tuned() -> Recomputed:
     costs = [adapted_odometer(sigmas, DELTA) for sigmas in ADAPTED]
     epochs = [len(sigmas) for sigmas in ADAPTED]
     listed = ", ".join(f"{count} ({cost:.4g})" for count, cost in zip(epochs, costs, strict=True))
-    said = f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
-    return Recomputed(costs[epochs.index(8)], said=said)
+    note = f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
+    return Recomputed(costs[epochs.index(8)], note=note)
 
 
 def fixed_epochs() -> Recomputed:
     """The most epochs that the author's runs at σ = 1 take to 80 %."""
-    return Recomputed(max(FIXED_EPOCHS), said=f"the most of {', '.join(map(str, FIXED_EPOCHS))}")
+    return Recomputed(max(FIXED_EPOCHS), note=f"the most of {', '.join(map(str, FIXED_EPOCHS))}")
 
 
 def accuracy(policy: str) -> Recomputed:
     """Mean of the last test accuracies of the author's five runs."""
     values = [run.accuracy for run in RUNS[policy]]
-    return Recomputed(mean_accuracy(policy), said=f"{min(values):.2%} to {max(values):.2%}".replace("%", " %"))
+    return Recomputed(mean_accuracy(policy), note=f"{min(values):.2%} to {max(values):.2%}".replace("%", " %"))
 
 
 def longest() -> Recomputed:
     """How many times as long as planned the author's runs are."""
     (least, most), (short, long) = lengths("noise"), lengths("batch")
-    return Recomputed(most, said=f"times; noise {least:.2f} to {most:.2f}, batch {short:.2f} to {long:.2f}")
+    return Recomputed(most, note=f"times; noise {least:.2f} to {most:.2f}, batch {short:.2f} to {long:.2f}")
 
 
 def corollary_1() -> Recomputed:
@@ -78,10 +78,10 @@ def corollary_1() -> Recomputed:
         limit = 15.0 - math.log(1e6) / (order - 1.0)
         assert min(sampled, answered) <= limit
         worst.append((order, float(mixed), limit))
-    said = "; ".join(f"D_{order:g} = {mixed:.4g} for {limit:.4g}" for order, mixed, limit in worst)
-    return Recomputed(min(mixed / limit for _, mixed, limit in worst), said=f"times its limit: {said}")
+    orders = "; ".join(f"D_{order:g} = {mixed:.4g} for {limit:.4g}" for order, mixed, limit in worst)
+    return Recomputed(min(mixed / limit for _, mixed, limit in worst), note=f"times its limit: {orders}")
 
 
 def gain() -> Recomputed:
     """Adaptive noise above the baseline in the author's runs, in points."""
-    return Recomputed(100.0 * (mean_accuracy("noise") - mean_accuracy("baseline")), said="points, between the means")
+    return Recomputed(100.0 * (mean_accuracy("noise") - mean_accuracy("baseline")), note="points, between the means")

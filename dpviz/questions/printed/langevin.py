@@ -45,7 +45,7 @@ def largest_step() -> Recomputed:
     known = SECTION_3_1 | {"steps": STEPS_3_1, "batch_size": math.sqrt(SECTION_3_1["n"])}
     largest = dpviz.langevin_step_size("theorem3", epsilon=0.1, **known)
     tightly = numbers.plain(tight_step(), digits=2)
-    return Recomputed(float(largest), said=f"largest η₁ by the classic tail bound; counted tightly at q = 1, {tightly}")
+    return Recomputed(float(largest), note=f"largest η₁ by the classic tail bound; counted tightly at q = 1, {tightly}")
 
 
 def wang() -> Recomputed:
@@ -54,7 +54,7 @@ def wang() -> Recomputed:
         float(dpviz.langevin_step_size(theorem, epsilon=0.1, steps=STEPS_3_1, **SECTION_3_1))
         for theorem in ("wang", "wang_as_plotted")
     )
-    return Recomputed(printed, said=f"with ln(T/δ) for ln(2.5T/δ) {plotted:.3g}")
+    return Recomputed(printed, note=f"with ln(T/δ) for ln(2.5T/δ) {plotted:.3g}")
 
 
 def mnist() -> Recomputed:
@@ -82,7 +82,7 @@ def svhn(epochs: int, friction: float | None = None) -> Recomputed:
     """Epochs of Table 1's SVHN."""
     schedule = dpviz.PowerSchedule(0.1, THIRD, round(epochs * 604_388 / 777))
     bound = dpviz.langevin_epsilon(schedule, n=604_388, batch_size=777, clip=1, delta=1e-6, friction=friction)
-    return Recomputed(float(bound), said=f"upper bound after {epochs} epochs")
+    return Recomputed(float(bound), note=f"upper bound after {epochs} epochs")
 
 
 def size(epsilon: float = 0.1, n: float = 1e4, clip: float = 1.0) -> float:
@@ -95,30 +95,30 @@ def against_n() -> Recomputed:
     """How many times larger the step size is at 10⁶ than at 10³, at ε = 0.1 and at others."""
     growth = {epsilon: size(epsilon, n=1e6) / size(epsilon, n=1e3) for epsilon in (0.1, 0.5, 1.0, 1.7)}
     others = ", ".join(f"{growth[epsilon]:.1f} at {epsilon:g}" for epsilon in (0.5, 1.0, 1.7))
-    return Recomputed(growth[0.1], said=f"times larger at N = 10⁶ than at 10³ at ε = 0.1; {others}")
+    return Recomputed(growth[0.1], note=f"times larger at N = 10⁶ than at 10³ at ε = 0.1; {others}")
 
 
 def against_clip() -> Recomputed:
     """The power of L that the step size goes with."""
     grown = size(clip=10.0) / size(clip=0.1)
-    return Recomputed(math.log(grown) / math.log(100.0), said="power of L, from L = 0.1 to 10")
+    return Recomputed(math.log(grown) / math.log(100.0), note="power of L, from L = 0.1 to 10")
 
 
 def condition_1() -> Recomputed:
     """Condition (1) as re-derived, for Table 1's MNIST, beside the printed one."""
     setting = Langevin(60_000, 245, 4)
     (_, rederived), (_, printed) = (step_size_limits(setting, reading) for reading in ("rederived", "printed"))
-    return Recomputed(rederived, said=f"q²N/L²; N/L² is {printed:.4g}; the first step is 0.1")
+    return Recomputed(rederived, note=f"q²N/L²; N/L² is {printed:.4g}; the first step is 0.1")
 
 
 def spread() -> Recomputed:
     """T Σ η_t²/(Σ η_t)² for η_t = t^(−1/3), T = 10⁶: 2/3 is printed."""
     first, last = np.ones(1), np.array([1e6])
     total, squares = float(power_sums(first, last, THIRD)[0]), float(power_sums(first, last, 2.0 * THIRD)[0])
-    return Recomputed(1e6 * squares / total**2, said="T Σ η_t²/(Σ η_t)² at T = 10⁶; it tends to 4/3")
+    return Recomputed(1e6 * squares / total**2, note="T Σ η_t²/(Σ η_t)² at T = 10⁶; it tends to 4/3")
 
 
 def pate(queries: int, delta: float) -> Recomputed:
     """What so many answers under Laplace noise of scale 20 cost at most (Papernot et al. 2017)."""
     most = float(dpviz.pate_epsilon(queries, delta=delta, noise_scale=20.0))
-    return Recomputed(numbers.up(most, 4), said="at most, whatever the votes")
+    return Recomputed(numbers.up(most, 4), note="at most, whatever the votes")

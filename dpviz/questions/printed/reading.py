@@ -21,15 +21,15 @@ def read(path: Path) -> tuple[list[Paper], list[Printed], list[Figure]]:
     papers = [made(Paper, {"key": key} | paper, f"{path.name}, {key}", words) for key, paper in file["papers"].items()]
 
     def each(kind: Any, several: str) -> list[Any]:
-        found = []
+        rows = []
         for table in ({"paper": papers[0].key} | one for one in file[several]):
             where = f"{path.name}, {several}, {table.get('key')!r}"
             if table["paper"] not in file["papers"]:
                 raise ValueError(f"{where}: expected paper={table['paper']!r} to be one of {list(file['papers'])}.")
             if kind is Printed and "recompute" in table:
                 table |= {"recompute": computation(table["recompute"], table.pop("given", {}), where)}
-            found.append(made(kind, table, where, words))
-        return found
+            rows.append(made(kind, table, where, words))
+        return rows
 
     return papers, each(Printed, "claims"), each(Figure, "figures")
 
@@ -37,11 +37,11 @@ def read(path: Path) -> tuple[list[Paper], list[Printed], list[Figure]]:
 def computation(name: str, given: Mapping[str, Any], where: str) -> partial[Recomputed]:
     """`module.function` of this package with its arguments; ValueError where it computes no value or takes others."""
     module, _, function = name.partition(".")
-    found = getattr(import_module(f"{__package__}.{module}"), function, None)
-    if not inspect.isfunction(found) or get_type_hints(found).get("return") is not Recomputed:
+    rule = getattr(import_module(f"{__package__}.{module}"), function, None)
+    if not inspect.isfunction(rule) or get_type_hints(rule).get("return") is not Recomputed:
         raise ValueError(f"{where}: expected recompute={name!r} to be a function that returns Recomputed.")
     try:
-        inspect.signature(found).bind(**given)
+        inspect.signature(rule).bind(**given)
     except TypeError as wrong:
         raise ValueError(f"{where}: {name} cannot take {dict(given)}: {wrong}.") from None
-    return partial(found, **given)
+    return partial(rule, **given)

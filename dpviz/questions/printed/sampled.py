@@ -35,10 +35,10 @@ def theorem_5() -> Recomputed:
             for order in (1.5, 2.0, 8.0):
                 a, b = (np.logaddexp.reduce(log_base + power * loss) for power in (order, 1.0 - order))
                 worst = max(worst, float(b - a))
-    return Recomputed(worst, said="largest ln B_α − ln A_α found")
+    return Recomputed(worst, note="largest ln B_α − ln A_α found")
 
 
 def plateau() -> Recomputed:
     """R(α)/α at α = 200 ÷ at α = 2, for σ = 4 and q = 0.01: ρ-zCDP would keep it."""
-    found = np.asarray(dpviz.renyi_divergence(noise_multiplier=4.0, sample_rate=0.01, orders=[2.0, 200.0]))
-    return Recomputed(float(found[1] / 200.0 / (found[0] / 2.0)), said="R(α)/α at α = 200 ÷ at α = 2")
+    divergence = np.asarray(dpviz.renyi_divergence(noise_multiplier=4.0, sample_rate=0.01, orders=[2.0, 200.0]))
+    return Recomputed(float(divergence[1] / 200.0 / (divergence[0] / 2.0)), note="R(α)/α at α = 200 ÷ at α = 2")

@@ -137,20 +137,20 @@ def notes(answer: Answer[Planned]) -> Sequence[Note]:
     if not settings.private:
         return (Note("Not private: a baseline to compare with. Its steps have no noise, and it has no ε.", "caution"),)
     source = "secret seed" if settings.secure_noise else f"seed {settings.seed}, can be replayed"
-    found = [Note(f"On condition that {condition}.", "caution") for condition in conditions_of_start(settings)]
+    remarks = [Note(f"On condition that {condition}.", "caution") for condition in conditions_of_start(settings)]
     if not settings.reads("noise_multiplier"):
-        found.append(Note("The noise follows from the learning rate: smaller steps have relatively more of it."))
+        remarks.append(Note("The noise follows from the learning rate: smaller steps have relatively more of it."))
     if POLICIES[settings.policy].adaptive:
-        found.append(Note("A filter holds the run to its promise, whatever the policy does."))
+        remarks.append(Note("A filter holds the run to its promise, whatever the policy does."))
     if why := no_bayesian(settings):
-        found.append(Note(f"No Bayesian ε here: {why}."))
+        remarks.append(Note(f"No Bayesian ε here: {why}."))
     elif settings.bayesian and settings.bayesian_distances == "pairs":
         pairs = "Under sampling the distance of two examples bounds neither adding nor replacing one: norms do."
-        found.append(Note(pairs))
+        remarks.append(Note(pairs))
     if is_own(settings.data):
-        found.append(Note(DECLARED))
+        remarks.append(Note(DECLARED))
     return (
-        *found,
+        *remarks,
         Note(
             f"Poisson sampling, add/remove one example, δ = {numbers.delta(settings.delta)} · noise: {source} · "
             f"device: {settings.device} · loss, gradient norms, distances, batch sizes, times and the Bayesian ε of "

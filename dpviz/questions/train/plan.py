@@ -72,7 +72,7 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost
         return _of_different(settings, (before, runs), accountants, claim)
     (mechanism, total) = runs[0]
     at = marked(total)
-    found = {
+    epsilon = {
         name: accountant.evaluate(
             noise_multiplier=mechanism.noise_multiplier,
             sample_rate=mechanism.sample_rate,
@@ -82,17 +82,17 @@ def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost
         for name, accountant in accountants.items()
     }
     tight = tight_band.along_steps(mechanism, total, settings.delta, log=False)
-    return PlannedCost(at, found, claim, _ending_as_claimed(tight, claim))
+    return PlannedCost(at, epsilon, claim, _ending_as_claimed(tight, claim))
 
 
-def _ending_as_claimed(found: TightBand, claim: Claim) -> TightBand:
+def _ending_as_claimed(tight: TightBand, claim: Claim) -> TightBand:
     """The band's last mark is what is claimed: composed alone, that is known a little more closely."""
     claim = claim.shown
     if claim.accountant != Tight.name or claim.counts or claim.lower is None:
-        return found
-    lower, upper = found.lower.copy(), found.upper.copy()
+        return tight
+    lower, upper = tight.lower.copy(), tight.upper.copy()
     lower[-1], upper[-1] = claim.lower, claim.epsilon
-    return replace(found, lower=lower, upper=upper)
+    return replace(tight, lower=lower, upper=upper)
 
 
 def _of_different(
@@ -105,7 +105,7 @@ def _of_different(
     before, runs = spent
     at = marked(settings.steps, 40)
     wanted = set(at.tolist())
-    found: dict[str, list[float]] = {name: [] for name in accountants}
+    epsilon: dict[str, list[float]] = {name: [] for name in accountants}
     ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
     for mechanism, count in before:
         for ledger in ledgers.values():
@@ -117,18 +117,18 @@ def _of_different(
             for name, ledger in ledgers.items():
                 ledger.spend(mechanism, int(mark - done))
                 if mark in wanted:
-                    found[name].append(float(ledger.bound(settings.delta).epsilon))
+                    epsilon[name].append(float(ledger.bound(settings.delta).epsilon))
             done = int(mark)
     tight = None
     if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
         tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
-    return PlannedCost(at, {name: np.array(values) for name, values in found.items()}, claim, tight)
+    return PlannedCost(at, {name: np.array(values) for name, values in epsilon.items()}, claim, tight)
 
 
 def _tight(before: tuple[GaussianEvent, ...], runs: tuple[GaussianEvent, ...], at: Array, delta: float) -> TightBand:
     """The interval at these steps, the last of them where they are of several kinds."""
     *first, (mechanism, _) = runs
     done = sum(count for _, count in first)
-    found = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
-    ends = np.array([(float(one.lower), float(one.upper)) for one in found])
-    return TightBand(at, ends[:, 0], ends[:, 1], found[-1].reason)
+    intervals = [tight_epsilon_of_events((*before, *first, (mechanism, int(step) - done)), delta) for step in at]
+    ends = np.array([(float(one.lower), float(one.upper)) for one in intervals])
+    return TightBand(at, ends[:, 0], ends[:, 1], intervals[-1].reason)

@@ -161,9 +161,9 @@ def texts_of(settings: RunSettings, slow: float = 0.0) -> dict[str, str]:
 
 def usual(data: str, model: str, method: str) -> dict[str, Any]:
     """Batch, steps, learning rate and C that train well, by name: what a page takes when one of these three changes."""
-    found = _recommended(data, model)
+    settings = _recommended(data, model)
     named = ("batch_size", "steps", "learning_rate", "max_grad_norm")
-    return {**{name: getattr(found, name) for name in named}, **METHODS[method].usual}
+    return {**{name: getattr(settings, name) for name in named}, **METHODS[method].usual}
 
 
 @remembered

@@ -57,25 +57,25 @@ def solved_noise(
             if before and spent >= target:
                 raise ValueError(f"{spent_words} Ask for more, or start from random weights.")
             beside = (*before, *(((SampledGaussian(count_noise), counts),) if counts else ()))
-            found = _proved(target, rate, steps, delta, beside, cost)
-            if before and found > batch_size:
+            noise = _proved(target, rate, steps, delta, beside, cost)
+            if before and noise > batch_size:
                 least = cost([(SampledGaussian(batch_size, rate), steps), *beside], delta)
                 left = numbers.epsilon(numbers.down(target - spent))
                 raise ValueError(
-                    f"{spent_words} For what is left, {left}, the noise of each step would be σ = {found:.2g}, above "
+                    f"{spent_words} For what is left, {left}, the noise of each step would be σ = {noise:.2g}, above "
                     f"the longest sum that {batch_size} clipped gradients can have, and destroy what the network has "
                     f"learned. Ask for at least {numbers.epsilon(least, digits=4, up=True)}, or start from random "
                     "weights."
                 )
         else:
-            found = solve(
+            noise = solve(
                 "noise_multiplier", target_epsilon=target, method=method, sample_rate=rate, steps=steps, delta=delta
             )
     except ValueError as problem:
         raise ValueError(f"Expected target_epsilon={target:.12g} to be reachable: {problem}") from None
-    if found == 0.0:
+    if noise == 0.0:
         raise ValueError(no_noise_needed(delta, rate, steps))
-    return found
+    return noise
 
 
 def _cost(method: str) -> Callable[[Sequence[GaussianEvent], float], float]:
@@ -103,9 +103,9 @@ def _proved(
         spent = cost([(SampledGaussian(math.exp(log_sigma), rate), steps), *beside], delta)
         return math.log(spent / target) if math.isfinite(spent) and spent > 0.0 else spent - target
 
-    found = bracket(gap, 0.0, 1.0, _MOST_LOG)
-    if found is None:
+    ends = bracket(gap, 0.0, 1.0, _MOST_LOG)
+    if ends is None:
         raise ValueError("no noise is enough" + (" beside the private counts." if beside else "."))
-    if math.isinf(found[1]):
+    if math.isinf(ends[1]):
         return 0.0
-    return math.exp(boundary(gap, *found, TOLERANCE))
+    return math.exp(boundary(gap, *ends, TOLERANCE))

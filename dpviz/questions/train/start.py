@@ -22,12 +22,12 @@ def start(run: str, data: str, model: str) -> StartFrom:
     Raises:
         ValueError: naming start_from, if that run cannot be a start, or not of this network.
     """
-    found = start_of(run, engine().store, engine().weights)
+    origin = start_of(run, engine().store, engine().weights)
     record = engine().store.run(run)
     why = _other(str(record.settings["data"]), str(record.settings["model"]), data, model)
     if why:
         raise ValueError(f"Expected start_from={record.title!r} to be of the same network, found {why}.")
-    return found
+    return origin
 
 
 def offered(engine: Engine, data: str, model: str, chosen: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ def paragraph(plan: Plan) -> str:
     cited = f"{plan.accountant.card.cited}{order}"
     noise = value_text("noise_multiplier", plan.noise_multiplier)
     batch = "all N examples" if plan.sample_rate == 1.0 else "the expected batch size qN"
-    said = (
+    text = (
         f"We train with DP-SGD (Abadi et al. 2016). In each of T = {numbers.steps(plan.steps)} steps, every example "
         f"joins the batch independently with probability q = {rate} (Poisson sampling; "
         f"{numbers.plain(epochs)} epochs in expectation). Per-example gradients are clipped to ℓ2 norm C = "
@@ -31,9 +31,9 @@ def paragraph(plan: Plan) -> str:
     tight = tight_epsilon(plan)
     if math.isfinite(tight) and tight < plan.epsilon:
         card = Tight().card
-        said += f" {card.title[0].upper()}{card.title[1:]} ({card.cited}) give ε = {numbers.epsilon(tight, up=True)}."
+        text += f" {card.title[0].upper()}{card.title[1:]} ({card.cited}) give ε = {numbers.epsilon(tight, up=True)}."
     return (
-        f"{said} The guarantee covers all intermediate parameters. It takes the number of examples N as public and "
+        f"{text} The guarantee covers all intermediate parameters. It takes the number of examples N as public and "
         "batches and noise as drawn from secret randomness; it does not cover quantities measured on the training "
         "data without noise, the choice of hyperparameters by the private data, or the granularity of floating-point "
         f"noise. Computed with dpviz {__version__}."

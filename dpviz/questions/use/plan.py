@@ -137,22 +137,22 @@ def spared(plan: Plan) -> str:
     if plan.target == 0.0:
         return ""
     composed = Composed(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta)
-    found = dp_need(Tight.name, "", unknown, plan.target, composed.without(unknown))
-    if found.value is None:
-        return f"The tight accountant has no number to compare with: {found.why.rstrip('.') or 'none here'}."
-    if not 0.0 < found.value < math.inf:
+    need = dp_need(Tight.name, "", unknown, plan.target, composed.without(unknown))
+    if need.value is None:
+        return f"The tight accountant has no number to compare with: {need.why.rstrip('.') or 'none here'}."
+    if not 0.0 < need.value < math.inf:
         return ""
-    tight = _safe(unknown, found.value)
-    said = f"{symbol} = {value_text(unknown, tight)}"
+    tight = _safe(unknown, need.value)
+    allowed = f"{symbol} = {value_text(unknown, tight)}"
     ratio = tight / mine if unknown in ("steps", "sample_rate") else mine / tight
     if not ratio > 1.0:
-        return f"The tight accountant allows no more than that ({said})."
+        return f"The tight accountant allows no more than that ({allowed})."
     if unknown == "delta":
-        return f"The tight accountant reaches {said} with the same noise."
+        return f"The tight accountant reaches {allowed} with the same noise."
     if unknown == "noise_multiplier":
-        return f"The tight accountant allows {_percent(1.0 - tight / mine)} less noise: {said}."
+        return f"The tight accountant allows {_percent(1.0 - tight / mine)} less noise: {allowed}."
     more = "more steps" if unknown == "steps" else "higher sampling rate"
-    return f"The tight accountant allows {'a ' if unknown != 'steps' else ''}{_percent(ratio - 1.0)} {more}: {said}."
+    return f"The tight accountant allows {'a ' if unknown != 'steps' else ''}{_percent(ratio - 1.0)} {more}: {allowed}."
 
 
 def _safe(unknown: str, value: float) -> float:

@@ -59,7 +59,7 @@ def show() -> None:
         if st.session_state.pop(LEAVING, False):
             st.switch_page(TRAIN)
         page.heading("Runs: which run was worth its ε?")
-        engine, problem = engines.found()
+        engine, problem = engines.current()
         try:
             if engine is not None:
                 _page(engine)

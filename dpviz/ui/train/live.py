@@ -203,8 +203,8 @@ def _epsilon(look: Look, height: int) -> Chart:
 def _band(look: Look) -> Band | None:
     """The tight interval: of the plan while it is followed, else of what was done had that been planned."""
     planned = look.plan
-    found = planned.tight if planned is not None and as_planned(look) else look.tight
-    return band(found) if found is not None and found.x.size > 1 else None
+    interval = planned.tight if planned is not None and as_planned(look) else look.tight
+    return band(interval) if interval is not None and interval.x.size > 1 else None
 
 
 # Chart → (kind of event, name of a number) → the line's name.
@@ -258,13 +258,13 @@ def _series(
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
     """(ε, test accuracy) at some evaluations, the last among them: ε is what a plan that ends there may claim, of a
     demonstration what secret noise would allow; empty for plain training."""
-    found, steps = view.evaluations, view.steps
-    if "test_accuracy" not in found or "step" not in steps or not epsilons(view):
+    evaluations, steps = view.evaluations, view.steps
+    if "test_accuracy" not in evaluations or "step" not in steps or not epsilons(view):
         return {}
-    kept = training.thinned(found["step"].size, _FRONTIER)
-    at = found["step"][kept]
+    kept = training.thinned(evaluations["step"].size, _FRONTIER)
+    at = evaluations["step"][kept]
     called = WITH_SECRET_NOISE if claim.demonstration else CLAIMED
-    return {called: (claims_of_shorter_plans(view, claim, at), found["test_accuracy"][kept])}
+    return {called: (claims_of_shorter_plans(view, claim, at), evaluations["test_accuracy"][kept])}
 
 
 def _frontier(look: Look, height: int) -> Chart:

@@ -28,7 +28,7 @@ def show() -> None:
     with held("page"):
         page.begin("train", FIELDS)
         page.heading(PAGE.asks)
-        engine, problem = engines.found()
+        engine, problem = engines.current()
         if engine is None:
             page.headline("Runs cannot be kept on this machine now.")
             page.note(problem, "problem")

@@ -69,7 +69,7 @@ def _take_usual() -> None:
 
 def start() -> None:
     """Random weights, or those of a run of this machine."""
-    engine, _ = engines.found()
+    engine, _ = engines.current()
     chosen = state.get(START)
     if engine is None:
         return

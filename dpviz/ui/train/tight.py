@@ -48,52 +48,52 @@ def so_far(view: RunView, delta: float, count_noise: float, before: tuple[Gaussi
     if not steps.size or "noise_multiplier" not in view.steps or np.isnan(view.steps["noise_multiplier"]).any():
         return None
     with _lock:
-        found = _watched.setdefault((view.record.id, view.record.attempt), _Watched())
+        watched = _watched.setdefault((view.record.id, view.record.attempt), _Watched())
         while len(_watched) > _KEPT:
             _watched.popitem(last=False)
-    with found.lock:
-        _collect(found)
-        _ask(found, view, delta, count_noise, before)
-        if not found.points:
+    with watched.lock:
+        _collect(watched)
+        _ask(watched, view, delta, count_noise, before)
+        if not watched.points:
             return None
-        at = sorted(found.points)
-        ends = np.array([found.points[step] for step in at])
+        at = sorted(watched.points)
+        ends = np.array([watched.points[step] for step in at])
     return TightBand(np.array(at, dtype=np.float64), ends[:, 0], ends[:, 1])
 
 
 def waiting(view: RunView) -> bool:
     """Whether a look at this run is under way."""
     with _lock:
-        found = _watched.get((view.record.id, view.record.attempt))
-    return found is not None and found.waiting is not None
+        watched = _watched.get((view.record.id, view.record.attempt))
+    return watched is not None and watched.waiting is not None
 
 
-def _collect(found: _Watched) -> None:
-    if found.waiting is None:
+def _collect(watched: _Watched) -> None:
+    if watched.waiting is None:
         return
     try:
-        done: tuple[Points, float] | None = background.finished(found.waiting)
+        done: tuple[Points, float] | None = background.finished(watched.waiting)
     except ValueError:
         done = ({}, 0.0)  # no interval here: the other accountants stand
     if done is not None:
-        found.points |= done[0]
-        found.took, found.waiting = done[1], None
+        watched.points |= done[0]
+        watched.took, watched.waiting = done[1], None
 
 
-def _ask(found: _Watched, view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...]) -> None:
+def _ask(watched: _Watched, view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...]) -> None:
     last = int(view.steps["step"][-1])
-    pause = 0.0 if view.record.over else max(EVERY, _SHARE * found.took)
-    if last in found.points or found.waiting is not None or time.monotonic() - found.asked < pause:
+    pause = 0.0 if view.record.over else max(EVERY, _SHARE * watched.took)
+    if last in watched.points or watched.waiting is not None or time.monotonic() - watched.asked < pause:
         return
-    if view.record.over and found.asked > 0 and found.took == 0.0 and not found.points:
+    if view.record.over and watched.asked > 0 and watched.took == 0.0 and not watched.points:
         return  # it was looked at, and there is no interval
-    marks = [last] if found.points else sorted({int(m) for m in np.linspace(1, last, MARKS)})
-    found.asked = time.monotonic()
-    found.waiting = ("live tight", view.record.id, view.record.attempt, last)
+    marks = [last] if watched.points else sorted({int(m) for m in np.linspace(1, last, MARKS)})
+    watched.asked = time.monotonic()
+    watched.waiting = ("live tight", view.record.id, view.record.attempt, last)
     steps = view.steps
     sigma, rate, at = steps["noise_multiplier"], steps["sample_rate"], steps["step"]
     counts = view.counts.get("step", np.empty(0))
-    background.start(found.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta, before))
+    background.start(watched.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta, before))
 
 
 def _look(

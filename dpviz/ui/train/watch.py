@@ -112,29 +112,29 @@ def _moving(engine: Engine, run: str, pause: float | None) -> None:
 
 def _look(engine: Engine, run: str, pause: float | None) -> None:
     try:
-        found = screen(engine, run, _charts())
+        shown = screen(engine, run, _charts())
     except (KeyError, StoreError) as problem:
         page.note(f"The run cannot be read now: {problem}", "problem")
         return
-    another_pace = pause is not None and _pause(found) != pause
-    if found.state != st.session_state.get(SEEN) or another_pace:
-        st.session_state[SEEN] = found.state
+    another_pace = pause is not None and _pause(shown) != pause
+    if shown.state != st.session_state.get(SEEN) or another_pace:
+        st.session_state[SEEN] = shown.state
         st.rerun()  # the controls beside it are others now, and so is the pace
-    _put(found)
-    if _coming(found) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
+    _put(shown)
+    if _coming(shown) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
         _await_change(engine, run)
 
 
-def _put(found: Screen) -> None:
-    page.headline(found.headline)
-    for place, (_, drawing) in enumerate(found.drawings):
+def _put(shown: Screen) -> None:
+    page.headline(shown.headline)
+    for place, (_, drawing) in enumerate(shown.drawings):
         pieces.plot(drawing, key=f"train-{place}")
-    if found.strip:
-        st.html(found.strip)
-    for note in found.notes:
+    if shown.strip:
+        st.html(shown.strip)
+    for note in shown.notes:
         page.note(*note)
-    if found.quiet:
-        st.html(f'<div class="dpviz-quiet">{escape(found.quiet)}</div>')
+    if shown.quiet:
+        st.html(f'<div class="dpviz-quiet">{escape(shown.quiet)}</div>')
 
 
 # --- what holds the run -----------------------------------------------------------------------------------------------
@@ -280,11 +280,11 @@ def _table(engine: Engine, record: RunRecord) -> None:
 def _settings(engine: Engine, record: RunRecord) -> None:
     view = engine.look(record.id)
     named = ("data", "data_mark", "model", "device", "noise_source")
-    told: dict[str, object] = {key: view.started[key] for key in named if key in view.started}
+    start: dict[str, object] = {key: view.started[key] for key in named if key in view.started}
     layers = view.started.get("fallback_layers")
     if layers:
-        told["layers by torch.func"] = ", ".join(map(str, layers))
-    rows = [(key, str(value)) for key, value in {**told, **record.settings}.items()]
+        start["layers by torch.func"] = ", ".join(map(str, layers))
+    rows = [(key, str(value)) for key, value in {**start, **record.settings}.items()]
     st.dataframe(pd.DataFrame(rows, columns=["setting", "value"]), width="stretch", hide_index=True)
 
 
@@ -296,8 +296,8 @@ def _assumptions(engine: Engine, record: RunRecord) -> None:
         "**Bayesian DP** speaks of data like these only."
     )
     claim = claim_of_view(view, engine.store)
-    said = claim.coverage if claim.holds else in_words(claim)
-    for text in (said, *ASSUMPTIONS, *claim.shown.conditions) if claim.shown.holds else (said,):
+    coverage = claim.coverage if claim.holds else in_words(claim)
+    for text in (coverage, *ASSUMPTIONS, *claim.shown.conditions) if claim.shown.holds else (coverage,):
         page.note(text)
     if view.started.get("unprotected"):
         page.note(str(view.started["unprotected"]))

@@ -74,8 +74,8 @@ class Look:
 
     def last(self, name: str) -> float:
         """The last value of an evaluation's quantity; NaN where there is none."""
-        found = self.view.evaluations.get(name, EMPTY)
-        return float(found[-1]) if found.size else float("nan")
+        values = self.view.evaluations.get(name, EMPTY)
+        return float(values[-1]) if values.size else float("nan")
 
 
 def share(value: float) -> str:
@@ -120,14 +120,14 @@ def _where(look: Look) -> str:
 
 
 def _accuracy(look: Look) -> str:
-    found, which = _right(look)
-    if not np.isfinite(found):
+    accuracy, which = _right(look)
+    if not np.isfinite(accuracy):
         return ""
     example = data_of(look.settings.data).example if look.settings is not None else "test examples"
     at = look.last("step")
     if look.record.over and at < look.record.steps:
         which += f", at step {numbers.steps(at)}"
-    return f" <b>{share(found)}</b> right on {example}{which}."
+    return f" <b>{share(accuracy)}</b> right on {example}{which}."
 
 
 def _right(look: Look) -> tuple[float, str]:
@@ -178,35 +178,35 @@ def _bound_figure(look: Look) -> Metric:
         return Metric("Claim", "none", in_words(claim))
     if not claim.holds:
         return Metric("Claim", "none", "see below")
-    found = last_reading(look.view, BAYESIAN)
-    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(found, up=True)}, {NOT_COVERED}" if np.isfinite(found) else ""
+    reading = last_reading(look.view, BAYESIAN)
+    bayesian = f"; Bayesian ε_μ ≤ {numbers.epsilon(reading, up=True)}, {NOT_COVERED}" if np.isfinite(reading) else ""
     return Metric(
         "Claim", f"ε ≤ {numbers.epsilon(claim.epsilon, up=True)}", f"{claim.name}, {SHORT[claim.covers]}{bayesian}"
     )
 
 
 def _tight_figure(look: Look) -> Metric:
-    found, note = look.tight, "had this end been planned"
+    interval, note = look.tight, "had this end been planned"
     if look.plan is not None and as_planned(look):
-        found, note = look.plan.tight, "of the whole plan"
-        if found is not None and look.plan.claim.shown.counts:
+        interval, note = look.plan.tight, "of the whole plan"
+        if interval is not None and look.plan.claim.shown.counts:
             note += ", without its counts"
-    elif found is not None and int(found.x[-1]) != look.record.steps:
-        note = f"had the end been planned at step {numbers.steps(int(found.x[-1]))}"
-    if found is None:
+    elif interval is not None and int(interval.x[-1]) != look.record.steps:
+        note = f"had the end been planned at step {numbers.steps(int(interval.x[-1]))}"
+    if interval is None:
         return Metric("Tight interval of ε", "–", "")
     # In one piece (word joiners): a second line would push all below it down.
-    return Metric("Tight interval of ε", found.last.replace(" – ", "\u2060–\u2060"), note)
+    return Metric("Tight interval of ε", interval.last.replace(" – ", "\u2060–\u2060"), note)
 
 
 def _accuracy_figure(look: Look) -> Metric:
     test, train = look.last("test_accuracy"), look.last("train_accuracy")
     if not np.isfinite(test):
         return Metric("Test accuracy", "–", "not measured yet")
-    said = [f"train {share(train)}, {NOT_COVERED}"] if np.isfinite(train) else []
+    details = [f"train {share(train)}, {NOT_COVERED}"] if np.isfinite(train) else []
     if (majority := look.view.started.get("majority")) is not None:
-        said.append(f"always the most frequent class: {share(majority)}")
-    return Metric("Test accuracy", share(test), "; ".join(said))
+        details.append(f"always the most frequent class: {share(majority)}")
+    return Metric("Test accuracy", share(test), "; ".join(details))
 
 
 def _time_figure(look: Look) -> Metric:
@@ -224,17 +224,17 @@ def _time_figure(look: Look) -> Metric:
 def notes(look: Look, problem: str) -> list[Note]:
     """What must be said beside the charts, the most pressing first."""
     record, view = look.record, look.view
-    said = []
+    remarks = []
     if len(record.reason) > LONG and record.over:
-        said.append(Note(record.reason, "problem"))
+        remarks.append(Note(record.reason, "problem"))
     if problem:
-        said.append(Note(problem, "problem"))
+        remarks.append(Note(problem, "problem"))
     if view.disputes:
-        said.append(Note(dispute_words(view.disputes), "problem"))
+        remarks.append(Note(dispute_words(view.disputes), "problem"))
     if record.imported:
-        said.append(Note(f"{IMPORTED} {view.checksums}".strip(), "caution"))
+        remarks.append(Note(f"{IMPORTED} {view.checksums}".strip(), "caution"))
     if record.imported and look.settings is not None and is_own(look.settings.data):
-        said.append(
+        remarks.append(
             Note(
                 "Its data are someone's own and unknown here: how many examples there were, on which ε rests, is as "
                 "the file says.",
@@ -243,23 +243,23 @@ def notes(look: Look, problem: str) -> list[Note]:
         )
     if look.settings is None:
         why = f" ({why_unknown(record).rstrip('.')})" if why_unknown(record) else ""
-        said.append(
+        remarks.append(
             Note(f"This run's settings are not those of this version{why}: what can be read is shown.", "caution")
         )
     if record.restarts and record.state != "restarted":
-        said.append(
+        remarks.append(
             Note(f"Its worker ended and it ran again from step 1: attempt {record.attempt} is shown.", "caution")
         )
     if look.settings is not None and look.settings.private:
-        said += [Note(f"On condition that {text}.", "caution") for text in conditions_of_start(look.settings)]
+        remarks += [Note(f"On condition that {text}.", "caution") for text in conditions_of_start(look.settings)]
     if view.noise and view.noise.get("step") == record.steps:
-        said.append(Note(_one_step(look)))
+        remarks.append(Note(_one_step(look)))
     for step, text in view.notes[-2:]:
-        said.append(Note(f"Step {numbers.steps(step)}: {text}", "caution"))
+        remarks.append(Note(f"Step {numbers.steps(step)}: {text}", "caution"))
     if look.last("step") > 0 and (warning := below_majority(_right(look)[0], view.started.get("majority"))):
-        said.append(Note(warning, "caution"))
-    said += [Note(text) for text in (_claimed(look), _bayesian_beside(look)) if text]
-    return said
+        remarks.append(Note(warning, "caution"))
+    remarks += [Note(text) for text in (_claimed(look), _bayesian_beside(look)) if text]
+    return remarks
 
 
 def as_planned(look: Look) -> bool:
@@ -287,18 +287,16 @@ def _claimed(look: Look) -> str:
 
 def _bayesian_beside(look: Look) -> str:
     """What the Bayesian ε is and why it lies where it does; of runs recorded without such a line at which δ_μ."""
-    settings, found = look.settings, last_reading(look.view, BAYESIAN)
-    if settings is None or not settings.bayesian or not np.isfinite(found):
+    settings, reading = look.settings, last_reading(look.view, BAYESIAN)
+    if settings is None or not settings.bayesian or not np.isfinite(reading):
         return look.view.bayesian_text
     if look.view.bayesian_text:
         claim = look.claim.shown
         known = claim.holds and settings.bayesian_distances == "norms" and claim.delta <= settings.bayesian_delta
         bounded = f" The ε ≤ {numbers.epsilon(claim.epsilon, up=True)} of DP ({claim.name}) bounds Bayesian DP too."
-        return look.view.bayesian_text + bounded * (known and claim.epsilon < found)
-    return (
-        f"Bayesian DP reads ε_μ ≤ {numbers.epsilon(found, up=True)} at δ_μ = {numbers.delta(settings.bayesian_delta)}, "
-        f"{NOT_COVERED}."
-    )
+        return look.view.bayesian_text + bounded * (known and claim.epsilon < reading)
+    epsilon, delta = numbers.epsilon(reading, up=True), numbers.delta(settings.bayesian_delta)
+    return f"Bayesian DP reads ε_μ ≤ {epsilon} at δ_μ = {delta}, {NOT_COVERED}."
 
 
 def in_words(claim: Claim) -> str:
@@ -306,8 +304,8 @@ def in_words(claim: Claim) -> str:
     shown = claim.shown
     if not shown.holds:
         return shown.reason
-    said = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]})"
-    return f"its noise can be replayed; with secret noise {said}" if claim.demonstration else said
+    bound = f"ε ≤ {numbers.epsilon(shown.epsilon, up=True)} ({shown.name}, {SHORT[shown.covers]})"
+    return f"its noise can be replayed; with secret noise {bound}" if claim.demonstration else bound
 
 
 def _one_step(look: Look) -> str:
