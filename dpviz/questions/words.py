@@ -25,7 +25,7 @@ from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
 from dpviz.questions.kinds import assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
-from dpviz.training.events import NOT_COVERED, PUBLIC_SIZE
+from dpviz.training.events import DECLARED, NOT_COVERED, PUBLIC_SIZE
 
 with extra("ask"):
     from jinja2 import Environment, StrictUndefined, Template
@@ -59,7 +59,7 @@ JINJA.filters |= {
     "ln": math.log,
 }
 JINJA.globals |= {
-    "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "NOT_COVERED": NOT_COVERED,
+    "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "DECLARED": DECLARED, "NOT_COVERED": NOT_COVERED,
     "PUBLIC_SIZE": PUBLIC_SIZE, "WITH_ORDERS": WITH_ORDERS, "assumed": assumed,
     "without": without,
 }  # fmt: skip
