@@ -36,21 +36,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def until() -> Callable[..., Any]:
-    """until(question, limit): its answer once that is true; fails after `limit` seconds."""
-
-    def wait(question: Callable[[], Any], limit: float = 60.0) -> Any:
-        end = time.monotonic() + limit
-        while not (answer := question()):
-            if time.monotonic() > end:
-                pytest.fail(f"Not within {limit} s; last answer {answer!r}.")
-            time.sleep(0.02)
-        return answer
-
-    return wait
-
-
-@pytest.fixture
 def make_engine(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
     """Engines that are shut down afterwards, whatever was killed meanwhile."""
     made: list[Engine] = []
@@ -83,6 +68,16 @@ def engine(shared_engine: Engine) -> Iterator[Engine]:
     for record in shared_engine.runs(states=OPEN):
         if not shared_engine.wait(record.id, 5.0).over:
             shared_engine.hard_stop(record.id)
+
+
+def until(question: Callable[[], Any], limit: float = 60.0) -> Any:
+    """Its answer once that is true; fails after `limit` seconds."""
+    end = time.monotonic() + limit
+    while not (answer := question()):
+        if time.monotonic() > end:
+            pytest.fail(f"Not within {limit} s; last answer {answer!r}.")
+        time.sleep(0.02)
+    return answer
 
 
 def family(pid: int) -> list[psutil.Process]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Delivery
 from dpviz.runs.store.store import Store
-from tests.runs.conftest import FullDisk
+from tests.runs.conftest import FullDisk, until
 from tests.runs.test_store import batch, started, steps
 
 
@@ -61,7 +61,7 @@ def writing(store: Store, heard: Heard) -> Iterator[Collector]:
     made.close()
 
 
-def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
+def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard: Heard) -> None:
     run = started(store)
     whole = batch(run, *steps(10), {"kind": "done", "step": 10})
     writing.put(text(batch(run, *steps(3))))
@@ -75,7 +75,7 @@ def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard
     assert len(heard.batches) == 2
 
 
-def test_a_task_that_dask_gave_up(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
+def test_a_task_that_dask_gave_up(store: Store, writing: Collector, heard: Heard) -> None:
     class KilledWorker(Exception):
         pass
 
@@ -93,7 +93,7 @@ def test_a_task_that_dask_gave_up(store: Store, writing: Collector, heard: Heard
 
 
 def test_nothing_is_thrown_away_while_the_disk_is_full(
-    store: Store, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
     monkeypatch.setattr(collector, "PATIENCE", 0.1)
@@ -112,7 +112,7 @@ def test_nothing_is_thrown_away_while_the_disk_is_full(
 
 
 def test_a_failure_is_written_once_there_is_room(
-    store: Store, writing: Collector, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, writing: Collector, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "RETRY", 0.02)
     run, disk = started(store), FullDisk(monkeypatch, "change_state")
@@ -124,7 +124,7 @@ def test_a_failure_is_written_once_there_is_room(
     assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
 
 
-def test_what_has_no_place_is_not_told(store: Store, writing: Collector, heard: Heard, until: Any) -> None:
+def test_what_has_no_place_is_not_told(store: Store, writing: Collector, heard: Heard) -> None:
     """Whoever waits to hear of it must not go on."""
     run = started(store)
     writing.put(text(batch("gone", *steps(3))))
@@ -133,9 +133,7 @@ def test_what_has_no_place_is_not_told(store: Store, writing: Collector, heard: 
     assert [one.run for one in heard.batches] == [run]
 
 
-def test_it_ends_also_while_nothing_can_be_written(
-    store: Store, heard: Heard, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_ends_also_while_nothing_can_be_written(store: Store, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     run = started(store)
     FullDisk(monkeypatch)
     made = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append)

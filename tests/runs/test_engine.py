@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import http.client
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,8 @@ from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError
 from dpviz.runs.work import TRAINING
 from dpviz.training.settings import RunSettings
-from tests.runs.conftest import PLAIN, family
+from tests.runs.conftest import PLAIN, family, until
+from tests.runs.test_store import at_once
 
 ENDLESS = {"steps": 100_000, "pause": 0.01}
 
@@ -58,7 +57,7 @@ def test_how_runs_end(engine: Engine, target: str, state: str, reason: str) -> N
         assert "Traceback" in engine.store.events(record.id)[-1].data["traceback"]
 
 
-def test_events_travel_soon(engine: Engine, until: Callable[..., Any]) -> None:
+def test_events_travel_soon(engine: Engine) -> None:
     """A step is in the store a second and a half after it was taken at the latest."""
     engine.wait(engine.submit({"steps": 1}, target=PLAIN), 60.0)
     asked = time.time()
@@ -75,13 +74,11 @@ def test_events_travel_soon(engine: Engine, until: Callable[..., Any]) -> None:
     assert max(late) < 1.5
 
 
-def test_stop_from_another_thread(engine: Engine, until: Callable[..., Any]) -> None:
+def test_stop_from_another_thread(engine: Engine) -> None:
     """As another session does; seen by everybody within two seconds."""
     run = engine.submit(ENDLESS, target=PLAIN)
     until(lambda: engine.run(run).steps > 2)
-    stopper = threading.Thread(target=engine.stop, args=(run,))
-    stopper.start()
-    stopper.join()
+    assert at_once(lambda: engine.stop(run)) == []
     until(lambda: engine.run(run).state == "stopped", 2.0)
     record = engine.run(run)
     assert record.reason == f"Stopped after step {record.steps}."
@@ -90,7 +87,7 @@ def test_stop_from_another_thread(engine: Engine, until: Callable[..., Any]) -> 
     assert engine.stop(run).state == "stopped"
 
 
-def test_pause_single_steps_and_resume(engine: Engine, until: Callable[..., Any]) -> None:
+def test_pause_single_steps_and_resume(engine: Engine) -> None:
     run = engine.submit(ENDLESS, target=PLAIN)
     until(lambda: engine.run(run).steps > 2)
     engine.pause(run)
@@ -113,7 +110,7 @@ def test_pause_single_steps_and_resume(engine: Engine, until: Callable[..., Any]
         engine.step(run, 0)
 
 
-def test_queue_beyond_the_limit(engine: Engine, until: Callable[..., Any]) -> None:
+def test_queue_beyond_the_limit(engine: Engine) -> None:
     first = engine.submit(ENDLESS, target=PLAIN)
     until(lambda: engine.run(first).state == "running")
     second, third = (engine.submit({"steps": 2}, target=PLAIN) for _ in range(2))
@@ -126,7 +123,7 @@ def test_queue_beyond_the_limit(engine: Engine, until: Callable[..., Any]) -> No
     assert engine.store.events(second) == []
 
 
-def test_submitted_paused(engine: Engine, until: Callable[..., Any]) -> None:
+def test_submitted_paused(engine: Engine) -> None:
     first = engine.submit(ENDLESS, target=PLAIN)
     second = engine.submit(ENDLESS, target=PLAIN)
     engine.pause(second)
@@ -138,13 +135,7 @@ def test_submitted_paused(engine: Engine, until: Callable[..., Any]) -> None:
 def test_submitted_by_threads_that_end(engine: Engine) -> None:
     """As Streamlit's script threads do, several at once."""
     runs: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: runs.append(engine.submit({"steps": 3}, target=PLAIN))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(*[lambda: runs.append(engine.submit({"steps": 3}, target=PLAIN))] * 4) == []
     assert [engine.wait(run, 60.0).state for run in runs] == ["done"] * 4
 
 
@@ -155,7 +146,7 @@ def test_many_events_all_arrive(engine: Engine) -> None:
     assert engine.look(record.id).steps["step"].tolist() == list(range(1, 20_001))
 
 
-def test_only_this_machine_can_connect(engine: Engine, until: Callable[..., Any]) -> None:
+def test_only_this_machine_can_connect(engine: Engine) -> None:
     until(lambda: engine.ready, 60.0)
     assert engine._scheduler is not None
     assert engine._scheduler.connection.host is not None

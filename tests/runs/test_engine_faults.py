@@ -21,7 +21,7 @@ from dpviz.runs.processes import Process, is_alive
 from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import RunRecord, StoreError
-from tests.runs.conftest import HERE, PLAIN, FullDisk, family, gone, kill
+from tests.runs.conftest import HERE, PLAIN, FullDisk, family, gone, kill, until
 
 pytestmark = pytest.mark.sweep
 
@@ -33,15 +33,15 @@ def worker_of(engine: Engine, run: str) -> int:
     return int(engine.store.attempts(run)[-1]["worker"]["pid"])
 
 
-def running(engine: Engine, until: Callable[..., Any], steps: int = 3) -> str:
+def running(engine: Engine, steps: int = 3) -> str:
     run = engine.submit(ENDLESS, target=PLAIN)
     until(lambda: engine.run(run).steps >= steps)
     return run
 
 
-def test_a_killed_worker(engine: Engine, until: Callable[..., Any]) -> None:
+def test_a_killed_worker(engine: Engine) -> None:
     """Said at once, run again from the first step, earlier events kept; killed once more, it has failed."""
-    run = running(engine, until)
+    run = running(engine)
     before = engine.store.events(run)
     kill(worker_of(engine, run))
     until(lambda: engine.run(run).state == "restarted", LOOK)
@@ -64,9 +64,7 @@ def test_a_killed_worker(engine: Engine, until: Callable[..., Any]) -> None:
     assert engine.wait(engine.submit({"steps": 2}, target=PLAIN), 60.0).state == "done"
 
 
-def test_parameters_wait_for_their_charge(
-    engine: Engine, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_parameters_wait_for_their_charge(engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No file of a worker before the store has what it costs; killed right after that it still has."""
     weights = tmp_path / "weights"
     with monkeypatch.context() as patch:
@@ -84,9 +82,9 @@ def test_parameters_wait_for_their_charge(
     engine.hard_stop(run)
 
 
-def test_a_killed_host(engine: Engine, until: Callable[..., Any]) -> None:
+def test_a_killed_host(engine: Engine) -> None:
     """What ran is lost, what waited gets a new host, and the workers are gone."""
-    run = running(engine, until)
+    run = running(engine)
     waiting = engine.submit({"steps": 2}, target=PLAIN)
     recorded = engine.store.events(run)
     assert engine._scheduler is not None
@@ -134,7 +132,7 @@ def start_app(folder: Path, sleep: float = 60.0, target: str = PLAIN) -> tuple[s
     return app, run, queued, int(host)
 
 
-def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until: Callable[..., Any]) -> None:
+def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine]) -> None:
     """Another app that opens the store sees the truth and runs what waited; host and workers end by themselves."""
     app, run, queued, host = start_app(tmp_path)
     try:
@@ -159,7 +157,7 @@ def test_a_killed_app(tmp_path: Path, make_engine: Callable[..., Engine], until:
         app.communicate()
 
 
-def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine], until: Any) -> None:
+def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., Engine]) -> None:
     """It stops what runs, leaves no process behind, and what waited to the next app; without a word of alarm."""
     app, run, queued, host = start_app(tmp_path, sleep=0.0)
     processes = family(host) if psutil.pid_exists(host) else []
@@ -172,7 +170,7 @@ def test_an_app_that_ends_by_itself(tmp_path: Path, make_engine: Callable[..., E
     until(lambda: engine.run(queued).steps >= 2)
 
 
-def test_hard_stop(engine: Engine, until: Callable[..., Any]) -> None:
+def test_hard_stop(engine: Engine) -> None:
     """A training that does not listen is ended with its worker; it does not start again, the next one can."""
     run = engine.submit({}, target="fake_training:deaf")
     until(lambda: engine.store.events_since(run).events)
@@ -187,7 +185,7 @@ def test_hard_stop(engine: Engine, until: Callable[..., Any]) -> None:
     assert engine.run(run).state == "stopped"
 
 
-def test_no_scheduler(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Said at once; what waits stays queued, can be stopped, and runs as soon as there is a cluster."""
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:9")
     monkeypatch.setattr("dpviz.runs.cluster.launch.CONNECT_LIMIT", 0.3)
@@ -203,9 +201,7 @@ def test_no_scheduler(make_engine: Any, until: Callable[..., Any], monkeypatch: 
     assert engine.problem == ""
 
 
-def test_a_cluster_without_dpviz(
-    tmp_path: Path, make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_without_dpviz(tmp_path: Path, make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started by Dask's own commands: what lacks dpviz is named and sent nothing, until it is there."""
     place = tmp_path / "installed"
     place.mkdir()
@@ -233,7 +229,7 @@ def test_a_cluster_without_dpviz(
             process.wait()
 
 
-def test_a_host_that_cannot_start(make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_cannot_start(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "dpviz.runs.nothing")
         engine = make_engine()
@@ -244,7 +240,7 @@ def test_a_host_that_cannot_start(make_engine: Any, until: Callable[..., Any], m
 
 
 @pytest.mark.parametrize("moment", ["at once", "with the scheduler up"])
-def test_a_host_killed_while_it_starts(make_engine: Any, until: Callable[..., Any], moment: str) -> None:
+def test_a_host_killed_while_it_starts(make_engine: Any, moment: str) -> None:
     """What waited waits on, and runs with the next host."""
     engine = make_engine()
     run = engine.submit({"steps": 2}, target=PLAIN)
@@ -275,9 +271,7 @@ def test_a_host_killed_between_claim_and_sending(make_engine: Any, monkeypatch: 
     assert killed
 
 
-def test_a_worker_that_keeps_much_memory_is_replaced(
-    make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_keeps_much_memory_is_replaced(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two runs, whose results stay: neither is run again, and none is lost."""
     engine = make_engine()
     pids = []
@@ -295,9 +289,7 @@ def test_a_worker_that_keeps_much_memory_is_replaced(
     assert engine.problem == ""
 
 
-def test_ready_at_the_first_worker(
-    make_engine: Any, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ready_at_the_first_worker(make_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of three workers never come up: the first runs what waits, and until then it is said what is waited for."""
     monkeypatch.setattr("dpviz.runs.cluster.launch.HOST_MODULE", "slow_host")
     engine = make_engine(workers=3)
@@ -312,13 +304,13 @@ def test_ready_at_the_first_worker(
 
 
 def test_a_full_disk_holds_the_run_until_there_is_room(
-    make_engine: Callable[..., Engine], until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    make_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It pauses instead of doing more than can be recorded, goes on by itself, and no event is missing."""
     monkeypatch.setattr(collector, "RETRY", 0.05)
     monkeypatch.setattr(collector, "PATIENCE", 0.1)
     engine = make_engine()
-    run = running(engine, until)
+    run = running(engine)
     works = SqliteFile.connection
 
     def full(self: SqliteFile, *, write: bool = False) -> Any:

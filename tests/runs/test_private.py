@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from dpviz.runs.cluster.launch import Host
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.store import Store
 from tests.other_account import by_another, needs_root, other_account
-from tests.runs.conftest import PLAIN
+from tests.runs.conftest import PLAIN, until
 from tests.runs.test_store import new
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of the user's folder there")
@@ -99,7 +98,7 @@ if os.fork() == 0:
 
 @needs_root
 def test_no_code_of_another_account_that_came_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[..., Engine], until: Callable[..., Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[..., Engine]
 ) -> None:
     """It made Dask's scratch folder in the shared folder for temporary files; nothing of ours goes there."""
     with TemporaryDirectory() as name:  # pytest's own is closed to others
@@ -129,7 +128,7 @@ def test_no_code_of_another_account_that_came_first(
 
 @pytest.mark.parametrize("by", ["link", pytest.param("other", marks=needs_root)])
 def test_a_scratch_folder_of_somebody_else_is_refused(
-    tmp_path: Path, make_engine: Callable[..., Engine], until: Callable[..., Any], by: str
+    tmp_path: Path, make_engine: Callable[..., Engine], by: str
 ) -> None:
     engine = make_engine()
     scratch = tmp_path / "logs" / "scratch"

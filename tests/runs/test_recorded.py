@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
 
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.runs import recorded as recorded_module
@@ -27,10 +25,9 @@ from dpviz.runs.work import NotRecorded
 from dpviz.training import PrivateTraining
 from dpviz.training.accounts import earlier
 from dpviz.training.private import Step
-from tests.runs.conftest import FullDisk
+from tests.runs.conftest import FullDisk, until
+from tests.training.steps import own_training
 from tools.attack.kills import Programs
-
-N = 300
 
 
 @pytest.fixture(autouse=True)
@@ -39,11 +36,7 @@ def _no_earlier_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def training(**changed: Any) -> PrivateTraining:
-    draw = torch.Generator().manual_seed(1)
-    network = nn.Linear(6, 3)
-    data = torch.randn(N, 6, generator=draw), torch.randint(0, 3, (N,), generator=draw)
-    given = {"batch_size": 30, "steps": 8, "noise_multiplier": 1.5} | changed
-    return PrivateTraining(network, data, torch.optim.SGD(network.parameters(), lr=0.1), **given)
+    return own_training(**{"steps": 8} | changed)
 
 
 def only(folder: Path) -> tuple[Store, Any]:
@@ -245,9 +238,7 @@ def test_a_disk_that_stays_full_stops_it(tmp_path: Path, monkeypatch: pytest.Mon
         assert record.state == "running"
         assert 0 < mine.done == seen[-1] <= charged(store, record.id)
     # There is room again, and the program still runs.
-    until = recorded_module.time.monotonic() + 20.0
-    while store.run(record.id).state == "running" and recorded_module.time.monotonic() < until:
-        recorded_module.time.sleep(0.02)
+    until(lambda: store.run(record.id).state != "running", 20.0)
     record = store.run(record.id)
     assert (record.state, record.steps, charged(store, record.id)) == ("failed", mine.done, mine.done)
 

@@ -21,6 +21,7 @@ from dpviz.runs.store.file import Damaged, backup_of
 from dpviz.runs.store.records import IMPORTED_KIND, Event, StoreError
 from dpviz.runs.store.rescue import PREFIX
 from dpviz.runs.store.store import Store
+from tests.runs.conftest import until
 from tests.runs.test_store import at_once, batch, new, started, steps
 
 RUNS = 6
@@ -363,7 +364,7 @@ class TestBackup:
         assert run.encode() not in backup_of(path).read_bytes()
 
     def test_it_is_made_once_nothing_is_written_for_a_while(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Callable[..., object]
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("dpviz.runs.store.file.QUIET", 0.1)
         store = Store(tmp_path / "runs.sqlite")

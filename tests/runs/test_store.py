@@ -374,11 +374,6 @@ class TestTrouble:
         with pytest.raises(StoreError, match="format 99"):
             open_store(tmp_path)
 
-    def test_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-        with pytest.raises(StoreError, match="DPVIZ_HOME"):
-            open_store(tmp_path / "file")
-
     def test_a_file_that_may_only_be_read(self, store: Store) -> None:
         run = started(store)
         with store.file.connection() as db:

@@ -15,7 +15,7 @@ from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import MOST_READERS, Columns, Live, RunView, decode_mechanisms, numbers, view_of
-from tests.runs.test_store import batch, started, steps
+from tests.runs.test_store import at_once, batch, started, steps
 
 
 def stretch(first: int, losses: list[float | None], mechanisms: list[list[float]], **more: Any) -> dict[str, Any]:
@@ -137,11 +137,7 @@ class TestLive:
                 seen.append(live.look(run).steps["loss"].size)
                 time.sleep(0.001)
 
-        threads = [threading.Thread(target=watch) for _ in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        assert at_once(*[watch] * 20) == []
         assert seen == [1000] * 400
         assert store.file.rows_read - before == 1000 + 400 + 2  # each look reads the run alone
 

@@ -2,11 +2,32 @@
 
 from functools import partial
 
+from torch import nn
+
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
 from dpviz.training.networks.by_name import build
+from dpviz.training.settings import RunSettings
 
 digits = partial(load, "mnist-10k")
+# A fraction of a second; from a seed: the same numbers at every run of the tests.
+ABALONE = RunSettings(
+    data="abalone", model="logistic", batch_size=256, steps=20, learning_rate=2.0, evaluation_every=10,
+    secure_noise=False,
+)  # fmt: skip
+
+
+class Applied(nn.Module):
+    """A network of layers and parameters with a forward of its own, of a type that the engine does not know."""
+
+    def __init__(self, apply, **parts):
+        super().__init__()
+        self.apply_parts = apply
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.apply_parts(self, x)
 
 
 def small(name, *, seed):

@@ -21,6 +21,8 @@ from dpviz.training.engine.rounding import certified_bound
 from dpviz.training.engine.vectors import flatten, flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
+from dpviz.training.methods.dpvi import Dpvi
+from dpviz.training.networks.variational import Variational
 from dpviz.training.sampling import Batches, loss_per_example
 from dpviz.training.settings import RunSettings
 
@@ -35,9 +37,12 @@ def make_data():
     return x, (x[:, 0] > 2.0).long()
 
 
-class HalfNoise(DpSgd):
-    def noise_like(self, vector, std):
-        return super().noise_like(vector, 0.5 * std)
+def half_noise(kind):
+    class HalfNoise(kind):
+        def noise_like(self, vector, std):
+            return super().noise_like(vector, 0.5 * std)
+
+    return HalfNoise
 
 
 class NoClip(DpSgd):
@@ -80,16 +85,37 @@ class SkipsSmall(DpSgd):
         )
 
 
-class HalfLangevin(DpSgld):
+class MeansOnly(Dpvi):
+    """Noise on the means alone: the spreads' gradients are released as they are."""
+
     def noise_like(self, vector, std):
-        return super().noise_like(vector, 0.5 * std)
+        noise = super().noise_like(vector, std)
+        noise[noise.numel() // 2 :] = 0.0
+        return noise
 
 
-def true_sum(network, x, y):
-    """Of logistic regression: (p − y)xᵀ and p − y for each example, clipped and added up."""
-    with torch.no_grad():
-        miss = (network(x).softmax(dim=1) - F.one_hot(y, 2)).double()
+class KeepsSpreads(Dpvi):
+    """Clips the half of the means alone."""
+
+    def clipped_sum(self, batch):
+        gradient = super().clipped_sum(batch)
+        gradient.total[gradient.total.numel() // 2 :] *= 3.0
+        return gradient
+
+
+def true_sum(parameters, x, y, eta):
+    """Of logistic regression: (p − y)xᵀ and p − y for each example, clipped and added up.
+
+    With `eta` the weights are drawn as mean + spread · eta, and the logarithm of the spread has a gradient too.
+    """
+    mean, log_std = parameters.double().chunk(2) if eta is not None else (parameters.double(), None)
+    shift = torch.zeros(()) if eta is None else log_std.exp() * eta
+    weights = mean + shift
+    outputs = x.double() @ weights[: 2 * FEATURES].view(2, FEATURES).T + weights[2 * FEATURES :]
+    miss = outputs.softmax(dim=1) - F.one_hot(y, 2)
     gradients = torch.cat([(miss[:, :, None] * x[:, None, :]).flatten(1), miss], dim=1)
+    if eta is not None:
+        gradients = torch.cat([gradients, gradients * shift], dim=1)
     shares = certified_bound(BOUND, torch.float32) / gradients.norm(dim=1)
     return (gradients * shares.clamp(max=1.0)[:, None]).sum(dim=0)
 
@@ -102,11 +128,12 @@ def p_values(kind, steps=60, **changed):
         learning_rate=0.2, learning_rate_end=1.0, steps=steps, **changed,
     )  # fmt: skip
     torch.manual_seed(0)
-    network = nn.Linear(FEATURES, 2)
+    network, eta, noise = kind.prepare(nn.Linear(FEATURES, 2)), None, torch.Generator().manual_seed(5)
+    if isinstance(network, Variational):
+        with torch.no_grad():
+            network.log_std.zero_()  # the spreads' half of a gradient is as long as that of the means
     parameters = flatten_parameters(network)
-    method = kind(
-        PerExample(network, loss_per_example), settings, examples=EXAMPLES, noise=torch.Generator().manual_seed(5)
-    )
+    method = kind(PerExample(network, loss_per_example), settings, examples=EXAMPLES, noise=noise)
     state, batches = method.init(parameters), Batches(x, y, np.random.default_rng(7))
     start = parameters.clone()
     residuals, sizes, rates = [], [], []
@@ -114,10 +141,14 @@ def p_values(kind, steps=60, **changed):
         parameters.copy_(start)
         state.momentum.zero_()
         batch = batches.draw(EXPECTED)
-        expected = true_sum(network, batch.x, batch.y) if batch.size else torch.zeros(len(start), dtype=torch.float64)
+        if isinstance(network, Variational):
+            coming = torch.Generator().set_state(noise.get_state())
+            eta = torch.empty(len(start) // 2).normal_(generator=coming).double()
+        expected = true_sum(start, batch.x, batch.y, eta)
         state, info = method.step(state, batch)
-        # θ' − θ is −(η/B)(sum + noise) in every method, B the expected size that the settings promise.
-        released = (start - parameters).double() * (EXPECTED / info.step_size)
+        # θ' − θ is −(η/B)(sum + noise) − η ∂prior in every method, B the expected size that the settings promise.
+        moved = (start - parameters).double() / info.step_size
+        released = EXPECTED * (moved - (method.prior_gradient(start).double() if settings.prior_std else 0.0))
         residuals.append((released - expected) / (info.mechanism.noise_multiplier * BOUND))
         sizes.append(info.batch_size)
         rates.append(info.mechanism.sample_rate)
@@ -130,6 +161,9 @@ def p_values(kind, steps=60, **changed):
     return 2 * side, float(stats.chi2.sf(mean, found.shape[1])), float(2 * stats.norm.sf(abs(deviation)))
 
 
+DPVI = {"method": "dpvi", "prior_std": 1.0}
+
+
 @pytest.mark.parametrize(
     ("kind", "changed"),
     [
@@ -137,6 +171,7 @@ def p_values(kind, steps=60, **changed):
         (DpSgld, {"method": "dp_sgld"}),
         (DpSghmc, {"method": "dp_sghmc", "friction": 0.2}),
         (DpSgnht, {"method": "dp_sgnht", "friction": 0.2}),
+        (Dpvi, DPVI),
     ],
 )
 def test_honest_engines_pass(kind, changed):
@@ -146,13 +181,16 @@ def test_honest_engines_pass(kind, changed):
 @pytest.mark.parametrize(
     ("kind", "changed", "which"),
     [
-        (HalfNoise, {}, 0),
+        (half_noise(DpSgd), {}, 0),
         (NoClip, {}, 0),
         (ClipTwice, {}, 0),
         (RealBatch, {}, 0),
         (LowRate, {}, 2),
         (SkipsSmall, {}, 0),
-        (HalfLangevin, {"method": "dp_sgld"}, 0),
+        (half_noise(DpSgld), {"method": "dp_sgld"}, 0),
+        (half_noise(Dpvi), DPVI, 0),
+        (MeansOnly, DPVI, 0),
+        (KeepsSpreads, DPVI, 0),
     ],
 )
 def test_engines_that_are_broken_on_purpose_are_caught(kind, changed, which):

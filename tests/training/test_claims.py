@@ -87,6 +87,7 @@ def test_plain_training_claims_nothing_and_says_so():
     claim = planned_claim(PLAIN.with_(method="sgd"), N)
     assert not claim.holds
     assert "without noise" in claim.reason
+    assert not planned_claim(PLAIN.with_(method="sgd", secure_noise=False), N).demonstration
 
 
 def spent(settings, steps, mechanism=None):
@@ -143,10 +144,6 @@ def test_noise_that_can_be_replayed_claims_nothing_and_says_what_secret_noise_wo
         ended = spent(PLAIN.with_(secure_noise=False, **changed), 20, mechanism)
         assert not ended.holds
         assert ended.shown == spent(PLAIN.with_(**changed), 20, mechanism)
-
-
-def test_plain_training_is_no_demonstration():
-    assert not planned_claim(PLAIN.with_(method="sgd", secure_noise=False), N).demonstration
 
 
 def test_nothing_proven_is_nothing_claimed():

@@ -4,28 +4,14 @@ import gc
 
 import pytest
 import torch
-from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
 
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.training import PrivateTraining
 from dpviz.training.accounts.live import check_run
 from dpviz.training.settings import RunSettings
-
-N = 300
-
-
-def data(seed=1):
-    draw = torch.Generator().manual_seed(seed)
-    return torch.randn(N, 6, generator=draw), torch.randint(0, 3, (N,), generator=draw)
-
-
-def make(data, **changed):
-    network = nn.Linear(6, 3)
-    given = {"batch_size": 30, "steps": 20, "noise_multiplier": 1.5} | changed
-    return PrivateTraining(network, data, torch.optim.SGD(network.parameters(), lr=0.1), **given)
+from tests.training.steps import OWN, own_data, own_training
 
 
 def tight(*events):
@@ -33,10 +19,10 @@ def tight(*events):
 
 
 def test_three_in_a_row_claim_what_they_cost_together():
-    x, y = data()
+    x, y = own_data()
     alone = None
     for number in range(3):
-        training = make((x, y))
+        training = own_training((x, y))
         planned = training.planned
         *_, last = training
         assert planned == training.planned
@@ -51,21 +37,23 @@ def test_three_in_a_row_claim_what_they_cost_together():
 
 
 def test_early_in_a_plan_the_odometer_begins_with_the_earlier_ones():
-    x, y = data()
-    list(make((x, y), steps=2))
-    training = make((x, y), steps=2000)
+    x, y = own_data()
+    list(own_training((x, y), steps=2))
+    training = own_training((x, y), steps=2000)
     claim = next(training).claim
     assert claim.covers == "any_end"
     assert claim.epsilon == dpviz.odometer_epsilon(noise_multiplier=1.5, sample_rate=0.1, steps=3, delta=1e-5)
 
 
 def test_only_what_took_a_step_counts_and_with_its_whole_plan():
-    x, y = data()
-    made, begun = make((x, y)), make((x, y), noise_multiplier=3.0, steps=50)
-    assert make((x, y)).settings.origins == ()
+    x, y = own_data()
+    made, begun = own_training((x, y)), own_training((x, y), noise_multiplier=3.0, steps=50)
+    assert own_training((x, y)).settings.origins == ()
     next(begun)
     for _ in range(2):
-        assert make((x, y)).planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50))
+        assert own_training((x, y)).planned.epsilon == tight(
+            (SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50)
+        )
     assert made.settings.origins == ()
     next(made)  # after `begun`
     assert made.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50))
@@ -73,7 +61,7 @@ def test_only_what_took_a_step_counts_and_with_its_whole_plan():
     assert begun.settings.origins == ()
     del made, begun
     gc.collect()
-    assert "2 trainings before it" in " ".join(make((x, y)).planned.conditions)
+    assert "2 trainings before it" in " ".join(own_training((x, y)).planned.conditions)
 
 
 class Rows(Dataset):
@@ -92,7 +80,7 @@ class Rows(Dataset):
 
 def sharing(x, y):
     augmented = Rows((x, y), noise=0.1)
-    order = torch.randperm(N, generator=torch.Generator().manual_seed(4))
+    order = torch.randperm(OWN, generator=torch.Generator().manual_seed(4))
     whole = (x, y)
     return {
         "the same": (whole, whole),
@@ -107,76 +95,76 @@ def sharing(x, y):
         "a loader": (DataLoader(Rows(whole), batch_size=30), TensorDataset(*whole)),
         "a part": (Rows(whole), Subset(Rows(whole), range(100, 200))),
         "a part of one with chance": (augmented, Subset(augmented, range(100, 200))),
-        "joined": (whole, ConcatDataset([Rows(data(2)), Rows(whole)])),
+        "joined": (whole, ConcatDataset([Rows(own_data(2)), Rows(whole)])),
     }
 
 
-@pytest.mark.parametrize("case", sharing(*data()))
+@pytest.mark.parametrize("case", sharing(*own_data()))
 def test_the_same_examples_in_other_clothes(case):
-    x, y = data()
+    x, y = own_data()
     first, second = sharing(x, y)[case]
     given = {"batch_size": 30}
-    list(make(first, **given))
+    list(own_training(first, **given))
     if second is None:
         x.mul_(2.0)
         second = (x, y)
-    again = make(second, **given)
+    again = own_training(second, **given)
     assert "1 training before it" in " ".join(again.planned.conditions)
-    assert again.planned.epsilon > make(data(9), **given).planned.epsilon
+    assert again.planned.epsilon > own_training(own_data(9), **given).planned.epsilon
 
 
 def test_other_data_costs_these_nothing():
-    list(make(data(1)))
-    training = make(data(2))
+    list(own_training(own_data(1)))
+    training = own_training(own_data(2))
     assert training.settings.origins == ()
     assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
 
 
 def test_memory_that_is_used_again_is_no_old_data():
-    x, y = data(1)
-    list(make((x[:, :6].clone(), y.clone())))
+    x, y = own_data(1)
+    list(own_training((x[:, :6].clone(), y.clone())))
     gc.collect()
-    assert make(data(2)).settings.origins == ()
+    assert own_training(own_data(2)).settings.origins == ()
 
 
 def test_whoever_says_that_nobody_is_in_both_has_it_in_the_claim():
-    x, y = data()
-    list(make((x, y)))
-    training = make((x, y), disjoint_data=True)
+    x, y = own_data()
+    list(own_training((x, y)))
+    training = own_training((x, y), disjoint_data=True)
     assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
     (said,) = [condition for condition in training.planned.conditions if "nobody in these data" in condition]
     assert "1 training before it" in said
     list(training)
-    assert "2 trainings before it" in " ".join(make((x, y)).planned.conditions)
+    assert "2 trainings before it" in " ".join(own_training((x, y)).planned.conditions)
 
 
 def test_demonstrations_cost_nothing_but_must_stay_inside():
-    x, y = data()
-    list(make((x, y), seed=1))
-    training = make((x, y))
+    x, y = own_data()
+    list(own_training((x, y), seed=1))
+    training = own_training((x, y))
     assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
     assert "nothing of 1 demonstration before it on the same data is released" in " ".join(training.planned.conditions)
     list(training)
-    after = make((x, y), seed=2).planned
+    after = own_training((x, y), seed=2).planned
     assert not after.holds
     assert after.shown.epsilon == tight((SampledGaussian(1.5, 0.1), 40))
 
 
 def test_settings_with_earlier_trainings_can_be_written_and_read():
-    x, y = data()
-    list(make((x, y)))
-    list(make((x, y), seed=1))
-    list(make((x, y), disjoint_data=True))
-    settings = make((x, y)).settings
-    check_run(settings, N)
+    x, y = own_data()
+    list(own_training((x, y)))
+    list(own_training((x, y), seed=1))
+    list(own_training((x, y), disjoint_data=True))
+    settings = own_training((x, y)).settings
+    check_run(settings, OWN)
     assert len(settings.origins) == 2
     assert RunSettings.from_json(settings.to_json()) == settings
 
 
 def test_a_hundred_different_plans_are_added_by_the_renyi_accountant():
-    x, y = data()
+    x, y = own_data()
     for number in range(70):
-        next(make((x, y), noise_multiplier=3.0 + number / 100, steps=3))
-    claim = make((x, y)).planned
+        next(own_training((x, y), noise_multiplier=3.0 + number / 100, steps=3))
+    claim = own_training((x, y)).planned
     assert (claim.accountant, claim.holds) == ("renyi", True)
     assert claim.epsilon > tight((SampledGaussian(3.7, 0.1), 210), (SampledGaussian(1.5, 0.1), 20))

@@ -16,14 +16,14 @@ from dpviz.training import PrivateTraining
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.accepted import full_precision
 from dpviz.training.engine.per_example import PerExample, cross_entropy
-from dpviz.training.engine.record import rounding_of_sums
 from dpviz.training.engine.rowwise import treats_rows_alone
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import build, freeze, suits
 from dpviz.training.sampling import loss_per_example, usual_batch
-from tests.training.test_per_example import explicit, flat
+from tests.training.small import Applied
+from tests.training.test_per_example import compare, flat
 
 EXAMPLES = 12
 LABELS = torch.arange(EXAMPLES) % 3
@@ -33,24 +33,10 @@ def examples(*shape, scale=1.0):
     return scale * (torch.randn(EXAMPLES, *shape, generator=torch.Generator().manual_seed(1)) + 0.3)
 
 
-class With(nn.Module):
+def with_(between):
     """Two layers and something between them."""
-
-    def __init__(self, between, width=6, inputs=6):
-        super().__init__()
-        self.first, self.between, self.last = nn.Linear(inputs, width), between, nn.Linear(width, 3)
-
-    def forward(self, x):
-        return self.last(self.between(self.first(x)))
-
-
-class Function(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
+    layers = {"first": nn.Linear(6, 6), "between": between, "last": nn.Linear(6, 3)}
+    return Applied(lambda module, x: module.last(module.between(module.first(x))), **layers)
 
 
 class Keeps(nn.Module):
@@ -67,43 +53,32 @@ class Keeps(nn.Module):
         return x
 
 
-class Checkpointed(nn.Module):
-    def __init__(self, reentrant):
-        super().__init__()
-        self.inner, self.reentrant = nn.Linear(6, 6), reentrant
-
-    def forward(self, x):
-        return checkpoint(self.inner, x, use_reentrant=self.reentrant)
+def checkpointed(reentrant):
+    return with_(Applied(lambda module, x: checkpoint(module.inner, x, use_reentrant=reentrant), inner=nn.Linear(6, 6)))
 
 
-class Complex(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(6, 3, dtype=torch.complex64))
-
-    def forward(self, x):
-        return (x.to(torch.complex64) @ self.weight).abs()
-
-
-class Autocast(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(6, 3)
-
-    def forward(self, x):
+def autocast():
+    def apply(module, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            return self.layer(x)
+            return module.layer(x)
+
+    return Applied(apply, layer=nn.Linear(6, 3))
+
+
+def complex_weights():
+    weight = nn.Parameter(torch.ones(6, 3, dtype=torch.complex64))
+    return Applied(lambda module, x: (x.to(torch.complex64) @ module.weight).abs(), weight=weight)
 
 
 def pruned():
-    network = With(nn.Tanh())
+    network = with_(nn.Tanh())
     prune.random_unstructured(network.first, "weight", amount=0.5)
     return network
 
 
 def stand_in_hook():
     """A pre-hook that computes the weight from another parameter."""
-    network = With(nn.Tanh())
+    network = with_(nn.Tanh())
     weight = network.first.weight
     del network.first.weight
     network.first.register_parameter("raw", weight)
@@ -112,22 +87,22 @@ def stand_in_hook():
 
 
 def backward_hook():
-    network = With(nn.Tanh())
+    network = with_(nn.Tanh())
     network.between.register_full_backward_hook(lambda _, inner, __: (inner[0] - inner[0].mean(0),))
     return network
 
 
 def keeping(keep):
-    return lambda: With(Keeps(keep))
+    return lambda: with_(Keeps(keep))
 
 
 def between(function):
-    return lambda: With(Function(function))
+    return lambda: with_(Applied(lambda _, x: function(x)))
 
 
 REFUSED = {
     "observer": (
-        lambda: With(torch.ao.quantization.MinMaxObserver()), "'between' .MinMaxObserver.*writes what it knows",
+        lambda: with_(torch.ao.quantization.MinMaxObserver()), "'between' .MinMaxObserver.*writes what it knows",
     ),
     "written buffer": (keeping(lambda m, x: m.seen.copy_(x.detach().mean(0))), "'between' .*writes what it"),
     "buffer written past autograd": (keeping(lambda m, x: m.seen.data.copy_(x[0])), "'between' .Keeps"),
@@ -138,22 +113,22 @@ REFUSED = {
     "dictionary": (keeping(lambda m, x: m.content.update(a=(x, 1))), "attribute 'content' of layer 'between'"),
     "number taken out": (keeping(lambda m, x: setattr(m, "last", x.max().item())), r"'between'.*item.*keep them"),
     "array taken out": (keeping(lambda m, x: setattr(m, "last", x.detach().numpy())), "'between' .Keeps"),
-    "branch": (between(lambda x: 2 * x if x.sum() > 0 else x), r"'between' .Function.*torch.where"),
+    "branch": (between(lambda x: 2 * x if x.sum() > 0 else x), r"'between' .Applied.*torch.where"),
     "values decide shapes": (between(lambda x: x * len(x.nonzero())), "'between'.*use masks"),
     "gradient hook": (keeping(lambda m, x: x.register_hook(lambda g: g - g.mean(0))), "Hooks on gradients"),
     "backward hook": (backward_hook, "backward hooks.*'between'"),
-    "checkpointing": (lambda: With(Checkpointed(False)), "'between' .Checkpointed.*checkpointing"),
-    "reentrant checkpointing": (lambda: With(Checkpointed(True)), "'between' .Checkpointed.*checkpointing"),
-    "batch norm": (lambda: With(nn.BatchNorm1d(6)), "mixes examples.*group norm"),
+    "checkpointing": (lambda: checkpointed(False), "'between' .Applied.*checkpointing"),
+    "reentrant checkpointing": (lambda: checkpointed(True), "'between' .Applied.*checkpointing"),
+    "batch norm": (lambda: with_(nn.BatchNorm1d(6)), "mixes examples.*group norm"),
     "spectral norm in training": (
-        lambda: With(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6))), "_SpectralNorm.*eval"
+        lambda: with_(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6))), "_SpectralNorm.*eval"
     ),
     "tuple": (lambda: nn.LSTM(6, 3), "one tensor, found tuple"),
-    "bfloat16": (lambda: With(nn.Tanh()).bfloat16(), "'first.weight' in bfloat16.*network.float"),
+    "bfloat16": (lambda: with_(nn.Tanh()).bfloat16(), "'first.weight' in bfloat16.*network.float"),
     "one half layer": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).bfloat16()), "'1.weight' in bfloat16"),
     "two precisions": (lambda: nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 3).double()), "one precision.*'1.weight'"),
-    "autocast": (Autocast, "layer 'layer'.*bfloat16.*autocast"),
-    "complex": (Complex, "'weight' in complex64.*view_as_real"),
+    "autocast": (autocast, "layer 'layer'.*bfloat16.*autocast"),
+    "complex": (complex_weights, "'weight' in complex64.*view_as_real"),
     "old spectral norm": (
         lambda: nn.Sequential(nn.utils.spectral_norm(nn.Linear(6, 6)), nn.Linear(6, 3)),
         "weight of layer '0'.*a hook computes it.*remove_spectral_norm",
@@ -189,7 +164,7 @@ def test_a_module_that_keeps_something_only_later_is_refused_then():
         if module.count > 3:
             module.last = x
 
-    engine = PerExample(With(Keeps(later)))
+    engine = PerExample(with_(Keeps(later)))
     engine.check(examples(6), LABELS)
     engine.clipped(examples(6), LABELS, max_grad_norm=1.0)
     with pytest.raises(ValueError, match="attribute 'last'"):
@@ -245,37 +220,28 @@ class Centred(nn.Linear):
 def test_what_mixes_a_batch_sees_one_example_alone(name):
     """The gradient of one beside eleven is autograd's of one alone, whatever the network does with a batch."""
     make, loss = MIXING[name]
-    network, x = make(), examples(6)
-    record, wanted = PerExample(network, loss).gradients(x, LABELS), explicit(network, x, LABELS, loss)
-    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=1e-5, atol=1e-7)
-    total = flat(record.weighted_sum(torch.ones(EXAMPLES)))
-    torch.testing.assert_close(total, wanted.sum(0), rtol=1e-4, atol=1e-6)
+    compare(make(), examples(6), LABELS, loss, 2e-5, least=1e-7)
 
 
-class Reads(nn.Module):
+def reads(inner, pick, width):
     """A module of PyTorch with its output picked, and a last layer."""
-
-    def __init__(self, inner, pick, width):
-        super().__init__()
-        self.inner, self.pick, self.last = inner, pick, nn.Linear(width, 3)
-
-    def forward(self, x):
-        return self.last(self.pick(self.inner, x))
+    return Applied(lambda module, x: module.last(pick(module.inner, x)), inner=inner, last=nn.Linear(width, 3))
 
 
-class Words(nn.Module):
+def words():
     """Tokens and their places, whose table is no example's, read by attention; the last layer is the first table."""
 
-    def __init__(self):
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(9, 8), nn.Embedding(5, 8)
-        self.attention = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-        self.last, self.scale = nn.Linear(8, 9, bias=False), nn.Parameter(torch.tensor(0.7))
-        self.last.weight = self.tokens.weight
+    def apply(module, x):
+        read = module.attention(module.tokens(x) + module.places(torch.arange(x.shape[1])))
+        return module.scale * module.last(read).mean(1)
 
-    def forward(self, x):
-        read = self.attention(self.tokens(x) + self.places(torch.arange(x.shape[1])))
-        return self.scale * self.last(read).mean(1)
+    network = Applied(
+        apply, tokens=nn.Embedding(9, 8), places=nn.Embedding(5, 8), scale=nn.Parameter(torch.tensor(0.7)),
+        attention=nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
+        last=nn.Linear(8, 9, bias=False),
+    )  # fmt: skip
+    network.last.weight = network.tokens.weight
+    return network
 
 
 def turned(x):
@@ -284,45 +250,45 @@ def turned(x):
 
 SEQUENCE = (5, 4)
 FOLLOWED = {
-    "own softmax": (lambda: Reads(nn.Linear(4, 4), lambda m, x: m(x).mean(1).softmax(1), 4), SEQUENCE),
-    "lstm": (lambda: Reads(nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
+    "own softmax": (lambda: reads(nn.Linear(4, 4), lambda m, x: m(x).mean(1).softmax(1), 4), SEQUENCE),
+    "lstm": (lambda: reads(nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
     "lstm, two ways, deep": (
-        lambda: Reads(nn.LSTM(4, 3, num_layers=2, bidirectional=True), lambda m, x: m(turned(x))[0][-1], 6), SEQUENCE,
+        lambda: reads(nn.LSTM(4, 3, num_layers=2, bidirectional=True), lambda m, x: m(turned(x))[0][-1], 6), SEQUENCE,
     ),
-    "gru": (lambda: Reads(nn.GRU(4, 6, batch_first=True), lambda m, x: m(x)[1][0], 6), SEQUENCE),
-    "gru, time first": (lambda: Reads(nn.GRU(4, 6), lambda m, x: m(turned(x))[0].mean(0), 6), SEQUENCE),
-    "rnn": (lambda: Reads(nn.RNN(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
-    "lstm cell": (lambda: Reads(nn.LSTMCell(4, 6), lambda m, x: m(x[:, 0])[0], 6), SEQUENCE),
-    "gru cell": (lambda: Reads(nn.GRUCell(4, 6), lambda m, x: m(x[:, 0]), 6), SEQUENCE),
+    "gru": (lambda: reads(nn.GRU(4, 6, batch_first=True), lambda m, x: m(x)[1][0], 6), SEQUENCE),
+    "gru, time first": (lambda: reads(nn.GRU(4, 6), lambda m, x: m(turned(x))[0].mean(0), 6), SEQUENCE),
+    "rnn": (lambda: reads(nn.RNN(4, 6, batch_first=True), lambda m, x: m(x)[0][:, -1], 6), SEQUENCE),
+    "lstm cell": (lambda: reads(nn.LSTMCell(4, 6), lambda m, x: m(x[:, 0])[0], 6), SEQUENCE),
+    "gru cell": (lambda: reads(nn.GRUCell(4, 6), lambda m, x: m(x[:, 0]), 6), SEQUENCE),
     "attention": (
-        lambda: Reads(nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x)[0].mean(1), 4), SEQUENCE,
+        lambda: reads(nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x)[0].mean(1), 4), SEQUENCE,
     ),
     "attention, time first": (
-        lambda: Reads(
+        lambda: reads(
             nn.MultiheadAttention(4, 2), lambda m, x: m(turned(x), turned(x), turned(x), need_weights=False)[0][0], 4
         ), SEQUENCE,
     ),
     "transformer": (
-        lambda: Reads(
+        lambda: reads(
             nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), lambda m, x: m(x).mean(1), 4
         ), SEQUENCE,
     ),
     "transformer at rest": (
-        lambda: Reads(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), lambda m, x: m(x).mean(1), 4).eval(),
+        lambda: reads(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), lambda m, x: m(x).mean(1), 4).eval(),
         SEQUENCE,
     ),
     "frozen transformer": (
-        lambda: Reads(
+        lambda: reads(
             nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).requires_grad_(False), lambda m, x: m(x).mean(1), 4
         ).eval(), SEQUENCE,
     ),
-    "words": (Words, None),
-    "time first": (lambda: Reads(nn.Linear(4, 6), lambda m, x: torch.tanh(m(turned(x))).mean(0), 6), SEQUENCE),
-    "weight norm": (lambda: With(nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))), (6,)),
-    "spectral norm at rest": (lambda: With(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6)).eval()), (6,)),
+    "words": (words, None),
+    "time first": (lambda: reads(nn.Linear(4, 6), lambda m, x: torch.tanh(m(turned(x))).mean(0), 6), SEQUENCE),
+    "weight norm": (lambda: with_(nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))), (6,)),
+    "spectral norm at rest": (lambda: with_(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6)).eval()), (6,)),
     "hook on a module": (lambda: hooked(nn.Sequential(nn.PReLU(6), nn.Linear(6, 3))), (6,)),
     "fused attention": (
-        lambda: With(Function(lambda x: F.scaled_dot_product_attention(*[x.view(-1, 3, 2)] * 3).flatten(1))), (6,)
+        lambda: with_(Applied(lambda _, x: F.scaled_dot_product_attention(*[x.view(-1, 3, 2)] * 3).flatten(1))), (6,)
     ),
 }  # fmt: skip
 
@@ -334,16 +300,7 @@ def test_networks_of_any_kind_against_autograd(name):
     torch.manual_seed(2)
     network = make()
     x = examples(*shape) if shape else torch.randint(0, 9, (EXAMPLES, 5), generator=torch.Generator().manual_seed(1))
-    record = PerExample(network).gradients(x, LABELS)
-    wanted = explicit(network, x, LABELS)
-    torch.testing.assert_close(record.norms, wanted.norm(dim=1), rtol=2e-5, atol=1e-7)
-    weights = torch.linspace(-1.0, 1.0, EXAMPLES)
-    torch.testing.assert_close(flat(record.weighted_sum(weights)), weights @ wanted, rtol=1e-4, atol=1e-5)
-    bound = 2.0 * float(wanted.norm(dim=1).max())
-    step = PerExample(network, usual_batch=5).clipped(x, LABELS, max_grad_norm=bound, pairs=3)
-    torch.testing.assert_close(step.total, wanted.sum(0), rtol=1e-4, atol=1e-5)
-    distances = (wanted[:6:2] - wanted[1:6:2]).norm(dim=1).double() + rounding_of_sums(bound, torch.float32)
-    torch.testing.assert_close(step.distances, distances, rtol=1e-4, atol=1e-5)
+    compare(network, x, LABELS, cross_entropy, 2e-5, least=1e-7)
 
 
 def chaotic(width):
@@ -453,7 +410,7 @@ def test_a_frozen_layer_that_would_take_examples_for_something_else_is_refused()
 
 
 def test_looking_at_an_example_leaves_the_run_as_it_was():
-    network = With(nn.Dropout(0.5))
+    network = with_(nn.Dropout(0.5))
     vector = flatten_parameters(network)
     torch.manual_seed(3)
     wanted = torch.rand(4)
@@ -469,7 +426,7 @@ def test_looking_at_an_example_leaves_the_run_as_it_was():
 
 
 def test_a_private_training_looks_before_its_first_step():
-    network = With(torch.ao.quantization.MinMaxObserver())
+    network = with_(torch.ao.quantization.MinMaxObserver())
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
     with pytest.raises(ValueError, match="MinMaxObserver"):
         PrivateTraining(network, (examples(6), LABELS), optimiser, batch_size=4, steps=2, noise_multiplier=1.0)

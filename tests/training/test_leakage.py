@@ -18,6 +18,7 @@ from dpviz.training.leakage import leakage_of_run, leakage_of_small_network
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.networks.by_name import build
 from dpviz.training.settings import RunSettings
+from tests.training.steps import gradients_by_hand
 
 SMALL = RunSettings(
     data="abalone", model="mlp", batch_size=256, learning_rate=1.0, device="cpu", evaluation_every=0, secure_noise=False
@@ -59,14 +60,10 @@ def test_numbers_are_those_of_plain_autograd(tmp_path: Path) -> None:
         (leakage._OTHERS, data.test_x, data.test_y, found.test_distances, found.test_losses),
     ):
         chosen = np.random.default_rng([word, 4]).choice(len(y), 12, replace=False)
-        rows, told = [], []
-        for i in chosen:
-            loss = F.cross_entropy(network(x[i : i + 1]), y[i : i + 1])
-            told.append(loss.item())
-            rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]))
-        gradients = torch.stack(rows).double().numpy()
+        gradients = gradients_by_hand(network, x[chosen], y[chosen]).double().numpy()
+        by_hand = F.cross_entropy(network(x[chosen]), y[chosen], reduction="none").detach().numpy()
         np.testing.assert_allclose(distances, np.linalg.norm(gradients[::2] - gradients[1::2], axis=1), rtol=1e-4)
-        np.testing.assert_allclose(losses, told, rtol=1e-5)
+        np.testing.assert_allclose(losses, by_hand, rtol=1e-5)
 
 
 def test_an_overfitted_network_is_caught() -> None:

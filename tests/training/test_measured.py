@@ -14,14 +14,11 @@ from dpviz.training.measured import measure, single_thread
 from dpviz.training.models import SMALL
 from dpviz.training.progress import Progress, advance, duration, listening, resumed, task
 from tests.training.small import digits, small
+from tests.training.steps import gradients_by_hand
 
 
 def network_at(model, step, seed=0):
     return measured._network_at(model, step, seed, measured.BATCH_SIZE, measured.LEARNING_RATE)
-
-
-def forget():
-    MEMORY.clear()
 
 
 @pytest.mark.parametrize("model", SMALL)
@@ -29,11 +26,7 @@ def test_norms_and_pair_distances_are_those_of_plain_gradients(model):
     sample = measure(model, training_step=3, examples=12, seed=1)
     network, data = network_at(model, 3, seed=1), digits()
     chosen = np.random.default_rng([measured._EXAMPLES, 1]).choice(10_000, 12, replace=False)
-    rows = []
-    for i in chosen:
-        loss = F.cross_entropy(network(data.train_x[i : i + 1]), data.train_y[i : i + 1])
-        rows.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(network.parameters()))]))
-    gradients = torch.stack(rows).double().numpy()
+    gradients = gradients_by_hand(network, data.train_x[chosen], data.train_y[chosen]).double().numpy()
     norms = np.linalg.norm(gradients, axis=1)
     np.testing.assert_allclose(sample.norms, norms, rtol=1e-5)
     for bound in (None, float(np.median(norms))):
@@ -53,7 +46,7 @@ def test_the_digits_are_different_and_in_disjoint_pairs():
 
 def test_the_same_arguments_give_the_same_numbers():
     first = measure("mlp", training_step=12, examples=100, seed=4)
-    forget()
+    MEMORY.clear()
     again = measure("mlp", training_step=12, examples=100, seed=4)
     assert first is not again
     np.testing.assert_array_equal(first.norms, again.norms)
@@ -64,7 +57,7 @@ def test_the_same_arguments_give_the_same_numbers():
 
 def test_kept_steps_do_not_change_the_training():
     """Step 105 reached from kept steps 10 and 100 equals 105 plain steps of SGD in one go."""
-    forget()
+    MEMORY.clear()
     measure("logistic", training_step=105, examples=4)
     resumed = network_at("logistic", 105)
     straight = small("logistic", seed=0)
@@ -120,7 +113,7 @@ def test_threads_and_the_global_generator_are_left_as_they_were():
     try:
         torch.set_num_threads(2)
         state = torch.random.get_rng_state()
-        forget()
+        MEMORY.clear()
         measure("logistic", training_step=1, examples=4)
         assert torch.get_num_threads() == 2
         assert torch.equal(torch.random.get_rng_state(), state)

@@ -12,18 +12,20 @@ from dpviz.training.engine.vectors import flatten, flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.plan import learning_rate, mechanism_at, planned_events
-from dpviz.training.sampling import Batches, PoissonBatch
+from dpviz.training.sampling import Batches
 from dpviz.training.settings import RunSettings
 from tests.training.steps import (
     BOUND,
     EXAMPLES,
     EXPECTED,
     clipped_by_hand,
+    clipped_rows,
     make,
     make_batch,
+    make_examples,
     make_network,
     noise_by_hand,
-)
+)  # fmt: skip
 
 PRIVATE = [name for name, kind in METHODS.items() if kind.private]
 # Those that train the network's own parameters, and no other network made of it.
@@ -64,12 +66,8 @@ def test_what_bayesian_accounting_hears_of_an_example_is_all_that_it_changes(bou
         "dp_sgd", max_grad_norm=bound, bayesian=True, bayesian_distances="norms", pairs=EXAMPLES
     )
     batch = make_batch()
-    alone = [
-        clipped_by_hand(network, PoissonBatch(batch.x[i : i + 1], batch.y[i : i + 1], 1, 1.0, 1.0), bound)
-        for i in range(24)
-    ]
+    lengths = clipped_rows(network, batch, bound).norm(dim=1).double()
     _, info = method.step(state, batch)
-    lengths = torch.stack([one.norm() for one in alone]).double()
     assert (info.distances >= lengths).all()
     assert (info.distances <= (lengths + 0.006 * bound).clamp(max=bound)).all()
 
@@ -206,11 +204,8 @@ def test_an_example_that_is_not_a_number_counts_as_nothing(name):
 def test_pairs_are_the_distances_of_clipped_gradients():
     method, state, network = make("dp_sgd", bayesian=True, bayesian_distances="pairs", pairs=5)
     batch = make_batch()
-    by_hand = []
-    for i in range(5):
-        one, two = (clipped_by_hand(network, batch._replace(x=batch.x[k : k + 1], y=batch.y[k : k + 1]))
-                    for k in (2 * i, 2 * i + 1))  # fmt: skip
-        by_hand.append(float((one - two).norm()))
+    rows = clipped_rows(network, batch)
+    by_hand = (rows[:10:2] - rows[1:10:2]).norm(dim=1).numpy()
     state, info = method.step(state, batch)
     # With what rounding may add to the difference of two sums.
     np.testing.assert_allclose(info.distances.numpy() - rounding_of_sums(BOUND, torch.float32), by_hand, rtol=1e-4)
@@ -226,14 +221,11 @@ def test_distances_by_norm_are_the_lengths_of_clipped_gradients():
     x = batch.x.clone()
     x[1], x[2] = float("nan"), x[2] * 100.0
     batch = batch._replace(x=x)
-    by_hand = []
-    for i in (0, 2, *range(3, 10)):
-        one = batch._replace(x=batch.x[i : i + 1], y=batch.y[i : i + 1])
-        by_hand.append(float(clipped_by_hand(network, one).norm()))
+    by_hand = clipped_rows(network, batch)[[0, *range(2, 10)]].norm(dim=1).numpy()
     state, info = method.step(state, batch)
     found = info.distances.tolist()
     assert found.pop(1) == 0.0
-    np.testing.assert_allclose(found, np.array(by_hand) + rounding_of_sums(BOUND, torch.float32), rtol=1e-4)
+    np.testing.assert_allclose(found, by_hand + rounding_of_sums(BOUND, torch.float32), rtol=1e-4)
     assert max(found) == BOUND
     assert method.step(state, make_batch(size=3))[1].distances.shape == (3,)
     assert method.step(state, make_batch(size=0))[1].distances is None
@@ -258,9 +250,7 @@ def test_the_seed_decides_everything(name):
     ends = []
     for seed in (4, 4, 5):
         method, state, _ = make(name, seed=seed)
-        draw = torch.Generator().manual_seed(0)
-        x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
-        batches = Batches(x, y, np.random.default_rng(seed))
+        batches = Batches(*make_examples(), np.random.default_rng(seed))
         for _ in range(3):
             state, _ = method.step(state, batches.draw(EXPECTED))
         ends.append(state.parameters.clone())
@@ -270,8 +260,7 @@ def test_the_seed_decides_everything(name):
 
 def test_padded_batches_take_the_same_step():
     """What an accelerator does, on the CPU."""
-    draw = torch.Generator().manual_seed(0)
-    x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
+    x, y = make_examples()
     ends = []
     for pad in (False, True):
         method, state, _ = make("dp_sgd", bayesian=True, pairs=4)
@@ -285,8 +274,7 @@ def test_padded_batches_take_the_same_step():
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", METHODS)
 def test_a_gpu_takes_the_same_steps_and_never_waits_inside_one(name):
-    draw = torch.Generator().manual_seed(0)
-    x, y = torch.randn(EXAMPLES, 6, generator=draw), torch.randint(0, 3, (EXAMPLES,), generator=draw)
+    x, y = make_examples()
     ends = []
     # No noise to speak of, for the two devices draw different numbers; what is left of it two seeds show.
     for device, seed in (("cpu", 9), ("cpu", 8), ("cuda", 9)):

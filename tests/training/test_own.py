@@ -4,6 +4,7 @@ import hashlib
 import io
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -80,13 +81,6 @@ class TestReading:
         assert read(described(own_sets.images(tmp_path, text))).train_x.shape == (12, 1, 16, 16)
 
 
-def test_text_in_another_encoding_is_said(tmp_path: Path) -> None:
-    data = described(own_sets.table(tmp_path))
-    (tmp_path / "tea.csv").write_bytes("minutes,degrees,leaf,good\n1,80,grün,no\n".encode("latin-1"))
-    with pytest.raises(NotADataSet, match=r"tea\.csv: expected text in UTF-8"):
-        read(data)
-
-
 def forged(folder: Path, member: bytes, name: str = "train_x") -> None:
     """signs.npz with another array in place of one."""
     old = zipfile.ZipFile(io.BytesIO((folder / "signs.npz").read_bytes()))
@@ -135,48 +129,65 @@ def test_a_length_that_no_packed_file_can_have_is_refused_before_it_is_allocated
         read(data)
 
 
-def test_a_file_that_is_no_npz_is_said(tmp_path: Path) -> None:
-    data = described(own_sets.arrays(tmp_path))
-    (tmp_path / "signs.npz").write_bytes(b"hello")
-    with pytest.raises(NotADataSet, match=r"signs\.npz: expected a file of numpy\.savez"):
+PICTURE = "pets/train/cat/3.png"
+
+
+def huge(side: int) -> bytes:
+    head = b"IHDR" + side.to_bytes(4) * 2 + b"\x08\x02\0\0\0"
+    chunk = (13).to_bytes(4) + head + zlib.crc32(head).to_bytes(4)
+    return b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\4IDAT"
+
+
+def cut_to(size: int) -> Callable[[Path], None]:
+    return lambda folder: (folder / PICTURE).write_bytes((folder / PICTURE).read_bytes()[:size])
+
+
+# The set, what is done to its folder, and the refusal.
+SPOILED = {
+    "no UTF-8": (
+        own_sets.table, lambda folder: (folder / "tea.csv").write_bytes("minutes,leaf\n1,grün\n".encode("latin-1")),
+        r"tea\.csv: expected text in UTF-8",
+    ),
+    "no npz": (
+        own_sets.arrays, lambda folder: (folder / "signs.npz").write_bytes(b"hello"),
+        r"signs\.npz: expected a file of numpy\.savez",
+    ),
+    # Refused before they are unpacked.
+    "a huge image": (
+        own_sets.images, lambda folder: (folder / PICTURE).write_bytes(huge(9_000)),
+        rf"{PICTURE}: .*found 9,000 × 9,000",
+    ),
+    "a larger one": (
+        own_sets.images, lambda folder: (folder / PICTURE).write_bytes(huge(60_000)),
+        rf"{PICTURE}: .*expected a whole image",
+    ),
+    **{
+        f"an image cut to {size} bytes": (own_sets.images, cut_to(size), f"{PICTURE}: expected a whole image")
+        for size in (0, 8, 60)
+    },
+    "sixteen bits": (
+        own_sets.images, lambda folder: Image.new("I;16", (16, 16)).save(folder / PICTURE), "eight bits a channel",
+    ),
+    "a folder of no class": (
+        own_sets.images, lambda folder: (folder / "pets/train/bird").mkdir(), "folders named after the classes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_files_that_hold_something_else_are_refused(tmp_path: Path, case: str) -> None:
+    make, spoil, words = SPOILED[case]
+    data = described(make(tmp_path))
+    spoil(tmp_path)
+    with pytest.raises(NotADataSet, match=words):
         read(data)
 
 
-class TestImages:
-    @pytest.mark.parametrize(("side", "words"), [(9_000, "found 9,000 × 9,000"), (60_000, "expected a whole image")])
-    def test_that_are_huge_are_refused_before_they_are_unpacked(self, tmp_path: Path, side: int, words: str) -> None:
-        data = described(own_sets.images(tmp_path))
-        head = b"IHDR" + side.to_bytes(4) * 2 + b"\x08\x02\0\0\0"
-        chunk = (13).to_bytes(4) + head + zlib.crc32(head).to_bytes(4)
-        (tmp_path / "pets/train/cat/3.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\4IDAT")
-        with pytest.raises(NotADataSet, match=rf"pets/train/cat/3\.png: .*{words}"):
-            read(data)
-
-    @pytest.mark.parametrize("kept", [0, 8, 60])
-    def test_that_are_none_are_refused(self, tmp_path: Path, kept: int) -> None:
-        data = described(own_sets.images(tmp_path))
-        file = tmp_path / "pets/train/cat/3.png"
-        file.write_bytes(file.read_bytes()[:kept])
-        with pytest.raises(NotADataSet, match=r"pets/train/cat/3\.png: expected a whole image"):
-            read(data)
-
-    def test_of_sixteen_bits_are_refused(self, tmp_path: Path) -> None:
-        data = described(own_sets.images(tmp_path))
-        Image.new("I;16", (16, 16)).save(tmp_path / "pets/train/cat/3.png")
-        with pytest.raises(NotADataSet, match="eight bits a channel"):
-            read(data)
-
-    def test_in_a_folder_of_no_class_are_refused(self, tmp_path: Path) -> None:
-        data = described(own_sets.images(tmp_path))
-        (tmp_path / "pets/train/bird").mkdir()
-        with pytest.raises(NotADataSet, match="folders named after the classes"):
-            read(data)
-
-    @pytest.mark.parametrize(("count", "found"), [(11, "more"), (13, "12")])
-    def test_are_as_many_as_declared(self, tmp_path: Path, count: int, found: str) -> None:
-        data = described(own_sets.images(tmp_path, IMAGES.replace("examples = 12", f"examples = {count}")))
-        with pytest.raises(NotADataSet, match=f"expected {count} images.*found {found}"):
-            read(data)
+@pytest.mark.parametrize(("count", "more"), [(11, "more"), (13, "12")])
+def test_images_are_as_many_as_declared(tmp_path: Path, count: int, more: str) -> None:
+    data = described(own_sets.images(tmp_path, IMAGES.replace("examples = 12", f"examples = {count}")))
+    with pytest.raises(NotADataSet, match=f"expected {count} images.*found {more}"):
+        read(data)
 
 
 class TestPlace:

@@ -23,20 +23,14 @@ from dpviz.training.data.views import Views
 from dpviz.training.engine.record import clip_factors
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import PoissonBatch, poisson_indices
-from tests.training.steps import clipped_by_hand, make_network
+from tests.training.steps import OWN, clipped_by_hand, make_network, own_data, own_training
 
-N, DOC = 300, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
-
-
-def data(seed=1):
-    draw = torch.Generator().manual_seed(seed)
-    return torch.randn(N, 6, generator=draw), torch.randint(0, 3, (N,), generator=draw)
+N, DOC = OWN, Path(__file__).resolve().parents[2] / "docs" / "own-training.md"
 
 
-def training(network=None, optimiser=torch.optim.SGD, **changed):
+def training(network=None, optimiser=torch.optim.SGD, data=None, **changed):
     network = make_network() if network is None else network
-    given = {"data": data(), "batch_size": 30, "steps": 6, "noise_multiplier": 1.5, "max_grad_norm": 0.3} | changed
-    return PrivateTraining(network, optimiser=optimiser(network.parameters(), lr=0.1), **given), network
+    return own_training(data, network, optimiser, **({"steps": 6, "max_grad_norm": 0.3} | changed)), network
 
 
 @pytest.mark.parametrize(("kind", "bound", "size"), [(torch.optim.Adam, 0.3, 30), (torch.optim.SGD, 4.0, N)])
@@ -45,7 +39,7 @@ def test_steps_by_hand(kind, bound, size):
     found, network = training(seed=7, optimiser=kind, max_grad_norm=bound, batch_size=size)
     reference = make_network()
     optimiser = kind(reference.parameters(), lr=0.1)
-    random, (x, y) = randomness(7, secure=False, device=torch.device("cpu")), data()
+    random, (x, y) = randomness(7, secure=False, device=torch.device("cpu")), own_data()
     for number, step in enumerate(found, start=1):
         chosen = poisson_indices(random.batches, N, size / N)
         batch = PoissonBatch(x[chosen], y[chosen], chosen.size, float(size), size / N)
@@ -135,7 +129,7 @@ def test_a_seed_makes_a_demonstration_and_without_one_noise_is_not_repeated():
 
 def test_empty_batches_are_steps_with_noise():
     found, network = training(
-        data=tuple(part[:3] for part in data()), batch_size=1, steps=12, seed=0, noise_multiplier=1e-3
+        data=tuple(part[:3] for part in own_data()), batch_size=1, steps=12, seed=0, noise_multiplier=1e-3
     )
     before, empty = nn.utils.parameters_to_vector(network.parameters()).detach().clone(), 0
     for step in found:
@@ -150,34 +144,33 @@ def test_empty_batches_are_steps_with_noise():
     assert empty > 1
 
 
-def _as_given(kind):
-    x, y = data()
-    pairs = [(x[i], int(y[i])) for i in range(N)]
-    if kind == "loader":
-        return {"data": DataLoader(pairs, batch_size=30), "batch_size": None}
-    if kind == "shuffled loader":
-        return {"data": DataLoader(pairs, batch_size=30, shuffle=True, drop_last=True), "batch_size": None}
-    if kind == "NumPy":
-        return {"data": (x.double().numpy(), y.int().numpy()[::-1][::-1])}
-    if kind == "read-only NumPy beside a tensor":
-        array = x.numpy().astype(">f4")
-        array.flags.writeable = False
-        return {"data": [array, y]}
-    if kind == "sampler of all rows":
-        sampler = SubsetRandomSampler(range(N))
-        return {"data": DataLoader(pairs, batch_size=30, sampler=sampler), "batch_size": None}
-    return {"data": pairs}
+def read_only(array):
+    array.flags.writeable = False
+    return array
 
 
-@pytest.mark.parametrize(
-    "kind", ["dataset", "loader", "shuffled loader", "NumPy", "read-only NumPy beside a tensor", "sampler of all rows"]
-)
+ROWS, TARGETS = own_data()
+PAIRS = [(x, int(y)) for x, y in zip(ROWS, TARGETS, strict=True)]
+AS_GIVEN = {
+    "dataset": lambda: {"data": PAIRS},
+    "loader": lambda: {"data": DataLoader(PAIRS, batch_size=30), "batch_size": None},
+    "shuffled loader": lambda: {
+        "data": DataLoader(PAIRS, batch_size=30, shuffle=True, drop_last=True), "batch_size": None,
+    },
+    "NumPy": lambda: {"data": (ROWS.double().numpy(), TARGETS.int().numpy()[::-1][::-1])},
+    "read-only NumPy beside a tensor": lambda: {"data": [read_only(ROWS.numpy().astype(">f4")), TARGETS]},
+    "sampler of all rows": lambda: {
+        "data": DataLoader(PAIRS, batch_size=30, sampler=SubsetRandomSampler(range(N))), "batch_size": None,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", AS_GIVEN)
 def test_datasets_and_loaders_are_drawn_from_like_tensors(kind):
-    given = _as_given(kind)
     ends = []
-    for changed in ({}, given):
-        found, network = training(seed=5, steps=3, **changed)
-        list(found)
+    for changed in ({}, AS_GIVEN[kind]()):
+        steps, network = training(seed=5, steps=3, **changed)
+        list(steps)
         ends.append(nn.utils.parameters_to_vector(network.parameters()))
     torch.testing.assert_close(*ends)
 
@@ -185,7 +178,7 @@ def test_datasets_and_loaders_are_drawn_from_like_tensors(kind):
 @pytest.mark.parametrize("whole_batches", [False, True])
 def test_rows_that_a_sampler_leaves_out_are_not_trained_on(whole_batches):
     """A held-out row is NaN: whoever reads it tells."""
-    x, y = data()
+    x, y = own_data()
     rows = list(range(0, N, 3))
     x[[row for row in range(N) if row not in rows]] = float("nan")
     sampler = SubsetRandomSampler(rows)
@@ -205,7 +198,7 @@ class _Evens(SequentialSampler):
 
 def _loader(sampler=None, **changed):
     given = {"batch_size": 30} | changed
-    return DataLoader(TensorDataset(*data()), sampler=sampler, **given)
+    return DataLoader(TensorDataset(*own_data()), sampler=sampler, **given)
 
 
 class _Batches(BatchSampler):
@@ -214,14 +207,14 @@ class _Batches(BatchSampler):
 
 class _Endless(IterableDataset):
     def __iter__(self):
-        yield from zip(*data(), strict=True)
+        yield from zip(*own_data(), strict=True)
 
 
 def test_parameters_that_no_noise_reaches_are_refused():
     network, other = make_network(), make_network(1)
     optimiser = torch.optim.SGD([*network.parameters(), *other.parameters()], lr=0.1)
     with pytest.raises(ValueError, match="found others"):
-        PrivateTraining(network, data(), optimiser, batch_size=30, steps=2, noise_multiplier=1.0)
+        PrivateTraining(network, own_data(), optimiser, batch_size=30, steps=2, noise_multiplier=1.0)
 
 
 def test_what_is_frozen_stays_and_the_rest_is_trained_like_alone():
@@ -231,7 +224,7 @@ def test_what_is_frozen_stays_and_the_rest_is_trained_like_alone():
         torch.manual_seed(0)
         backbone, head = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5).eval(), nn.Tanh()), nn.Linear(5, 3)
         backbone.requires_grad_(False)
-        x, y = data()
+        x, y = own_data()
         network = head if alone else nn.Sequential(backbone, head)
         before = {name: value.clone() for name, value in backbone.state_dict().items()}
         found, _ = training(

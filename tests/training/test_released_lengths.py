@@ -9,47 +9,34 @@ from dpviz.training.engine.products import Dense, Factored, Outer, Rows
 from dpviz.training.engine.record import clip_factors
 from dpviz.training.engine.rounding import BLOCK, MOST_ROWS, certified_bound, sum_allowance
 from dpviz.training.engine.vectors import BlockSums
+from tests.training.small import Applied
 
 # Small beside every gradient: all are clipped.
 BOUND = 1e-3
 EXACTLY = 1.0 + 1e-6
 
 
-class Uses(nn.Module):
+def uses(layer):
     """One layer at two inputs; the outputs are subtracted, so that contributions of equal inputs cancel."""
-
-    def __init__(self, layer):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x):
-        return self.layer(x[:, 0]) - self.layer(x[:, 1])
+    return Applied(lambda module, x: module.layer(x[:, 0]) - module.layer(x[:, 1]), layer=layer)
 
 
-class Tokens(nn.Module):
-    """Differences along a sequence, so that what all tokens share cancels."""
+def along(layer, width, signs):
+    """Outputs of a sequence added up with signs, so that what all tokens share, or one token twice, cancels."""
 
-    def __init__(self, layer):
-        super().__init__()
-        self.layer, self.head = layer, nn.Linear(4, 3)
+    def apply(module, x):
+        outputs = module.layer(x)
+        return module.head((outputs * signs(outputs.shape[1])[:, None]).sum(1))
 
-    def forward(self, x):
-        found = self.layer(x)
-        signs = torch.tensor([1.0, -1.0]).repeat(found.shape[1])[: found.shape[1], None]
-        return self.head((found * signs).sum(1))
+    return Applied(apply, layer=layer, head=nn.Linear(width, 3))
 
 
-class Lookup(nn.Module):
-    """Tokens that occur again with opposite signs."""
+def differences(layer):
+    return along(layer, 4, lambda length: 1.0 - 2.0 * (torch.arange(length) % 2))
 
-    def __init__(self):
-        super().__init__()
-        self.table, self.head = nn.Embedding(5, 8), nn.Linear(8, 3)
 
-    def forward(self, x):
-        found = self.table(x)
-        signs = torch.linspace(-1.0, 1.0, found.shape[1])[:, None]
-        return self.head((found * signs).sum(1))
+def slopes():
+    return Applied(lambda module, x: x * module.slope, slope=nn.Parameter(torch.linspace(-1.0, 1.0, 6)))
 
 
 def near_pairs(shape, scale, draw):
@@ -73,32 +60,23 @@ def indices(shape, scale, draw):
 
 NETWORKS = {
     "linear": (lambda: nn.Linear(20, 3), plain, (20,)),
-    "linear on nearly equal inputs": (lambda: Uses(nn.Linear(30, 5)), near_pairs, (30,)),
+    "linear on nearly equal inputs": (lambda: uses(nn.Linear(30, 5)), near_pairs, (30,)),
     "convolution on nearly equal inputs": (
-        lambda: nn.Sequential(Uses(nn.Conv2d(1, 4, 3)), nn.Flatten(), nn.Linear(64, 3)), near_pairs, (1, 6, 6),
+        lambda: nn.Sequential(uses(nn.Conv2d(1, 4, 3)), nn.Flatten(), nn.Linear(64, 3)), near_pairs, (1, 6, 6),
     ),
     "deep convolution on nearly equal inputs": (
-        lambda: nn.Sequential(Uses(nn.Conv2d(16, 24, 3)), nn.Flatten(), nn.Linear(96, 3)), near_pairs, (16, 4, 4),
+        lambda: nn.Sequential(uses(nn.Conv2d(16, 24, 3)), nn.Flatten(), nn.Linear(96, 3)), near_pairs, (16, 4, 4),
     ),
     "norm on nearly equal inputs": (
-        lambda: nn.Sequential(Uses(nn.Sequential(nn.Linear(6, 6), nn.LayerNorm(6)))), near_pairs, (6,),
+        lambda: nn.Sequential(uses(nn.Sequential(nn.Linear(6, 6), nn.LayerNorm(6)))), near_pairs, (6,),
     ),
-    "tokens with an offset": (lambda: Tokens(nn.Linear(12, 4)), tokens, (6, 12)),
-    "few tokens of many numbers": (lambda: Tokens(nn.Linear(64, 4)), tokens, (2, 64)),
-    "only a bias": (lambda: Tokens(nn.Linear(12, 4).requires_grad_(False)), tokens, (7, 12)),
-    "lookups": (Lookup, indices, (9,)),
+    "tokens with an offset": (lambda: differences(nn.Linear(12, 4)), tokens, (6, 12)),
+    "few tokens of many numbers": (lambda: differences(nn.Linear(64, 4)), tokens, (2, 64)),
+    "only a bias": (lambda: differences(nn.Linear(12, 4).requires_grad_(False)), tokens, (7, 12)),
+    "lookups": (lambda: along(nn.Embedding(5, 8), 8, lambda length: torch.linspace(-1.0, 1.0, length)), indices, (9,)),
     "group norm": (lambda: nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.Flatten()), plain, (2, 6, 6)),
-    "unknown layer on nearly equal inputs": (lambda: Uses(Slope()), near_pairs, (6,)),
+    "unknown layer on nearly equal inputs": (lambda: uses(slopes()), near_pairs, (6,)),
 }  # fmt: skip
-
-
-class Slope(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.slope = nn.Parameter(torch.linspace(-1.0, 1.0, 6))
-
-    def forward(self, x):
-        return x * self.slope
 
 
 def strong(outputs, targets):

@@ -19,19 +19,10 @@ from dpviz.training.accounts.live import promised
 from dpviz.training.data.catalogue import load
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.session import Ended, Session
-from dpviz.training.settings import RunSettings
 from tests.accounting.released_counts import released
+from tests.training.small import ABALONE
 
-SMALL = RunSettings(
-    data="abalone",
-    model="logistic",
-    batch_size=256,
-    steps=39,
-    learning_rate=2.0,
-    evaluation_every=0,
-    histogram_every=0,
-    secure_noise=False,
-)
+SMALL = ABALONE.with_(steps=39, evaluation_every=0, histogram_every=0)
 ADAPTIVE = {
     "noise": SMALL.with_(policy="adaptive_noise", count_noise=30.0),
     "noise, going on": SMALL.with_(policy="adaptive_noise", count_noise=30.0, past_plan="replan", most_steps=200),
@@ -110,24 +101,28 @@ def test_whatever_a_policy_does_the_promise_is_kept(monkeypatch, seed):
     assert reason in ("budget", "plan")
 
 
-@pytest.mark.parametrize("case", ADAPTIVE)
+@pytest.mark.parametrize("case", [*ADAPTIVE, "noise that changes"])
 def test_what_a_policy_does_follows_from_the_released_counts(case):
     """Replayed from the events alone; the noise is large enough for the true counts to say something else."""
-    settings = ADAPTIVE[case]
+    settings = ADAPTIVE.get(case, SMALL.with_(policy="adaptive_noise", count_every=1, count_noise=20.0, steps=60))
     session, events, reason = followed(settings)
     replayed = Counting(settings, session.examples)
-    now, goal = replayed.setting, None
+    now, goal, settings_seen = replayed.setting, None, set()
     for event in events:
         if event["kind"] == "step":
-            assert {sigma for sigma, _, _ in event["mechanisms"]} == {now.noise_multiplier}
+            [mechanism] = {(sigma, rate) for sigma, rate, _ in event["mechanisms"]}
+            assert mechanism == (now.noise_multiplier, now.batch_size / session.examples)
             assert set(event["expected_batch_size"]) == {now.batch_size}
         if event["kind"] == "count":
+            assert event["mechanism"] == [settings.count_noise, 1.0, 1]
+            settings_seen.add(now)
             answer = replayed.observe(released(event["count"], noise=settings.count_noise), _Said(event["blocked"]))
             now, goal = replayed.setting, replayed.stopped
             assert {key: answer[key] for key in ("rose", "noise_multiplier", "batch_size")} == {
                 key: event[key] for key in ("rose", "noise_multiplier", "batch_size")
             }
     assert (reason == "goal") == bool(goal)
+    assert len(settings_seen) > 1 or case not in ("noise that changes", "batch")
 
 
 class _Said:

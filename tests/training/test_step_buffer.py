@@ -22,6 +22,15 @@ def step_buffer(every=1):
     return StepBuffer(LiveAccounts(RunSettings(), examples=1000), max_grad_norm=BOUND, histogram_every=every)
 
 
+def event_of(*steps, every=1):
+    """What is told of steps that were added, then read together."""
+    buffer = step_buffer(every)
+    for number, step in enumerate(steps, 1):
+        buffer.add(number, step)
+    buffer.read(0.1)
+    return buffer.take()
+
+
 def test_steps_wait_until_they_are_read_and_are_told_together():
     found = step_buffer()
     found.add(1, info([1.0, 3.0, math.nan], [0.05, 0.2, math.nan]))
@@ -43,31 +52,21 @@ def test_steps_wait_until_they_are_read_and_are_told_together():
 
 
 def test_padding_is_not_looked_at():
-    found = step_buffer()
-    found.add(1, info([1.0, 5.0, 0.0, 0.0], [0.05, 0.2, 0.0, math.nan], size=2))
-    found.read(0.1)
-    event = found.take()
+    event = event_of(info([1.0, 5.0, 0.0, 0.0], [0.05, 0.2, 0.0, math.nan], size=2))
     assert (event["loss"], event["clipped"], event["non_finite"]) == ([3.0], [0.5], [0])
     assert sum(event["norms"]["counts"]) == 2
 
 
 def test_what_was_just_not_clipped_is_not_counted():
-    found = step_buffer()
-    found.add(1, info([1.0] * 3, [BOUND * 0.99, BOUND, BOUND * 1.0001]))
-    found.read(0.1)
-    assert found.take()["clipped"] == [2 / 3]  # the engine clips a hair below C
+    event = event_of(info([1.0] * 3, [BOUND * 0.99, BOUND, BOUND * 1.0001]))
+    assert event["clipped"] == [2 / 3]  # the engine clips a hair below C
 
 
 def test_the_histogram_s_bins_hold_every_gradient():
-    found = step_buffer(every=2)
-    norms = [0.0, 1e-9, 0.5 * BOUND, 2.0 * BOUND, 1e9, math.inf]
-    found.add(1, info([1.0] * 6, norms))
-    found.add(2, info([1.0] * 6, norms))
-    found.read(0.1)
-    norms = found.take()["norms"]
-    assert norms["step"] == 2
-    assert sum(norms["counts"]) == 5
+    step = info([1.0] * 6, [0.0, 1e-9, 0.5 * BOUND, 2.0 * BOUND, 1e9, math.inf])
+    norms = event_of(step, step, every=2)["norms"]
     edges, counts = norms["edges"], norms["counts"]
+    assert (norms["step"], sum(counts)) == (2, 5)
     below = sum(n for n, end in zip(counts, edges[1:], strict=True) if end <= BOUND * (1 + 1e-9))
     assert below == 3
     assert (counts[0], counts[-1]) == (2, 1)
@@ -83,10 +82,7 @@ def test_a_batch_without_one_finite_loss_is_reported():
 
 
 def test_large_losses_do_not_overflow_together():
-    found = step_buffer()
-    found.add(1, info([3e38, 3e38], [0.1, 0.1]))
-    found.read(0.1)
-    assert math.isclose(found.take()["loss"][0], 3e38, rel_tol=1e-6)
+    assert math.isclose(event_of(info([3e38, 3e38], [0.1, 0.1]))["loss"][0], 3e38, rel_tol=1e-6)
 
 
 def test_plain_steps_have_no_privacy_to_tell_of():

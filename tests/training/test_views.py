@@ -13,6 +13,8 @@ from dpviz.training.engine.record import clip_factors
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.sampling import IGNORED, loss_per_example
 from dpviz.training.settings import RunSettings
+from tests.training.small import Applied
+from tests.training.steps import gradients_by_hand
 
 
 def random(seed=0):
@@ -69,39 +71,29 @@ class Kept:
         return self.seen[-1]
 
 
-class Twice(nn.Module):
+def all_forms():
     """A layer at several positions, one used twice, group norm, and one that goes through `torch.func`."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.again = nn.Conv2d(3, 4, 3, stride=2), nn.Conv2d(4, 4, 3, padding=1)
-        self.norm, self.last = nn.GroupNorm(2, 4), nn.Linear(100, 3)
-        self.slope = nn.PReLU(4)
-
-    def forward(self, x):
-        x = self.slope(self.norm(self.first(x)))
-        return self.last(self.again(self.again(x)).flatten(1))
+    return Applied(
+        lambda module, x: module.last(module.again(module.again(module.first(x))).flatten(1)),
+        first=nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.GroupNorm(2, 4), nn.PReLU(4)),
+        again=nn.Conv2d(4, 4, 3, padding=1), last=nn.Linear(100, 3),
+    )  # fmt: skip
 
 
 NETWORKS = {
     "linear": lambda: nn.Sequential(nn.Flatten(), nn.Linear(432, 3)),
     "mlp": lambda: nn.Sequential(nn.Flatten(), nn.Linear(432, 8), nn.Tanh(), nn.Linear(8, 3)),
-    "all forms": Twice,
+    "all forms": all_forms,
     "few positions": lambda: nn.Sequential(nn.Conv2d(3, 8, 6, stride=6), nn.Flatten(), nn.Linear(32, 3)),
 }
 
 
 def by_hand(network, views, y, bound):
     """Averages each example's gradient over its views in double precision, then clips."""
-    network, rows = network.double(), []
-    for of_one, label in zip(views.double().unflatten(0, (len(y), -1)), y, strict=True):
-        mean = [torch.zeros_like(p) for p in network.parameters()]
-        for view in of_one:
-            loss = F.cross_entropy(network(view[None]), label[None])
-            for total, g in zip(mean, torch.autograd.grad(loss, list(network.parameters())), strict=True):
-                total += g / len(of_one)
-        rows.append(torch.cat([g.flatten() for g in mean]))
-    rows = torch.stack(rows)
+    network.double()
+    views_of_each = len(views) // len(y)
+    rows = gradients_by_hand(network, views.double(), y.repeat_interleave(views_of_each))
+    rows = rows.unflatten(0, (len(y), views_of_each)).mean(1)
     network.float()
     norms = rows.norm(dim=1)
     return (clip_factors(norms, bound, torch.float32).double()[:, None] * rows).sum(0), norms
