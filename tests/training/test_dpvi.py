@@ -1,4 +1,4 @@
-"""Variational inference by private steps: its gradients by numerical differentiation, its bound, noise and cost."""
+"""Variational inference by private steps: its gradients by numerical differentiation, its bound and its predictions."""
 
 import json
 
