@@ -110,16 +110,6 @@ class TestPosteriorBelief:
 
 
 class TestRoc:
-    @given(epsilons, st.floats(0, 1))
-    def test_best_accuracy_over_the_region_is_the_attack_success(self, epsilon: float, delta: float) -> None:
-        """The corner, where both lines of the region meet, is the best point of a balanced guess."""
-        corner = (1 - delta) / (1 + math.exp(epsilon))
-        rates = np.append(np.linspace(0, 1, 201), corner)
-        accuracy = 0.5 * (dpviz.roc_bound(rates, epsilon=epsilon, delta=delta) + 1 - rates)
-        expected = dpviz.attack_success(epsilon, delta=delta)
-        assert accuracy[-1] == pytest.approx(expected, abs=1e-14)
-        assert accuracy.max() <= expected + 1e-14
-
     @given(st.floats(0, 1), epsilons, st.floats(0, 1))
     def test_formula_and_symmetry(self, rate: float, epsilon: float, delta: float) -> None:
         top = float(dpviz.roc_bound(rate, epsilon=epsilon, delta=delta))

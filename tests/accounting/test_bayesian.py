@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.accounting.bayesian.accountant import bayesian_bound, bayesian_cost, bayesian_epsilon
+from tests.accounting.references import step_moment
 
 PLAIN: dict[str, Any] = {"noise_std": 4.0, "sample_rate": 0.01, "delta_mu": 1e-5}
 
@@ -34,14 +35,7 @@ def mp_quantile(failure: float, freedom: int) -> mpmath.mpf:
 def mp_cost(distances: list[float], std: float, rate: float, steps: int, order: int, failure: float) -> mpmath.mpf:
     """Eq. 14 of Triastcyn & Faltings 2020."""
     size = len(distances)
-    n, q = order + 1, mpmath.mpf(rate)
-    grown = []
-    for d in distances:
-        u = (mpmath.mpf(d) / mpmath.mpf(std)) ** 2
-        terms = (
-            mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1)
-        )
-        grown.append(mpmath.fsum(terms) ** steps)
+    grown = [step_moment((mpmath.mpf(d) / mpmath.mpf(std)) ** 2, order, rate) ** steps for d in distances]
     mean = mpmath.fsum(grown) / size
     spread = mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in grown) / size)
     return mpmath.log(mean + mp_quantile(failure, size - 1) * spread / mpmath.sqrt(size - 1)) / steps
@@ -107,11 +101,7 @@ def test_equal_distances_are_the_moments_accountant(steps: int, expected: float,
 def test_equal_distances_cost_psi(distance: float, std: float, rate: float, steps: int, order: int) -> None:
     (found,) = bayesian_cost(np.full(7, distance), noise_std=std, sample_rate=rate, total_steps=steps, orders=[order])
     with mpmath.workdps(60):
-        u, q, n = (mpmath.mpf(distance) / mpmath.mpf(std)) ** 2, mpmath.mpf(rate), order + 1
-        terms = (
-            mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2) for k in range(n + 1)
-        )
-        truth = float(mpmath.log(mpmath.fsum(terms)))
+        truth = float(mpmath.log(step_moment((mpmath.mpf(distance) / mpmath.mpf(std)) ** 2, order, rate)))
     assert found == pytest.approx(truth, rel=1e-12)
 
 

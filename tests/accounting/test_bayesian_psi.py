@@ -9,20 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.accounting.bayesian.costs import step_costs
+from tests.accounting.references import step_moment
 
 
 def reference(u: float, order: int, rate: float, side: str) -> mpmath.mpf:
-    """Theorem 3 of Triastcyn & Faltings 2020 term by term."""
-    trials, sign = (order + 1, -1) if side == "left" else (order, 1)
     with mpmath.workdps(60):
-        total = mpmath.fsum(
-            mpmath.binomial(trials, k)
-            * mpmath.mpf(rate) ** k
-            * (1 - mpmath.mpf(rate)) ** (trials - k)
-            * mpmath.exp((k * k + sign * k) * mpmath.mpf(u) / 2)
-            for k in range(trials + 1)
-        )
-        return mpmath.log(total)
+        return mpmath.log(step_moment(u, order, rate, side))
 
 
 def psi(u: float, order: int, rate: float, divergence: str = "left") -> float:

@@ -13,20 +13,9 @@ from scipy.stats import t as student
 
 from dpviz.accounting.bayesian.accountant import bayesian_bound, bayesian_cost, bayesian_epsilon
 from dpviz.accounting.bayesian.costs import Estimator, make_bins, step_costs
+from tests.accounting.references import sample_moments as direct
 
 Array = npt.NDArray[np.float64]
-
-
-def direct(distances: Array, std: float, rate: float, steps: float, orders: Array, failure: float) -> Array:
-    """Eq. 14 of Triastcyn & Faltings 2020 on every sample: ln[mean + t·std/√(m−1)] for every order."""
-    psi = step_costs((distances / std) ** 2, orders.astype(np.int64), rate)
-    top = psi.max(axis=0)
-    tau = student.isf(failure, distances.size - 1) / math.sqrt(distances.size - 1)
-    excess = np.exp(steps * (psi - top)).mean(axis=0) + tau * np.expm1(steps * (psi - top)).std(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        # where x is near 1, the logarithm of x − 1 and not of x keeps the digits
-        near = np.log1p(np.expm1(steps * psi).mean(axis=0) + tau * np.expm1(steps * psi).std(axis=0))
-    return np.where(steps * top <= 1.0, near, steps * top + np.log(excess))
 
 
 def draw(family: str, size: int, seed: int) -> Array:

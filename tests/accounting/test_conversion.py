@@ -12,17 +12,11 @@ from hypothesis import strategies as st
 
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
+from tests.accounting.references import gaussian_delta
 
 ORDERS = np.array(DEFAULT_ORDERS)
 deltas = st.floats(-690.0, -0.01).map(math.exp)
 mus = st.floats(math.log(1e-3), math.log(30.0)).map(math.exp)
-
-
-def gaussian_delta(mu: float, epsilon: float) -> mp.mpf:
-    """δ(ε) of N(0, 1) against N(μ, 1) (Balle & Wang 2018, Theorem 8), in 40 digits."""
-    with mp.workdps(40):
-        m, e = mp.mpf(mu), mp.mpf(epsilon)
-        return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
 
 
 class TestFormulas:

@@ -73,21 +73,13 @@ class TestBoundary:
                 budget.spend(step, count)
             assert (budget.events, budget.steps, budget.spent.tolist(), budget.epsilon()) == before
             fits = caught.value.fits
+            assert (caught.value.mechanism, caught.value.count) == (step, count)
             assert fits == budget.remaining_steps(step) < count
             assert f"{fits} of them still fit" in str(caught.value)
             assert budget.allows(step, fits)
         assert budget.events == clean.events
         np.testing.assert_array_equal(budget.spent, clean.spent)
         assert budget.epsilon() <= target
-
-    def test_all_or_nothing(self) -> None:
-        budget = Filter(target_epsilon=3.0, delta=1e-6, orders=TENTHS)
-        with pytest.raises(BudgetExceeded) as refused:
-            budget.spend(STEP, 5000)
-        assert (refused.value.mechanism, refused.value.count, refused.value.fits) == (STEP, 5000, 1082)
-        assert (budget.steps, budget.events, budget.epsilon()) == (0, (), 0.0)
-        budget.spend(STEP, refused.value.fits)
-        assert budget.steps == 1082
 
     def test_one_by_one_is_all_at_once(self) -> None:
         budget, steps = Filter(target_epsilon=3.0, delta=1e-6, orders=TENTHS), 0

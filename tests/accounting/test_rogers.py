@@ -32,6 +32,11 @@ def sums(epsilon: float, count: int) -> dict[str, float]:
     return {"squares": count * epsilon**2, "drift": count * epsilon * math.expm1(epsilon) / 2}
 
 
+def step_epsilon(sigma: float, rate: float, delta: float) -> float:
+    """ε of one sampled step whose tails take δ."""
+    return float(amplify(gaussian_step_epsilon(np.asarray(sigma), np.asarray(delta)), np.asarray(rate), "exact"))
+
+
 class TestAboveStrongComposition:
     @given(step_epsilons, counts, deltas, st.integers(2, 10**9))
     @settings(max_examples=200, deadline=None)
@@ -54,17 +59,10 @@ class TestAboveStrongComposition:
                 noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta, size=50_000, horizon=10_000
             )
         )
-        step = float(
-            amplify(
-                gaussian_step_epsilon(np.asarray(sigma), np.asarray(delta / (2 * 10_000 * rate))),
-                np.asarray(rate),
-                "exact",
-            )
-        )
+        step = step_epsilon(sigma, rate, delta / (2 * 10_000 * rate))
         assert (found >= [strong(step, int(t), delta / 2) for t in steps]).all()
         assert (
-            found
-            >= np.asarray(dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta))
+            found >= dpviz.epsilon("renyi", noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta)
         ).all()
 
 
@@ -84,8 +82,7 @@ class TestFormulas:
         found = rogers_filter_steps(**setting, target_epsilon=1.0, delta=1e-6)
 
         def spent(count: int) -> float:
-            delta0 = np.asarray(1e-6 / (2 * count * 0.01))
-            step = float(amplify(gaussian_step_epsilon(np.asarray(20.0), delta0), np.asarray(0.01), "exact"))
+            step = step_epsilon(20.0, 0.01, 1e-6 / (2 * count * 0.01))
             return float(rogers_spent(**sums(step, count), target_epsilon=1.0, delta=1e-6))
 
         assert 1 < found < 10**6

@@ -167,12 +167,6 @@ class TestOnlyBounds:
         with pytest.raises(NoAnswer, match=r"method 'closed_form' is an approximation\."):
             dpviz.solve("steps", target_epsilon=8.0, method="closed_form", **known("steps"))
 
-    def test_linear_amplification_was_below_the_truth(self) -> None:
-        known_ = {"sample_rate": 1e-3, "steps": 10_000, "delta": 1e-5, "noise_multiplier": 0.3}
-        assert dpviz.epsilon("strong", amplification="linear", **known_) < dpviz.epsilon(
-            "tight", bound="lower", **known_
-        )
-
 
 def test_tight_beyond_what_grids_hold() -> None:
     """At 10¹² steps rounding drowns the grids: the Rényi bound takes over, and the answer is no worse than its own."""

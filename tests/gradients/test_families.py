@@ -11,6 +11,7 @@ from scipy import stats
 
 from dpviz.accounting.bayesian.accountant import bayesian_cost
 from dpviz.gradients.families import FAMILIES, draw_norms, tail_is_infinite
+from tests.accounting.references import step_moment
 from tests.gradients.population import population_cost
 
 LAWS = {
@@ -32,17 +33,9 @@ def test_draws_follow_the_law(family: str) -> None:
 def mp_population(shape: float, limit: float, std: float, rate: float, steps: int, order: int) -> float:
     """c(λ, T) of clipped Weibull norms; substituting by the tail probability removes the singularity at zero."""
     with mpmath.workdps(30):
-        n, q = order + 1, mpmath.mpf(rate)
 
         def grown(d: mpmath.mpf) -> mpmath.mpf:
-            u = (d / mpmath.mpf(std)) ** 2
-            return (
-                mpmath.fsum(
-                    mpmath.binomial(n, k) * q**k * (1 - q) ** (n - k) * mpmath.exp((k * k - k) * u / 2)
-                    for k in range(n + 1)
-                )
-                ** steps
-            )
+            return step_moment((d / mpmath.mpf(std)) ** 2, order, rate) ** steps
 
         top = mpmath.mpf(limit) ** mpmath.mpf(shape)
         inside = mpmath.quad(

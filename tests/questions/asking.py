@@ -1,14 +1,20 @@
-"""Asks a question as a link does: settings by their keys in links, as text; and runs scripts."""
+"""Asks a question as a link does: settings by their keys in links, as text; reads what is drawn; and runs scripts."""
 
 from __future__ import annotations
 
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from dpviz.charts.marks import Line
+from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.asked import Asked
+from dpviz.questions.presets import PRESETS
 from dpviz.questions.question import Question
 
 
@@ -22,6 +28,28 @@ def asked(question: Question[Any], **texts: str) -> Answer[Any]:
 def asked_whole(question: Question[Any], **texts: str) -> Answer[Any]:
     """The answer with all of them."""
     return whole(asked(question, **texts), question.slow)
+
+
+def linked(question: Question[Any], query: str = "") -> Answer[Any]:
+    """The answer to a link's query, without its slow parts."""
+    return asked(question, **dict(parse_qsl(query, keep_blank_values=True)))
+
+
+def of_preset(question: Question[Any], preset: str, **more: str) -> Answer[Any]:
+    """The answer without its slow parts at a preset's settings, as far as they are the question's, and more."""
+    known = {field.key for field in question.fields}
+    return asked(question, **({key: text for key, text in PRESETS[preset].values.items() if key in known} | more))
+
+
+def lines(answer: Answer[Any]) -> dict[str, Line]:
+    """What is drawn, by key."""
+    assert isinstance(answer.plot, LinePlot)
+    return {line.key: line for line in answer.plot.lines}
+
+
+def curves(answer: Answer[Any]) -> dict[str, npt.NDArray[np.float64]]:
+    """The values of every line, by key."""
+    return {key: np.asarray(line.y) for key, line in lines(answer).items()}
 
 
 def run_script(source: str, expected: Asked) -> Asked:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts.plot import LinePlot
 from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.questions.papers.adult import ADULT_FIGURE
 from dpviz.questions.printed import CLAIMS
@@ -51,7 +50,6 @@ def test_chains_cost_what_their_steps_cost() -> None:
 
 def test_means_and_bars_are_those_of_the_record() -> None:
     a = asked(ADULT_FIGURE)
-    assert isinstance(a.plot, LinePlot)
     values = adult_record().values("sample_030", "test_accuracy")
     assert values.size == 10
     ring = next(ring for ring in a.plot.rings if "One posterior" in ring.text and "0.300" in ring.text)

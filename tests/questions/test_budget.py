@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -11,10 +10,8 @@ from scipy.special import ndtr
 
 import dpviz
 from dpviz.accounting.adaptive.individual import IndividualFilter
-from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
 from dpviz.questions import kinds
-from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
 from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
 from dpviz.questions.budget.fields import BLOCKS
@@ -23,23 +20,12 @@ from dpviz.questions.budget.policy import POLICY
 from dpviz.questions.budget.shared import POLICIES
 from dpviz.questions.budget.spend import SPEND, tight_key
 from dpviz.questions.budget.stop import OTHER, STOP, band_key
-from dpviz.questions.presets import PRESETS, Preset
-from tests.questions.asking import asked, asked_whole
+from tests.questions.asking import asked, asked_whole, curves, of_preset
 
 SETTING = {"sigma": "1", "q": "512/50000", "delta": "1e-6"}
 CIFAR = SETTING | {"n": "50000"}
 SPENT = "1x0.01024x980~2x0.01024x1500~1x0.02x300"
 STEP = dpviz.SampledGaussian(1.0, 512 / 50_000)
-
-
-def curves(a: Answer[Any]) -> dict[str, Any]:
-    assert isinstance(a.plot, LinePlot)
-    return {line.key: np.asarray(line.y) for line in a.plot.lines}
-
-
-def of_preset(preset: Preset) -> Answer[Any]:
-    known = {field.key for field in POLICY.fields}
-    return asked(POLICY, **{key: text for key, text in preset.values.items() if key in known})
 
 
 class TestStop:
@@ -55,7 +41,6 @@ class TestStop:
     @pytest.mark.parametrize("texts", [{}, {"bodo": "authors", "bconv": "improved"}, {"logx": "1", "q": "0"}])
     def test_every_curve_is_the_librarys(self, texts: dict[str, str]) -> None:
         a = asked(STOP, **(CIFAR | texts), bcurves="odometer.other.planned.filter.rogers")
-        assert isinstance(a.plot, LinePlot)
         g, by = a.given, curves(a)
         along = {"noise_multiplier": 1.0, "sample_rate": g["mechanism"].sample_rate, "delta": g["delta"]}
         along["steps"] = np.asarray(a.plot.lines[0].x)
@@ -93,7 +78,6 @@ class TestStop:
         by = curves(a)
         assert (by["odometer"] >= by["planned"] - 1e-12).all()
         assert a.facts.tight.lower[-1] <= by["planned"][-1]
-        assert isinstance(a.plot, LinePlot)
         np.testing.assert_array_equal(a.plot.bands[0].lower, a.facts.tight.lower)
 
     def test_filter_ends_where_the_plan_crosses_the_budget(self) -> None:
@@ -130,7 +114,6 @@ class TestSpend:
             odometer.spend(entry.block.mechanism, entry.block.steps)
             assert entry.filled == pytest.approx(budget.epsilon(), rel=1e-12)
             assert entry.odometer == pytest.approx(odometer.epsilon(), rel=1e-12)
-        assert isinstance(a.plot, LinePlot)
         filled = a.plot.lines[0]
         assert filled.x[-1] == budget.steps == 2780
         assert filled.y[-1] == a.facts.filled == a.facts.entries[-1].filled
@@ -185,7 +168,7 @@ class TestSpend:
 class TestPolicy:
     def test_figure_1b(self) -> None:
         """The baseline ends after its 100 epochs; both policies go on for longer within the same budget."""
-        a = of_preset(PRESETS["fo1b"])
+        a = of_preset(POLICY, "fo1b")
         trajectories = a.facts.trajectories
         ends = {key: int(trajectory.epochs[-1]) for key, trajectory in trajectories.items()}
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
@@ -194,7 +177,7 @@ class TestPolicy:
         assert all(POLICIES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
 
     def test_figure_2d(self) -> None:
-        trajectories = of_preset(PRESETS["fo2d"]).facts.trajectories
+        trajectories = of_preset(POLICY, "fo2d").facts.trajectories
         tuned, fixed = trajectories["tune"], trajectories["fixed"]
         assert tuned.ended == "goal"
         assert tuned.odometer[-1] < 0.5 * fixed.odometer[int(tuned.epochs[-1])]

@@ -6,6 +6,7 @@ import math
 import re
 import textwrap
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -185,7 +186,14 @@ for epoch in range({epochs}):
         optimizer.zero_grad(); loss(model(x), y).backward(); optimizer.step()
 report(target_epsilon={claim}, delta={delta}, num_samples={n})
 """
-WRAPPED = ("for seed in range(5):\n", "for seed in seeds:\n", "while more():\n")
+WRAPPED = (
+    "for seed in range(5):\n{inside}",
+    "for seed in seeds:\n{inside}",
+    "while more():\n{inside}",
+    "def run():\n{inside}\nrun()\nrun()",
+    "def run():\n{inside}\n[run() for seed in seeds]",
+    "def run():\n{inside}\nrepeat(run)",
+)
 NEUTRAL = (
     "model = ConvNet(28, 10)",
     "print('ready')",
@@ -196,8 +204,14 @@ NEUTRAL = (
 )
 
 
-def program(written: dict[str, str], before: list[str], after: list[str], claim: float) -> str:
-    return "\n".join([*before, USE.format(**written, claim=claim), *after])
+CLAIMED = 2.6  # holds for the good plan, and for none of the worse ones
+
+
+def program(
+    written: dict[str, str] | None = None, before: Sequence[str] = (), after: Sequence[str] = (), claim: float = CLAIMED
+) -> str:
+    """The good plan, where it is not written otherwise."""
+    return "\n".join([*before, USE.format(**(GOOD | (written or {})), claim=claim), *after])
 
 
 @cache
@@ -207,9 +221,6 @@ def least(quantity: str) -> float:
     steps = steps_of(int(plan["n"]), int(plan["batch_size"]), plan["epochs"])
     training = SampledGaussian(plan["noise_multiplier"], plan["batch_size"] / plan["n"])
     return float(np.asarray(tight_epsilon(training, steps, plan["delta"]).lower))
-
-
-CLAIMED = 2.6  # holds for the good plan, and for none of the worse ones
 
 
 @pytest.mark.parametrize("quantity", WORSE)
@@ -228,7 +239,7 @@ def test_an_honest_program_is_read_fully_and_judged(data: st.DataObject) -> None
             lines.format(**names).replace("value", f"value_of_{quantity[:2]}").replace("f(", f"f_{quantity}(")
         )
         written[quantity] = expression.format(**names)
-    texts = read(program(written, before, [], CLAIMED)).texts()
+    texts = read(program(written, before)).texts()
     assert texts.pop("kopen") == ""
     assert {KEYS[quantity]: float(texts[KEYS[quantity]]) for quantity in GOOD} == pytest.approx(
         {KEYS[quantity]: value for quantity, value in GOOD.items()}, rel=1e-12
@@ -238,7 +249,7 @@ def test_an_honest_program_is_read_fully_and_judged(data: st.DataObject) -> None
 
 @pytest.mark.parametrize(("claimed", "judged"), [(CLAIMED, "consistent"), (2.0, "low")])
 def test_a_plain_program_is_judged(claimed: float, judged: str) -> None:
-    texts = read(program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], claimed)).texts()
+    texts = read(program(claim=claimed)).texts()
     assert verdict(asked_whole(CHECK, **texts)) == judged
 
 
@@ -253,38 +264,26 @@ def not_consistent(code: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_no_misleading_program_makes_a_false_claim_consistent(data: st.DataObject) -> None:
     quantity = data.draw(st.sampled_from(sorted(WORSE)))
-    before, written, after = [], {each: str(value) for each, value in GOOD.items()}, []
+    before, written, after = [], {}, []
     for way in data.draw(st.lists(st.sampled_from(sorted(MISLEADING)), min_size=1, max_size=2, unique=True)):
         names = {"q": quantity, "v": GOOD[quantity], "w": WORSE[quantity]}
         first, expression, last = (part.format(**names) for part in MISLEADING[way])
         before, written[quantity], after = [*before, first], expression, [*after, last]
         before.append(data.draw(st.sampled_from(NEUTRAL)))
-    not_consistent(program(written, before, after, CLAIMED))
+    not_consistent(program(written, before, after))
 
 
 @pytest.mark.parametrize("way", REPEATED)
 @pytest.mark.parametrize("indented", [False, True])
 def test_what_is_done_again_blocks_a_verdict(way: str, *, indented: bool) -> None:
     line = REPEATED[way].format(s=1.1, e=60)
-    line = textwrap.indent(f"def again():\n{textwrap.indent(line, '    ')}\nagain()", "") if indented else line
-    not_consistent(program({quantity: str(value) for quantity, value in GOOD.items()}, [], [line], CLAIMED))
+    line = f"def again():\n{textwrap.indent(line, '    ')}\nagain()" if indented else line
+    not_consistent(program(after=[line]))
 
 
-@pytest.mark.parametrize(
-    "wrapping", [*WRAPPED, "twice", "listed", "passed on", "accumulated", "skipped", "lost loader"]
-)
+@pytest.mark.parametrize("wrapping", WRAPPED)
 def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
-    plain = program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], CLAIMED)
-    inside = textwrap.indent(plain, "    ")
-    code = {
-        "twice": f"def run():\n{inside}\nrun()\nrun()",
-        "listed": f"def run():\n{inside}\n[run() for seed in seeds]",
-        "passed on": f"def run():\n{inside}\nrepeat(run)",
-        "skipped": plain.replace("optimizer.zero_grad();", "\n        if i % 8: continue\n       "),
-        "accumulated": plain.replace("optimizer.step()", "optimizer.step() if i % 8 == 0 else None"),
-        "lost loader": plain.replace("model, optimizer, loader = engine", "model, optimizer, _ = engine"),
-    }.get(wrapping, wrapping + inside)
-    not_consistent(code)
+    not_consistent(wrapping.format(inside=textwrap.indent(program(), "    ")))
 
 
 @pytest.mark.parametrize(
@@ -292,6 +291,9 @@ def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
     [
         ("noise_multiplier=1.1, ", "sigma_of_loss=1.1, "),
         ("model, optimizer, loader = engine", "model, optimizer, private = engine"),
+        ("model, optimizer, loader = engine", "model, optimizer, _ = engine"),
+        ("optimizer.zero_grad();", "\n        if i % 8: continue\n       "),
+        ("optimizer.step()", "optimizer.step() if i % 8 == 0 else None"),
         ("optimizer.step()", "step = optimizer.step; step(); step()"),
         (".make_private(", ".make_private; more("),
         ("DataLoader(train,", "DataLoader(train[:6000],"),
@@ -302,7 +304,7 @@ def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
     ],
 )
 def test_a_program_that_differs_in_one_place_has_no_flat_verdict(old: str, new: str) -> None:
-    plain = program({quantity: str(value) for quantity, value in GOOD.items()}, [], [], CLAIMED)
+    plain = program()
     assert old in plain
     texts = read(plain.replace(old, new)).texts()
     assert texts["kopen"] or texts["ksampler"] == "unsaid"

@@ -24,7 +24,7 @@ from dpviz.questions.script import script
 from dpviz.questions.source import Missing
 from dpviz.questions.tight_band import along_steps
 from tests.contract.cases import promised
-from tests.questions.asking import asked
+from tests.questions.asking import asked, linked, of_preset
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 TIGHT, RANK, SAMPLE, BESIDE = GROWTH.slow
@@ -32,7 +32,7 @@ headline, metrics, notes = GROWTH.headline, GROWTH.metrics, GROWTH.notes
 
 
 def of(query):
-    return asked(GROWTH, **dict(parse_qsl(query, keep_blank_values=True)))
+    return linked(GROWTH, query)
 
 
 def sampled(query):
@@ -91,9 +91,8 @@ def test_every_curve_is_the_librarys_and_the_file_reads_back_equal():
 
 def test_printed_numbers_lie_on_the_curves():
     """Abadi et al. 2016, Fig. 2, as rounded there; strong composition to 0.15 %."""
-    preset = PRESETS["abadi2"]
-    answer = asked(GROWTH, **{key: text for key, text in preset.values.items() if key != "n"})
-    for point in preset.points:
+    answer = of_preset(GROWTH, "abadi2")
+    for point in PRESETS["abadi2"].points:
         at = np.interp(point.x, answer.facts.steps, answer.facts.bounds[point.family].epsilon)
         assert at == pytest.approx(point.y, rel=0.02)
 
@@ -282,39 +281,6 @@ def test_gradients_that_nobody_drew_have_no_true_cost(tmp_path):
     assert not answer.facts.beside.infinite
     assert answer.facts.bayesian.size == 60
     assert not np.isfinite(answer.facts.beside.samples) or answer.facts.beside.samples > 60
-
-
-@pytest.mark.parametrize(
-    ("part", "query", "unrelated", "related"),
-    [
-        (
-            TIGHT,
-            "steps=37",
-            "quantile=0.9 logy=1 dmu=1e-7 shape=2 amp=linear lam=16 source=vectors",
-            "sigma=3 q=0.02 steps=41 delta=1e-6 logx=1",
-        ),
-        (TIGHT, "steps=44&curves=moments", "quantile=0.9 logx=1 delta=1e-6", "sigma=3 steps=41 curves=moments.tight"),
-        (
-            BESIDE,
-            "steps=36&source=vectors&dmu=1e-5",
-            "logy=1 amp=linear bdef=1 delta=1e-6",
-            "sigma=3 q=0.02 steps=41 quantile=0.9 dmu=1e-7 shape=3 lam=16 seed=2 reading=running clip=dp",
-        ),
-    ],
-)
-def test_only_what_decides_a_slow_part_is_in_its_key(part, query, unrelated, related):
-    key = part.key(of(query))
-    assert all(part.key(of(f"{query}&{change}")) == key for change in unrelated.split())
-    assert [change for change in related.split() if part.key(of(f"{query}&{change}")) == key] == []
-
-
-def test_a_slow_part_joins_whatever_asks_for_it():
-    """What was worked out for one answer does not bring that answer's other settings along."""
-    first, now = sampled("steps=37"), sampled("steps=37&amp=linear&curves=strong.tight.bayesian")
-    joined = BESIDE.join(TIGHT.join(now, TIGHT.work(first)), BESIDE.work(first))
-    assert joined.given == now.given
-    assert [line.key for line in joined.plot.lines] == ["strong", "bayesian", "bayesian_printed"]
-    assert [band.filed for band in joined.plot.bands] == ["tight", "true"]
 
 
 def test_the_table_tells_an_interval_only_at_its_own_steps():

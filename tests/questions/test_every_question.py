@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpviz.questions.asked as asked_module
-from dpviz.charts.plot import LinePlot
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.answer import PENDING, Answer, Slow, whole
 from dpviz.questions.asked import Asked, ask
@@ -152,6 +152,7 @@ def stands(question: Question[Any], answer: Answer[Any]) -> None:
 
 
 # Page → links to what lies at the ends of its settings' ranges; each for every question of the page that has the words.
+ALL = "noisecurves=basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 SPENT = "bblocks=1x0.01024x980~2x0.01024x1500~1x0.02x300"
 EXTREMES = {
     "orders": "q=0 q=1 sigma=0.001&steps=1000000000000 sigma=1e6 steps=1000000000000&delta=1e-100 omax=2 "
@@ -161,6 +162,10 @@ EXTREMES = {
     "budget": "q=0 q=1 sigma=1e6 sigma=0.001&bcurves=odometer.other.planned.filter.rogers "
     "steps=1000000000000&delta=1e-100&bcurves=odometer.rogers steps=1&delta=0.999 beps=1e-6 beps=1e6&logy=1&logx=1 "
     f"n=1&q=1 bcurves=&bpol= {SPENT}&bepochs=1",
+    "noise": "target=0.001 target=1e6 q=0 q=1&steps=1 steps=1e12 delta=0.999&sigma=1e6 delta=1e-100&dmu=1e-14 "
+    f"sigma=0.001&q=0.5 noisecurves= noiseq=&noisecurves=bayesian noisefrom=0.001&noiseto=0.01&clip=dp&{ALL} "
+    "noisefrom=1000&noiseto=1e5&noiselogy=0 shape=0.05&noiseq=q99 family=lognormal&shape=20 source=halfnormal&count=2 "
+    "source=weibull&shape=0.05&count=2",
 }  # fmt: skip
 
 
@@ -182,6 +187,7 @@ def test_a_question_stands_at_the_ends_of_its_settings(link: str) -> None:
             assert answer.plot.chart().notes == (), "words tell why a curve is not there"
 
 
+NEEDED = "steps=39&noisecurves=renyi_improved.bayesian&noiseq=q99&vectors=20&dims=50&source=vectors&dmu=1e-5"
 # Question's slow part: link → links that ask for the same part, and links that ask for another.
 PARTS = [
     ("orders", 0, "steps=38", "omax=300&ologx=0&ology=1", "sigma=3 q=0.02 steps=41 delta=1e-6"),
@@ -193,20 +199,43 @@ PARTS = [
      "leta=0.2 lsteps=41 ln=60000 ltau=200 lclip=2 delta=1e-6 lalg=sghmc lreplace=1 ldecay=third"),
     ("langevin_region", 0, "ldecay=fixed&lsteps=37", "lread=printed",
      "lsteps=41 ltau=200 delta=1e-6 leps=0.3 lconv=improved ldecay=third"),
+    ("langevin_clip", -1, "ldecay=fixed&lsteps=37", "leps=0.3", "lsteps=41"),
+    ("compose", 0, "steps=37", "quantile=0.9 logy=1 dmu=1e-7 shape=2 amp=linear lam=16 source=vectors",
+     "sigma=3 q=0.02 steps=41 delta=1e-6 logx=1"),
+    ("compose", 0, "steps=44&curves=moments", "quantile=0.9 logx=1 delta=1e-6",
+     "sigma=3 steps=41 curves=moments.tight"),
+    ("compose", 3, "steps=36&source=vectors&dmu=1e-5", "logy=1 amp=linear bdef=1 delta=1e-6",
+     "sigma=3 q=0.02 steps=41 quantile=0.9 dmu=1e-7 shape=3 lam=16 seed=2 reading=running clip=dp"),
+    ("roc", 0, "sigma=1&q=0.02&steps=100", "delta=1e-7 arocl=1", "sigma=2 q=0.03 steps=101"),
+    ("noise", 0, NEEDED, "sigma=3 noiseq=q50 noiselogy=0 clip=dp", "target=1.5 q=0.02 steps=41 delta=1e-6"),
+    ("noise", 1, NEEDED, "sigma=3 noiseq=q50 noiselogy=0 clip=dp target=1",
+     "noisefrom=3 noiseto=30 q=0.02 steps=41 delta=1e-6"),
+    ("solve", 1, NEEDED, "sigma=3 noiseq=q50 clip=dp amp=linear noisecurves=moments",
+     "target=1.5 q=0.02 steps=41 delta=1e-6 solvefor=delta noisetight=0"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("key", "part", "link", "same", "others"), PARTS, ids=[row[0] for row in PARTS])
 def test_a_slow_part_is_kept_under_what_decides_it(key: str, part: int, link: str, same: str, others: str) -> None:
-    question = QUESTIONS[key]
+    """And joins whatever asks for it: it brings no other setting of the answer it was computed for along."""
+    question, slow = QUESTIONS[key], QUESTIONS[key].slow[part]
+
+    def answered(more: str = "") -> Answer[Any]:
+        return asked(question, **dict(parse_qsl(link) + parse_qsl(more)))
 
     def kept(more: str = "") -> Hashable | None:
-        return question.slow[part].key(asked(question, **dict(parse_qsl(link) + parse_qsl(more))))
+        return slow.key(answered(more))
 
     here = kept()
     assert here is not None
     assert [kept(more) == here for more in same.split()] == [True] * len(same.split())
     assert not any(kept(more) == here for more in others.split())
+    work = slow.work(answered())
+    for now in map(answered, same.split()):
+        joined, alone = slow.join(now, work), slow.join(now, slow.work(now))
+        assert joined.given == now.given
+        assert question.metrics(joined) == question.metrics(alone)
+        pd.testing.assert_frame_equal(joined.plot.data(), alone.plot.data())
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
@@ -313,6 +342,5 @@ def test_keys_of_questions_and_fields_are_told_apart() -> None:
 
 def test_a_pinned_plot_keeps_what_it_says() -> None:
     now, pinned = ask("town"), ask("town", epsilon=1)
-    assert isinstance(now.answer.plot, LinePlot)
     both = now.answer.plot.beside([("ε 1", pinned.answer.plot)])
     assert [line.name for line in both.lines if line.faded] == ["ε 1: outlier"]

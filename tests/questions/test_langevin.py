@@ -13,28 +13,15 @@ import dpviz
 from dpviz.accounting.formula import tex
 from dpviz.accounting.langevin.cost import langevin_tight
 from dpviz.charts.marks import Band
-from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer, whole
 from dpviz.questions.langevin import LANGEVIN
 from dpviz.questions.langevin.chain import TIGHT, tight_interval
-from dpviz.questions.langevin.conditions import REGION, Kept, boundary, with_boundary
-from dpviz.questions.langevin.curves import CLIP, COST, EPSILON
+from dpviz.questions.langevin.conditions import REGION, Kept
+from dpviz.questions.langevin.curves import COST, EPSILON
 from dpviz.questions.question import Question
-from tests.questions.asking import asked
+from tests.questions.asking import asked, curves, of_preset
 
 FIXED_37 = {"ldecay": "fixed", "lsteps": "37"}
-
-
-def preset(question: Question[Any], key: str) -> dict[str, str]:
-    """The settings of a preset, without the choice of the question."""
-    values = next(p.values for p in question.presets if p.key == key)
-    assert values["lview"] == question.asked_as
-    return {name: text for name, text in values.items() if name != "lview"}
-
-
-def curves(a: Answer[Any]) -> dict[str, Any]:
-    assert isinstance(a.plot, LinePlot)
-    return {line.key: np.asarray(line.y) for line in a.plot.lines}
 
 
 def quick(question: Question[Any], texts: dict[str, str]) -> Answer[Any]:
@@ -52,16 +39,16 @@ def test_links_name_the_questions_as_they_always_did() -> None:
     assert list(LANGEVIN.choice.options) == names
 
 
-@pytest.mark.parametrize("preset_", LANGEVIN.presets, ids=lambda p: p.key)
-def test_what_is_printed_for_a_preset_shows_on_its_chart(preset_: Any) -> None:
-    question = next(q for q in LANGEVIN.questions if preset_ in q.presets)
-    plot = asked(question, **preset(question, preset_.key)).plot
-    assert isinstance(plot, LinePlot)
-    assert not any("outside" in note for note in replace(plot, points=preset_.points).chart().notes)
+@pytest.mark.parametrize("preset", LANGEVIN.presets, ids=lambda preset: preset.key)
+def test_what_is_printed_for_a_preset_shows_on_its_chart(preset: Any) -> None:
+    question = next(question for question in LANGEVIN.questions if preset in question.presets)
+    assert preset.values["lview"] == question.asked_as
+    plot = of_preset(question, preset.key).plot
+    assert not any("outside" in note for note in replace(plot, points=preset.points).chart().notes)
 
 
 def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
-    mnist = asked(COST, **preset(COST, "sgmnist"))
+    mnist = of_preset(COST, "sgmnist")
     assert COST.headline(mnist).endswith("the claimed <b>0.1</b> …")
     said = COST.headline(mnist).partition("the claimed")[0]
     mnist = whole(mnist, COST.slow)
@@ -74,9 +61,8 @@ def test_the_mnist_claim_fails_and_the_svhn_claim_holds() -> None:
     low, high = np.asarray(mnist.facts.tight.lower), np.asarray(mnist.facts.tight.upper)
     assert low[-1] < 0.403 < 1.01 * high[-1]
     assert (low <= high).all()
-    assert isinstance(mnist.plot, LinePlot)
     assert mnist.plot.bands == (mnist.facts.tight,)
-    assert "the claimed <b>0.12</b> holds" in COST.headline(asked(COST, **preset(COST, "sgsvhn")))
+    assert "the claimed <b>0.12</b> holds" in COST.headline(of_preset(COST, "sgsvhn"))
 
 
 def test_the_largest_step_size_is_the_librarys() -> None:
@@ -134,11 +120,11 @@ def test_the_steps_alone_decide_the_tight_interval_and_all_questions_share_it() 
 
 
 def test_sghmc_of_table_1_costs_what_its_notes_say() -> None:
-    found = {key: asked(COST, **preset(COST, key)).facts for key in ("sgmnisthmc", "sgsvhnhmc")}
+    found = {key: of_preset(COST, key).facts for key in ("sgmnisthmc", "sgsvhnhmc")}
     assert found["sgmnisthmc"].chain.momentum
     assert found["sgmnisthmc"].epsilon() > 5.0 > found["sgmnisthmc"].chain.claim
     assert found["sgsvhnhmc"].epsilon() < found["sgsvhnhmc"].chain.claim == 0.43
-    without = asked(COST, **(preset(COST, "sgmnisthmc") | {"lbeta": "1"})).facts
+    without = of_preset(COST, "sgmnisthmc", lbeta="1").facts
     low, high = langevin_tight(without.chain.setting, without.chain.schedule, 1e-5, 24)
     assert low < 0.27 < high < 0.3
 
@@ -148,18 +134,6 @@ def test_the_thermostat_costs_what_the_same_noise_costs_and_says_so() -> None:
     assert both[0].facts.epsilon() == both[1].facts.epsilon() != asked(COST, **FIXED_37).facts.epsilon()
     told = ["thermostat" in " ".join(note.text for note in COST.notes(a)) for a in both]
     assert told == [False, True]
-
-
-def test_a_part_joins_the_answer_that_asks_for_it() -> None:
-    """What was computed for one answer must not bring that answer's other settings along."""
-    part = tight_interval(asked(COST, **FIXED_37))
-    joined = TIGHT.join(asked(CLIP, leps="0.3", **FIXED_37), part)
-    assert joined.facts.chain.claim == 0.3
-    assert CLIP.metrics(joined)[1].value != "…"
-    third = boundary(asked(REGION, **FIXED_37))
-    a = with_boundary(asked(REGION, lread="printed", **FIXED_37), third)
-    assert a.given["reading"] == "printed"
-    np.testing.assert_array_equal(a.facts.first, asked(REGION, lread="printed", **FIXED_37).facts.first)
 
 
 class TestRegion:
@@ -228,7 +202,6 @@ class TestRegion:
     def test_the_stand_in_is_dashed_and_told(self) -> None:
         before = asked(REGION)
         assert "third_at_this_c" in curves(before)
-        assert isinstance(before.plot, LinePlot)
         assert [line.key for line in before.plot.lines if line.approximate] == ["third_at_this_c"]
         assert any("Dashed" in note.text for note in REGION.notes(before))
         after = self.found()
@@ -256,6 +229,5 @@ class TestRegion:
     def test_pinned_states_are_rings(self) -> None:
         plot, other = asked(REGION).plot, asked(REGION, ltau="100").plot
         both = plot.beside([("τ 100", other)])
-        assert isinstance(both, LinePlot)
         assert [(ring.x, ring.text.partition(":")[0]) for ring in both.rings if not ring.name] == [(100.0, "τ 100")]
         assert len(both.lines) == 3

@@ -1,7 +1,6 @@
 """How much noise a target needs: the numbers are the library's and on the safe side, and what is no bound says so."""
 
 import math
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -16,10 +15,10 @@ from dpviz.questions.needed import TOLERANCE, Need
 from dpviz.questions.noise.curves import BayesianAsk
 from dpviz.questions.noise.fields import UNKNOWN
 from dpviz.questions.noise.needs import written
-from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, band_key, bayesian_need, tight_key
-from dpviz.questions.presets import PRESETS
+from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, bayesian_need
 from dpviz.questions.tight_band import noise_grid
-from tests.questions.asking import asked
+from tests.questions.asking import linked as of
+from tests.questions.asking import of_preset
 
 ALL = "basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 UNKNOWNS = tuple(UNKNOWN.options)
@@ -28,10 +27,6 @@ BOTH = (ALONG_NOISE, SOLVE)
 ATTACK, BAND, TIGHT = *ALONG_NOISE.slow, SOLVE.slow[1]
 headline, metrics, notes = ALONG_NOISE.headline, ALONG_NOISE.metrics, ALONG_NOISE.notes
 KNOWN = {"noise_multiplier": 4.0, "sample_rate": 0.01, "steps": 10_000, "delta": 1e-5}
-
-
-def of(question, query=""):
-    return asked(question, **dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def with_part(answer, slow):
@@ -143,15 +138,13 @@ class TestNumbers:
 
     def test_the_lead_of_bayesian_dp_grows_with_the_quantile(self):
         """Fig. 3: clipped, Bayesian DP needs less noise than DP with its orders, and nears it as C shrinks."""
-        preset = {key: text for key, text in PRESETS["bdpfig3"].values.items() if key != "n"}
-        needs = values(asked(ALONG_NOISE, **preset))
+        needs = values(of_preset(ALONG_NOISE, "bdpfig3"))
         ordered = [needs[key] for key in ("moments", "bayesian.q01", "bayesian.q50", "bayesian.q99")]
         assert ordered == sorted(ordered, reverse=True)
 
     def test_unclipped_with_a_low_threshold_needs_more_than_dp(self):
         """Fig. 4."""
-        preset = {key: text for key, text in PRESETS["bdpfig4"].values.items() if key != "n"}
-        needs = values(asked(ALONG_NOISE, **preset))
+        needs = values(of_preset(ALONG_NOISE, "bdpfig4"))
         assert needs["bayesian.q05"] > needs["moments"]
 
     def test_curves_are_the_librarys(self):
@@ -277,36 +270,6 @@ class TestTight:
         found = with_part(of(SOLVE, f"noisecurves=moments&{query}"), TIGHT)
         assert values(found)["tight"] is None
         assert any("tight accountant takes too long" in text for text in texts(found))
-
-    @pytest.mark.parametrize(
-        ("key", "question", "unrelated", "related"),
-        [
-            (
-                band_key,
-                ALONG_NOISE,
-                "sigma=3 noiseq=q50 noiselogy=0 clip=dp target=1",
-                "noisefrom=3 noiseto=30 q=0.02 steps=41 delta=1e-6",
-            ),
-            (
-                ATTACK.key,
-                ALONG_NOISE,
-                "sigma=3 noiseq=q50 noiselogy=0 clip=dp",
-                "target=1.5 q=0.02 steps=41 delta=1e-6",
-            ),
-            (
-                tight_key,
-                SOLVE,
-                "sigma=3 noiseq=q50 clip=dp amp=linear noisecurves=moments",
-                "target=1.5 q=0.02 steps=41 delta=1e-6 solvefor=delta noisetight=0",
-            ),
-        ],
-    )
-    def test_only_what_decides_a_slow_part_is_in_its_key(self, key, question, unrelated, related):
-        base = f"steps=39&noisecurves=renyi_improved.bayesian&noiseq=q99&vectors=20&dims=50&{SAMPLE}"
-        found = key(of(question, base))
-        assert found is not None
-        assert [change for change in unrelated.split() if key(of(question, f"{base}&{change}")) != found] == []
-        assert [change for change in related.split() if key(of(question, f"{base}&{change}")) == found] == []
 
 
 class TestPlots:
@@ -435,36 +398,3 @@ class TestKnownDistribution:
     def test_an_old_link_means_its_sample(self):
         before = links.read({"noiseview": "solve"}, "noise")
         assert (before["source"], before["noiseq"], before["dmu"]) == ("vectors", "q01.q50.q99", "1e-5")
-
-
-@pytest.mark.parametrize(
-    "extreme",
-    [
-        "target=0.001",
-        "target=1e6",
-        "q=0",
-        "q=1&steps=1",
-        "steps=1e12",
-        "delta=0.999&sigma=1e6",
-        "delta=1e-100&dmu=1e-14",
-        "sigma=0.001&q=0.5",
-        "noisecurves=",
-        "noiseq=&noisecurves=bayesian",
-        f"noisefrom=0.001&noiseto=0.01&clip=dp&noisecurves={ALL}",
-        "noisefrom=1000&noiseto=1e5&noiselogy=0",
-        "shape=0.05&noiseq=q99",
-        "family=lognormal&shape=20",
-        "source=halfnormal&count=2",
-        "source=weibull&shape=0.05&count=2",
-    ],
-)
-@pytest.mark.parametrize("question", BOTH)
-def test_extremes(question, extreme):
-    known = {field.key for field in question.fields}
-    texts = {key: text for key, text in parse_qsl(extreme, keep_blank_values=True) if key in known}
-    found = asked(question, **({"noiseq": "q01"} | texts))
-    assert headline(found)
-    assert len(metrics(found)) == 4
-    assert notes(found) is not None
-    assert found.plot.chart().figure["data"]
-    assert len(found.plot.table().columns)

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.charts.plot import LinePlot
 from dpviz.questions.answer import Answer
 from dpviz.questions.papers.pate import PATE, alike, recorded_votes
-from tests.questions.asking import asked, asked_whole
+from tests.questions.asking import asked, asked_whole, curves, lines
 
 
 def ends(a: Answer[object]) -> dict[str, float]:
-    assert isinstance(a.plot, LinePlot)
-    return {line.key: float(np.asarray(line.y)[-1]) for line in a.plot.lines}
+    return {key: float(values[-1]) for key, values in curves(a).items()}
 
 
 def said(a: Answer[object]) -> str:
@@ -47,11 +45,9 @@ def test_curves_are_the_librarys(texts: dict[str, str]) -> None:
 
 def test_at_no_place_do_known_votes_cost_more_than_any() -> None:
     for texts in ({}, {"pasigma": "0.5"}, {"pasigma": "200"}, {"paens": "25", "pasigma": "3"}, CONFIDENT):
-        answer = asked(PATE, **texts)
-        assert isinstance(answer.plot, LinePlot)
-        curves = {line.key: np.asarray(line.y) for line in answer.plot.lines}
-        assert (curves["votes"] <= curves["tight"]).all()
-        assert (np.diff(curves["votes"]) >= 0).all()
+        by = curves(asked(PATE, **texts))
+        assert (by["votes"] <= by["tight"]).all()
+        assert (np.diff(by["votes"]) >= 0).all()
 
 
 def test_only_the_number_for_all_votes_may_be_published() -> None:
@@ -60,8 +56,7 @@ def test_only_the_number_for_all_votes_may_be_published() -> None:
     assert (public.note, private.note) == ("may be published", "may not: it tells of the votes")
     assert "itself private" in PATE.headline(answer)
     assert "may not be published" in PATE.notes(answer)[0].text
-    line = next(line for line in answer.plot.lines if line.key == "votes")  # type: ignore[attr-defined]
-    assert line.approximate, "dashed: no promise"
+    assert lines(answer)["votes"].approximate, "dashed: no promise"
     nothing = asked(PATE, pasigma="100")
     assert nothing.facts.at_votes == nothing.facts.public
     assert "does not lower it" in PATE.headline(nothing)
@@ -128,7 +123,7 @@ def test_the_sanitised_number_lies_between_and_says_what_it_is() -> None:
     note = next(note.text for note in PATE.notes(answer) if note.text.startswith("Sanitised"))
     assert "errs above" in note
     assert "without looking at the votes" in note
-    assert next(line for line in answer.plot.lines if line.key == "released").approximate  # type: ignore[attr-defined]
+    assert lines(answer)["released"].approximate
     # Few teachers: one of them may change much, and publishing costs more than it saves.
     dear = asked(PATE, paens="25", pasigma="10")
     assert dear.facts.released > dear.facts.public

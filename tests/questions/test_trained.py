@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
-from dpviz.charts.plot import LinePlot
 from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
-from dpviz.questions.answer import Answer, Rerun
+from dpviz.questions.answer import Rerun
 from dpviz.questions.budget.courses import Course, courses, together
 from dpviz.questions.budget.shared import POLICIES
 from dpviz.questions.budget.trained import TRAINED, zoomed
-from dpviz.questions.presets import PRESETS, Preset
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import promised
 from dpviz.training.settings import RunSettings
-from tests.questions.asking import asked
+from tests.questions.asking import asked, lines, of_preset
 
 EARLY = {"brun": "early", "bpol": "fixed.tune", "bodo": "authors"}
 KEYS = ("budget_cnn", "budget_scattering", "early_cnn", "early_scattering")
-
-
-def of_preset(preset: Preset, **more: str) -> Answer[Any]:
-    known = {field.key for field in TRAINED.fields}
-    return asked(TRAINED, **({key: text for key, text in preset.values.items() if key in known} | more))
-
-
-def curves(a: Answer[Any]) -> dict[str, Any]:
-    assert isinstance(a.plot, LinePlot)
-    return {line.key: line for line in a.plot.lines}
 
 
 def spent(trial: Trial, variant: str) -> float:
@@ -115,15 +101,15 @@ def test_what_is_drawn_is_mean_and_spread() -> None:
         ("early", "noise", "noise_multiplier"),
     ):
         a = asked(TRAINED, brun=runs, bshow=shown, bpol="fixed.noise.batch.tune")
-        assert set(curves(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
-        for key, line in curves(a).items():
+        assert set(lines(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
+        for key, line in lines(a).items():
             _, mean, lowest, highest = together(a.facts.arms[key], name)
             np.testing.assert_array_equal(line.y, mean)
             np.testing.assert_array_equal(line.spread, (lowest, highest))
 
 
 def test_figure_2d_says_the_printed_values_and_those_found() -> None:
-    a = of_preset(PRESETS["fo2d"])
+    a = of_preset(TRAINED, "fo2d")
     costs = {key: [run.odometer[-1] for run in runs] for key, runs in a.facts.arms.items()}
     assert max(costs["tune"]) < 0.5 * min(costs["fixed"])
     told = " ".join(note.text for note in TRAINED.notes(a))
@@ -133,11 +119,11 @@ def test_figure_2d_says_the_printed_values_and_those_found() -> None:
         assert f"ε = {numbers.epsilon(float(np.mean(costs[key])), up=True)}" in told
     assert TRAINED.printed(a)
     assert a.plot.x.shown[1] > 8, "the printed values lie on the chart"  # type: ignore[attr-defined]
-    assert not TRAINED.printed(of_preset(PRESETS["fo2c"]))
+    assert not TRAINED.printed(of_preset(TRAINED, "fo2c"))
 
 
 def test_figure_1_says_how_much_longer() -> None:
-    a = of_preset(PRESETS["fo1b"])
+    a = of_preset(TRAINED, "fo1b")
     ends = {
         key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
         for key, runs in a.facts.arms.items()
@@ -173,7 +159,6 @@ def test_without_a_policy() -> None:
 @pytest.mark.parametrize("runs", ["budget", "early"])
 def test_accuracies_are_seen_apart(runs: str) -> None:
     plot = asked(TRAINED, brun=runs, bshow="accuracy", bpol="fixed.noise.batch.tune").plot
-    assert isinstance(plot, LinePlot)
     low, high = zoomed(plot.lines)
     assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in plot.lines) < high == 1.0
     assert zoomed(()) == (0.0, 1.0)
