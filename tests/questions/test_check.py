@@ -77,11 +77,6 @@ def test_steps_are_rounded_up() -> None:
     assert steps_of(10, 10, 1e-9) == 1
 
 
-def test_more_than_the_data_is_refused() -> None:
-    with pytest.raises(ValueError, match="A batch of 256 is more than the N = 100 examples"):
-        asked(CHECK, n="100")
-
-
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("sigma", [0.8, 2.0, 10.0])
 def test_upper_bounds_lie_above_lower_ones(sigma: float, *, replace: bool) -> None:

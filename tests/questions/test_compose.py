@@ -386,8 +386,6 @@ def test_a_mechanism_is_asked_for_by_its_fields_or_whole():
     as_ever = ask("compose", noise_multiplier=2, sample_rate=0.1, steps=20, curves=("moments",))
     assert as_ever.answer.given["mechanism"] == SampledGaussian(2.0, 0.1)
     assert as_ever.link == "/compose?sigma=2&q=0.1&steps=20&curves=moments&v=2"
-    with pytest.raises(ValueError, match="“cauchy” is none of gaussian, replace, person, laplace"):
-        ask("compose", mechanism="cauchy")
 
 
 def test_a_mechanism_of_ones_own_is_answered_by_what_knows_it():
@@ -497,8 +495,6 @@ def test_best_is_a_word_for_the_order() -> None:
     fixed = ask("compose", order=16, steps=20)
     assert (fixed.answer.given["order"], fixed.link) == (16, "/compose?steps=20&lam=16&v=2")
     assert "order=16" in fixed.script()
-    with pytest.raises(ValueError, match="≥ 1 and ≤ 256, or best"):
-        ask("compose", order=257)
 
 
 def test_the_band_is_the_tight_interval() -> None:

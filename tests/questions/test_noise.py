@@ -232,10 +232,6 @@ class TestWords:
         assert problem in texts(found)[0]
         assert notes(found)[0].kind == "problem"
 
-    def test_an_axis_that_ends_before_it_starts(self):
-        with pytest.raises(ValueError, match=r"The σ axis goes from 10 to 5: under Show, let it end at 12 or more\."):
-            of(ALONG_NOISE, "noisefrom=10&noiseto=5")
-
     def test_what_is_asked_has_a_control_and_nothing_else(self):
         def shown(question, **chosen):
             groups = question.groups(lambda field: chosen.get(field.key, field.default))

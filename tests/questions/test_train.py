@@ -130,11 +130,6 @@ def test_what_can_not_work_is_said_with_the_setting(query: str, words: str) -> N
         run_of(query)
 
 
-def test_a_policy_that_ends_at_a_goal_asks_for_one() -> None:
-    with pytest.raises(ValueError, match=r"Expected target_accuracy with policy='fine_tuning', .*: take 0\.93"):
-        ask("train", policy="fine_tuning")
-
-
 # --- the noise and the cost -------------------------------------------------------------------------------------------
 
 
