@@ -80,18 +80,18 @@ def attacker(sigma: float, steps: int, epsilon: float, guess: guessing.Guess) ->
     return f"{sentence}{'' if guess.curve is None else f', by {bound} and δ alone'}."
 
 
-def meaning(a: Answer[ComposeFacts]) -> str:
-    steps = f"{numbers.steps(a.given['steps'])} noisy step{'s' if a.given['steps'] > 1 else ''}"
+def meaning(answer: Answer[ComposeFacts]) -> str:
+    steps = f"{numbers.steps(answer.given['steps'])} noisy step{'s' if answer.given['steps'] > 1 else ''}"
     return (
         f"Someone trains a model in {steps} and shows them all. An attacker who knows everyone else's data guesses "
         "whether *you* took part. A coin is right half of the time; **ε** bounds how much better the attacker can be, "
-        f"but for a small probability **δ**. Here **ε ≤ {_up(last(a, 'renyi_improved'))}**. "
+        f"but for a small probability **δ**. Here **ε ≤ {_up(last(answer, 'renyi_improved'))}**. "
         "Move σ: less noise, and the curve shoots up."
     )
 
 
-def strong_loses(a: Answer[ComposeFacts]) -> str:
-    strong, moments = last(a, "strong"), last(a, "moments")
+def strong_loses(answer: Answer[ComposeFacts]) -> str:
+    strong, moments = last(answer, "strong"), last(answer, "moments")
     sentence = (
         "Each step leaks a little, and it adds up. **Strong composition** knows of a step only its own ε and δ, and "
         f"has to assume the worst shape of noise that fits: ε ≤ {_up(strong)}. The **moments accountant** follows the "
@@ -103,49 +103,49 @@ def strong_loses(a: Answer[ComposeFacts]) -> str:
     return f"{sentence}. Move T to see them part."
 
 
-def sampling_buys(a: Answer[ComposeFacts]) -> str:
-    rate, larger = a.given["mechanism"].sample_rate, batches(a)
+def sampling_buys(answer: Answer[ComposeFacts]) -> str:
+    rate, larger = answer.given["mechanism"].sample_rate, batches(answer)
     if larger is None:
         return "Here batches hold nearly all examples already: sampling buys nothing. Lower q to see it help."
     other = last(larger, "renyi_improved")
     return (
         f"An attacker does not know which steps saw you: each draws you with probability q = {numbers.plain(rate)}. "
         f"With batches {numbers.plain(MORE)} times as large, faded here, the same steps would cost ε ≤ {_up(other)} "
-        f"instead of **{_up(last(a, 'renyi_improved'))}**. Small random batches are much of what makes private "
+        f"instead of **{_up(last(answer, 'renyi_improved'))}**. Small random batches are much of what makes private "
         "training possible."
     )
 
 
-def batches(a: Answer[ComposeFacts]) -> Answer[ComposeFacts] | None:
+def batches(answer: Answer[ComposeFacts]) -> Answer[ComposeFacts] | None:
     """The same with larger batches; None where they would not be."""
-    mechanism = a.given["mechanism"]
+    mechanism = answer.given["mechanism"]
     if not 0.0 < mechanism.sample_rate * MORE <= 1.0:
         return None
     more = SampledGaussian(mechanism.noise_multiplier, mechanism.sample_rate * MORE)
-    return GROWTH.asked({**a.given, "mechanism": more})
+    return GROWTH.asked({**answer.given, "mechanism": more})
 
 
-def beside_larger(a: Answer[ComposeFacts]) -> Plot:
-    larger = batches(a)
+def beside_larger(answer: Answer[ComposeFacts]) -> Plot:
+    larger = batches(answer)
     if larger is None:
-        return a.plot
+        return answer.plot
     name = f"q = {numbers.plain(larger.given['mechanism'].sample_rate)}"
-    plot: Plot = a.plot.beside([(name, larger.plot)])
+    plot: Plot = answer.plot.beside([(name, larger.plot)])
     return plot
 
 
-def truth(a: Answer[ComposeFacts]) -> str:
+def truth(answer: Answer[ComposeFacts]) -> str:
     text = (
         "All curves are upper bounds, so which is right? The grey band is computed from the whole distribution of the "
         "privacy loss, from above and from below: the truth lies between, "
     )
-    if a.facts.tight is None or a.facts.tight.soon:
+    if answer.facts.tight is None or answer.facts.tight.soon:
         return f"{text}and is {LATER}."
-    low, high = float(a.facts.tight.lower[-1]), float(a.facts.tight.upper[-1])
+    low, high = float(answer.facts.tight.lower[-1]), float(answer.facts.tight.upper[-1])
     if not (math.isfinite(high) and low > 0.0):
         return f"{text}but at this setting no grid resolves it."
-    text += f"**{a.facts.tight.last}** after all steps. "
-    extra = 100.0 * (last(a, "moments") / high - 1.0)
+    text += f"**{answer.facts.tight.last}** after all steps. "
+    extra = 100.0 * (last(answer, "moments") / high - 1.0)
     if not 0.0 < extra < math.inf:
         return text
     return (
@@ -154,12 +154,12 @@ def truth(a: Answer[ComposeFacts]) -> str:
     )
 
 
-def seen(a: Answer[RocFacts]) -> str:
+def seen(answer: Answer[RocFacts]) -> str:
     return (
         "An attacker may be bold or careful. To the right: how often an innocent is accused; upwards: how often a "
         "member is found. No attack lies above Rényi's curve, nor the tight one. One pair (ε, δ) draws a larger "
         "region than the mechanism really leaves: at even odds, the best attack is right at most "
-        f"**{_percent(a.facts.success)}** of the time."
+        f"**{_percent(answer.facts.success)}** of the time."
     )
 
 

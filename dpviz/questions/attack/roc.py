@@ -147,21 +147,21 @@ def _without_sampling(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, sample_rate=1.0) if "sample_rate" in mechanism.parameters() else mechanism  # type: ignore[type-var]
 
 
-def region_key(a: Answer[RocFacts]) -> Hashable | None:
+def region_key(answer: Answer[RocFacts]) -> Hashable | None:
     """What decides the tight region, which holds for every δ at once; None where the chart shows none."""
-    known = Tight.name not in a.facts.left and a.facts.epsilon < NO_PROMISE
-    return (a.given["mechanism"], a.given["steps"]) if known else None
+    known = Tight.name not in answer.facts.left and answer.facts.epsilon < NO_PROMISE
+    return (answer.given["mechanism"], answer.given["steps"]) if known else None
 
 
-def region(a: Answer[RocFacts]) -> TightRegion:
+def region(answer: Answer[RocFacts]) -> TightRegion:
     """The mechanism's whole privacy curve as a region of error rates."""
-    mechanism, steps = a.given["mechanism"], a.given["steps"]
+    mechanism, steps = answer.given["mechanism"], answer.given["steps"]
     try:
         profile = tight_profile(mechanism, steps, points=POINTS)
     except ValueError as problem:
         return TightRegion(problem=str(problem))
     upper = np.clip(profile.upper, 0.0, 1.0)
-    soon = region_soon(a, (False, True))
+    soon = region_soon(answer, (False, True))
     curves = {
         log: np.minimum(dpviz.profile_roc(rates(log), epsilon=profile.epsilon, delta=upper), curve)
         for log, curve in soon.curves.items()
@@ -169,28 +169,28 @@ def region(a: Answer[RocFacts]) -> TightRegion:
     return TightRegion(curves, min(guessing.accuracy(mechanism, steps).upper, soon.success))
 
 
-def region_soon(a: Answer[RocFacts], logs: tuple[bool, ...] = ()) -> TightRegion:
+def region_soon(answer: Answer[RocFacts], logs: tuple[bool, ...] = ()) -> TightRegion:
     """The same, hardly larger, from two distributions instead of some fifteen; of the present axes unless told."""
-    mechanism, steps = a.given["mechanism"], a.given["steps"]
+    mechanism, steps = answer.given["mechanism"], answer.given["steps"]
     try:
         profile = quick_profile(mechanism, steps, POINTS)
     except ValueError as problem:
         return TightRegion(problem=str(problem))
     delta = np.clip(profile.upper, 0.0, 1.0)
-    shown = logs or (a.given["log_rates"],)
+    shown = logs or (answer.given["log_rates"],)
     curves = {log: dpviz.profile_roc(rates(log), epsilon=profile.epsilon, delta=delta) for log in shown}
     return TightRegion(curves, guessing.accuracy_soon(mechanism, steps).upper)
 
 
-def with_region(a: Answer[RocFacts], tight: TightRegion) -> Answer[RocFacts]:
+def with_region(answer: Answer[RocFacts], tight: TightRegion) -> Answer[RocFacts]:
     if tight.problem:
-        return replace(a, facts=replace(a.facts, problem=tight.problem))
-    assert isinstance(a.plot, LinePlot)
-    log = a.given["log_rates"]
+        return replace(answer, facts=replace(answer.facts, problem=tight.problem))
+    assert isinstance(answer.plot, LinePlot)
+    log = answer.given["log_rates"]
     curve = Line("tight", "tight, all ε", rates(log), tight.curves[log], look.SOLID, color=look.ORANGE)
-    kept = tuple(replace(line, kept=False) for line in a.plot.lines)
-    facts = replace(a.facts, success=tight.success, best=tight.curves[log], tight=True)
-    return replace(a, plot=replace(a.plot, lines=(*kept, curve)), facts=facts)
+    kept = tuple(replace(line, kept=False) for line in answer.plot.lines)
+    facts = replace(answer.facts, success=tight.success, best=tight.curves[log], tight=True)
+    return replace(answer, plot=replace(answer.plot, lines=(*kept, curve)), facts=facts)
 
 
 ROC: Question[RocFacts] = Question(

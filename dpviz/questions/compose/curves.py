@@ -279,34 +279,37 @@ def tails(bound: BayesianBound) -> list[tuple[str, Array]]:
     return [(f"largest_share_{name}", bound.largest_share), (f"effective_size_{name}", bound.effective_size)]
 
 
-def tight_key(a: Answer[ComposeFacts]) -> Hashable | None:
+def tight_key(answer: Answer[ComposeFacts]) -> Hashable | None:
     """What decides the tight interval, unless it is switched off, and the best attack's accuracy.
 
     None for a mechanism whose privacy loss is not known.
     """
-    g = a.given
-    if "tight" in a.facts.left:
+    given = answer.given
+    if "tight" in answer.facts.left:
         return None
-    every = (g["mechanism"], g["steps"])
-    return (*every, g["delta"], g["log_steps"]) if "tight" in g["curves"] else every
+    every = (given["mechanism"], given["steps"])
+    return (*every, given["delta"], given["log_steps"]) if "tight" in given["curves"] else every
 
 
-def tight_part(a: Answer[ComposeFacts]) -> dict[str, Any]:
+def tight_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
     """The tight interval at marked steps, and the best attack's accuracy after all of them."""
-    g = a.given
-    shown = "tight" in g["curves"]
-    band = tight_band.along_steps(g["mechanism"], g["steps"], g["delta"], log=g["log_steps"]) if shown else None
-    return {"tight": band, "accuracy": guessing.accuracy(g["mechanism"], g["steps"])}
+    given = answer.given
+    shown = "tight" in given["curves"]
+    mechanism, steps = given["mechanism"], given["steps"]
+    band = tight_band.along_steps(mechanism, steps, given["delta"], log=given["log_steps"]) if shown else None
+    return {"tight": band, "accuracy": guessing.accuracy(mechanism, steps)}
 
 
-def tight_soon(a: Answer[ComposeFacts]) -> dict[str, Any]:
+def tight_soon(answer: Answer[ComposeFacts]) -> dict[str, Any]:
     """The upper ends of both."""
-    g = a.given
-    end = tight_band.end([(g["mechanism"], g["steps"])], g["delta"]) if "tight" in g["curves"] else None
-    return {"tight": end, "accuracy": guessing.accuracy_soon(g["mechanism"], g["steps"])}
+    given = answer.given
+    end = tight_band.end([(given["mechanism"], given["steps"])], given["delta"]) if "tight" in given["curves"] else None
+    return {"tight": end, "accuracy": guessing.accuracy_soon(given["mechanism"], given["steps"])}
 
 
-def tight_drawn(a: Answer[ComposeFacts]) -> Plot:
-    assert isinstance(a.plot, LinePlot)
-    band = a.facts.tight
-    return a.plot if band is None or band.soon else replace(a.plot, bands=(tight_band.band(band), *a.plot.bands))
+def tight_drawn(answer: Answer[ComposeFacts]) -> Plot:
+    assert isinstance(answer.plot, LinePlot)
+    band = answer.facts.tight
+    if band is None or band.soon:
+        return answer.plot
+    return replace(answer.plot, bands=(tight_band.band(band), *answer.plot.bands))

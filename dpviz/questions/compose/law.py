@@ -76,26 +76,31 @@ def law_cost(known: Law, quantile: float, grid: tuple[float, ...], order: int | 
 # What is worked out beside its curve ---------------------------------------------------------------------------------
 
 
-def rank_key(a: Answer[Any]) -> Hashable | None:
+def rank_key(answer: Answer[Any]) -> Hashable | None:
     """What decides the tight value; None where no tight interval is asked, or there is none: strong form, large ε."""
-    g, law = a.given, a.facts.law
-    if law is None or "tight" not in g["curves"] or g["definition"] != "2" or not law.last <= LARGEST_EPSILON:
+    settings, law = answer.given, answer.facts.law
+    if (
+        law is None
+        or "tight" not in settings["curves"]
+        or settings["definition"] != "2"
+        or not law.last <= LARGEST_EPSILON
+    ):
         return None
-    return given("mechanism", "steps", "log_steps", "quantile")(a), failure_of(g), g["gradients"].key
+    return given("mechanism", "steps", "log_steps", "quantile")(answer), failure_of(settings), settings["gradients"].key
 
 
-def rank_part(a: Answer[Any]) -> dict[str, TightBand]:
+def rank_part(answer: Answer[Any]) -> dict[str, TightBand]:
     """The tight interval where an example keeps its rank in every step, at marked steps; a second."""
-    steps = tight_band.marked_steps(a.given["steps"], log=a.given["log_steps"])
-    bounds = law_tight(**law_of(a.given), steps=steps)
+    steps = tight_band.marked_steps(answer.given["steps"], log=answer.given["log_steps"])
+    bounds = law_tight(**law_of(answer.given), steps=steps)
     return {"rank": TightBand(steps, bounds.lower, bounds.upper)}
 
 
-def rank_drawn(a: Answer[Any]) -> Plot:
-    assert isinstance(a.plot, LinePlot)
-    rank = a.facts.rank
+def rank_drawn(answer: Answer[Any]) -> Plot:
+    assert isinstance(answer.plot, LinePlot)
+    rank = answer.facts.rank
     band = Band("Bayesian, tight", rank.x, rank.lower, rank.upper, key="bayesian_tight", family="bayesian")
-    return replace(a.plot, bands=(*a.plot.bands, band))
+    return replace(answer.plot, bands=(*answer.plot.bands, band))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,42 +111,47 @@ class SampledCost:
     cost: LawSample
 
 
-def sampled_key(a: Answer[Any]) -> Hashable | None:
+def sampled_key(answer: Answer[Any]) -> Hashable | None:
     """What decides it; None where no sample is asked, where γ leaves nothing of δ_μ, or along the steps of one plan."""
-    g, law = a.given, a.facts.law
-    if law is None or g["samples"] is None or g["reading"] == "running" or g["failure"] >= failure_of(g):
+    settings, law = answer.given, answer.facts.law
+    if (
+        law is None
+        or settings["samples"] is None
+        or settings["reading"] == "running"
+        or settings["failure"] >= failure_of(settings)
+    ):
         return None
     decide = given("mechanism", "steps", "log_steps", "quantile", "definition", "order", "samples", "failure")
-    return decide(a), failure_of(g), g["gradients"].key
+    return decide(answer), failure_of(settings), settings["gradients"].key
 
 
-def sampled_part(a: Answer[Any]) -> dict[str, SampledCost]:
+def sampled_part(answer: Answer[Any]) -> dict[str, SampledCost]:
     """Both at some of the steps; some 30 ms."""
-    g = a.given
-    steps = a.facts.law.steps[::-1][::STRIDE][::-1]
+    settings = answer.given
+    steps = answer.facts.law.steps[::-1][::STRIDE][::-1]
     cost = law_sample(
-        **law_of(g),
+        **law_of(settings),
         steps=steps,
-        samples=g["samples"],
-        failure=g["failure"],
-        definition=int(g["definition"]),
-        orders=None if g["order"] is None else (g["order"] + 1.0,),
+        samples=settings["samples"],
+        failure=settings["failure"],
+        definition=int(settings["definition"]),
+        orders=None if settings["order"] is None else (settings["order"] + 1.0,),
     )
     return {"sampled": SampledCost(steps, cost)}
 
 
-def sampled_drawn(a: Answer[Any]) -> Plot:
+def sampled_drawn(answer: Answer[Any]) -> Plot:
     """With both curves: the bound solid, the estimate dashed."""
-    assert isinstance(a.plot, LinePlot)
-    sampled = a.facts.sampled
+    assert isinstance(answer.plot, LinePlot)
+    sampled = answer.facts.sampled
 
     def line(key: str, name: str, epsilon: Array, *, approximate: bool) -> Line:
-        right = guessing.allowed("right by ε_μ alone:", epsilon, failure_of(a.given))
+        right = guessing.allowed("right by ε_μ alone:", epsilon, failure_of(answer.given))
         return Line(key, name, sampled.steps, epsilon, "bayesian", approximate=approximate, hover=(right,), kept=False)
 
-    certified = f"certified by {numbers.steps(a.given['samples'])} norms"
+    certified = f"certified by {numbers.steps(answer.given['samples'])} norms"
     lines = (
         line("bayesian_sample", certified, sampled.cost.certified, approximate=False),
         line("bayesian_printed", NAMES["bayesian_printed"], sampled.cost.estimate, approximate=True),
     )
-    return replace(a.plot, lines=(*a.plot.lines, *lines))
+    return replace(answer.plot, lines=(*answer.plot.lines, *lines))

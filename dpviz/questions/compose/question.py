@@ -66,18 +66,20 @@ def noise_of(get: Reader) -> str:
     return f"Noise σC: {numbers.plain(times, digits=2)} × the median norm."
 
 
-def plan_of(a: Answer[ComposeFacts]) -> Plan:
+def plan_of(answer: Answer[ComposeFacts]) -> Plan:
     """The present setting, by the tightest valid bound that is drawn.
 
     Raises:
         ValueError: there is none to train with; says why.
     """
-    g, key = a.given, a.facts.tightest()
-    mechanism = gaussian(g["mechanism"])
+    given, key = answer.given, answer.facts.tightest()
+    mechanism = gaussian(given["mechanism"])
     if key is None:
         raise ValueError("No accountant that is switched on bounds ε here: switch one on under Show, or add noise.")
     sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
-    return checked(Plan(sigma, rate, g["steps"], g["delta"], key, g["amplification"], moment=g["order"] or 0))
+    return checked(
+        Plan(sigma, rate, given["steps"], given["delta"], key, given["amplification"], moment=given["order"] or 0)
+    )
 
 
 GROWTH: Question[ComposeFacts] = Question(
@@ -112,8 +114,8 @@ GROWTH: Question[ComposeFacts] = Question(
     layout=layout,
     more={
         "Distances": distances,
-        "Use it": lambda a: use_it(lambda: plan_of(a)),
-        "Accountants": lambda a: cards(a.given["curves"], a.given["amplification"]),
+        "Use it": lambda answer: use_it(lambda: plan_of(answer)),
+        "Accountants": lambda answer: cards(answer.given["curves"], answer.given["amplification"]),
     },
     below=warned,
     **words("compose", "compose"),

@@ -147,33 +147,35 @@ class Beside:
     samples: float
 
 
-def beside_key(a: Answer[Any]) -> Hashable | None:
+def beside_key(answer: Answer[Any]) -> Hashable | None:
     """What decides it; None where there is no Bayesian curve."""
-    if a.facts.bayesian is None:
+    if answer.facts.bayesian is None:
         return None
     decide = given("mechanism", "steps", "log_steps", "quantile", "clip", "failure", "order", "reading", "divergence")
-    return decide(a), failure_of(a.given), a.given["gradients"].key
+    return decide(answer), failure_of(answer.given), answer.given["gradients"].key
 
 
-def beside_part(a: Answer[Any]) -> dict[str, Beside]:
+def beside_part(answer: Answer[Any]) -> dict[str, Beside]:
     """The truth at some steps, whether it is infinite, and how many samples would help."""
-    g, promise = a.given, a.facts.bayesian
-    places = np.unique(np.linspace(0, a.facts.steps.size - 1, MARKS).round().astype(int))
-    steps = a.facts.steps[places]
-    orders = orders_of(g["order"])
-    if g["clip"] != "both":
-        infinite = unbounded(g["gradients"], promise, g["mechanism"].sample_rate, g["steps"], orders[0])
+    settings, promise = answer.given, answer.facts.bayesian
+    places = np.unique(np.linspace(0, answer.facts.steps.size - 1, MARKS).round().astype(int))
+    steps = answer.facts.steps[places]
+    orders = orders_of(settings["order"])
+    if settings["clip"] != "both":
+        infinite = unbounded(
+            settings["gradients"], promise, settings["mechanism"].sample_rate, settings["steps"], orders[0]
+        )
         return {"beside": Beside(steps, None, infinite, math.nan)}
     known: dict[str, Any] = {
         "threshold": promise.threshold,
         "noise_std": promise.noise_std,
-        "sample_rate": g["mechanism"].sample_rate,
+        "sample_rate": settings["mechanism"].sample_rate,
         "steps": tuple(steps),
-        "delta_mu": failure_of(g),
+        "delta_mu": failure_of(settings),
         "orders": orders,
-        "reading": g["reading"],
+        "reading": settings["reading"],
     }
-    return {"beside": Beside(steps, truth_of(g["gradients"], known), False, enough(a, promise, orders))}
+    return {"beside": Beside(steps, truth_of(settings["gradients"], known), False, enough(answer, promise, orders))}
 
 
 def truth_of(gradients: Gradients, known: dict[str, Any]) -> Truth | None:
@@ -200,54 +202,54 @@ def unbounded(gradients: Gradients, promise: Promise, rate: float, steps: int, o
     )
 
 
-def enough(a: Answer[Any], promise: Promise, orders: range) -> float:
+def enough(answer: Answer[Any], promise: Promise, orders: range) -> float:
     """m at which the certified bound would be half of what d_max throughout costs; NaN where it is already.
 
     NaN for the costs as printed, too: no number of samples mends those.
     """
-    g = a.given
-    if g["divergence"] == "printed" or promise.largest is None or promise.worst is None:
+    settings = answer.given
+    if settings["divergence"] == "printed" or promise.largest is None or promise.worst is None:
         return math.nan
     if not float(promise.main.epsilon[-1]) > promise.worst / 2.0:
         return math.nan
     return dpviz.bayesian_samples(
-        clipped(g["gradients"], g["quantile"], g["clip"]).distances,
+        clipped(settings["gradients"], settings["quantile"], settings["clip"]).distances,
         largest_distance=promise.largest,
         target_epsilon=promise.worst / 2.0,
         noise_std=promise.noise_std,
-        sample_rate=g["mechanism"].sample_rate,
-        steps=g["steps"],
-        delta_mu=failure_of(g),
-        estimator_failure=g["failure"],
+        sample_rate=settings["mechanism"].sample_rate,
+        steps=settings["steps"],
+        delta_mu=failure_of(settings),
+        estimator_failure=settings["failure"],
         orders=orders,
     )
 
 
-def beside_drawn(a: Answer[Any]) -> Plot:
+def beside_drawn(answer: Answer[Any]) -> Plot:
     """With the truth, grey as the tight interval is."""
-    beside = a.facts.beside
+    beside = answer.facts.beside
     if beside.truth is None:
-        return a.plot
-    assert isinstance(a.plot, LinePlot)
+        return answer.plot
+    assert isinstance(answer.plot, LinePlot)
     name = "distribution's true cost"
     band = Band(name, beside.steps, beside.truth.lower, beside.truth.upper, key="true", family=BAYESIAN)
-    return replace(a.plot, bands=(*a.plot.bands, band))
+    return replace(answer.plot, bands=(*answer.plot.bands, band))
 
 
 # Its distances -------------------------------------------------------------------------------------------------------
 
 
-def warned(a: Answer[Any]) -> list[Block]:
+def warned(answer: Answer[Any]) -> list[Block]:
     """The histogram right below the notes where one of them warns of the sample's tail."""
-    promise = a.facts.bayesian
-    return [histogram(a, promise)] if promise is not None and promise.dominated is not None else []
+    promise = answer.facts.bayesian
+    return [histogram(answer, promise)] if promise is not None and promise.dominated is not None else []
 
 
-def distances(a: Answer[Any]) -> list[Block]:
+def distances(answer: Answer[Any]) -> list[Block]:
     """All of it."""
-    promise, law = a.facts.bayesian, a.facts.law
+    promise, law = answer.facts.bayesian, answer.facts.law
     if law is not None:
-        noise = numbers.plain(law.over_median * a.given["mechanism"].noise_multiplier, digits=3)
+        noise = numbers.plain(law.over_median * answer.given["mechanism"].noise_multiplier, digits=3)
         times = numbers.plain(law.over_median, digits=3)
         return [
             Note(
@@ -261,7 +263,7 @@ def distances(a: Answer[Any]) -> list[Block]:
     if not promise.main.certified:
         text = "The shares below rest on the asymptotic estimate, which is no bound at this sample size."
         blocks.append(Note(text, "caution"))
-    return [*blocks, *([histogram(a, promise)] if promise.dominated is None else []), claims(a)]
+    return [*blocks, *([histogram(answer, promise)] if promise.dominated is None else []), claims(answer)]
 
 
 def sources_note(promise: Promise) -> str:
@@ -272,9 +274,9 @@ def sources_note(promise: Promise) -> str:
     )
 
 
-def histogram(a: Answer[Any], promise: Promise) -> HistogramPlot:
+def histogram(answer: Answer[Any], promise: Promise) -> HistogramPlot:
     """The distances with C and the noise level marked."""
-    values = clipped(a.given["gradients"], a.given["quantile"], a.given["clip"]).distances
+    values = clipped(answer.given["gradients"], answer.given["quantile"], answer.given["clip"]).distances
     marks = [Mark(promise.threshold, "C", f"{numbers.plain(100 * promise.over)} % of the gradients are clipped")]
     if promise.sensitivity != promise.threshold:
         marks.append(Mark(promise.sensitivity, "2C", "the most that two clipped gradients differ", look.GREEN))
@@ -287,9 +289,9 @@ def histogram(a: Answer[Any], promise: Promise) -> HistogramPlot:
     )
 
 
-def claims(a: Answer[Any]) -> pd.DataFrame:
+def claims(answer: Answer[Any]) -> pd.DataFrame:
     """Ordinary (ε, δ) for shares of the data and for groups (Triastcyn & Faltings 2020, §4.4.1 and Appendix A)."""
-    epsilon, delta_mu = float(a.facts.bayesian.main.epsilon[-1]), failure_of(a.given)
+    epsilon, delta_mu = float(answer.facts.bayesian.main.epsilon[-1]), failure_of(answer.given)
     rows = [
         {
             "holds for": f"{numbers.plain(100 * share, digits=8)} % of such data",

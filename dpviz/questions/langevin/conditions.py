@@ -164,12 +164,12 @@ def boundary_line(
     return Line(key, name, x, y, look.SOLID, color=color, end=end, approximate=approximate, kept=False)
 
 
-def drawn(f: Kept) -> LinePlot:
+def drawn(facts: Kept) -> LinePlot:
     """Boundaries named on themselves, the side of each that keeps its condition tinted, the present state as a ring."""
-    x, chain = f.batches, f.chain
+    x, chain = facts.batches, facts.chain
     nothing, all_ = np.zeros(x.size), np.full(x.size, np.inf)
-    third = ("third_condition", "(3) less than") if f.exact else ("third_at_this_c", "(3) with your c²")
-    holds = "(3) holds below" if f.exact else None
+    third = ("third_condition", "(3) less than") if facts.exact else ("third_at_this_c", "(3) with your c²")
+    holds = "(3) holds below" if facts.exact else None
     return LinePlot(
         x=Axis(
             "batch τ (q = τ/N)",
@@ -179,61 +179,61 @@ def drawn(f: Kept) -> LinePlot:
             shown=(float(x[0]), float(x[-1])),
             hover="τ = %{x:.4~g}",
         ),
-        y=Axis("first step size η₁", column="step_size", log=True, shown=shown(f), write=four_digits),
+        y=Axis("first step size η₁", column="step_size", log=True, shown=shown(facts), write=four_digits),
         lines=(
-            boundary_line("first_condition", "(1) at most", x, f.first, look.BROWN, "(1) holds below"),
-            boundary_line("second_condition", "(2) more than", x, f.second, look.MAUVE, "(2) holds above"),
-            boundary_line(*third, x, f.third, look.ORANGE, holds, approximate=not f.exact),
+            boundary_line("first_condition", "(1) at most", x, facts.first, look.BROWN, "(1) holds below"),
+            boundary_line("second_condition", "(2) more than", x, facts.second, look.MAUVE, "(2) holds above"),
+            boundary_line(*third, x, facts.third, look.ORANGE, holds, approximate=not facts.exact),
         ),
         areas=(
-            Area(x, nothing, f.first, look.BROWN, TINT),
-            Area(x, f.second, all_, look.MAUVE, TINT),
-            Area(x, nothing, np.where(np.isnan(f.third), 0.0, f.third), look.ORANGE, TINT),
-            Area(x, f.second, f.top, look.GREEN, 0.22, "all three hold"),
+            Area(x, nothing, facts.first, look.BROWN, TINT),
+            Area(x, facts.second, all_, look.MAUVE, TINT),
+            Area(x, nothing, np.where(np.isnan(facts.third), 0.0, facts.third), look.ORANGE, TINT),
+            Area(x, facts.second, facts.top, look.GREEN, 0.22, "all three hold"),
         ),
-        rings=(Ring(chain.batch_size, chain.step_size, here(f), look.BLUE, name="yours", kept=True),),
+        rings=(Ring(chain.batch_size, chain.step_size, here(facts), look.BLUE, name="yours", kept=True),),
         names_on_lines=True,
         end_values=False,
         columns=(Column("q", x / chain.n),),
-        summary=in_words(f),
+        summary=in_words(facts),
     )
 
 
-def shown(f: Kept) -> tuple[float, float] | None:
+def shown(facts: Kept) -> tuple[float, float] | None:
     """Around the present step size, the largest one for the claim, and where (1) meets (2)."""
-    now = f.chain.step_size
+    now = facts.chain.step_size
     with np.errstate(divide="ignore"):
-        apex = float(f.first[np.abs(np.log(f.first / f.second)).argmin()])
-    seen = [now, f.largest, float(np.interp(f.chain.batch_size, f.batches, f.first)), apex]
+        apex = float(facts.first[np.abs(np.log(facts.first / facts.second)).argmin()])
+    seen = [now, facts.largest, float(np.interp(facts.chain.batch_size, facts.batches, facts.first)), apex]
     near = [v for v in seen if 1e-6 * now < v < 1e6 * now]
     low, high = min(near) / 300.0, max(near) * 100.0
     return (low, high) if low > 1e-290 and high < 1e290 else None
 
 
-def here(f: Kept) -> str:
+def here(facts: Kept) -> str:
     """The present state in words."""
-    holds = ", ".join(f"({i}) {WORDS[kept]}" for i, kept in enumerate(f.state, start=1))
-    return f"τ = {numbers.plain(f.chain.batch_size)}, η₁ = {numbers.plain(f.chain.step_size)}: {holds}"
+    holds = ", ".join(f"({i}) {WORDS[kept]}" for i, kept in enumerate(facts.state, start=1))
+    return f"τ = {numbers.plain(facts.chain.batch_size)}, η₁ = {numbers.plain(facts.chain.step_size)}: {holds}"
 
 
-def in_words(f: Kept) -> str:
+def in_words(facts: Kept) -> str:
     """The takeaway for those who do not see it."""
-    lead = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(f)}."
-    if not f.open.size:
+    lead = f"Step size η₁ against batch τ with the boundaries of three conditions; your {here(facts)}."
+    if not facts.open.size:
         return f"{lead} Nowhere here do all three hold."
-    first, last = numbers.plain(f.open[0]), numbers.plain(f.open[-1])
+    first, last = numbers.plain(facts.open[0]), numbers.plain(facts.open[-1])
     return f"{lead} All three hold for some η₁ where τ is from {first} to {last}."
 
 
-def boundary_key(a: Answer[Kept]) -> tuple[Any, ...]:
+def boundary_key(answer: Answer[Kept]) -> tuple[Any, ...]:
     """What decides condition (3) along the batches."""
-    chain = a.facts.chain
+    chain = answer.facts.chain
     return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one
 
 
-def boundary(a: Answer[Kept]) -> Array:
+def boundary(answer: Answer[Kept]) -> Array:
     """The largest 1/σ₁² that composed moments allow at each rate; 0 where they allow none. Some tenths of a second."""
-    every, *others = boundary_key(a)
+    every, *others = boundary_key(answer)
     return np.array([allowed(rate, *others) for rate in every])
 
 
@@ -249,12 +249,12 @@ def allowed(
     return float(largest)
 
 
-def with_boundary(a: Answer[Kept], allowed: Array) -> Answer[Kept]:
+def with_boundary(answer: Answer[Kept], allowed: Array) -> Answer[Kept]:
     """(3) as composition gives it at each batch."""
-    f = a.facts
-    cost = np.array([with_batch(f.chain, batch).setting.cost for batch in f.batches.tolist()])
-    facts = replace(f, third=np.where(allowed > 0.0, allowed / cost, np.nan), exact=True)
-    return replace(a, plot=drawn(facts), facts=facts)
+    kept = answer.facts
+    cost = np.array([with_batch(kept.chain, batch).setting.cost for batch in kept.batches.tolist()])
+    facts = replace(kept, third=np.where(allowed > 0.0, allowed / cost, np.nan), exact=True)
+    return replace(answer, plot=drawn(facts), facts=facts)
 
 
 CONDITIONS = about("conditions", conditions, "sgconditions", reading=READING)

@@ -78,18 +78,18 @@ def table(facts: LeakageFacts) -> tuple[tuple[str, str, str], ...]:
     return tuple((row["name"], row["value"], row["more"]) for row in rows("leakage", "table", facts))
 
 
-def filed(f: LeakageFacts) -> dict[str, Numbers]:
+def filed(facts: LeakageFacts) -> dict[str, Numbers]:
     """The file: distances, losses, the attack and its interval, bounds."""
     built: dict[str, Numbers] = {}
-    if f.sample is not None and f.attack is not None:
+    if facts.sample is not None and facts.attack is not None:
         built = {
-            f"train_distance [{NOT_COVERED}]": f.sample.train_distances,
-            "test_distance": f.sample.test_distances,
-            f"train_loss [{NOT_COVERED}]": f.sample.train_losses,
-            "test_loss": f.sample.test_losses,
-            f"attack_accuracy [{NOT_COVERED}]": [f.attack.accuracy],
-            f"attack_low [{NOT_COVERED}]": [f.attack.low],
-            f"attack_high [{NOT_COVERED}]": [f.attack.high],
+            f"train_distance [{NOT_COVERED}]": facts.sample.train_distances,
+            "test_distance": facts.sample.test_distances,
+            f"train_loss [{NOT_COVERED}]": facts.sample.train_losses,
+            "test_loss": facts.sample.test_losses,
+            f"attack_accuracy [{NOT_COVERED}]": [facts.attack.accuracy],
+            f"attack_low [{NOT_COVERED}]": [facts.attack.low],
+            f"attack_high [{NOT_COVERED}]": [facts.attack.high],
         }
     marks = {bayesian.NAME: f" [{NOT_COVERED}]"}
-    return built | {f"bound_{bound.key}{marks.get(bound.key, '')}": [bound.success] for bound in f.network.bounds}
+    return built | {f"bound_{bound.key}{marks.get(bound.key, '')}": [bound.success] for bound in facts.network.bounds}

@@ -166,26 +166,26 @@ def tail(curve: Curve) -> list[tuple[str, Array]]:
     return [(f"largest_share_{curve.key}", bound.largest_share), (f"effective_size_{curve.key}", bound.effective_size)]
 
 
-def band_key(a: Answer[Needs]) -> tuple[Any, ...] | None:
+def band_key(answer: Answer[Needs]) -> tuple[Any, ...] | None:
     """What decides the tight interval along the noise; the target too where no formula answers for it."""
-    f = a.facts
-    if f.axis is None or Tight.name in f.ask.left:
+    facts = answer.facts
+    if facts.axis is None or Tight.name in facts.ask.left:
         return None
-    target = f.target if Tight.name in f.valid else None
-    return f.axis.low, f.axis.high, f.ask.composed.without("noise_multiplier"), target
+    target = facts.target if Tight.name in facts.valid else None
+    return facts.axis.low, facts.axis.high, facts.ask.composed.without("noise_multiplier"), target
 
 
-def band_part(a: Answer[Needs]) -> tuple[tight_band.TightBand, Need | None]:
-    low, high, plan, target = band_key(a) or ()
+def band_part(answer: Answer[Needs]) -> tuple[tight_band.TightBand, Need | None]:
+    low, high, plan, target = band_key(answer) or ()
     band = tight_band.along_noise(low, high, plan.mechanism, plan.steps, plan.delta)
     return band, None if target is None else dp_need(Tight.name, "", "noise_multiplier", target, plan)
 
 
-def with_band(a: Answer[Needs], part: tuple[tight_band.TightBand, Need | None]) -> Answer[Needs]:
-    assert isinstance(a.plot, LinePlot)
+def with_band(answer: Answer[Needs], part: tuple[tight_band.TightBand, Need | None]) -> Answer[Needs]:
+    assert isinstance(answer.plot, LinePlot)
     band, need = part
-    facts = replace(a.facts, tight=band, needs=a.facts.needs | ({Tight.name: need} if need else {}))
-    return replace(a, plot=replace(a.plot, bands=(tight_band.band(band),)), facts=facts)
+    facts = replace(answer.facts, tight=band, needs=answer.facts.needs | ({Tight.name: need} if need else {}))
+    return replace(answer, plot=replace(answer.plot, bands=(tight_band.band(band),)), facts=facts)
 
 
 # Solved -------------------------------------------------------------------------------------------------------------
@@ -241,20 +241,22 @@ def law_need(gradients: Law, quantile: str, unknown: str, target: float, known: 
         return Need(None, none.why)
 
 
-def tight_key(a: Answer[Needs]) -> Hashable | None:
+def tight_key(answer: Answer[Needs]) -> Hashable | None:
     """What decides the tight accountant's answer; None where it is not asked."""
-    f = a.facts
-    return (f.unknown, f.target, f.ask.composed.without(f.unknown)) if Tight.name in f.needs else None
+    facts = answer.facts
+    if Tight.name not in facts.needs:
+        return None
+    return facts.unknown, facts.target, facts.ask.composed.without(facts.unknown)
 
 
-def tight_part(a: Answer[Needs]) -> Need:
-    f = a.facts
-    return dp_need(Tight.name, "", f.unknown, f.target, f.ask.composed.without(f.unknown))
+def tight_part(answer: Answer[Needs]) -> Need:
+    facts = answer.facts
+    return dp_need(Tight.name, "", facts.unknown, facts.target, facts.ask.composed.without(facts.unknown))
 
 
-def with_tight(a: Answer[Needs], need: Need) -> Answer[Needs]:
-    facts = replace(a.facts, needs=a.facts.needs | {Tight.name: need})
-    return replace(a, plot=answers(facts), facts=facts)
+def with_tight(answer: Answer[Needs], need: Need) -> Answer[Needs]:
+    facts = replace(answer.facts, needs=answer.facts.needs | {Tight.name: need})
+    return replace(answer, plot=answers(facts), facts=facts)
 
 
 # Both ---------------------------------------------------------------------------------------------------------------
@@ -296,30 +298,32 @@ def layout(
 
 # How often the best attack is right on the steps that DP's best answer makes.
 ACCURACY: Slow[Needs] = slow_facts(
-    lambda a: None if Tight.name in a.facts.ask.left else a.facts.attacked,
-    lambda a: {"accuracy": guessing.accuracy(*(a.facts.attacked or ()))},
-    lambda a: {"accuracy": guessing.accuracy_soon(*(a.facts.attacked or ()))},
+    lambda answer: None if Tight.name in answer.facts.ask.left else answer.facts.attacked,
+    lambda answer: {"accuracy": guessing.accuracy(*(answer.facts.attacked or ()))},
+    lambda answer: {"accuracy": guessing.accuracy_soon(*(answer.facts.attacked or ()))},
 )
 
 
-def plan_of(a: Answer[Needs]) -> Plan:
+def plan_of(answer: Answer[Needs]) -> Plan:
     """The plan with the best DP method's answer in it.
 
     Raises:
         ValueError: there is none; says why.
     """
-    key = a.facts.dp
-    value = a.facts.needs[key].value if key else None
+    key = answer.facts.dp
+    value = answer.facts.needs[key].value if key else None
     if key is None or value is None:
         raise ValueError("No DP method that is switched on has an answer here: the notes say why.")
-    return solved(a.facts.ask.composed, key, a.given["amplification"], a.facts.unknown, value, a.facts.target)
+    return solved(
+        answer.facts.ask.composed, key, answer.given["amplification"], answer.facts.unknown, value, answer.facts.target
+    )
 
 
 def question(key: str, own: Mapping[str, Setting], **more: Any) -> Question[Needs]:
     """A question about noise: its `own` settings follow those that both have."""
     details = {
-        "Use it": lambda a: use_it(lambda: plan_of(a)),
-        "Accountants": lambda a: cards((*a.given["methods"], Tight.name), a.given["amplification"]),
+        "Use it": lambda answer: use_it(lambda: plan_of(answer)),
+        "Accountants": lambda answer: cards((*answer.given["methods"], Tight.name), answer.given["amplification"]),
     }
     return Question(
         key=key,
@@ -344,9 +348,9 @@ def question(key: str, own: Mapping[str, Setting], **more: Any) -> Question[Need
     )
 
 
-def needed(a: Answer[Needs]) -> list[Block]:
+def needed(answer: Answer[Needs]) -> list[Block]:
     """Where each curve crosses, and what one saves against another."""
-    return [answers(a.facts).table()]
+    return [answers(answer.facts).table()]
 
 
 ALONG_NOISE = question(

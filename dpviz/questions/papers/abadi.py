@@ -251,40 +251,40 @@ def places(end: float, epsilon: float) -> Array:
     return np.unique([*np.linspace(0.0, 0.95 * end, TIGHT_POINTS), min(epsilon, end)])
 
 
-def tight_key(a: Answer[Facts]) -> tuple[float, ...] | None:
+def tight_key(answer: Answer[Facts]) -> tuple[float, ...] | None:
     """What decides the interval; None where there is none to show."""
-    return tuple(a.given.values()) if a.facts.computed else None
+    return tuple(answer.given.values()) if answer.facts.computed else None
 
 
-def tight_tail(a: Answer[Facts]) -> Band:
+def tight_tail(answer: Answer[Facts]) -> Band:
     """δ from below and above."""
-    x = places(a.facts.end, a.given["epsilon"])
-    mechanism = SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
-    intervals = [tight_delta(mechanism, a.given["steps"], float(each)) for each in x]
+    x = places(answer.facts.end, answer.given["epsilon"])
+    mechanism = SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
+    intervals = [tight_delta(mechanism, answer.given["steps"], float(each)) for each in x]
     lower, upper = (np.array([float(getattr(one, side)) for one in intervals]) for side in ("lower", "upper"))
-    here = x == a.given["epsilon"]
-    upper[here] = settled(upper[here], np.asarray(tail_soon(a).upper))
+    here = x == answer.given["epsilon"]
+    upper[here] = settled(upper[here], np.asarray(tail_soon(answer).upper))
     return Band("tight", x, np.maximum(lower, LEAST_DELTA / 10.0), np.maximum(upper, LEAST_DELTA / 10.0))
 
 
-def tail_soon(a: Answer[Facts]) -> Band:
+def tail_soon(answer: Answer[Facts]) -> Band:
     """From above alone, at the ε asked for."""
-    mechanism = SampledGaussian(a.given["noise_multiplier"], a.given["sample_rate"])
-    most = quick_delta(mechanism, a.given["steps"], a.given["epsilon"])
-    return Band("tight", np.array([a.given["epsilon"]]), ZERO, np.array([max(most, LEAST_DELTA / 10.0)]))
+    mechanism = SampledGaussian(answer.given["noise_multiplier"], answer.given["sample_rate"])
+    most = quick_delta(mechanism, answer.given["steps"], answer.given["epsilon"])
+    return Band("tight", np.array([answer.given["epsilon"]]), ZERO, np.array([max(most, LEAST_DELTA / 10.0)]))
 
 
-def with_tail(a: Answer[Facts], band: Band) -> Answer[Facts]:
+def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:
     """The interval in chart and facts."""
-    assert isinstance(a.plot, LinePlot)
-    at = int(np.abs(np.asarray(band.x) - a.given["epsilon"]).argmin())
+    assert isinstance(answer.plot, LinePlot)
+    at = int(np.abs(np.asarray(band.x) - answer.given["epsilon"]).argmin())
     interval: dict[str, Any] = {}
-    if float(band.x[at]) == a.given["epsilon"]:
+    if float(band.x[at]) == answer.given["epsilon"]:
         low, high = float(band.lower[at]), float(band.upper[at])
         least = numbers.delta(low) if low > 0.0 else "…"
         interval = {"interval": (low, high), "itself": f"≤ {delta_up(high)}", "least": least}
     bands = (band,) if len(band.x) > 1 else ()
-    return replace(a, plot=replace(a.plot, bands=bands), facts=Facts(**vars(a.facts) | interval))
+    return replace(answer, plot=replace(answer.plot, bands=bands), facts=Facts(**vars(answer.facts) | interval))
 
 
 TAIL = reproduction(

@@ -152,7 +152,7 @@ def span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def table(a: Answer[Facts]) -> list[Block]:
+def table(answer: Answer[Facts]) -> list[Block]:
     """A row for each run of Fig. 1."""
     rows = [
         {
@@ -175,7 +175,9 @@ ADAPTIVE = reproduction(
     {"part": PART},
     {"Question": (PART,)},
     more={
-        "Printed and computed": lambda a: [listing([claim for claim in CLAIMS if claim.key in ROWS[a.given["part"]]])],
+        "Printed and computed": lambda answer: [
+            listing([claim for claim in CLAIMS if claim.key in ROWS[answer.given["part"]]])
+        ],
         "The runs": table,
     },
 )

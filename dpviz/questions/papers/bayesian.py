@@ -68,13 +68,15 @@ def along_steps(*, quantile: str, order: int, seed: int) -> Answer[Facts]:
     return Answer(LinePlot(axis, Axis("ε", log=True, reading="attack"), lines), facts)
 
 
-def with_bayesian(a: Answer[Facts], costs: Array) -> Answer[Facts]:
+def with_bayesian(answer: Answer[Facts], costs: Array) -> Answer[Facts]:
     """The two Bayesian curves, from ĉ_t(λ) of the steps, 50 new gradients each."""
-    assert isinstance(a.plot, LinePlot)
-    fixed, best, lines = bayesian_curves(ALONG, a.given["order"], synthetic.epsilon_of_costs(costs))
-    gain = "some" if best[-1] < a.facts.dp_best else "none"
+    assert isinstance(answer.plot, LinePlot)
+    fixed, best, lines = bayesian_curves(ALONG, answer.given["order"], synthetic.epsilon_of_costs(costs))
+    gain = "some" if best[-1] < answer.facts.dp_best else "none"
     later = {"bayes_fixed": float(fixed[-1]), "bayes_best": float(best[-1]), "gain": gain}
-    return replace(a, plot=replace(a.plot, lines=(*a.plot.lines, *lines)), facts=Facts(**vars(a.facts) | later))
+    return replace(
+        answer, plot=replace(answer.plot, lines=(*answer.plot.lines, *lines)), facts=Facts(**vars(answer.facts) | later)
+    )
 
 
 FIGURE_1 = reproduction(
@@ -85,8 +87,8 @@ FIGURE_1 = reproduction(
     {"Question": (PANEL, ORDER_1, Expert(SEED))},
     slow=(
         Slow(
-            lambda a: (a.given["quantile"], a.given["seed"]),
-            lambda a: synthetic.fresh_costs(float(a.given["quantile"]), a.given["seed"]),
+            lambda answer: (answer.given["quantile"], answer.given["seed"]),
+            lambda answer: synthetic.fresh_costs(float(answer.given["quantile"]), answer.given["seed"]),
             with_bayesian,
         ),
     ),

@@ -124,15 +124,15 @@ def written(key: str, value: float) -> str:
     return numbers.plain(numbers.down(value, 4) if key == "low" else value, digits=4)
 
 
-def tight_key(a: Answer[CheckFacts]) -> tuple[object, ...] | None:
+def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
     """What decides the interval; None where it is not computed."""
-    known = a.facts.described
-    return (known.above, known.below, a.given["delta"]) if a.facts.low is PENDING else None
+    known = answer.facts.described
+    return (known.above, known.below, answer.given["delta"]) if answer.facts.low is PENDING else None
 
 
-def tight_ends(a: Answer[CheckFacts]) -> tuple[float, float]:
+def tight_ends(answer: Answer[CheckFacts]) -> tuple[float, float]:
     """The least and the largest ε that what is described may have."""
-    return ends(a.facts.described, a.facts.renyi, a.given["delta"])
+    return ends(answer.facts.described, answer.facts.renyi, answer.given["delta"])
 
 
 @remembered
@@ -146,34 +146,34 @@ def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
     return low, high
 
 
-def with_ends(a: Answer[CheckFacts], interval: tuple[float, float]) -> Answer[CheckFacts]:
+def with_ends(answer: Answer[CheckFacts], interval: tuple[float, float]) -> Answer[CheckFacts]:
     """The interval in chart and facts."""
     low, high = interval
-    facts = replace(a.facts, low=low, high=high)
-    return replace(beside(facts, a.given["claimed"]), given=a.given)
+    facts = replace(answer.facts, low=low, high=high)
+    return replace(beside(facts, answer.given["claimed"]), given=answer.given)
 
 
 def most(value: float) -> str:
     return numbers.epsilon(value, digits=4, up=True)
 
 
-def below(a: Answer[CheckFacts]) -> list[Block]:
-    return [Listing(("Assumption", "As described", "What hangs on it"), checklist(a), (1.6, 2.2, 4.0))]
+def below(answer: Answer[CheckFacts]) -> list[Block]:
+    return [Listing(("Assumption", "As described", "What hangs on it"), checklist(answer), (1.6, 2.2, 4.0))]
 
 
-def checklist(a: Answer[CheckFacts]) -> tuple[tuple[str, str, str], ...]:
+def checklist(answer: Answer[CheckFacts]) -> tuple[tuple[str, str, str], ...]:
     """What a reader should find in the paper."""
-    g, f = a.given, a.facts
+    given, facts = answer.given, answer.facts
     return (
-        ("Batches", SAMPLER.options[g["sampler"]], f"Here: {f.described.why}."),
-        ("Neighbours", ADJACENCY.options[g["adjacency"]], "Replacing one moves the sum by up to 2C, not C."),
+        ("Batches", SAMPLER.options[given["sampler"]], f"Here: {facts.described.why}."),
+        ("Neighbours", ADJACENCY.options[given["adjacency"]], "Replacing one moves the sum by up to 2C, not C."),
         ("Clipping", "not asked here", "Each example's own gradient to C, before the sum; not a batch's mean."),
-        ("Noise", f"σ = {numbers.plain(g['noise_multiplier'], digits=4)}",
+        ("Noise", f"σ = {numbers.plain(given['noise_multiplier'], digits=4)}",
          "Std σC on the sum (σC/batch on the mean), fresh at every step, from a secure generator."),
-        ("Steps", numbers.steps(f.steps), "All that were taken, restarts and the last partial epoch too."),
-        ("N and batch", f"{numbers.steps(g['size'])}, {numbers.steps(g['batch'])}",
+        ("Steps", numbers.steps(facts.steps), "All that were taken, restarts and the last partial epoch too."),
+        ("N and batch", f"{numbers.steps(given['size'])}, {numbers.steps(given['batch'])}",
          "N counts as public. Sums are divided by the expected batch, not by the one drawn."),
-        ("δ", numbers.delta(g["delta"]), "Fixed in advance, well below 1/N."),
+        ("δ", numbers.delta(given["delta"]), "Fixed in advance, well below 1/N."),
         ("Other looks at the data", "not asked here",
          "Tuning, early stopping, normalisation and pre-training on the same data cost too."),
         ("Who is protected", "one example", "A person with k examples has far less: a promise for groups of k."),

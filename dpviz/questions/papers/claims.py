@@ -102,24 +102,28 @@ def dot(claim: Printed, result: Recomputed, ratio: float) -> Dot:
 def later(*, compared: bool) -> Slow[Claims]:
     """What takes long: what belongs in the chart, or statements without a number."""
 
-    def waiting(a: Answer[Claims]) -> list[Printed]:
-        return [claim for claim in a.facts.waiting if claim.compared is compared]
+    def waiting(answer: Answer[Claims]) -> list[Printed]:
+        return [claim for claim in answer.facts.waiting if claim.compared is compared]
 
-    return Slow(lambda a: tuple(claim.key for claim in waiting(a)) or None, lambda a: recomputed(waiting(a)), with_rest)
+    return Slow(
+        lambda answer: tuple(claim.key for claim in waiting(answer)) or None,
+        lambda answer: recomputed(waiting(answer)),
+        with_rest,
+    )
 
 
-def with_rest(a: Answer[Claims], results: dict[str, Recomputed]) -> Answer[Claims]:
+def with_rest(answer: Answer[Claims], results: dict[str, Recomputed]) -> Answer[Claims]:
     """All together."""
-    facts = replace(a.facts, results={**a.facts.results, **results})
-    return replace(compared(facts), given=a.given)
+    facts = replace(answer.facts, results={**answer.facts.results, **results})
+    return replace(compared(facts), given=answer.given)
 
 
-def below(a: Answer[Claims]) -> list[Block]:
-    if a.given["rows"] == "figures":
-        return [figures(a.given["paper"])]
-    if not a.facts.chosen:
+def below(answer: Answer[Claims]) -> list[Block]:
+    if answer.given["rows"] == "figures":
+        return [figures(answer.given["paper"])]
+    if not answer.facts.chosen:
         return []
-    return [listing(a.facts.chosen, a.facts.results)]
+    return [listing(answer.facts.chosen, answer.facts.results)]
 
 
 def listing(claims: Sequence[Printed], results: Mapping[str, Recomputed] | None = None) -> Listing:

@@ -74,9 +74,9 @@ def percent(value: float) -> str:
     return f"{value:.1f}\u00a0%"
 
 
-def table(a: Answer[Facts]) -> list[Block]:
+def table(answer: Answer[Facts]) -> list[Block]:
     """A row for each level of noise."""
-    runs, share = a.facts.runs, tenths
+    runs, share = answer.facts.runs, tenths
     levels = (
         {"σ": "none", "ε, moments": "–", "ε_μ, Bayesian": "–", "clipped": "–"},
         *(
@@ -109,6 +109,6 @@ INFERENCE = reproduction(
     inference,
     {"data": INFERRED},
     {"Question": (INFERRED,)},
-    more={"The runs": table, "One run again": lambda a: (Rerun(a.facts.runs.record.key),)},
+    more={"The runs": table, "One run again": lambda answer: (Rerun(answer.facts.runs.record.key),)},
     option="bdpvi",
 )

@@ -183,19 +183,25 @@ def recorded_sums(teachers: str, noise_std: float, order: float, one_sided: bool
 # --- the student ------------------------------------------------------------------------------------------------------
 
 
-def taught_key(a: Answer[Facts]) -> tuple[Any, ...] | None:
+def taught_key(answer: Answer[Facts]) -> tuple[Any, ...] | None:
     """What decides the student; None where there is none."""
-    if a.given["votes"] != "digits":
+    if answer.given["votes"] != "digits":
         return None
-    noise, threshold = released(a.given)
-    return a.given["recorded_teachers"], tuple(noise.items()), threshold, a.facts.queries, a.given["draw"]
+    noise, threshold = released(answer.given)
+    return (
+        answer.given["recorded_teachers"],
+        tuple(noise.items()),
+        threshold,
+        answer.facts.queries,
+        answer.given["draw"],
+    )
 
 
-def taught(a: Answer[Facts]) -> Taught:
+def taught(answer: Answer[Facts]) -> Taught:
     """A student that learns from the answers, drawn once."""
-    noise, threshold = released(a.given)
-    counts = recorded_votes(a.given["recorded_teachers"])[: a.facts.queries]
-    draw, passed = np.random.default_rng(a.given["draw"]), np.ones(len(counts), dtype=np.bool_)
+    noise, threshold = released(answer.given)
+    counts = recorded_votes(answer.given["recorded_teachers"])[: answer.facts.queries]
+    draw, passed = np.random.default_rng(answer.given["draw"]), np.ones(len(counts), dtype=np.bool_)
     if threshold is not None:
         passed = counts.max(axis=1) + draw.normal(0.0, noise["threshold_std"], len(counts)) >= threshold
     add = draw.normal if "noise_std" in noise else draw.laplace
@@ -203,9 +209,9 @@ def taught(a: Answer[Facts]) -> Taught:
     return student((counts + add(0.0, spread, counts.shape)).argmax(axis=1), passed)
 
 
-def with_student(a: Answer[Facts], outcome: Taught) -> Answer[Facts]:
+def with_student(answer: Answer[Facts], outcome: Taught) -> Answer[Facts]:
     later = {"taught": outcome, "student": "there" if outcome.answered else "none"}
-    return replace(a, facts=Facts(**vars(a.facts) | later))
+    return replace(answer, facts=Facts(**vars(answer.facts) | later))
 
 
 def layout(get: Reader) -> Groups:

@@ -110,7 +110,7 @@ def reached() -> Answer[Facts]:
     return Answer(plot, facts)
 
 
-def runs(a: Answer[Facts]) -> list[Block]:
+def runs(answer: Answer[Facts]) -> list[Block]:
     """A row an arm."""
     rows = [
         {
@@ -125,11 +125,15 @@ def runs(a: Answer[Facts]) -> list[Block]:
             "T": f"{one.settings['steps']}",
             "step size": f"{one.settings['learning_rate']:g}",
         }
-        for one in (*(one for reaches in a.facts.models.values() for one in reaches), a.facts.whole, a.facts.pictures)
+        for one in (
+            *(one for reaches in answer.facts.models.values() for one in reaches),
+            answer.facts.whole,
+            answer.facts.pictures,
+        )
     ]
     return [pd.DataFrame(rows)]
 
 
 REACHED_VIEW = reproduction(
-    "reached", "reached", reached, {}, {}, more={"The runs": runs, "One run again": lambda a: (Rerun("reached"),)}
+    "reached", "reached", reached, {}, {}, more={"The runs": runs, "One run again": lambda answer: (Rerun("reached"),)}
 )
