@@ -66,7 +66,7 @@ def answering(monkeypatch, answers):
 class TestSources:
     @pytest.mark.parametrize("inside", ["", "letters"])
     @pytest.mark.parametrize(
-        ("name", "raw"), [("letters-idx1-ubyte.gz", gzip.compress(RAW)), ("letters-idx1-ubyte", RAW)]
+        ("name", "raw"), [("letters-idx1-ubyte.gz", gzip.compress(RAW, mtime=0)), ("letters-idx1-ubyte", RAW)]
     )
     def test_a_folder_of_the_users_is_enough(self, tmp_path, monkeypatch, inside, name, raw):
         (tmp_path / inside).mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ class TestSources:
         ("name", "raw", "words"),
         [
             ("letters-idx1-ubyte", b"other bytes", "letters-idx1-ubyte to have the SHA-256 [0-9a-f]{64}"),
-            ("letters-idx1-ubyte.gz", gzip.compress(RAW)[:-6], "letters-idx1-ubyte.gz to be a gzip file"),
+            ("letters-idx1-ubyte.gz", gzip.compress(RAW, mtime=0)[:-6], "letters-idx1-ubyte.gz to be a gzip file"),
         ],
     )
     def test_a_wrong_file_is_named_and_not_replaced(self, tmp_path, name, raw, words):
@@ -95,10 +95,11 @@ class TestSources:
             assert words in str(error.value)
 
     @pytest.mark.parametrize(
-        "failure", [urllib.error.URLError("down"), gzip.compress(b"other"), b"<html>", gzip.compress(RAW)[:10]]
+        "failure",
+        [urllib.error.URLError("down"), gzip.compress(b"other", mtime=0), b"<html>", gzip.compress(RAW, mtime=0)[:10]],
     )
     def test_the_second_mirror_is_asked_when_the_first_fails_or_lies(self, tmp_path, monkeypatch, failure):
-        asked = answering(monkeypatch, [failure, gzip.compress(RAW)])
+        asked = answering(monkeypatch, [failure, gzip.compress(RAW, mtime=0)])
         assert fetch(LETTERS, "text", tmp_path) == RAW
         assert asked == [f"https://{host}.example/letters-idx1-ubyte.gz" for host in ("first", "second")]
         assert fetch(LETTERS, "text", tmp_path) == RAW  # kept, and not asked again
@@ -107,7 +108,7 @@ class TestSources:
 
     def test_a_folder_that_cannot_be_written_loses_only_the_copy(self, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("not a folder")
-        answering(monkeypatch, [gzip.compress(RAW)])
+        answering(monkeypatch, [gzip.compress(RAW, mtime=0)])
         assert fetch(LETTERS, "text", tmp_path / "file") == RAW
 
 
