@@ -109,7 +109,7 @@ def test_a_run_says_what_was_declared_and_elsewhere_that_its_data_are_unknown(
     assert any("someone's own and unknown here" in note.text for note in notes(look, ""))
     assert "10 parameters on tea (not on this machine)" in setting_line(look)
     assert headline(look)
-    assert table([there], {}, {})["data"].tolist() == ["tea (not on this machine)"]
+    assert table([there], {}, engine.store)["data"].tolist() == ["tea (not on this machine)"]
 
 
 def events_of_kept(engine: Engine, run: str) -> Any:
