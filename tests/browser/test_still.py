@@ -49,8 +49,8 @@ def pull(page: Page, field: str) -> None:
         page.mouse.move(box["x"] + 8 + (box["width"] - 16) * part / 30, y)
         page.wait_for_timeout(40)
     page.mouse.up()
-    # Answered and drawn. What is slow at such ends (σ 200, a million steps: Bayesian DP's tight value) may take a minute
-    # more, and nothing here looks at it.
+    # Answered and drawn. What is slow at such ends (σ 200, a million steps: Bayesian DP's tight value) may take longer,
+    # a minute and more; nothing here looks at it.
     page.wait_for_function("document.querySelector('.dpviz-chart').dataset.state === 'drawn'", timeout=TIMEOUT_MS)
     page.wait_for_timeout(1500)
 
