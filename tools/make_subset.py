@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dpviz.training.data import DATA_SETS
-from dpviz.training.data.idx import Images, images
+from dpviz.training.data.formats import Images, images
 
 SEED = 20150912
 TRAIN_SIZE, TEST_SIZE = 10_000, 2_000

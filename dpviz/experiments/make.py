@@ -24,7 +24,7 @@ from dpviz._version import __version__
 from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.record import COMMAND, ExperimentRecord, Trial, folder
-from dpviz.training.data.sources import DataUnavailable
+from dpviz.training.data.base import DataUnavailable
 from dpviz.training.progress import duration
 
 PARTS = Path(".papers")

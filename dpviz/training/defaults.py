@@ -14,8 +14,8 @@ from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.solve import solve
 from dpviz.training.data import DATA_SETS
+from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.place import find, is_own
-from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
 

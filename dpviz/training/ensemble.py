@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpviz.training.data.idx import mnist_subset
+from dpviz.training.data.formats import mnist_subset
 from dpviz.training.progress import advance, task
 
 Pixels = npt.NDArray[np.float32]

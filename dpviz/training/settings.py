@@ -23,8 +23,7 @@ from dpviz.fields.declared import any_kind, entries, field
 from dpviz.fields.field import Choice, Field, Number
 from dpviz.training.accounts.origins import Origin, check_origins
 from dpviz.training.data import DATA_SETS
-from dpviz.training.data.listed import Titles
-from dpviz.training.data.own.place import is_own
+from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image

@@ -62,6 +62,4 @@ def failing_in_words(settings: dict[str, Any], emit: Any, control: Any) -> None:
 
 def unavailable(settings: dict[str, Any], emit: Any, control: Any) -> None:
     """An error of a module of ours."""
-    raise type("Unavailable", (RuntimeError,), {"__module__": "dpviz.training.data.sources"})(
-        "The digits are not here."
-    )
+    raise type("Unavailable", (RuntimeError,), {"__module__": "dpviz.training.data.base"})("The digits are not here.")

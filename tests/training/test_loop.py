@@ -18,8 +18,8 @@ from dpviz.training import session as session_module
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import CHANGING_ORDERS, decoded, recompute
 from dpviz.training.data import DATA_SETS
+from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.catalogue import load
-from dpviz.training.data.sources import DataUnavailable
 from dpviz.training.evaluation import Schedule
 from dpviz.training.events import KINDS
 from dpviz.training.loop import FreeRun, run

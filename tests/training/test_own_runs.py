@@ -13,7 +13,7 @@ from dpviz.runs.views import view_of
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import check_run
 from dpviz.training.data import catalogue
-from dpviz.training.data.sources import DataUnavailable
+from dpviz.training.data.base import DataUnavailable
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.events import DECLARED
 from dpviz.training.loop import FreeRun, run

@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dpviz.training.data import sources
-from dpviz.training.data.listed import data_of
-from dpviz.training.data.own.place import available
+from dpviz.training.data.own.place import available, data_of
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
 
@@ -39,16 +37,13 @@ def trained_parameters(settings: RunSettings) -> int:
 
 def missing(data: str, folder: str = "") -> str:
     """What to know before starting on data whose files are not on this machine; empty where they are."""
-    source = data_of(data).source
-    if source is None:
+    wanted = data_of(data)
+    if not wanted.missing(folder or None):
         return ""
-    places = sources.folders(source, folder or None)
-    if all(sources.lying(file, places) for file in source.files.values()):
-        return ""
-    hint = f" ({source.package_hint})" if source.package_hint else ""
+    hint = f" ({wanted.package_hint})" if wanted.package_hint else ""
     return (
-        f"{data_of(data).title} is not on this machine: the run will try to download it, and offline it fails and says "
-        f"so. Put the files into {places[0]}{hint}, or name a folder under Data folder."
+        f"{wanted.title} is not on this machine: the run will try to download it, and offline it fails and says "
+        f"so. Put the files into {wanted.folders(folder or None)[0]}{hint}, or name a folder under Data folder."
     )
 
 

@@ -17,7 +17,7 @@ from dpviz.questions.train.solving import solved_noise
 from dpviz.training.accounts.counting import planned_counts
 from dpviz.training.accounts.live import check_run
 from dpviz.training.accounts.origins import names, spent_before
-from dpviz.training.data.listed import data_of
+from dpviz.training.data.own.place import data_of
 from dpviz.training.defaults import examples_of, recommended
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS

@@ -8,7 +8,7 @@ from dpviz.runs.claims import claim_of_record, settings_of
 from dpviz.runs.engine import Engine, engine
 from dpviz.runs.origins import FINISHED, StartFrom, start_of, unfit
 from dpviz.runs.store.records import RunRecord
-from dpviz.training.data.listed import data_of
+from dpviz.training.data.own.place import data_of
 from dpviz.training.models import MODELS
 from dpviz.training.settings import RunSettings
 

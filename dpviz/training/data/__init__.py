@@ -1,37 +1,37 @@
-"""Data sets, in the order in which pages offer them: rows of `sets.toml`, read by the functions of FORMATS."""
+"""Data sets, in the order in which pages offer them: rows of `sets.toml`, read as `formats.FORMATS` says."""
 
 from __future__ import annotations
 
 import tomllib
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from dpviz.training.data import cifar10, idx, svhn, tables
-from dpviz.training.data.base import DataSet
-from dpviz.training.data.sources import SHIPPED, DataFile, DataSource
-
-FORMATS = {"subset": idx.read_subset, "idx": idx.read, "cifar10": cifar10.read, "svhn": svhn.read, "table": tables.read}
+from dpviz.training.data.base import DataFile, DataSet
+from dpviz.training.data.formats import FORMATS
 
 
-def _file(name: str, sha256: str, whole: bool = False, copies: Any = ()) -> DataFile:
-    return DataFile(name, sha256, whole, tuple(_file(**copy) for copy in copies))
+def _file(copies: Any = (), **row: Any) -> DataFile:
+    return DataFile(copies=tuple(_file(**copy) for copy in copies), **row)
 
 
-def _data_sets() -> dict[str, DataSet]:
-    rows = tomllib.loads((resources.files(__name__) / "sets.toml").read_text(encoding="utf-8"))
+def read_sets(text: str) -> dict[str, DataSet]:
+    """The data sets of a TOML file by key."""
     sets: dict[str, DataSet] = {}
-    for key, row in rows.items():
-        files = {role: _file(**file) for role, file in row.pop("files", {}).items()}
-        folder = SHIPPED if row.pop("shipped", False) else row.pop("system_folder", None)
-        source = DataSource(key, files, tuple(row.pop("mirrors", ())), folder, row.pop("package_hint", ""))
-        reader, extends = FORMATS[row.pop("format")], sets.get(row.pop("extends", ""))
+    for key, row in tomllib.loads(text).items():
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
         }
-        sets[key] = DataSet(key=key, source=source if files else None, reader=reader, extends=extends, **values)
+        values["reader"] = FORMATS[values.pop("format")]
+        values["files"] = {role: _file(**file) for role, file in values.get("files", {}).items()}
+        if values.pop("shipped", False):  # beside this file, with its licences
+            values["system_folder"] = str(Path(__file__).parent)
+        if "extends" in values:
+            values["extends"] = sets[values["extends"]]
+        sets[key] = DataSet(key=key, **values)
     return sets
 
 
-DATA_SETS = _data_sets()
+DATA_SETS = read_sets((resources.files(__name__) / "sets.toml").read_text(encoding="utf-8"))
 
-__all__ = ["DATA_SETS", "DataSet"]
+__all__ = ["DATA_SETS", "DataSet", "read_sets"]

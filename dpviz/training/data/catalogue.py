@@ -66,7 +66,8 @@ def load(name: str, folder: str | Path | None = None) -> TrainingData:
         DataUnavailable: if its files are in no folder and no mirror answers; the message says where they may be put.
     """
     if is_own(name):
-        return _own(name, folder)
+        description = find(name, folder)
+        return _read(name, description, content(description))
     _validate.choice("data", name, tuple(DATA_SETS))
     return _loaded(name, None if folder is None else str(folder))
 
@@ -77,16 +78,10 @@ def _loaded(name: str, folder: str | None) -> TrainingData:
     return _tensors(name, data.title, data.note, data.read(folder), classes=data.classes, flips=data.flips)
 
 
-def _own(name: str, folder: str | Path | None) -> TrainingData:
-    description = find(name, folder)
-    return _read(name, description, content(description))
-
-
 @lru_cache(maxsize=1)
-def _read(name: str, description: Description, digest: str) -> TrainingData:
+def _read(name: str, data: Description, digest: str) -> TrainingData:
     """Kept by content: files that changed are read again."""
-    title, note, own_mark = description.title, description.note, mark(description, digest)
-    return _tensors(name, title, note, read(description), classes=len(description.classes), mark=own_mark)
+    return _tensors(name, data.title, data.note, read(data), classes=len(data.classes), mark=mark(data, digest))
 
 
 def _tensors(name: str, title: str, note: str, parts: Parts, **facts: Any) -> TrainingData:

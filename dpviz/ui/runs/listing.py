@@ -18,8 +18,7 @@ from dpviz.runs.store.records import RunRecord
 from dpviz.runs.store.store import Store
 from dpviz.training.accounts.origins import beside
 from dpviz.training.data import DATA_SETS
-from dpviz.training.data.listed import data_of
-from dpviz.training.data.own.place import is_own
+from dpviz.training.data.own.place import data_of, is_own
 from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS

@@ -15,7 +15,7 @@ from dpviz.questions.train.settings import acting, usual
 from dpviz.questions.train.start import offered
 from dpviz.runs.engine import Engine
 from dpviz.runs.store.records import StoreError, new_id
-from dpviz.training.data.listed import data_of
+from dpviz.training.data.own.place import data_of
 from dpviz.training.defaults import examples_of
 from dpviz.training.settings import FIELDS
 from dpviz.ui import controls, page, places, state
@@ -44,7 +44,7 @@ def learned() -> None:
     data = controls.choice(DATA, horizontal=False, then=_take_suited_model)
     for unusable in not_usable():
         page.note(f"Not offered: {unusable}", "caution")
-    if data_of(data).source is not None:
+    if data_of(data).files:
         st.text_input("Data folder", key=FOLDER, help="A folder of yours with the files; empty: the usual places.")
     model = controls.choice(MODEL, horizontal=False, then=_take_usual)
     count = data_of(data).parameters.get(model)
@@ -150,7 +150,7 @@ def _start(engine: Engine, planned: Planned | None, ticket: str) -> None:
     if planned is None:
         return
     settings = planned.settings
-    if _folder() and data_of(settings.data).source is not None:
+    if _folder() and data_of(settings.data).files:
         settings = settings.with_(data_folder=_folder())
     try:
         engine.submit(settings, options=planned.options, run=ticket)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -48,68 +48,59 @@ class Table:
     def refuse(self, expected: str) -> NotADataSet:
         return NotADataSet(f"{self.where}: expected {expected}.")
 
-    def only(self, known: Iterable[str]) -> None:
+    def only(self, names: Iterable[str]) -> None:
         """Refuses names that mean nothing here, for they are typing errors."""
-        unknown = sorted(set(self.entries) - set(known))
+        unknown = sorted(set(self.entries) - set(names))
         if unknown:
-            raise self.refuse(f"only {', '.join(known)}, found {unknown[0][:60]!r}")
+            raise self.refuse(f"only {', '.join(names)}, found {unknown[0][:60]!r}")
+
+    def value(self, name: str, expected: str, fits: Callable[[Any], bool], default: Any = None) -> Any:
+        """What stands under `name`, where it fits; `expected` says in words what would."""
+        value = self.entries.get(name, default)
+        if not fits(value):
+            raise self.refuse(f"{name} = {expected}")
+        return value
 
     def text(self, name: str, default: str | None = None, *, longest: int = 200) -> str:
-        value = self.entries.get(name, default)
-        if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
-            raise self.refuse(f"{name} = a text of 1 to {longest} characters")
-        return value
+        def fits(value: Any) -> bool:
+            return isinstance(value, str) and 0 < len(value) <= longest and value.isprintable()
+
+        return str(self.value(name, f"a text of 1 to {longest} characters", fits, default))
 
     def whole(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        value = self.entries.get(name, default)
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.refuse(f"{name} = a whole number from {low:,} to {high:,}")
-        return value
+        expected = f"a whole number from {low:,} to {high:,}"
+        return int(self.value(name, expected, lambda value: type(value) is int and low <= value <= high, default))
 
     def flag(self, name: str) -> bool:
-        value = self.entries.get(name, False)
-        if not isinstance(value, bool):
-            raise self.refuse(f"{name} = true or false")
-        return value
+        return bool(self.value(name, "true or false", lambda value: isinstance(value, bool), False))
 
-    def number(self, name: str) -> float:
-        (value,) = self._numbers(name, [self.entries.get(name)])
-        return value
-
-    def numbers(self, name: str, length: int) -> tuple[float, ...]:
+    def numbers(self, name: str, length: int = 1) -> tuple[float, ...]:
         """One number for all, or a list of `length`; always `length` numbers."""
-        value = self.entries.get(name)
-        if not isinstance(value, list):
-            return self._numbers(name, [value]) * length
-        if len(value) != length:
-            raise self.refuse(f"{name} = one number or a list of {length}, found a list of {len(value)}")
-        return self._numbers(name, value)
-
-    def _numbers(self, name: str, values: list[Any]) -> tuple[float, ...]:
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= 1e30:
-                raise self.refuse(f"{name} = a number, at most 1e30 in size")
+        given: Any = self.entries.get(name)
+        values: list[Any] = given if isinstance(given, list) else [given] * length
+        if len(values) != length:
+            raise self.refuse(f"{name} = one number or a list of {length}, found a list of {len(values)}")
+        if not all(type(value) in (int, float) and abs(value) <= 1e30 for value in values):
+            raise self.refuse(f"{name} = a number, at most 1e30 in size")
         return tuple(map(float, values))
 
     def names(self, name: str, least: int, most: int) -> tuple[str, ...]:
         """A list of different texts; whole numbers stand for their digits."""
-        value = self.entries.get(name)
-        if not isinstance(value, list) or not least <= len(value) <= most:
-            raise self.refuse(f"{name} = a list of {least} to {most:,} names")
-        for one in value:
-            if isinstance(one, bool) or not isinstance(one, (str, int)) or len(str(one)) > 200:
-                raise self.refuse(f"{name} to hold texts or whole numbers, none longer than 200 characters")
-        texts = tuple(map(str, value))
+        expected = f"a list of {least} to {most:,} names"
+        names = self.value(name, expected, lambda names: isinstance(names, list) and least <= len(names) <= most)
+        if not all(type(one) in (str, int) and len(str(one)) <= 200 for one in names):
+            raise self.refuse(f"{name} to hold texts or whole numbers, none longer than 200 characters")
+        texts = tuple(map(str, names))
         if len(set(texts)) != len(texts):
             raise self.refuse(f"{name} to hold each name once")
         return texts
 
     def table(self, name: str) -> Table:
-        value = self.entries.get(name)
-        if not isinstance(value, dict):
+        entries = self.entries.get(name)
+        if not isinstance(entries, dict):
             raise self.refuse(f"a table [{name}]")
         inside = self.where.endswith("]")
-        return Table(f"{self.where[:-1]}.{name}]" if inside else f"{self.where}, [{name}]", value)
+        return Table(f"{self.where[:-1]}.{name}]" if inside else f"{self.where}, [{name}]", entries)
 
 
 @dataclass(frozen=True)
@@ -196,16 +187,16 @@ class Description:
     kind: str
     classes: tuple[str, ...]
     shape: tuple[int, ...]
-    stored: tuple[int, ...]
-    scale: Scale
-    columns: tuple[Feature, ...]
-    label: str
-    separator: str
     parts: tuple[Location, ...]
     test: int
     seed: int
     folder: Path
     text: bytes
+    stored: tuple[int, ...] = ()
+    scale: Scale = Scale((0.0,), (1.0,), 1.0)
+    columns: tuple[Feature, ...] = ()
+    label: str = ""
+    separator: str = ","
 
     @property
     def examples(self) -> int:
@@ -255,9 +246,7 @@ def described(path: Path) -> Description:
 
 
 def _of(top: Table, path: Path, text: bytes) -> Description:
-    kind = top.text("kind", "none")
-    if kind not in KINDS:
-        raise top.refuse(f"kind = one of {', '.join(KINDS)}")
+    kind = top.value("kind", f"one of {', '.join(KINDS)}", lambda kind: kind in KINDS)
     own = ("label", "separator", "columns") if kind == "csv" else ("shape", "scale")
     top.only(("title", "kind", "public", "classes", "train", "test", "split", *own))
     if not top.flag("public"):
@@ -265,29 +254,25 @@ def _of(top: Table, path: Path, text: bytes) -> Description:
             "public = true, by which you say that every number and name in this file was chosen without looking at "
             "private rows: sizes, classes and scaling are not covered by ε"
         )
-    columns: tuple[Feature, ...] = ()
-    label, separator = "", ","
-    stored: tuple[int, ...] = ()
-    scale = Scale((0.0,), (1.0,), 1.0)
     if kind == "csv":
-        label, separator = top.text("label"), top.text("separator", ",", longest=1)
-        columns = _columns(top.table("columns"), label)
+        columns = _columns(top.table("columns"), label := top.text("label"))
         shape: tuple[int, ...] = (sum(column.width for column in columns),)
+        layout: dict[str, Any] = {"columns": columns, "label": label}
+        layout["separator"] = top.text("separator", ",", longest=1)
     else:
         stored, shape = _shape(top, kind)
         if "scale" not in top.entries:
             raise top.refuse(f"scale = {{ low = …, high = … }} or {{ mean = …, std = … }}. {_NOT_COVERED}")
         table = top.table("scale")
         table.only(sorted(_RANGE))
-        scale = _scale(table, shape[0], "the examples")
+        layout = {"stored": stored, "scale": _scale(table, shape[0], "the examples")}
     parts, test, seed = _parts(top, kind)
     size = 4 * math.prod(shape) * sum(part.examples for part in parts)
     if size > MOST_BYTES:
         raise top.refuse(f"at most {MOST_BYTES / 2**30:.0f} GiB of examples in single precision, found {size:,} bytes")
     return Description(
-        name=path.stem, title=top.text("title", path.stem, longest=60), kind=kind,
-        classes=top.names("classes", 2, 1000), shape=shape, stored=stored, scale=scale, columns=columns, label=label,
-        separator=separator, parts=parts, test=test, seed=seed, folder=path.parent, text=text,
+        name=path.stem, title=top.text("title", path.stem, longest=60), kind=kind, shape=shape, parts=parts, test=test,
+        seed=seed, classes=top.names("classes", 2, 1000), folder=path.parent, text=text, **layout,
     )  # fmt: skip
 
 
@@ -305,7 +290,7 @@ def _column(table: Table, name: str) -> Feature:
         return Feature(name, categories=table.names("categories", 1, 1000), others=table.flag("others"))
     table.only((*sorted(_RANGE), "missing"))
     scale = _scale(table, 1, f"column {name!r}, or the categories that may occur")
-    return Feature(name, scale, missing=table.number("missing") if "missing" in table.entries else None)
+    return Feature(name, scale, missing=table.numbers("missing")[0] if "missing" in table.entries else None)
 
 
 def _scale(table: Table, length: int, what: str) -> Scale:
@@ -349,7 +334,7 @@ def _parts(top: Table, kind: str) -> tuple[tuple[Location, ...], int, int]:
         raise top.refuse("either [split], or [train] and [test]")
     table = top.table("split")
     part = _part(table, kind, ("test_share", "seed"))
-    share = table.number("test_share")
+    (share,) = table.numbers("test_share")
     test = round(share * part.examples)
     if not 0 < test < part.examples:
         raise table.refuse(f"test_share between 0 and 1 that leaves some of {part.examples:,} on both sides")

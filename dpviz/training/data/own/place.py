@@ -1,14 +1,16 @@
-"""Which data sets of one's own there are: `own:NAME` is what NAME.toml in the folder DPVIZ_DATA describes."""
+"""Which data sets can be named here: those that dpviz knows, and `own:NAME`, what NAME.toml in DPVIZ_DATA describes."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dpviz._remember import remembered
+from dpviz.training.data import DATA_SETS, DataSet
+from dpviz.training.data.base import DataUnavailable
 from dpviz.training.data.own.describe import Description, NotADataSet, described
-from dpviz.training.data.sources import DataUnavailable
 
 PREFIX = "own:"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -20,28 +22,22 @@ def is_own(data: object) -> bool:
     return isinstance(data, str) and data.startswith(PREFIX) and _NAME.fullmatch(data.removeprefix(PREFIX)) is not None
 
 
-def folder_of_sets(folder: str | Path | None = None) -> Path | None:
-    """`folder`, else what DPVIZ_DATA names."""
-    chosen = folder or os.environ.get("DPVIZ_DATA")
-    return Path(chosen) if chosen else None
-
-
 def find(data: str, folder: str | Path | None = None) -> Description:
-    """The description of `own:NAME`.
+    """The description of `own:NAME`, in `folder` or what DPVIZ_DATA names.
 
     Raises:
         DataUnavailable: if it is not on this machine; the message says which file is missing where.
         NotADataSet: if it cannot be used.
     """
     name = f"{data.removeprefix(PREFIX)}.toml"
-    place = folder_of_sets(folder)
-    if place is None:
+    place = folder or os.environ.get("DPVIZ_DATA")
+    if not place:
         raise DataUnavailable(
             f"{data} is not on the machine that trains: no folder is named there. Set DPVIZ_DATA for the worker to the "
             f"folder that holds {name} and its data."
         )
     try:
-        return _described(place / name)
+        return _described(Path(place) / name)
     except OSError:
         raise DataUnavailable(
             f"{data} is not on the machine that trains: {name} is not in {place}, the folder that DPVIZ_DATA names "
@@ -51,11 +47,11 @@ def find(data: str, folder: str | Path | None = None) -> Description:
 
 def available() -> tuple[dict[str, Description], tuple[str, ...]]:
     """The data sets in DPVIZ_DATA by `own:NAME`, and what is wrong with descriptions that cannot be used."""
-    place = folder_of_sets()
+    place = os.environ.get("DPVIZ_DATA")
     descriptions: dict[str, Description] = {}
     problems: list[str] = []
     try:
-        paths = sorted(place.glob("*.toml"))[:MOST_SETS] if place is not None else []
+        paths = sorted(Path(place).glob("*.toml"))[:MOST_SETS] if place else []
     except OSError:
         return {}, ()
     for path in paths:
@@ -80,3 +76,29 @@ def _described(path: Path) -> Description:
 @remembered
 def _kept(path: Path, changed: int, size: int) -> Description:
     return described(path)
+
+
+def data_of(data: str) -> DataSet:
+    """The data set of that name; of one's own what is described here, else its name."""
+    if data in DATA_SETS:
+        return DATA_SETS[data]
+    own = available()[0].get(data)
+    if own is None:
+        return DataSet(key=data, title=f"{data.removeprefix(PREFIX)} (not on this machine)", example="test examples")
+    classes = len(own.classes)
+    return DataSet(key=data, title=f"{own.title} (own)", example="test examples", shape=own.shape, classes=classes)
+
+
+class Titles(Mapping[str, str]):
+    """The titles of all data sets that can be chosen now: those that dpviz knows, then those in DPVIZ_DATA."""
+
+    def __getitem__(self, data: str) -> str:
+        if data not in DATA_SETS and data not in available()[0]:
+            raise KeyError(data)
+        return data_of(data).title
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*DATA_SETS, *available()[0]))
+
+    def __len__(self) -> int:
+        return len(DATA_SETS) + len(available()[0])
