@@ -42,6 +42,8 @@ class Accountant(ABC):
         live: whether a run reads it after every step.
         options: option of the facade → the class's field.
         choices: options with a closed list of values, the first one the default.
+        texts: label, short_label, family, formula and reason, where they are not the usual ones; one that an option
+            decides has the option's value behind its name ("label_lower").
     """
 
     name: ClassVar[str]
@@ -53,31 +55,41 @@ class Accountant(ABC):
     live: ClassVar[bool] = False
     options: ClassVar[Mapping[str, str]] = {}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    texts: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         for key, value in words(getattr(cls, "name", "")).items():
             if key not in vars(cls):
                 setattr(cls, key, value)
 
+    def __post_init__(self) -> None:
+        for option, allowed in self.choices.items():
+            _validate.choice(option, getattr(self, self.options[option]), allowed)
+
+    def _text(self, key: str, otherwise: str = "") -> str:
+        """One of `texts`, as the options have it."""
+        keys = (f"{key}_{getattr(self, self.options[option])}" for option in self.choices)
+        return next((self.texts[each] for each in (*keys, key) if each in self.texts), otherwise)
+
     @property
     def label(self) -> str:
         """What people call it, its options included."""
-        return self.name.replace("_", " ")
+        return self._text("label", self.name.replace("_", " "))
 
     @property
     def short_label(self) -> str:
         """What people call it where there is little room."""
-        return self.name.replace("_", " ")
+        return self._text("short_label", self.name.replace("_", " "))
 
     @property
     def family(self) -> str:
         """Which of the charts' colours it has."""
-        return self.name
+        return self._text("family", self.name)
 
     @property
-    @abstractmethod
     def formula(self) -> str:
         """What it computes, as LaTeX without numbers."""
+        return self._text("formula")
 
     @property
     def kind(self) -> Kind:
@@ -87,7 +99,7 @@ class Accountant(ABC):
     @property
     def kind_reason(self) -> str:
         """Why this is no upper bound, and what to choose instead; empty where it is one."""
-        return ""
+        return self._text("reason")
 
     @property
     def card(self) -> Card:
@@ -180,6 +192,14 @@ class GaussianSteps:
     sample_rate: Array
 
 
+def gaussian_steps(mechanisms: tuple[Mechanism, ...] | GaussianSteps) -> GaussianSteps:
+    """σ and q of the sampled Gaussian steps among them."""
+    if isinstance(mechanisms, GaussianSteps):
+        return mechanisms
+    steps = [(m.noise_multiplier, m.sample_rate) for m in mechanisms if isinstance(m, SampledGaussian)]
+    return GaussianSteps(*np.array(steps).reshape(-1, 2).T)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Composition:
     """Rows of steps that are composed.
@@ -210,10 +230,7 @@ class Composition:
     @property
     def gaussian(self) -> GaussianSteps:
         """σ and q of the mechanisms, where the default `supports` let them pass."""
-        if isinstance(self.mechanisms, GaussianSteps):
-            return self.mechanisms
-        steps = [(m.noise_multiplier, m.sample_rate) for m in self.mechanisms if isinstance(m, SampledGaussian)]
-        return GaussianSteps(*np.array(steps).reshape(-1, 2).T)
+        return gaussian_steps(self.mechanisms)
 
     @property
     def releases(self) -> Bools:

@@ -76,7 +76,8 @@ def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float
     """
     x, value = start, gap(start)
     direction = towards if value > 0 else -towards
-    step = _first_step(value)
+    # It crosses where gap falls by about 1 for each 1 of x, as ln ε against ln σ or ln q does at least.
+    step = min(max(1.05 * abs(value), 0.02), 3.0) if math.isfinite(value) else 1.0
     while True:
         further = min(max(x + direction * step, -limit), limit)
         if further == x:
@@ -85,11 +86,6 @@ def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float
         if (beyond > 0) != (value > 0):
             return (further, x, beyond, value) if direction == towards else (x, further, value, beyond)
         x, value, step = further, beyond, 2.0 * step
-
-
-def _first_step(value: float) -> float:
-    """A step that crosses where gap falls by about 1 for each 1 of x, as ln ε against ln σ or ln q does at least."""
-    return min(max(1.05 * abs(value), 0.02), 3.0) if math.isfinite(value) else 1.0
 
 
 def boundary(gap: Gap, good: float, bad: float, at_good: float, at_bad: float, tolerance: float) -> float:

@@ -65,12 +65,5 @@ def words(name: str) -> dict[str, Any]:
 def card(name: str) -> Card:
     """The card of what is no `Accountant` and bounds the truth from above, but where cards.toml says otherwise."""
     entry = {"worth": KINDS[Kind.UPPER]} | words(name)
-    return Card(
-        entry["label"],
-        entry["title"],
-        entry["about"],
-        entry["worth"],
-        entry["when"],
-        entry["reference"],
-        entry["bibtex"],
-    )
+    keys = ("label", "title", "about", "worth", "when", "reference", "bibtex")
+    return Card(*(entry[key] for key in keys))

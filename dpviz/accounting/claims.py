@@ -157,20 +157,15 @@ class Claim:
         Raises:
             ValueError: for what is no claim.
         """
-        known = {field.name for field in fields(cls)}
-        if more := set(stored) - known:
-            raise ValueError(f"Expected a claim with {', '.join(sorted(known))}; found {', '.join(sorted(more))}.")
+        names = {field.name for field in fields(cls)}
+        if more := set(stored) - names:
+            raise ValueError(f"Expected a claim with {', '.join(sorted(names))}; found {', '.join(sorted(more))}.")
         try:
             values = {
-                name: _KINDS[name](value)
-                for name, value in stored.items()
-                if not (value is None and name in _MAY_BE_NONE)
+                name: _READ[name](value) for name, value in stored.items() if value is not None or name in _NEVER_NONE
             }
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Expected the numbers of a claim, {error}.") from None
-        try:
             return cls(**({"epsilon": math.inf} if "epsilon" in stored else {}) | values)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"Expected a claim, found {error}.") from None
 
 
@@ -191,15 +186,11 @@ def _rounded(value: float, digits: int, rounding: str) -> float:
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    return tuple(str(text) for text in value)
-
-
-_MAY_BE_NONE = {"epsilon", "lower", "success", "order", "with_secret_noise"}
-_KINDS: dict[str, Callable[[Any], Any]] = {
+_READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("epsilon", "delta", "lower", "success", "order"), float),
     **dict.fromkeys(("accountant", "covers", "reason"), str),
     **dict.fromkeys(("steps", "counts"), int),
-    "conditions": _words,
+    "conditions": lambda texts: tuple(str(text) for text in texts),
     "with_secret_noise": Claim.from_json,
 }
+_NEVER_NONE = _READ.keys() - {"epsilon", "lower", "success", "order", "with_secret_noise"}

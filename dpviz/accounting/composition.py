@@ -19,7 +19,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from dpviz import _validate
 from dpviz._arrays import Array, Bools
 from dpviz.accounting.accountant import Accountant, Composition
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
@@ -72,31 +71,12 @@ class _PerStepComposition(Accountant):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"amplification": AMPLIFICATIONS}
     amplification: str = "exact"
 
-    def __post_init__(self) -> None:
-        _validate.choice("amplification", self.amplification, AMPLIFICATIONS)
-
-    @property
-    def label(self) -> str:
-        return self.name if self.amplification == "exact" else f"{self.name}, linear"
-
-    @property
-    def step_formula(self) -> str:
-        """ε₁ of a sampled step."""
-        exact, linear = r"\varepsilon_1 = \ln(1+q(e^{\varepsilon_0}-1))", r"\varepsilon_1 = q\,\varepsilon_0"
-        return exact if self.amplification == "exact" else linear
-
     def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
-        return rf"{super().latex(mechanism, steps, delta)}, \quad {self.step_formula}"
+        return rf"{super().latex(mechanism, steps, delta)}, \quad {self._text('step_formula')}"
 
     @property
     def kind(self) -> Kind:
         return Kind.UPPER if self.amplification == "exact" else Kind.APPROXIMATION
-
-    @property
-    def kind_reason(self) -> str:
-        if self.kind is Kind.UPPER:
-            return ""
-        return "Linear amplification (qε₀, qδ₀) is first order in ε₀, not a valid bound: take exact amplification."
 
     @abstractmethod
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
@@ -130,10 +110,6 @@ class Basic(_PerStepComposition):
 
     name: ClassVar[str] = "basic"
 
-    @property
-    def formula(self) -> str:
-        return r"T\,\varepsilon_1"
-
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
         delta0 = _delta_per_draw(delta, rate, count)
         return _weighted_sum(count, self._step_epsilon(sigma, rate, delta0[..., None]))
@@ -147,10 +123,6 @@ class Strong(_PerStepComposition):
     """
 
     name: ClassVar[str] = "strong"
-
-    @property
-    def formula(self) -> str:
-        return r"\varepsilon_1\sqrt{2T\ln(1/\delta')} + T\varepsilon_1(e^{\varepsilon_1}-1)"
 
     def _compose(self, sigma: Array, rate: Array, count: Array, delta: Array) -> Array:
         logits = np.broadcast_to(_COARSE_LOGITS, (*delta.shape, _COARSE_LOGITS.size))

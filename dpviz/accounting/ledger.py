@@ -6,11 +6,11 @@ from dpviz import _validate
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
-from dpviz.mechanisms import Event, History, Mechanism
+from dpviz.mechanisms import History, Mechanism
 
 
-class Ledger:
-    """What a live run has spent, for one accountant: O(orders) a step for additive accountants.
+class Ledger(History[Mechanism]):
+    """What a live run has spent, in order, for one accountant: O(orders) a step for additive accountants.
 
     >>> from dpviz.accounting.renyi.accountant import Renyi
     >>> from dpviz.mechanisms import SampledGaussian
@@ -21,29 +21,20 @@ class Ledger:
     """
 
     def __init__(self, accountant: Accountant) -> None:
+        super().__init__()
         self.accountant = accountant
-        self._history: History[Mechanism] = History()
         self._counts: dict[Mechanism, int] = {}
         self._sum = RunningSum(accountant) if isinstance(accountant, AdditiveAccountant) else None
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What was spent, in order, neighbouring equal steps merged."""
-        return self._history.events
-
-    @property
-    def steps(self) -> int:
-        return self._history.steps
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> None:
         """Record `count` more steps of `mechanism`; ValueError where the accountant does not know it."""
         if mechanism not in self._counts:
-            self.accountant.check(mechanism, self._history.first or mechanism)
+            self.accountant.check(mechanism, self.first or mechanism)
         whole = _validate.whole(0, count=count)
         if whole == 0:
             return
         self._counts[mechanism] = self._counts.get(mechanism, 0) + whole
-        self._history.add(mechanism, whole)
+        self.add(mechanism, whole)
         if self._sum is not None:
             self._sum.add(mechanism, whole)
 

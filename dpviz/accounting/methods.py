@@ -132,11 +132,11 @@ def epsilon(
     0.6101
     """
     chosen = accountant(method, **options)
+    _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
-        _without_settings(noise_multiplier, sample_rate)
         return _plain(chosen.epsilon_of(mechanism, steps=steps, delta=delta).epsilon)
-    sigma, rate = _settings(noise_multiplier, sample_rate)
-    return _plain(chosen.evaluate(noise_multiplier=sigma, sample_rate=rate, steps=steps, delta=delta).epsilon)
+    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
+    return _plain(chosen.evaluate(**step, steps=steps, delta=delta).epsilon)
 
 
 @overload
@@ -155,35 +155,26 @@ def delta(
 ) -> float | Array:
     """δ at which `steps` equal steps are (ε, δ)-DP, never too small; arguments as in `epsilon`."""
     chosen = accountant(method, **options)
+    _check_step(noise_multiplier, sample_rate, mechanism)
     if mechanism is not None:
-        _without_settings(noise_multiplier, sample_rate)
         return _plain(chosen.delta_of(mechanism, steps=steps, epsilon=epsilon))
-    sigma, rate = _settings(noise_multiplier, sample_rate)
-    return _plain(chosen.delta(noise_multiplier=sigma, sample_rate=rate, steps=steps, epsilon=epsilon))
+    step: dict[str, Any] = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate}
+    return _plain(chosen.delta(**step, steps=steps, epsilon=epsilon))
 
 
-def _settings(noise_multiplier: ArrayLike | None, sample_rate: ArrayLike | None) -> tuple[ArrayLike, ArrayLike]:
+def _check_step(noise_multiplier: object, sample_rate: object, mechanism: Mechanism | None) -> None:
+    """A step is σ and q, or a mechanism."""
     for name, value in (("noise_multiplier", noise_multiplier), ("sample_rate", sample_rate)):
-        if value is None:
-            raise ValueError(f"Expected {name}=None to be a number, or a mechanism in place of σ and q.")
-    assert noise_multiplier is not None
-    assert sample_rate is not None
-    return noise_multiplier, sample_rate
-
-
-def _without_settings(noise_multiplier: ArrayLike | None, sample_rate: ArrayLike | None) -> None:
-    for name, value in (("noise_multiplier", noise_multiplier), ("sample_rate", sample_rate)):
-        if value is not None:
+        if mechanism is not None and value is not None:
             raise ValueError(f"Expected no {name}={value!r} beside a mechanism, which has its own.")
+        if mechanism is None and value is None:
+            raise ValueError(f"Expected {name}=None to be a number, or a mechanism in place of σ and q.")
 
 
-def one_mechanism(noise_multiplier: float | None, sample_rate: float | None, mechanism: Mechanism | None) -> Mechanism:
+def one_mechanism(noise_multiplier: Any, sample_rate: Any, mechanism: Mechanism | None) -> Mechanism:
     """`mechanism`, or the sampled Gaussian one with this noise and rate; ValueError for both and for neither."""
-    if mechanism is not None:
-        _without_settings(noise_multiplier, sample_rate)
-        return mechanism
-    sigma, rate = _settings(noise_multiplier, sample_rate)
-    return SampledGaussian(sigma, rate)  # type: ignore[arg-type]  # which checks that they are numbers
+    _check_step(noise_multiplier, sample_rate, mechanism)
+    return mechanism or SampledGaussian(noise_multiplier, sample_rate)
 
 
 def renyi_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: ArrayLike) -> float | Array:

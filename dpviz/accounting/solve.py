@@ -13,7 +13,9 @@ holds for the very float.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -216,26 +218,21 @@ class _Problem:
         # The tight accountant stands for the mechanism itself, of which this is true; its grids end at so little noise.
         if hardly_ever_drawn and (isinstance(self.method, Tight) or self.fits(name, _HARDLY_ANY_NOISE)):
             return 0.0
+        return self._searched(smallest, name, 1.0, 1e6)
+
+    def _searched(self, search: Callable[..., float | None], name: str, start: float, beyond: float) -> float:
         self.check_floor()
-        noise = smallest(
-            lambda x: self.gap(name, x), lambda x: self.fits(name, x), self.start(name) or 1.0, self.tolerance
-        )
-        if noise is None:
-            raise self.no_answer(name, name, 1e6)
-        return noise
+        gap, fits = partial(self.gap, name), partial(self.fits, name)
+        answer = search(gap, fits, self.start(name) or start, self.tolerance)
+        if answer is None:
+            raise self.no_answer(name, name, beyond)
+        return answer
 
     def _sample_rate(self) -> float:
         """The largest q."""
         if self.known["steps"] == 0.0:
             return 1.0
-        self.check_floor()
-        name = "sample_rate"
-        rate = largest_share(
-            lambda x: self.gap(name, x), lambda x: self.fits(name, x), self.start(name) or 0.01, self.tolerance
-        )
-        if rate is None:
-            raise self.no_answer(name, name, 0.01)
-        return rate
+        return self._searched(largest_share, "sample_rate", 0.01, 0.01)
 
     def _steps(self) -> float:
         """The largest whole T."""

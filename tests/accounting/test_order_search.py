@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.accounting.accountant import GaussianSteps
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.accounting.renyi.search import Divergences, divergences_of, lowest
+from dpviz.accounting.renyi.search import Divergences, lowest
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 PLACES = FINE_ORDERS.size
@@ -47,21 +47,12 @@ def test_nothing_finite_is_told_as_infinite() -> None:
     assert place.shape == (2,)
 
 
-class TestDivergences:
-    def test_each_is_computed_once_and_right(self) -> None:
-        known = Divergences([1.0, 4.0], [0.1, 0.01])
-        settings_, places = np.array([[0], [1]]), np.array([[5, 9000, 5], [9000, 7, 5]])
-        for _ in range(2):
-            found = known.at(settings_, places)
-            assert known.looked_up == 5
-        sigma, rate = np.array([[1.0], [4.0]]), np.array([[0.1], [0.01]])
-        np.testing.assert_allclose(found, renyi_divergence(sigma, rate, FINE_ORDERS[places]), rtol=1e-13)
-        np.testing.assert_allclose(known.at(np.array([1]), np.array([6])), renyi_divergence(4.0, 0.01, FINE_ORDERS[6]))
-        assert known.looked_up == 6
-
-    def test_settings_are_remembered_by_value(self) -> None:
-        assert divergences_of(((4.0, 0.01),)) is divergences_of(((4.0, 0.01),))
-
-    def test_orders_are_the_callers(self) -> None:
-        known = Divergences(4.0, 1.0, np.array([2.0, 3.0]))
-        assert known.at(np.array([0, 0]), np.array([0, 1])).tolist() == pytest.approx([2 / 32, 3 / 32], rel=1e-14)
+def test_each_divergence_is_computed_once_and_right() -> None:
+    steps = GaussianSteps(np.array([1.0, 4.0]), np.array([0.1, 0.01]))
+    divergences = Divergences(steps)
+    which, places = np.array([[0], [1]]), np.array([[5, 9000, 5], [9000, 7, 5]])
+    for _ in range(2):
+        values = divergences.at(which, places)
+        assert divergences.nbytes == 5 * 16
+    sigma, rate = steps.noise_multiplier[:, None], steps.sample_rate[:, None]
+    np.testing.assert_allclose(values, renyi_divergence(sigma, rate, FINE_ORDERS[places]), rtol=1e-13)

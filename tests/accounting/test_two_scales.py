@@ -59,7 +59,7 @@ def test_coarse_distributions_lie_above_and_below_the_fine_one(ratio: int, scale
 
 
 def test_masses_of_powers_bracket_direct_convolution() -> None:
-    pld = two_scales.small_part(STEP, two_scales.split_of(STEP, 8.0), 1e-3, 8.0).remove_above
+    pld = two_scales.small_part(STEP, two_scales.split_of(STEP, 8.0), 1e-3, 8.0, "remove_above")
     direct = np.ones(1)
     for _ in range(8):
         direct = np.convolve(direct, pld.mass)
@@ -82,8 +82,7 @@ def test_masses_of_powers_bracket_direct_convolution() -> None:
 @pytest.mark.parametrize("part", [two_scales.small_part, two_scales.large_part])
 def test_parts_add_up_to_one_and_keep_their_order(part: object, side: str) -> None:
     split = two_scales.split_of(STEP, 1000.0)
-    plds = part(STEP, split, 1e-3, 9.0)  # type: ignore[operator]
-    above, below = getattr(plds, f"{side}_above"), getattr(plds, f"{side}_below")
+    above, below = (part(STEP, split, 1e-3, 9.0, f"{side}_{end}") for end in ("above", "below"))  # type: ignore[operator]
     assert above.mass.sum() + above.infinite == pytest.approx(1.0, rel=1e-9)
     epsilon = np.linspace(-0.05, 0.3, 501)
     assert (curve(below, epsilon) <= curve(above, epsilon) * (1 + 1e-9) + 1e-13).all()

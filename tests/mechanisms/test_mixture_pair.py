@@ -17,7 +17,6 @@ from scipy.stats import norm
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.pld.without_grid import single_step_delta
 from dpviz.mechanisms import Adjacency, Mechanism, PersonRows, SampledGaussian
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 
@@ -169,7 +168,7 @@ def test_one_row_is_the_sampled_gaussian(sigma: float, rate: float, steps: int) 
     )
     assert max(float(one.lower), float(other.lower)) <= min(float(one.upper), float(other.upper))
     for epsilon in (0.0, 0.1, 1.0):
-        ours, theirs = (single_step_delta(step(sigma, rate), epsilon) for step in (PersonRows, SampledGaussian))
+        ours, theirs = (step(sigma, rate).pair().log_delta(epsilon) for step in (PersonRows, SampledGaussian))
         assert ours == pytest.approx(theirs, rel=1e-9)
 
 

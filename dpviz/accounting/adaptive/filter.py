@@ -55,11 +55,11 @@ from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.card import card
+from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.conversion import epsilon_per_order
-from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.mechanisms import Event, History, Mechanism, merge_events
+from dpviz.mechanisms import Event, Mechanism, merge_events
 
 _LARGEST_COUNT = 2**53
 
@@ -85,14 +85,17 @@ class BudgetExceeded(RuntimeError):
         )
 
 
-class Filter:
-    """A privacy budget that refuses what would exceed it.
+class Filter(Ledger):
+    """A privacy budget that refuses what would exceed it; refused steps are not among its events.
 
     Attributes:
         target_epsilon, delta: the promise, which holds for whatever the filter let pass.
         accountant: orders and conversion.
         union: whether δ is shared out over the orders, for mechanisms that depend on what was seen.
     """
+
+    accountant: AdditiveAccountant
+    _sum: RunningSum
 
     def __init__(
         self,
@@ -109,22 +112,11 @@ class Filter:
         Where no orders are named, `DEFAULT_ORDERS` are taken; an accountant has both, orders and conversion, itself.
         """
         self.target_epsilon, self.delta = _validate.numbers(target_epsilon=target_epsilon, delta=delta)
-        self.accountant = accountant or Renyi(
-            conversion, tuple(_validate.orders(DEFAULT_ORDERS if orders is None else orders).tolist())
-        )
+        if accountant is None:
+            accountant = Renyi(conversion, () if orders is None else tuple(_validate.orders(orders).tolist()))
+        super().__init__(accountant)
         self.union = bool(union)
         self._share = self.delta / self.accountant.orders.size if self.union else self.delta
-        self._history: History[Mechanism] = History()
-        self._sum = RunningSum(self.accountant)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What was spent, in order, neighbouring equal steps merged; refused steps are not among them."""
-        return self._history.events
-
-    @property
-    def steps(self) -> int:
-        return self._history.steps
 
     @property
     def limits(self) -> Array:
@@ -150,7 +142,7 @@ class Filter:
 
     def allows(self, mechanism: Mechanism, count: int = 1) -> bool:
         """Whether `count` more steps of `mechanism` fit the budget."""
-        return self._fits(self.after(mechanism, _whole(count)))
+        return self._fits(self.after(mechanism, _validate.whole(0, count=count)))
 
     def spend(self, mechanism: Mechanism, count: int = 1) -> None:
         """Record `count` more steps, all of them or none.
@@ -158,14 +150,12 @@ class Filter:
         Raises:
             BudgetExceeded: they do not fit; nothing was recorded, and `.fits` says how many would.
         """
-        whole = _whole(count)
-        self.accountant.check(mechanism, self._history.first or mechanism)
-        if not self._fits(self.after(mechanism, whole)):
+        self.accountant.check(mechanism, self.first or mechanism)
+        whole = _validate.whole(0, count=count)
+        if not self.allows(mechanism, whole):
             fits = self.remaining_steps(mechanism)
             raise BudgetExceeded(mechanism, whole, int(min(fits, whole)), self.target_epsilon)
-        if whole:
-            self._history.add(mechanism, whole)
-            self._sum.add(mechanism, whole)
+        super().spend(mechanism, whole)
 
     def remaining_steps(self, mechanism: Mechanism) -> int | float:
         """The most steps of `mechanism` that still fit; math.inf where they cost nothing (q = 0)."""
@@ -197,12 +187,6 @@ class Filter:
         that holds at every stop.
         """
         return float(self.bound(delta).epsilon)
-
-
-def _whole(count: int) -> int:
-    if type(count) is int and 0 <= count <= _LARGEST_COUNT:
-        return count  # a live run asks at every step
-    return _validate.whole(0, count=count)
 
 
 _CONVERSION = "improved"

@@ -29,12 +29,10 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike, Whole
+from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.formula import tex
 from dpviz.accounting.ledger import Ledger
-from dpviz.accounting.renyi.accountant import exact_divergence
-from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
-from dpviz.mechanisms import Event, Mechanism
+from dpviz.accounting.renyi.additive import AdditiveAccountant
 
 PAPER_ORDERS: tuple[float, ...] = (*np.arange(1.25, 10.01, 0.25).tolist(), 16.0, 32.0)
 AUTHORS_ORDERS: tuple[float, ...] = tuple(a for a in PAPER_ORDERS if a >= 2.25)
@@ -67,41 +65,22 @@ class OdometerAccountant(AdditiveAccountant):
     order_values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        orders, _ = VARIANTS[_validate.choice("variant", self.variant, tuple(VARIANTS))]
+        super().__post_init__()
+        orders, _ = VARIANTS[self.variant]
         if self.order_values:
             orders = tuple(np.unique(_validate.orders(self.order_values)).tolist())
         object.__setattr__(self, "order_values", orders)
 
-    @property
-    def label(self) -> str:
-        return {"paper": "odometer", "authors": "odometer, authors'"}.get(self.variant, "odometer, powers of two")
-
-    @property
-    def formula(self) -> str:
-        return r"\min_\alpha\ \varepsilon^f(\alpha) + \frac{\ln(2|\Lambda|f^2/\delta)}{\alpha-1}"
-
-    def supports(self, mechanism: Mechanism) -> str:
-        return needs_renyi(mechanism)
-
-    def latex(self, mechanism: Mechanism, steps: int, delta: float) -> str:
-        bound = self.epsilon_of(mechanism, steps=steps, delta=delta)
-        return rf"\varepsilon = {self.formula} = {tex(float(bound.epsilon))}"
+    latex = Accountant.latex
 
     @property
     def orders(self) -> Array:
         return np.array(self.order_values)
 
     @property
-    def conversion(self) -> str:
-        return "classic"
-
-    @property
     def first_filter(self) -> float:
         """w, the first filter's size in units of ln(2|Λ|/δ)/(α − 1)."""
         return VARIANTS[self.variant][1]
-
-    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
-        return exact_divergence(noise_multiplier, sample_rate, self.order_values)
 
     def _log_odds(self, delta: Array) -> Array:
         """ln(2|Λ|/δ), the nats that the union over orders and filters costs."""
@@ -161,8 +140,10 @@ class OdometerAccountant(AdditiveAccountant):
         return np.where(spent, np.maximum(delta, np.finfo(np.float64).tiny), 0.0)
 
 
-class Odometer:
+class Odometer(Ledger):
     """What a run has spent so far, at any time: stop when you like, what it reads then is what it cost.
+
+    Mechanisms and counts may depend on everything seen so far.
 
     Attributes:
         accountant: orders and filter sizes, fixed before the first step.
@@ -172,30 +153,19 @@ class Odometer:
     def __init__(self, *, delta: float, orders: ArrayLike | None = None, variant: str = "paper") -> None:
         """Orders default to the variant's: from 1.25 ("paper") or 2.25 ("authors") to 10, 16, 32; "powers" of two."""
         self.delta = _validate.number(delta=delta)
-        chosen = () if orders is None else tuple(_validate.orders(orders).tolist())
-        self.accountant = OdometerAccountant(variant, chosen)
-        self._ledger = Ledger(self.accountant)
+        super().__init__(_odometer(variant, orders))
 
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What was spent, in order, neighbouring equal steps merged."""
-        return self._ledger.events
-
-    @property
-    def steps(self) -> int:
-        return self._ledger.steps
-
-    def spend(self, mechanism: Mechanism, count: int = 1) -> None:
-        """Record `count` more steps; mechanism and count may depend on everything seen so far."""
-        self._ledger.spend(mechanism, count)
-
-    def bound(self) -> Bound:
+    def bound(self) -> Bound:  # type: ignore[override]  # at no other δ
         """ε of everything spent so far with the order that decided; arrays of shape ()."""
-        return self._ledger.bound(self.delta)
+        return super().bound(self.delta)
 
     def epsilon(self) -> float:
         """ε of everything spent so far at δ."""
         return float(self.bound().epsilon)
+
+
+def _odometer(variant: str, orders: ArrayLike | None) -> OdometerAccountant:
+    return OdometerAccountant(variant, () if orders is None else tuple(_validate.orders(orders).tolist()))
 
 
 def odometer_epsilon(
@@ -220,10 +190,6 @@ def odometer_epsilon(
     >>> round(odometer_epsilon(noise_multiplier=1, sample_rate=512 / 50_000, steps=9800, delta=1e-6), 7)
     9.6779967
     """
-    chosen = () if orders is None else tuple(_validate.orders(orders).tolist())
-    epsilon = (
-        OdometerAccountant(variant, chosen)
-        .evaluate(noise_multiplier=noise_multiplier, sample_rate=sample_rate, steps=steps, delta=delta)
-        .epsilon
-    )
+    asked = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps, "delta": delta}
+    epsilon = _odometer(variant, orders).evaluate(**asked).epsilon
     return float(epsilon) if epsilon.ndim == 0 else epsilon

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar, NamedTuple, Protocol, Self, final
 
 import numpy as np
@@ -151,35 +151,8 @@ class Setting(NamedTuple):
 _UNSET = Setting(0.0, 0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Counting:
-    """What all policies keep.
-
-    Attributes:
-        every: epochs between counts; 0 for none.
-        count_noise: standard deviation of the count's Gaussian noise; the count's sensitivity is 1.
-        reference: the last count, None before the first one: it is measured from 0.
-        stopped: whether the policy wants to stop.
-    """
-
-    every: int = 10
-    count_noise: float = 100.0
-    reference: Released | None = None
-    stopped: bool = False
-
-    @property
-    def count_mechanism(self) -> SampledGaussian:
-        """What one count costs: one example more or less changes it by at most 1."""
-        return SampledGaussian(noise_multiplier=self.count_noise, sample_rate=1.0)
-
-    def rose(self, count: Released) -> bool:
-        """Whether the count rose by at least three standard deviations of its noise since the last one."""
-        before = 0.0 if self.reference is None else self.reference.value
-        return count.value - before >= _SIGNIFICANT * self.count_noise
-
-
 @dataclass(frozen=True)
-class Policy(_Counting, ABC):
+class Policy(ABC):
     """A state machine over settings; `start` is the baseline, `setting` what the coming steps use.
 
     Class attributes:
@@ -188,6 +161,12 @@ class Policy(_Counting, ABC):
         adaptive: whether counts decide about mechanisms, not only about when to stop.
         saves: whether it lowers the budget of the coming steps, which it may only while enough is left.
         ends: whether it ends the run by its own count.
+
+    Attributes:
+        every: epochs between counts; 0 for none.
+        count_noise: standard deviation of the count's Gaussian noise; the count's sensitivity is 1.
+        reference: the last count, None before the first one: it is measured from 0.
+        stopped: whether the policy wants to stop.
     """
 
     key: ClassVar[str]
@@ -197,7 +176,12 @@ class Policy(_Counting, ABC):
     saves: ClassVar[bool] = False
     ends: ClassVar[bool] = False
     start: Setting
-    setting: Setting = field(default=_UNSET)
+    setting: Setting = _UNSET
+    _: KW_ONLY
+    every: int = 10
+    count_noise: float = 100.0
+    reference: Released | None = None
+    stopped: bool = False
 
     def __post_init__(self) -> None:
         if self.setting != _UNSET:
@@ -212,6 +196,16 @@ class Policy(_Counting, ABC):
     def begin(cls, start: Setting, *, every: int, count_noise: float, goal: float) -> Self:
         """Before the first count; `every` 0 takes the paper's, and `goal` is a count to stop at, 0 for none."""
         return cls(start, every=every or cls.usual_every, count_noise=count_noise)
+
+    @property
+    def count_mechanism(self) -> SampledGaussian:
+        """What one count costs: one example more or less changes it by at most 1."""
+        return SampledGaussian(noise_multiplier=self.count_noise, sample_rate=1.0)
+
+    def rose(self, count: Released) -> bool:
+        """Whether the count rose by at least three standard deviations of its noise since the last one."""
+        before = 0.0 if self.reference is None else self.reference.value
+        return count.value - before >= _SIGNIFICANT * self.count_noise
 
     def observe(self, count: Released, *, may_lower: bool = True) -> Self:
         """The policy after a private count.

@@ -27,7 +27,7 @@ from dpviz import _validate
 from dpviz.accounting.methods import one_mechanism
 from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.composed_loss import delta_at
-from dpviz.accounting.pld.grid import ADD, delta_bounds, too_large
+from dpviz.accounting.pld.grid import ADD, delta_bounds, too_large, without_grid
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
@@ -127,7 +127,7 @@ def _divergence(mechanism: Mechanism, count: float, epsilon: float, *, member_li
 def _shown(mechanism: Mechanism, count: float, epsilon: float) -> tuple[float, float]:
     """Lower and upper δ at ε, read off one grid; where that shows little, what the inverse of ε(δ) says as well."""
     least, most = 0.0, 1.0
-    if count > 1.0 and mechanism.as_gaussian is None and not too_large(mechanism):
+    if not without_grid(mechanism, count):
         (below,), (above,) = delta_bounds([mechanism], np.array([count]), epsilon, np.array([epsilon]))
         least, most = max(least, float(below)), min(most, float(above))
     if most - least > GOOD_ENOUGH:

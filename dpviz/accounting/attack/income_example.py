@@ -166,7 +166,8 @@ def play(
         confidence: of the intervals, in (0, 1).
     """
     e = np.atleast_1d(_validate.positive("epsilon", epsilon))
-    shift = _shift(income, limit)
+    target, most = _validate.numbers(income=income, limit=limit)
+    shift = min(target / most, 1.0)
     count = _validate.whole(1, releases=releases)
     if count > MOST_RELEASES:
         raise ValueError(f"Expected releases={count} <= {MOST_RELEASES}.")
@@ -237,9 +238,3 @@ def binomial_interval(successes: Any, trials: Any, *, confidence: float = 0.99) 
     low = np.where(k > 0, betaincinv(np.maximum(k, 1.0), n - k + 1.0, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1.0, np.maximum(n - k, 1.0), 1.0 - tail), 1.0)
     return np.asarray(low), np.asarray(high)
-
-
-def _shift(income: Any, limit: Any) -> float:
-    """The target's clipped income ÷ limit."""
-    x = _validate.number(income=income)
-    return min(x / _validate.number(limit=limit), 1.0)

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant, Composition
 from dpviz.accounting.bound import Bound, Kind, bound_without_orders
@@ -31,18 +30,6 @@ class Tight(Accountant):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"bound": BOUNDS}
     bound: str = "upper"
 
-    def __post_init__(self) -> None:
-        _validate.choice("bound", self.bound, BOUNDS)
-
-    @property
-    def label(self) -> str:
-        return "tight" if self.bound == "upper" else "tight, lower end"
-
-    @property
-    def formula(self) -> str:
-        loss = r"L_1 + \dots + L_T,\ L = \ln\tfrac{P}{Q}"
-        return rf"\min\{{\varepsilon : \mathbb E[(1-e^{{\varepsilon-({loss})}})_+] \le \delta\}}"
-
     def supports(self, mechanism: Mechanism) -> str:
         if self._sided(mechanism).pair() is not None:
             return ""
@@ -57,12 +44,6 @@ class Tight(Accountant):
     @property
     def kind(self) -> Kind:
         return Kind.UPPER if self.bound == "upper" else Kind.LOWER
-
-    @property
-    def kind_reason(self) -> str:
-        if self.kind is Kind.UPPER:
-            return ""
-        return "The lower end of the tight interval is what the truth never falls below: take bound 'upper'."
 
     def _side(self, result: TightResult) -> Array:
         return result.upper if self.bound == "upper" else result.lower

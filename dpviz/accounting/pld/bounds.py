@@ -30,7 +30,7 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.pld.grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, too_large
+from dpviz.accounting.pld.grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, without_grid
 from dpviz.accounting.pld.plan import promised
 from dpviz.mechanisms.events import Event, merge_events
 from dpviz.mechanisms.mechanism import Mechanism
@@ -108,8 +108,7 @@ def tight_profile(mechanism: Mechanism, steps: int, points: int = 200) -> TightP
     if not math.isfinite(last):
         raise ValueError(f"Expected noise large enough for a finite ε; found {mechanism}.")
     epsilon = np.linspace(0.0, max(last, 1e-6), points)
-    without_grid = not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism)
-    if count in (0.0, 1.0) or without_grid:
+    if without_grid(mechanism, count):
         sides = [delta_of_row([mechanism], np.array([count]), float(e)) for e in epsilon]
         return TightProfile(epsilon, *(np.array(side) for side in zip(*sides, strict=True)))
     lower, upper = np.zeros(points), np.ones(points)

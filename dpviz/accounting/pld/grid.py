@@ -69,7 +69,7 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
 
 @lru_cache(maxsize=1024)
 def _total_variation(mechanism: Mechanism) -> float:
-    return closed.single_step_delta(mechanism, 0.0)
+    return math.exp(pair_of(mechanism).log_delta(0.0))
 
 
 @lru_cache(maxsize=1024)
@@ -78,6 +78,11 @@ def too_large(mechanism: Mechanism) -> bool:
     pair = pair_of(mechanism)
     low, high = (float(pair.loss(z)) for z in pair.reach(12.0))
     return max(high, -low) > LARGEST_LOSS
+
+
+def without_grid(mechanism: Mechanism, steps: float) -> bool:
+    """Whether δ(ε) of so many steps has a closed form, or no grid holds it: `delta_of_row` knows what there is."""
+    return steps <= 1.0 or not mechanism.releases or mechanism.as_gaussian is not None or too_large(mechanism)
 
 
 # On a grid ---------------------------------------------------------------------------------------------------------
@@ -265,7 +270,7 @@ def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple
     if (sigma := _one_gaussian(active, counts)) is not None:
         return closed.around(float(gaussian_log_delta(sigma, epsilon)))
     if counts.sum() == 1.0:
-        return closed.around(closed.single_step_log_delta(active[0], epsilon))
+        return closed.around(pair_of(active[0]).log_delta(epsilon))
 
     def interval(delta: float) -> tuple[float, float]:
         ((lower, upper),) = epsilon_of_rows(active, counts[None], delta)

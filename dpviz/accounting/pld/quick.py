@@ -119,7 +119,7 @@ def _on_grid(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> tu
 def quick_delta(mechanism: Mechanism, steps: int, epsilon: float) -> float:
     """The upper end of δ(ε)."""
     counts = np.array([float(steps)])
-    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or grids.too_large(mechanism):
+    if grids.without_grid(mechanism, steps):
         return grids.delta_of_row([mechanism], counts, epsilon)[1]
     [least], [most] = grids.delta_bounds([mechanism], counts, epsilon, np.array([epsilon]))
     if most > 1.1 * least:
@@ -134,7 +134,7 @@ def quick_profile(mechanism: Mechanism, steps: int, points: int) -> TightProfile
     Raises:
         ValueError: there is no finite ε.
     """
-    if steps <= 1 or not mechanism.releases or mechanism.as_gaussian is not None or grids.too_large(mechanism):
+    if grids.without_grid(mechanism, steps):
         return tight_profile(mechanism, steps, points)
     last = rough_epsilon(mechanism, steps, 1e-10)
     epsilon = np.linspace(0.0, max(last, 1e-6), points)

@@ -17,7 +17,7 @@ composed with Rᵀ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -28,7 +28,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import ComposedLoss
 from dpviz.accounting.pld.loss_transform import compose, masses_of
 from dpviz.accounting.pld.plan import Aim
-from dpviz.accounting.pld.privacy_loss import Brackets, LossDistribution, discretise, lower_corners
+from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise, lower_corners
 from dpviz.mechanisms.mechanism import Mechanism
 from dpviz.mechanisms.pair import UNIT
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
@@ -90,62 +90,40 @@ def _settled(pld: LossDistribution, up: bool) -> LossDistribution:
     """The distribution with all mass that rounding may have put at a neighbour moved up (or down): none is in doubt."""
     doubt = pld.shift / -math.expm1(-pld.interval)
     moved = np.minimum(doubt, pld.mass)
-    if up:
-        mass = np.concatenate([pld.mass - moved, [0.0]])
-        mass[1:] += doubt
-        rounding = np.concatenate([pld.rounding, [0.0]])
-        return LossDistribution(pld.anchor, pld.interval, pld.start, mass, rounding, np.zeros(mass.size), pld.infinite)
-    mass = np.concatenate([[0.0], pld.mass - moved])
-    mass[:-1] += moved
-    rounding = np.concatenate([[0.0], pld.rounding])
-    return LossDistribution(pld.anchor, pld.interval, pld.start - 1, mass, rounding, np.zeros(mass.size), pld.infinite)
+    ends = (0, 1) if up else (1, 0)
+    mass = np.pad(pld.mass - moved, ends) + np.pad(doubt if up else moved, ends[::-1])
+    rounding, shift = np.pad(pld.rounding, ends), np.zeros(mass.size)
+    return replace(pld, start=pld.start - ends[0], mass=mass, rounding=rounding, shift=shift)
 
 
-def small_part(mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float) -> Brackets:
-    """Loss distributions above and below S."""
-    plds = discretise(mechanism, interval, tail, -math.inf, split.threshold)
-    shift = split.quiet
-
-    def conditional(pld: LossDistribution, probability: float, sign: float, up: bool) -> LossDistribution:
-        pld = _settled(pld, up)
-        mass = pld.mass / probability
-        rounding = pld.rounding / probability + 8 * UNIT * mass
-        return LossDistribution(
-            pld.anchor - sign * shift, interval, pld.start, mass, rounding, pld.shift, pld.infinite / probability
-        )
-
-    small_p = 1.0 - split.large
-    small_q = small_p * math.exp(-shift)
-    return Brackets(
-        conditional(plds.remove_above, small_p, 1.0, True),
-        conditional(plds.remove_below, small_p, 1.0, False),
-        conditional(plds.add_above, small_q, -1.0, True),
-        conditional(plds.add_below, small_q, -1.0, False),
-    )
+def _small(split: OutputSplit, side: str) -> float:
+    """Probability of a small output, under P for removal and under Q for addition."""
+    return (1.0 - split.large) * (1.0 if side.startswith("remove") else math.exp(-split.quiet))
 
 
-def large_part(mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float) -> Brackets:
-    """Loss distributions above and below R: "not large" is one atom, exactly on the grid."""
-    plds = discretise(mechanism, interval, tail, split.threshold, math.inf, split.quiet)
-    small_p = 1.0 - split.large
-    small_q = small_p * math.exp(-split.quiet)
+def small_part(
+    mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float, side: str
+) -> LossDistribution:
+    """S above or below; `side` names a distribution of `Brackets`."""
+    whole = getattr(discretise(mechanism, interval, tail, -math.inf, split.threshold), side)
+    pld, probability = _settled(whole, side.endswith("above")), _small(split, side)
+    mass = pld.mass / probability
+    rounding = pld.rounding / probability + 8 * UNIT * mass
+    anchor = pld.anchor - split.quiet if side.startswith("remove") else pld.anchor + split.quiet
+    return replace(pld, anchor=anchor, mass=mass, rounding=rounding, infinite=pld.infinite / probability)
 
-    def with_atom(pld: LossDistribution, probability: float) -> LossDistribution:
-        first = min(pld.start, 0)
-        last = max(pld.start + pld.mass.size, 1)
-        here = slice(pld.start - first, pld.start - first + pld.mass.size)
-        mass, rounding, shift = np.zeros((3, last - first))
-        mass[here], rounding[here], shift[here] = pld.mass, pld.rounding, pld.shift
-        mass[-first] += probability
-        rounding[-first] += 8 * UNIT * probability
-        return LossDistribution(pld.anchor, pld.interval, first, mass, rounding, shift, pld.infinite)
 
-    return Brackets(
-        with_atom(plds.remove_above, small_p),
-        with_atom(plds.remove_below, small_p),
-        with_atom(plds.add_above, small_q),
-        with_atom(plds.add_below, small_q),
-    )
+def large_part(
+    mechanism: SampledGaussian, split: OutputSplit, interval: float, tail: float, side: str
+) -> LossDistribution:
+    """R above or below: "not large" is one atom, exactly on the grid."""
+    pld: LossDistribution = getattr(discretise(mechanism, interval, tail, split.threshold, math.inf, split.quiet), side)
+    first, last = min(pld.start, 0), max(pld.start + pld.mass.size, 1)
+    ends = (pld.start - first, last - pld.start - pld.mass.size)
+    mass, rounding, shift = (np.pad(part, ends) for part in (pld.mass, pld.rounding, pld.shift))
+    mass[-first] += _small(split, side)
+    rounding[-first] += 8 * UNIT * _small(split, side)
+    return replace(pld, start=first, mass=mass, rounding=rounding, shift=shift)
 
 
 def coarsened_above(loss: float, interval: float, mass: Array, infinite: float, ratio: int) -> LossDistribution:
@@ -210,7 +188,7 @@ class Scales:
 def _coarse_small(
     mechanism: SampledGaussian, split: OutputSplit, steps: float, scales: Scales, tail: float, side: str
 ) -> LossDistribution:
-    pld = getattr(small_part(mechanism, split, scales.fine, tail), side)
+    pld = small_part(mechanism, split, scales.fine, tail, side)
     loss, upper, lower, beyond = masses_of(pld, steps, scales.tilts)
     if side.endswith("below"):
         return coarsened_below(loss, scales.fine, lower, scales.ratio)
@@ -229,13 +207,13 @@ def composed(
     small: float,
 ) -> ComposedLoss:
     """Rᵀ ⊗ Sˢᵐᵃˡˡ on the coarse grid; `side` names a distribution of `Brackets`."""
-    rare = getattr(large_part(mechanism, split, scales.coarse, tail), side)
-    if side.endswith("below") and (not scales.small_below or small < 1.0):
-        return compose([rare], np.array([[steps]]), aim.tilt, aim.log_wrap)[0]
-    often = _coarse_small(mechanism, split, small, scales, tail, side)
-    if not often.mass.any():  # nothing resolved from below
-        return compose([rare], np.array([[steps]]), aim.tilt, aim.log_wrap)[0]
-    return compose([rare, often], np.array([[steps, 1.0]]), aim.tilt, aim.log_wrap)[0]
+    rare = large_part(mechanism, split, scales.coarse, tail, side)
+    parts, counts = [rare], [steps]
+    if side.endswith("above") or (scales.small_below and small >= 1.0):
+        often = _coarse_small(mechanism, split, small, scales, tail, side)
+        if often.mass.any():  # else nothing was resolved from below
+            parts, counts = [rare, often], [steps, 1.0]
+    return compose(parts, np.array([counts]), aim.tilt, aim.log_wrap)[0]
 
 
 def reach_of_small(mechanism: SampledGaussian, split: OutputSplit, steps: float) -> tuple[float, float]:

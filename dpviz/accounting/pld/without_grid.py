@@ -27,46 +27,32 @@ LEAST_DELTA = float(np.finfo(np.float64).tiny)
 SLACK = 1e-9  # relative; covers rounding of the closed forms many times over
 
 
-def single_step_log_delta(mechanism: Mechanism, epsilon: float) -> float:
-    """ln δ(ε) of one step, the worse of both directions; −∞ where δ = 0."""
-    return pair_of(mechanism).log_delta(epsilon)
-
-
-def single_step_delta(mechanism: Mechanism, epsilon: float) -> float:
-    """δ(ε) of one step."""
-    return math.exp(single_step_log_delta(mechanism, epsilon))
-
-
-def _bisect(delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
-    """Neighbouring ε with δ(upper) ≤ delta < δ(lower), for decreasing δ(ε)."""
-    if delta_of(0.0) <= delta:
+def _bisect(log_delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
+    """Neighbouring ε with δ(upper) ≤ delta < δ(lower), for decreasing δ(ε), parted by their rounding."""
+    most = math.log(delta)
+    if log_delta_of(0.0) <= most:
         return 0.0, 0.0
     low, high = 0.0, 1.0
-    while delta_of(high) > delta:
+    while log_delta_of(high) > most:
         low, high = high, 2 * high
         if not math.isfinite(high):
-            return low, math.inf
+            return low * (1 - SLACK), math.inf
     for _ in range(200):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if delta_of(middle) > delta:
-            low = middle
-        else:
-            high = middle
-    return low, high
+        low, high = (middle, high) if log_delta_of(middle) > most else (low, middle)
+    return low * (1 - SLACK), high * (1 + SLACK)
 
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, float]:
     """Lower and upper ε of the Gaussian mechanism; they differ by rounding only."""
-    low, high = _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), math.log(delta))
-    return low * (1 - SLACK), high * (1 + SLACK)
+    return _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), delta)
 
 
 def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:
     """Lower and upper ε of one step; they differ by rounding only."""
-    low, high = _bisect(lambda e: single_step_log_delta(mechanism, e), math.log(delta))
-    return low * (1 - SLACK), high * (1 + SLACK)
+    return _bisect(pair_of(mechanism).log_delta, delta)
 
 
 def around(log_delta: float) -> tuple[float, float]:

@@ -3,111 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from dpviz import _validate
-from dpviz._arrays import Array, ArrayLike
-from dpviz._remember import remembered
+from dpviz._arrays import Array
 from dpviz.accounting import formula
 from dpviz.accounting.accountant import Composition
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.card import Card
-from dpviz.accounting.renyi.additive import AdditiveAccountant, needs_renyi
-from dpviz.accounting.renyi.conversion import CONVERSIONS, converted
+from dpviz.accounting.card import Card, words
+from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.renyi.conversion import CONVERSIONS
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.accounting.renyi.search import capped_bound, capped_delta, spent
-from dpviz.mechanisms import Event, Mechanism
-from dpviz.mechanisms.log_moments import renyi_divergence
+from dpviz.mechanisms import Event
 
 # Different mechanisms up to which the best order is searched for; with more, each of which needs divergences of its
 # own, the grid's vectors are added up.
 MOST_SEARCHED = 16
 
 
-@remembered
-def _cached_divergence(sigma: float, rate: float, orders: tuple[float, ...]) -> Array:
-    divergence = renyi_divergence(sigma, rate, np.array(orders))
-    divergence.setflags(write=False)
-    return divergence
-
-
-def exact_divergence(noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: tuple[float, ...]) -> Array:
-    """R(α) for the broadcast shape of σ and q, then (orders,); one setting at a time is remembered by value."""
-    sigma, rate = np.asarray(noise_multiplier, dtype=np.float64), np.asarray(sample_rate, dtype=np.float64)
-    if sigma.size == 1 and rate.size == 1:
-        shape = np.broadcast_shapes(sigma.shape, rate.shape)
-        one = _cached_divergence(float(sigma.reshape(())), float(rate.reshape(())), orders)
-        return one.reshape(shape + one.shape)
-    return renyi_divergence(sigma[..., None], rate[..., None], np.array(orders))
-
-
 @dataclass(frozen=True)
-class Renyi(AdditiveAccountant):
-    """Exact Rényi divergences, converted at the best order (Mironov, Talwar, Zhang 2019, §3.3).
-
-    With the default orders the best one of FINE_ORDERS decides, and ε is 0 where δ is at least the total variation
-    distance (`renyi_search`). Orders that the caller names are taken as they are.
+class Converted(AdditiveAccountant):
+    """Divergences that are converted at the best of some orders.
 
     Attributes:
         conversion: "improved" (Canonne, Kamath, Steinke 2020) or "classic" (Mironov 2017).
         order_values: the Rényi orders tried, increasing; DEFAULT_ORDERS where none are named.
     """
 
-    name: ClassVar[str] = "renyi"
-    live: ClassVar[bool] = True
     options: ClassVar[Mapping[str, str]] = {"orders": "order_values", "conversion": "conversion"}
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"conversion": CONVERSIONS}
     conversion: str = "improved"
     order_values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _validate.choice("conversion", self.conversion, CONVERSIONS)
-        if not self.order_values:
-            object.__setattr__(self, "order_values", DEFAULT_ORDERS)
-        elif self.order_values is not DEFAULT_ORDERS:
-            checked = tuple(np.unique(_validate.orders(self.order_values)).tolist())
-            object.__setattr__(self, "order_values", DEFAULT_ORDERS if checked == DEFAULT_ORDERS else checked)
-
-    @property
-    def label(self) -> str:
-        return f"Rényi {self.conversion}"
+        super().__post_init__()
+        orders = self.order_values or DEFAULT_ORDERS
+        if orders is not DEFAULT_ORDERS:
+            orders = tuple(np.unique(_validate.orders(orders)).tolist())
+        object.__setattr__(self, "order_values", DEFAULT_ORDERS if orders == DEFAULT_ORDERS else orders)
 
     @property
     def card(self) -> Card:
-        return converted(super().card, self.conversion)
-
-    @property
-    def short_label(self) -> str:
-        return "Rényi"
-
-    @property
-    def family(self) -> str:
-        return f"renyi_{self.conversion}"
+        card, more = super().card, words(self.conversion)
+        about, cited = f"{card.about} {more['about']}", f"{card.cited}; {more['reference']}"
+        return replace(card, about=about, cited=cited, papers=(*card.papers, *more["bibtex"]))
 
     @property
     def formula(self) -> str:
-        return formula.CONVERSIONS[self.conversion]
-
-    def supports(self, mechanism: Mechanism) -> str:
-        return needs_renyi(mechanism)
+        return formula.CONVERSIONS[self.conversion] + self._text("formula")
 
     @property
     def orders(self) -> Array:
         return np.array(self.order_values)
+
+
+@dataclass(frozen=True)
+class Renyi(Converted):
+    """Exact Rényi divergences, converted at the best order (Mironov, Talwar, Zhang 2019, §3.3).
+
+    With the default orders the best one of FINE_ORDERS decides, and ε is 0 where δ is at least the total variation
+    distance (`renyi_search`). Orders that the caller names are taken as they are.
+    """
+
+    name: ClassVar[str] = "renyi"
+    live: ClassVar[bool] = True
 
     @property
     def default_orders(self) -> bool:
         """Whether the caller left the orders to the accountant."""
         return self.order_values is DEFAULT_ORDERS
 
-    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
-        return exact_divergence(noise_multiplier, sample_rate, self.order_values)
-
     def searches(self, mechanisms: int) -> bool:
-        return self.default_orders and 0 < mechanisms <= MOST_SEARCHED
+        return self.default_orders and not self.nodes and 0 < mechanisms <= MOST_SEARCHED
 
     def of_events(self, events: Sequence[Event], delta: float) -> Bound:
         # In an order that does not depend on who came first, so that sums do not either.
@@ -119,7 +90,7 @@ class Renyi(AdditiveAccountant):
         return capped_bound(spent(rows), delta, self.conversion)
 
     def _delta(self, rows: Composition, epsilon: Array) -> Array:
-        if not (self.default_orders and epsilon.size):
+        if not (self.default_orders and not self.nodes and epsilon.size):
             return super()._delta(rows, epsilon)
         return capped_delta(spent(rows), epsilon, self.conversion)
 
@@ -157,16 +128,6 @@ class Moments(AdditiveAccountant):
             return rf"T R({last + 1}) + \frac{{\ln(1/\delta)}}{{{last}}}"
         return rf"\min_{{\lambda \le {last}}}\ T R(\lambda+1) + \frac{{\ln(1/\delta)}}{{\lambda}}"
 
-    def supports(self, mechanism: Mechanism) -> str:
-        return needs_renyi(mechanism)
-
     @property
     def orders(self) -> Array:
         return np.arange(self.min_order + 1.0, self.max_order + 2.0)
-
-    @property
-    def conversion(self) -> str:
-        return "classic"
-
-    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
-        return exact_divergence(noise_multiplier, sample_rate, tuple(self.orders.tolist()))

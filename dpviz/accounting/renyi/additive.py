@@ -4,31 +4,49 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import Accountant, Composition, GaussianSteps
+from dpviz.accounting.accountant import Accountant, Composition, GaussianSteps, needs_sampled_gaussian
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.formula import composed_latex
 from dpviz.accounting.renyi import conversion
+from dpviz.accounting.renyi.varying_noise import tabulated_divergence
 from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms.log_moments import renyi_divergence
 
 
 @dataclass(frozen=True)
 class AdditiveAccountant(Accountant):
-    """An accountant whose state is a vector of divergences, one an order, that simply adds up over steps."""
+    """An accountant whose state is a vector of divergences, one an order, that simply adds up over steps.
+
+    Attributes:
+        nodes: where any are named, σ of any size are bounded between tabulated ones, these among them, for noise that
+            changes at every step (`varying_noise`).
+    """
+
+    nodes: frozenset[float] = field(default=frozenset(), kw_only=True)
 
     @property
     @abstractmethod
     def orders(self) -> Array:
         """Rényi orders α > 1, increasing."""
 
-    @abstractmethod
+    def supports(self, mechanism: Mechanism) -> str:
+        if self.nodes:
+            return needs_sampled_gaussian(mechanism)
+        return "" if mechanism.renyi() else "needs the Rényi divergence of a step, and none is known here."
+
     def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         """R(α) of one sampled Gaussian step, NaN where it has none: both arguments broadcast, then (orders,)."""
+        orders = tuple(self.orders.tolist())
+        if not self.nodes:
+            return exact_divergence(noise_multiplier, sample_rate, orders)
+        sigma, rate = np.broadcast_arrays(np.asarray(noise_multiplier, dtype=np.float64), sample_rate)
+        return tabulated_divergence(sigma, rate, orders, self.nodes)
 
     def divergence(self, mechanism: Mechanism) -> Array:
         """R(α) of one step of any mechanism that it supports, shape (orders,)."""
@@ -38,8 +56,8 @@ class AdditiveAccountant(Accountant):
         return renyi_of(mechanism, tuple(self.orders.tolist()))
 
     @property
-    @abstractmethod
-    def conversion(self) -> str: ...
+    def conversion(self) -> str:
+        return "classic"
 
     def reason(self, sigma: Array, rate: Array) -> str:
         """Why some of these settings, shape (n,), have no bound; empty when all have."""
@@ -102,13 +120,6 @@ def times(divergence: Array, steps: Array) -> Array:
         return np.where(steps[..., None] == 0.0, 0.0, steps[..., None] * divergence)
 
 
-def needs_renyi(mechanism: Mechanism) -> str:
-    """Why an accountant that adds up Rényi divergences cannot take this mechanism; empty where it can."""
-    if mechanism.renyi() is not None:
-        return ""
-    return "needs the Rényi divergence of a step, and none is known here."
-
-
 @remembered
 def renyi_of(mechanism: Mechanism, orders: tuple[float, ...]) -> Array:
     """R(α) of one step at these orders, remembered."""
@@ -117,6 +128,14 @@ def renyi_of(mechanism: Mechanism, orders: tuple[float, ...]) -> Array:
     divergence = np.array(curve(np.array(orders)))
     divergence.setflags(write=False)
     return divergence
+
+
+def exact_divergence(noise_multiplier: ArrayLike, sample_rate: ArrayLike, orders: tuple[float, ...]) -> Array:
+    """R(α) for the broadcast shape of σ and q, then (orders,); one setting at a time is remembered by value."""
+    sigma, rate = np.broadcast_arrays(np.asarray(noise_multiplier, dtype=np.float64), sample_rate)
+    if sigma.size == 1:
+        return renyi_of(SampledGaussian(sigma.item(), rate.item()), orders).reshape((*sigma.shape, len(orders)))
+    return renyi_divergence(sigma[..., None], rate[..., None], np.array(orders))
 
 
 class RunningSum:

@@ -15,7 +15,6 @@ large σ it is twice the exact moment, because e^{1/σ²} − 1 ≈ 1/σ² enter
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,12 +22,9 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting import formula
-from dpviz.accounting.card import Card
-from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.accounting.renyi.conversion import CONVERSIONS, converted
-from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
+from dpviz.accounting.accountant import needs_sampled_gaussian
+from dpviz.accounting.renyi.accountant import Converted
+from dpviz.mechanisms import Mechanism
 
 LARGEST_SAMPLE_RATE = 0.2
 SMALLEST_NOISE_MULTIPLIER = 4.0
@@ -57,32 +53,13 @@ def closed_form_divergence(*, noise_multiplier: ArrayLike, sample_rate: ArrayLik
 
 
 @dataclass(frozen=True)
-class ClosedForm(AdditiveAccountant):
+class ClosedForm(Converted):
     """Composition of the closed-form divergence; NaN, with the reason, where it does not hold."""
 
     name: ClassVar[str] = "closed_form"
-    options: ClassVar[Mapping[str, str]] = Renyi.options
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = Renyi.choices
-    conversion: str = "improved"
-    order_values: tuple[float, ...] = ()
 
-    def __post_init__(self) -> None:
-        _validate.choice("conversion", self.conversion, CONVERSIONS)
-        checked = np.unique(_validate.orders(self.order_values or DEFAULT_ORDERS))
-        object.__setattr__(self, "order_values", tuple(checked.tolist()))
-
-    @property
-    def card(self) -> Card:
-        return converted(super().card, self.conversion)
-
-    @property
-    def formula(self) -> str:
-        bound = r"R(\alpha) \le \frac{2 q^2 \alpha}{\sigma^2}\ (q \le 1/5,\ \sigma \ge 4)"
-        return rf"{formula.CONVERSIONS[self.conversion]},\quad {bound}"
-
-    @property
-    def orders(self) -> Array:
-        return np.array(self.order_values)
+    def supports(self, mechanism: Mechanism) -> str:
+        return needs_sampled_gaussian(mechanism)
 
     def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
         sigma, rate = np.asarray(noise_multiplier), np.asarray(sample_rate)

@@ -9,35 +9,12 @@ where R is the divergence of all steps together. Both are upper bounds at every 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.bound import Bound
-from dpviz.accounting.card import Card
 
 CONVERSIONS = ("improved", "classic")
-
-# In a card: what a conversion is, whom one cites for it, and the entries.
-_CARDS = {
-    "improved": (
-        "The improved conversion gives a smaller ε than Mironov's own at every order.",
-        "conversion: Balle et al. 2020",
-        ("balle2020", "canonne2020"),
-    ),
-    "classic": (
-        "The classic conversion adds ln(1/δ)/(α − 1), which is simple and a little too much.",
-        "conversion: Mironov 2017",
-        ("mironov2017",),
-    ),
-}
-
-
-def converted(card: Card, conversion: str) -> Card:
-    """The card of an accountant of Rényi divergences, with what its conversion rests on."""
-    about, cited, papers = _CARDS[conversion]
-    return replace(card, about=f"{card.about} {about}", cited=f"{card.cited}; {cited}", papers=(*card.papers, *papers))
 
 
 def epsilon_per_order(total: Array, orders: Array, delta: Array, conversion: str) -> Array:

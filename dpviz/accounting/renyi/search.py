@@ -39,13 +39,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
-from dpviz._arrays import Array, ArrayLike, Bools, Index
+from dpviz._arrays import Array, ArrayLike, Index
 from dpviz._remember import remembered
-from dpviz.accounting.accountant import Composition, GaussianSteps
+from dpviz.accounting.accountant import Composition, GaussianSteps, gaussian_steps
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.conversion import epsilon_per_order, log_delta_per_order
 from dpviz.accounting.renyi.orders import FINE_ORDERS
-from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.log_moments import renyi_divergence
 
 _ROUNDING = 1e-9  # relative; far above what the closed forms and R(α) lose
@@ -77,98 +77,58 @@ _LADDER = np.array([-4096, -1024, -256, -64, -16, 0, 16, 64, 256, 1024, 4096])
 
 
 class Divergences:
-    """R(α) of one step at settings (σ, q) and places of one grid of orders, each computed once.
+    """R(α) of one step of different mechanisms at places of one grid of orders, each computed once.
 
     Attributes:
-        sigma, rate: the settings, shape (settings,) each.
+        mechanisms: the different steps.
         orders: the grid, increasing, shape (orders,).
     """
 
-    def __init__(self, sigma: ArrayLike, rate: ArrayLike, orders: Array = FINE_ORDERS) -> None:
-        given = np.broadcast_arrays(np.asarray(sigma, dtype=np.float64), np.asarray(rate, dtype=np.float64))
-        self.sigma, self.rate = (np.atleast_1d(values).astype(np.float64) for values in given)
+    def __init__(self, mechanisms: tuple[Mechanism, ...] | GaussianSteps, orders: Array = FINE_ORDERS) -> None:
+        gaussian = gaussian_steps(mechanisms)
+        alike = isinstance(mechanisms, GaussianSteps) or gaussian.sample_rate.size == len(mechanisms)
+        self.mechanisms = gaussian if alike else mechanisms
         self.orders = orders
         # Places as one number each, increasing, and what is there. Replaced together: pages ask from several threads.
         self._known: tuple[Index, Array] = np.empty(0, dtype=np.intp), np.empty(0)
 
     @property
-    def releases(self) -> Bools:
-        """Whether each setting releases anything, shape (settings,)."""
-        return self.rate > 0.0
-
-    @property
     def variation(self) -> Array:
-        """The total variation distance that one step of each setting makes, at most; shape (settings,)."""
-        return one_step_variation(self.sigma, self.rate)
+        """The total variation distance that one step of each makes, at most; shape (mechanisms,)."""
+        if isinstance(self.mechanisms, GaussianSteps):
+            return one_step_variation(self.mechanisms.noise_multiplier, self.mechanisms.sample_rate)
+        return np.array([mechanism.total_variation for mechanism in self.mechanisms])
 
-    def _compute(self, setting: Index, place: Index) -> Array:
-        return renyi_divergence(self.sigma[setting], self.rate[setting], self.orders[place])
-
-    @property
-    def looked_up(self) -> int:
-        """How many divergences were computed so far."""
-        return self._known[0].size
+    def _compute(self, which: Index, place: Index) -> Array:
+        if isinstance(self.mechanisms, GaussianSteps):
+            sigma, rate = self.mechanisms.noise_multiplier[which], self.mechanisms.sample_rate[which]
+            return renyi_divergence(sigma, rate, self.orders[place])
+        computed = np.empty(which.size)
+        for j in np.unique(which).tolist():
+            curve = self.mechanisms[j].renyi()
+            assert curve is not None  # `supports` asked
+            computed[which == j] = curve(self.orders[place[which == j]])
+        return computed
 
     @property
     def nbytes(self) -> int:
         """Bytes of what was computed so far."""
         return self._known[0].nbytes + self._known[1].nbytes
 
-    def at(self, settings: Index, places: Index) -> Array:
-        """R of those settings at those places of the grid; the two broadcast."""
-        key = np.asarray(settings * self.orders.size + places)
+    def at(self, which: Index, places: Index) -> Array:
+        """R of those mechanisms at those places of the grid; the two broadcast."""
+        key = np.asarray(which * self.orders.size + places)
         keys, values = self._known
-        where = np.searchsorted(keys, key)
-        hit = where < keys.size
-        hit[hit] = keys[where[hit]] == key[hit]
-        if not hit.all():
-            new = np.unique(key[~hit])
-            setting, place = np.divmod(new, self.orders.size)
-            computed = self._compute(setting, place)
+        new = np.setdiff1d(key, keys)
+        if new.size:
             before = np.searchsorted(keys, new)
+            computed = self._compute(*np.divmod(new, self.orders.size))
             keys, values = np.insert(keys, before, new), np.insert(values, before, computed)
             self._known = keys, values
-            where = np.searchsorted(keys, key)
-        return np.asarray(values[where])
+        return np.asarray(values[np.searchsorted(keys, key)])
 
 
-class _OfMechanisms(Divergences):
-    """The same for mechanisms of any kind, each by its own curve."""
-
-    def __init__(self, mechanisms: tuple[Mechanism, ...]) -> None:
-        super().__init__(np.zeros(len(mechanisms)), 0.0)
-        self.mechanisms = mechanisms
-
-    @property
-    def releases(self) -> Bools:
-        return np.array([mechanism.releases for mechanism in self.mechanisms])
-
-    @property
-    def variation(self) -> Array:
-        return np.array([mechanism.total_variation for mechanism in self.mechanisms])
-
-    def _compute(self, setting: Index, place: Index) -> Array:
-        computed = np.empty(setting.size)
-        for j in np.unique(setting).tolist():
-            curve = self.mechanisms[j].renyi()
-            assert curve is not None  # `supports` asked
-            computed[setting == j] = curve(self.orders[place[setting == j]])
-        return computed
-
-
-def divergences_of(mechanisms: tuple[Mechanism, ...] | GaussianSteps) -> Divergences:
-    """Divergences at FINE_ORDERS; those of a few mechanisms are remembered: live runs and solvers ask again."""
-    if isinstance(mechanisms, GaussianSteps):
-        return Divergences(mechanisms.noise_multiplier, mechanisms.sample_rate)
-    return _divergences_of(mechanisms)
-
-
-@remembered
-def _divergences_of(mechanisms: tuple[Mechanism, ...]) -> Divergences:
-    gaussian = [mechanism for mechanism in mechanisms if isinstance(mechanism, SampledGaussian)]
-    if len(gaussian) < len(mechanisms):
-        return _OfMechanisms(mechanisms)
-    return Divergences([m.noise_multiplier for m in gaussian], [m.sample_rate for m in gaussian])
+_remembered = remembered(Divergences)
 
 
 def lowest(
@@ -223,26 +183,14 @@ def bottom_near(values: Callable[[Index, Index], Array], best: Index, stride: in
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Spent:
-    """Rows of what was spent.
-
-    Attributes:
-        divergences: of one step of each setting (σ, q).
-        member: which settings, shape (rows, mechanisms).
-        count: how many steps of each, shape (rows, mechanisms).
-    """
+    """Rows of what was spent, and the divergences of one step of each of their mechanisms."""
 
     divergences: Divergences
-    member: Index
-    count: Array
-
-    @property
-    def something(self) -> Bools:
-        """Whether a row released anything, shape (rows,)."""
-        return np.asarray(((self.count > 0.0) & self.divergences.releases[self.member]).any(axis=-1))
+    rows: Composition
 
     def total(self, rows: Index, places: Index) -> Array:
         """R(α) of all steps together: rows (k, 1) at places (k, m) give (k, m)."""
-        member, count = self.member[rows[:, 0]], self.count[rows[:, 0]]
+        member, count = self.rows.member[rows[:, 0]], self.rows.count[rows[:, 0]]
         step = self.divergences.at(member[:, :, None], places[:, None, :])
         with np.errstate(invalid="ignore", over="ignore"):
             spent = count[:, :, None] * step
@@ -251,38 +199,40 @@ class Spent:
 
     def total_variation(self) -> Array:
         """An upper bound on δ(0), shape (rows,)."""
-        first = np.zeros((self.count.shape[0], 1), dtype=np.intp)
-        divergence = self.total(np.arange(self.count.shape[0])[:, None], first)[:, 0]
-        return total_variation(self.divergences.variation[self.member], self.count, divergence)
+        count = self.rows.count
+        first = np.zeros((count.shape[0], 1), dtype=np.intp)
+        divergence = self.total(np.arange(count.shape[0])[:, None], first)[:, 0]
+        return total_variation(self.divergences.variation[self.rows.member], count, divergence)
 
 
 def spent(rows: Composition) -> Spent:
-    """The rows with the divergences of their mechanisms, which are remembered where these are few."""
-    return Spent(divergences_of(rows.mechanisms), rows.member, rows.count)
+    """The rows with the divergences of their mechanisms: remembered where these are few, as live runs ask again."""
+    few = not isinstance(rows.mechanisms, GaussianSteps)
+    return Spent((_remembered if few else Divergences)(rows.mechanisms), rows)
 
 
-def best_epsilon(spent: Spent, delta: Array, conversion: str, guess: int | None = None) -> tuple[Array, Index]:
-    """ε of each row at its δ, (rows,), and the place of the order that decided; −1 where none did."""
+def best_epsilon(
+    spent: Spent, delta: Array, conversion: str, guess: int | None = None, *, capped: bool = True
+) -> tuple[Array, Index]:
+    """ε of each row at its δ, (rows,), and the place of the order that decided; −1 where none did.
+
+    Where it is `capped`, 0 where δ is at least the total variation.
+    """
     orders = spent.divergences.orders
 
     def values(rows: Index, places: Index) -> Array:
         return epsilon_per_order(spent.total(rows, places), orders[places], delta[rows[:, 0]], conversion)
 
     place, value = lowest(values, delta.size, orders.size, guess)
-    epsilon = np.where(spent.something, np.maximum(value, 0.0), 0.0)
-    return epsilon, np.where(spent.something & np.isfinite(value), place, -1)
-
-
-def capped_epsilon(spent: Spent, delta: Array, conversion: str, guess: int | None = None) -> tuple[Array, Index]:
-    """`best_epsilon`, and 0 where δ is at least the total variation."""
-    epsilon, place = best_epsilon(spent, delta, conversion, guess)
-    free = delta >= spent.total_variation()
-    return np.where(free, 0.0, epsilon), np.where(free, -1, place)
+    some = spent.rows.releases
+    if capped:
+        some &= delta < spent.total_variation()
+    return np.where(some, np.maximum(value, 0.0), 0.0), np.where(some & np.isfinite(value), place, -1)
 
 
 def capped_bound(spent: Spent, delta: Array, conversion: str) -> Bound:
-    """`capped_epsilon` with what decided it; `delta` (rows,)."""
-    epsilon, place = capped_epsilon(spent, delta, conversion)
+    """`best_epsilon` with what decided it; `delta` (rows,)."""
+    epsilon, place = best_epsilon(spent, delta, conversion)
     decided = place >= 0
     last = epsilon_per_order(np.zeros((delta.size, 1)), FINE_ORDERS[-1:], delta, conversion)[:, 0]
     return Bound(
@@ -303,27 +253,18 @@ def capped_delta(spent: Spent, epsilon: Array, conversion: str) -> Array:
     _, log_delta = lowest(values, epsilon.size, orders.size)
     delta = np.minimum(np.exp(np.minimum(log_delta, 0.0)), spent.total_variation())
     # Whatever was spent leaves some δ: 0 from underflow would promise pure differential privacy.
-    return np.where(spent.something, np.maximum(delta, np.finfo(np.float64).tiny), 0.0)
+    return np.where(spent.rows.releases, np.maximum(delta, np.finfo(np.float64).tiny), 0.0)
 
 
-class OrderSearch:
-    """ε along many settings (σ, q), for one T and δ after the other; divergences are kept from call to call.
-
-    Attributes:
-        sigma, rate: the settings, shape (n,) each.
-        orders: the grid, increasing, shape (orders,); FINE_ORDERS, with the cap, where none was named.
-    """
+class OrderSearch(Divergences):
+    """ε along many settings (σ, q), which broadcast, for one T and δ after the other; divergences are kept."""
 
     def __init__(self, sigma: ArrayLike, rate: ArrayLike, orders: ArrayLike | None = None) -> None:
-        self.capped = orders is None
-        self.divergences = Divergences(sigma, rate, FINE_ORDERS if orders is None else np.asarray(orders))
-        self.sigma, self.rate = self.divergences.sigma, self.divergences.rate
-        self.orders = self.divergences.orders
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what was computed so far."""
-        return self.divergences.nbytes
+        """The orders are FINE_ORDERS, with the cap, where none are named."""
+        self._capped = orders is None
+        settings = np.broadcast_arrays(np.atleast_1d(sigma), rate)
+        steps = GaussianSteps(*(values.astype(np.float64) for values in settings))
+        super().__init__(steps, FINE_ORDERS if orders is None else np.asarray(orders))
 
     def epsilon(self, steps: float, delta: float, conversion: str, near: float | None = None) -> tuple[Array, Array]:
         """ε after `steps` steps at `delta`, and the order that decided (NaN: none); shape (n,) each.
@@ -335,8 +276,7 @@ class OrderSearch:
             near: an order that is known to decide close by.
         """
         guess = None if near is None else int(np.searchsorted(self.orders, near))
-        n = self.sigma.size
-        spent = Spent(self.divergences, np.arange(n)[:, None], np.full((n, 1), steps))
-        search = capped_epsilon if self.capped else best_epsilon
-        epsilon, place = search(spent, np.full(n, delta), conversion, guess)
+        n = gaussian_steps(self.mechanisms).sample_rate.size
+        rows = Composition(self.mechanisms, np.arange(n)[:, None], np.full((n, 1), steps))
+        epsilon, place = best_epsilon(Spent(self, rows), np.full(n, delta), conversion, guess, capped=self._capped)
         return epsilon, np.where(place >= 0, self.orders[place], np.nan)

@@ -9,31 +9,23 @@ replaced moments only rise with u, and every step costs at most what the next ed
 >>> round(float(composed_divergence(steps, sample_rate=0.01, orders=(20.0,))[0]), 6)
 0.652631
 
-An accountant of additive divergences, bounded between tabulated noise levels: for noise that changes at every step.
+A divergence of ever new σ costs milliseconds a step. Between tabulated 1/σ² it is bounded from above, from a table that
+depends on q and the orders alone: whoever reads the same steps, live, ahead or again later, reads the same numbers.
 
-A divergence of ever new σ costs milliseconds a step. Between tabulated 1/σ² it is bounded from above (`varying_noise`),
-from a table that depends on q and the orders alone: whoever reads the same steps, live, ahead or again later, reads the
-same numbers.
-
->>> from dpviz.accounting.renyi.accountant import Renyi
->>> exact, bounded = Renyi(order_values=(2.0, 8.0)), Tabulated(Renyi(order_values=(2.0, 8.0)))
->>> [f"{r:.8f}" for r in exact.step_divergence(4.0, 0.01)], [f"{r:.8f}" for r in bounded.step_divergence(4.0, 0.01)]
-(['0.00000645', '0.00002590'], ['0.00000645', '0.00002590'])
+>>> exact = tabulated_divergence(np.array([4.0]), np.array([0.01]), (2.0, 8.0), frozenset({4.0}))
+>>> [f"{r:.8f}" for r in exact[0]]
+['0.00000645', '0.00002590']
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.accounting.schedules import Grouped, PowerSchedule, Schedule, cell_edges, largest_step, split, total_steps
 from dpviz.mechanisms.divergences import replaced_divergence
 from dpviz.mechanisms.log_moments import log_moment
@@ -230,18 +222,16 @@ def _cost_of_parts(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     if table.rate == 1.0:  # ln A is proportional to u
         change = 2.0 if table.replaced else 1.0  # of the sum, in units of the clipping norm
         return (parts.count * parts.mean)[:, None] * (change**2 * table.orders * (table.orders - 1.0) / 2.0)
-    chord = _next_edges(parts, edges, table) if table.replaced else _chords(parts, edges, table)
+    if table.replaced:  # at the edge above the largest u of each part
+        chord = table.rows(edges[np.minimum(np.searchsorted(edges, parts.largest), edges.size - 1)])
+    else:
+        chord = _chords(parts, edges, table)
     # Where noise is scarce the first steps decide, and there a chord is at its worst: these are looked up themselves.
     alike = np.flatnonzero(parts.mean == parts.largest)
     exact = alike[np.argsort(-parts.mean[alike])][:_EXACT_PARTS]
     if exact.size:
         chord[exact] = np.minimum(chord[exact], table.rows(parts.mean[exact]))
     return parts.count[:, None] * chord
-
-
-def _next_edges(parts: Grouped, edges: Array, table: MomentTable) -> Array:
-    """ln A at the edge above the largest u of each part, shape (parts, orders)."""
-    return table.rows(edges[np.minimum(np.searchsorted(edges, parts.largest), edges.size - 1)])
 
 
 def _chords(parts: Grouped, edges: Array, table: MomentTable) -> Array:
@@ -260,52 +250,21 @@ def _chords(parts: Grouped, edges: Array, table: MomentTable) -> Array:
     return np.where(np.isnan(chord), np.inf, chord)
 
 
-@dataclass(frozen=True)
-class Tabulated(AdditiveAccountant):
-    """`inner` with divergences that lie on or closely above its own.
+def tabulated_divergence(sigma: Array, rate: Array, orders: tuple[float, ...], nodes: frozenset[float]) -> Array:
+    """R(α) of one step at σ and q of one shape, then (orders,), from tables that have `nodes` too: on it or above.
 
-    Attributes:
-        inner: an accountant of exact Rényi divergences (Renyi, Moments, OdometerAccountant).
+    Args:
+        sigma, rate: the steps.
+        orders: α > 1.
         nodes: noise multipliers that are tabulated themselves, beside the levels that every table has; those of a
             run's first steps, say, which may decide alone.
     """
-
-    name: ClassVar[str] = "tabulated"
-    inner: AdditiveAccountant
-    nodes: frozenset[float] = frozenset()
-
-    @property
-    def kind(self) -> Kind:
-        return self.inner.kind
-
-    @property
-    def formula(self) -> str:
-        return self.inner.formula
-
-    @property
-    def kind_reason(self) -> str:
-        return self.inner.kind_reason
-
-    @property
-    def orders(self) -> Array:
-        return self.inner.orders
-
-    @property
-    def conversion(self) -> str:
-        return self.inner.conversion
-
-    def step_divergence(self, noise_multiplier: ArrayLike, sample_rate: ArrayLike) -> Array:
-        sigma, rate = np.broadcast_arrays(np.asarray(noise_multiplier, dtype=np.float64), sample_rate)
-        orders = self.orders
-        result = np.empty((sigma.size, orders.size))
-        for q in np.unique(rate):
-            chosen = rate.ravel() == q
-            table = moment_table(float(q), tuple(orders.tolist()))
-            result[chosen] = table.bounds(inverse_variance(sigma.ravel()[chosen]), _nodes(self.nodes)) / (orders - 1.0)
-        return result.reshape((*sigma.shape, orders.size))
-
-    def bound(self, total: Array, delta: ArrayLike, reason: str = "") -> Bound:
-        return self.inner.bound(total, delta, reason)
+    divergence = np.empty((sigma.size, len(orders)))
+    for q in np.unique(rate):
+        chosen = rate.ravel() == q
+        bounds = moment_table(float(q), orders).bounds(inverse_variance(sigma.ravel()[chosen]), _nodes(nodes))
+        divergence[chosen] = bounds / (np.array(orders) - 1.0)
+    return divergence.reshape((*sigma.shape, len(orders)))
 
 
 def inverse_variance(noise_multiplier: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz import library as dpviz
-from dpviz.accounting.renyi.accountant import exact_divergence
+from dpviz.accounting.renyi.additive import exact_divergence
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look

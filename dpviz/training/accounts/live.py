@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.methods import LIVE
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
-from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, Tabulated
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
 from dpviz.training.accounts.bayesian import BayesianAccount
 from dpviz.training.accounts.counting import baseline
@@ -131,7 +132,7 @@ def for_steps(accountant: AdditiveAccountant, settings: RunSettings, examples: i
     """
     nodes = METHODS[settings.method].nodes(settings)
     sigmas = frozenset(mechanism_at(settings, step, examples).noise_multiplier for step in nodes)
-    return Tabulated(accountant, sigmas) if sigmas else accountant
+    return replace(accountant, nodes=sigmas)
 
 
 def live_accountants(settings: RunSettings, examples: int) -> dict[str, AdditiveAccountant]:
