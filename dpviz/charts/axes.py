@@ -1,27 +1,121 @@
-"""Axes: how far they reach, their 1-2-5 ticks thinned to what fits, and how they are named."""
+"""Axes and the plane between them: how far they reach, where values lie on them, and their 1-2-5 ticks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dpviz.charts import look
-from dpviz.charts.marks import Array
+from dpviz.charts.marks import Array, Numbers, floats
 from dpviz.fields import numbers
 
 Span = tuple[float, float]
 FORMATS: dict[str, Callable[[float], str]] = {
     "plain": numbers.plain,
+    "percent": lambda value: f"{numbers.plain(value)} %",
     "steps": numbers.short_steps,
     "delta": numbers.delta,
 }
 OUTLIER: Final = 30.0  # times the smallest curve's maximum, beyond which a curve leaves through the top
 HEADROOM: Final = 1.15
 DECADES: Final = 24.0
-BOTTOM: Final = 52  # pixels below the plot: ticks and the x axis' title
+TOP, BOTTOM = 46, 52  # pixels above the plot, and below it: ticks and the x axis' title
+WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times the chart's height
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What an axis shows, from `low` to `high` in data units (positive where `log`), and where values lie on it."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    @property
+    def range(self) -> list[float]:
+        """Its ends in its own coordinate, as Plotly takes them."""
+        return [self.raw(self.low), self.raw(self.high)]
+
+    def raw(self, value: float) -> float:
+        """A value in the axis' own coordinate; −∞ where a log axis has no place for it."""
+        if not self.log:
+            return value
+        return math.log10(value) if value > 0 else -math.inf
+
+    def shares(self, values: Numbers | float) -> Array:
+        """Where values lie: 0 at the axis' start, 1 at its end, −∞ or NaN where it has no place for them."""
+        low, high = self.range
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.log10(floats(values)) if self.log else floats(values)
+        return np.asarray((own - low) / (high - low))
+
+    def share(self, value: float) -> float:
+        """Where one value lies."""
+        low, high = self.range
+        return (self.raw(value) - low) / (high - low)
+
+    def within(self, value: float) -> float:
+        """The same, of the nearest end for what lies outside."""
+        return min(max(self.share(value), 0.0), 1.0)
+
+    def data(self, shares: Array) -> Array:
+        """The values at these shares."""
+        low, high = self.range
+        own = low + shares * (high - low)
+        return np.asarray(10.0**own if self.log else own)
+
+
+class Box(NamedTuple):
+    """A name: its middle in shares of the plot, its size in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Both axes of a figure that is `height` pixels high."""
+
+    x: Scale
+    y: Scale
+    height: int
+
+    @property
+    def inner(self) -> int:
+        """Pixels of the plot's height."""
+        return self.height - TOP - BOTTOM
+
+    @property
+    def width(self) -> float:
+        """Pixels of the plot's width, about: a browser decides. Only to tell which places are far apart."""
+        return min(WIDTH, WIDE * self.height)
+
+    def shows(self, x: float, y: float) -> bool:
+        return 0.0 <= self.x.share(x) <= 1.0 and 0.0 <= self.y.share(y) <= 1.0
+
+    def down(self, y: float) -> float:
+        """Pixels from the top of the plot to y; infinitely many where a log axis has no place for it."""
+        return self.inner * (1 - self.y.share(y))
+
+    def course(self, x: Array, xs: Numbers, ys: Numbers) -> Array:
+        """Heights of a curve at `x`, both in shares; NaN where it is not."""
+        at, y = self.x.shares(xs), self.y.shares(ys)
+        shown = np.isfinite(at) & np.isfinite(y)
+        return np.interp(x, at[shown], y[shown], left=np.nan, right=np.nan) if shown.any() else np.full(x.size, np.nan)
+
+    def apart(self, boxes: Sequence[Box], x: Array, y: Array) -> Array:
+        """Pixels from each box to the nearest of some points given in shares."""
+        at, up, width, height = (each[:, None] for each in np.array(boxes).T)
+        across = np.maximum(np.abs(x - at) * self.width - 0.5 * width, 0.0)
+        along = np.maximum(np.abs(y - up) * self.inner - 0.5 * height, 0.0)
+        nearest = np.fmin.reduce(across * across + along * along, axis=1, initial=self.width**2)
+        return np.asarray(np.sqrt(nearest))
 
 
 def x_span(xs: Sequence[Array], log: bool) -> Span:
@@ -93,32 +187,23 @@ def linear_ticks(low: float, high: float, *, most: int = 8) -> list[float]:
     return [low, high]
 
 
-def position(value: float, span: Span, log: bool) -> float:
-    """Where `value` lies on an axis over `span`: 0 at its start, 1 at its end."""
-    if log:
-        low, high = math.log10(span[0]), math.log10(span[1])
-        return (math.log10(value) - low) / (high - low)
-    return (value - span[0]) / (span[1] - span[0])
-
-
-def axis(*, span: Span, log: bool, kind: str = "plain", most: int = 10, grid: bool = True) -> dict[str, Any]:
-    """One Plotly axis over `span` (data units, positive where `log`), with our ticks and quiet lines.
+def axis(scale: Scale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> dict[str, Any]:
+    """One Plotly axis with our ticks and quiet lines.
 
     Args:
-        span: first and last value shown.
-        log: logarithmic (1-2-5 ticks) or linear.
-        kind: how ticks are written: "plain", "steps" (40k) or "delta" (1e-5).
+        scale: what it shows; its ticks are 1-2-5 where it is logarithmic.
+        kind: how ticks are written: "plain", "percent", "steps" (40k) or "delta" (1e-5).
         most: how many ticks fit.
         grid: draw grid lines.
     """
-    low, high = span
-    ticks = log_ticks(low, high, most=most) if log else linear_ticks(low, high, most=most)
+    pick = log_ticks if scale.log else linear_ticks
+    ticks = pick(scale.low, scale.high, most=most)
     built: dict[str, Any] = {
-        "type": "log" if log else "linear",
-        "range": [math.log10(low), math.log10(high)] if log else [low, high],
+        "type": "log" if scale.log else "linear",
+        "range": scale.range,
         "tickmode": "array",
         "tickvals": ticks,
-        "ticktext": [FORMATS[kind](t) for t in ticks],
+        "ticktext": [FORMATS[kind](tick) for tick in ticks],
         "showgrid": grid,
         "gridcolor": look.GRID,
         "zeroline": False,
@@ -127,37 +212,22 @@ def axis(*, span: Span, log: bool, kind: str = "plain", most: int = 10, grid: bo
         "ticklabelstandoff": 4,
         "automargin": False,
     }
-    if log and grid and len(ticks) > 1 and ticks[-1] / ticks[0] > 100:
-        every = log_ticks(low, high, most=40)
+    if scale.log and grid and len(ticks) > 1 and ticks[-1] / ticks[0] > 100:
+        every = log_ticks(scale.low, scale.high, most=40)
         if len(every) > len(ticks):
             built["minor"] = {"tickmode": "array", "tickvals": every, "showgrid": True, "gridcolor": look.MINOR_GRID}
     return built
 
 
-def bottom_axis(
-    title: str, *, span: Span, log: bool, kind: str = "plain", most: int = 9, grid: bool = False
-) -> dict[str, Any]:
+def bottom_axis(title: str, scale: Scale, *, kind: str = "plain", most: int = 9, grid: bool = False) -> dict[str, Any]:
     """The x axis below a plot, with its line and its title; arguments as of `axis`."""
-    return axis(span=span, log=log, kind=kind, most=most, grid=grid) | {
-        "title": {"text": title, "standoff": 14},
-        "showline": True,
-        "linecolor": look.AXIS,
-        "linewidth": 1,
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": look.AXIS,
-    }
+    line = {"showline": True, "linecolor": look.AXIS, "linewidth": 1}
+    marks = {"ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}
+    return axis(scale, kind=kind, most=most, grid=grid) | {"title": {"text": title, "standoff": 14}} | line | marks
 
 
 def row_axis(names: Sequence[str], span: Span, **more: Any) -> dict[str, Any]:
     """The y axis of a chart of named rows, the first one on top: row k lies at y = k."""
-    return {
-        "range": list(span),
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": list(names),
-        "tickfont": {"size": look.LABEL_SIZE},
-        "zeroline": False,
-        "ticklabelstandoff": 6,
-        "automargin": False,
-    } | more
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    words = {"tickfont": {"size": look.LABEL_SIZE}, "ticklabelstandoff": 6, "automargin": False}
+    return {"range": list(span), "zeroline": False} | ticks | words | more

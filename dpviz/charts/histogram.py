@@ -11,8 +11,8 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz.charts import look
-from dpviz.charts.axes import BOTTOM, Span, axis, bottom_axis, position
-from dpviz.charts.labels import above
+from dpviz.charts.axes import BOTTOM, Scale, axis, bottom_axis
+from dpviz.charts.labels import Mark, uprights
 from dpviz.charts.marks import Array, Numbers, floats, short_floats
 from dpviz.charts.plot import HEIGHT, Chart
 from dpviz.charts.rows import Listed
@@ -27,67 +27,45 @@ FAR = 4.0  # times the largest distance, within which the axis is stretched to a
 SIDES = {"l": 52, "r": 16, "b": BOTTOM}
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A named vertical line: "C", "noise σC"; `note` says more ("5 % are clipped")."""
-
-    x: float
-    name: str
-    note: str = ""
-    color: str = look.BLUE
-
-
 def _layout(
-    edges: Array,
-    marks: Sequence[Mark],
-    *,
-    tallest: float,
-    log_x: bool,
-    x_title: str,
-    height: int,
-    log_y: bool = False,
-    percent: bool = False,
+    scale: Scale, marks: Sequence[Mark], x_title: str, height: int, tallest: float, *, log: bool = False, kind: str
 ) -> dict[str, Any]:
-    """Over bins between these edges; one row above the bars for each mark: their names never meet, however near the
-    lines are."""
-    low, high = float(edges[0]), float(edges[-1])
+    """Bars up to `tallest` below one row for each mark's name; counts are logarithmic where `log`."""
     top = 14 + 17 * max(len(marks), 1)
-    y_span = (0.7, 1.3 * tallest) if log_y else (0.0, 1.05 * tallest)
-    y_kind = "plain" if percent else "steps"
-    y_axis = axis(span=y_span, log=log_y, kind=y_kind, most=max(3, (height - top - BOTTOM) // 34))
-    if percent:
-        y_axis["ticktext"] = [f"{text} %" for text in y_axis["ticktext"]]
-    return look.base_layout(height, SIDES | {"t": top}) | {
-        "hovermode": "closest",
-        "xaxis": bottom_axis(x_title, span=(low, high), log=log_x),
-        "yaxis": y_axis,
-        "shapes": [_vertical(mark, row) for row, mark in enumerate(marks) if low <= mark.x <= high],
-        "annotations": [_name(mark, row, (low, high), log_x) for row, mark in enumerate(marks)],
-    }
+    up = Scale(0.7, 1.3 * tallest, log) if log else Scale(0.0, 1.05 * tallest)
+    layout = look.base_layout(height, SIDES | {"t": top}) | uprights(marks, scale, numbers.epsilon)
+    y_axis = axis(up, kind=kind, most=max(3, (height - top - BOTTOM) // 34))
+    return layout | {"hovermode": "closest", "xaxis": bottom_axis(x_title, scale), "yaxis": y_axis, "bargap": 0}
 
 
-def _vertical(mark: Mark, row: int) -> dict[str, Any]:
-    where = {"xref": "x", "x0": mark.x, "x1": mark.x, "yref": "paper", "y0": 0, "y1": 1}
-    return {"type": "line", **where, "line": {"color": mark.color, "width": 2, "dash": "dash" if row % 2 else "solid"}}
-
-
-def _name(mark: Mark, row: int, span: Span, log: bool) -> dict[str, Any]:
-    """The mark's name above the bars; an arrow where its line is outside."""
-    words = f"<b>{mark.name} {numbers.epsilon(mark.x)}</b>" + (f" · {mark.note}" if mark.note else "")
-    words = f"← {words}" if mark.x < span[0] else f"{words} →" if mark.x > span[1] else words
-    at = min(max(mark.x, span[0]), span[1])
-    return above(row, position(at, span, log), look.named(words, mark.color))
-
-
-def _edges(low: float, high: float, log: bool, bins: int) -> Array:
-    edges = np.geomspace(low, high, bins + 1) if log else np.linspace(low, high, bins + 1)
-    edges[0], edges[-1] = low, high
+def _edges(scale: Scale, bins: int) -> Array:
+    edges = scale.data(np.linspace(0.0, 1.0, bins + 1))
+    edges[0], edges[-1] = scale.low, scale.high
     return edges
+
+
+def _counts(values: Array, edges: Array) -> Array:
+    """How many lie in each bin; what the axis cuts off is in an outer one."""
+    return np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0]
 
 
 def _is_heavy(values: Array) -> bool:
     positive = values[values > 0]
     return bool(positive.size > 0 and values.max() > HEAVY * np.median(positive))
+
+
+def _scale(values: Array, marks: Sequence[Mark], log: bool, *, zero: bool) -> Scale:
+    """From the smallest value (from 0 on a plain axis where `zero`, or where not all lie far from it) to the largest,
+    stretched to marks that are not too far away."""
+    low, high = float(values.min()), float(values.max())
+    places = [mark.x for mark in marks]
+    if not log:
+        high = high if high > 0 else 1.0
+        low = 0.0 if zero or low < 0.5 * high else low
+    high = max([high, *(1.05 * place for place in places if place <= (FAR**4 if log else FAR) * high)])
+    if log:
+        low = max(min([low, *(place / 1.05 for place in places if place >= low / FAR)]), high * 1e-12)
+    return Scale(low, high, log) if low < high else Scale(low / 2, high * 2, log)
 
 
 def _zeros(count: int, what: str) -> tuple[str, ...]:
@@ -124,16 +102,16 @@ class HistogramPlot:
     column: str = "distance"
 
     def chart(self, height: int = 300) -> Chart:
-        noise = [] if self.noise_std is None else [Mark(self.noise_std, "noise", "", look.ORANGE)]
+        noise = [] if self.noise_std is None else [Mark(self.noise_std, "noise", color=look.ORANGE)]
         marks = [*noise, *self.marks]
         distances = _validate.distances(self.distances)
         log = _is_heavy(distances)
         shown = distances[distances > 0] if log else distances
-        low, high = _reach(shown, [mark.x for mark in marks], log)
-        edges = _edges(low, high, log, 60)
-        counts, _ = np.histogram(np.clip(shown, low, high), bins=edges)  # what the axis cuts off is in an outer bin
-        more: dict[str, Any] = {"log_x": log, "log_y": self.log_count, "x_title": "distance ‖g − g′‖", "height": height}
-        layout = _layout(edges, marks, tallest=float(counts.max(initial=1)), **more) | {"bargap": 0}
+        scale = _scale(shown, marks, log, zero=True)
+        edges = _edges(scale, 60)
+        counts = _counts(shown, edges)
+        tallest, title = float(counts.max(initial=1)), "distance ‖g − g′‖"
+        layout = _layout(scale, marks, title, height, tallest, log=self.log_count, kind="steps")
         notes = _zeros(distances.size - shown.size, "distance")
         return Chart({"data": [_bars(edges, counts)], "layout": layout}, notes)
 
@@ -174,27 +152,14 @@ def counted_histogram(
         raise ValueError(f"Expected one edge more than counts, found {bounds.shape} and {heights.shape}.")
     if not (bounds.size > 1 and bounds[0] > 0 and (np.diff(bounds) > 0).all()):
         raise ValueError("Expected edges that increase from above 0.")
-    filled = np.flatnonzero(heights)
-    first, last = (int(filled[0]), int(filled[-1])) if filled.size else (0, heights.size - 1)
-    span = np.array(_reach(bounds[[first, last + 1]], [mark.x for mark in marks], True))
-    tallest = max(float(heights.max()), 1.0)
-    layout = _layout(span, marks, tallest=tallest, log_x=True, x_title=x_title, height=height) | {"bargap": 0}
+    filled = np.flatnonzero(heights) if heights.any() else np.arange(heights.size)
+    first, last = filled[0], filled[-1]
+    scale = _scale(bounds[[first, last + 1]], marks, True, zero=False)
+    layout = _layout(scale, marks, x_title, height, max(float(heights.max()), 1.0), kind="steps")
     return Chart({"data": [_bars(bounds[first : last + 2], heights[first : last + 1])], "layout": layout}, ())
 
 
-def _reach(values: Array, marks: list[float], log: bool) -> Span:
-    """From the smallest (0 on a plain axis) to the largest, stretched to marks that are not too far away."""
-    low, high = float(values.min()) if log else 0.0, float(values.max())
-    if not high > 0:
-        high = 1.0
-    far = FAR**4 if log else FAR
-    high = max([high, *(1.05 * mark for mark in marks if mark <= far * high)])
-    if log:
-        low = max(min([low, *(mark / 1.05 for mark in marks if mark >= low / far)]), high * 1e-12)
-    return (low, high) if low < high else (low / 2, high * 2)
-
-
-def _bars(edges: Array, counts: Any) -> Trace:
+def _bars(edges: Array, counts: Array) -> Trace:
     ends = [numbers.plain(edge) for edge in edges.tolist()]
     return {
         "type": "bar",
@@ -247,23 +212,23 @@ class OverlaidPlot(Listed):
     def chart(self, height: int = HEIGHT, bins: int = 50) -> Chart:
         if all(sample.faded for sample in self.samples):
             return self._blank(height)
-        values = [_validate.distances(sample.values) for sample in self.samples]
+        samples = sorted(self.samples, key=lambda sample: not sample.faded)
+        values = [_validate.distances(sample.values) for sample in samples]
         every = np.concatenate(values)
         positive = every[every > 0]
         log = (_is_heavy(every) if self.log_x is None else self.log_x) and positive.size > 0
-        edges = _edges(*_overlaid_reach(positive if log else every, log), log, bins)
-        shares = [_shares(v[v > 0] if log else v, edges, v.size) for v in values]
-        marks = [
-            Mark(float(v.mean()), f"mean {sample.name}", color=sample.color)
-            for sample, v in zip(self.samples, values, strict=True)
-            if not sample.faded
-        ]
-        more: dict[str, Any] = {"log_x": log, "x_title": self.x_title, "height": height, "percent": True}
-        layout = _layout(edges, marks, tallest=max(float(share.max()) for share in shares), **more)
+        scale = _scale(positive if log else every, (), log, zero=False)
+        edges = _edges(scale, bins)
+        shares = [100.0 * _counts(v[v > 0] if log else v, edges) / v.size for v in values]
+        data, marks = [], []
+        for sample, of_sample, share in zip(samples, values, shares, strict=True):
+            data += _traces(sample, scale, edges, share)
+            if not sample.faded:
+                marks.append(Mark(float(of_sample.mean()), f"mean {sample.name}", color=sample.color))
+        tallest = max(float(share.max()) for share in shares)
+        layout = _layout(scale, marks, self.x_title, height, tallest, kind="percent")
         layout["xaxis"] |= {"showspikes": False, "hoverformat": ".3~g"}
         layout["hovermode"] = "x unified"
-        drawn = sorted(zip(self.samples, shares, strict=True), key=lambda pair: not pair[0].faded)
-        data = [trace for sample, share in drawn for trace in _traces(sample, edges, share, log)]
         return Chart({"data": data, "layout": layout}, _zeros(every.size - positive.size, "value") if log else ())
 
     def _blank(self, height: int) -> Chart:
@@ -275,39 +240,22 @@ class OverlaidPlot(Listed):
 
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
         kept = tuple(
-            replace(sample, name=f"{self.named(name, other)}: {sample.name}", faded=True)
-            for name, other in pinned
-            if isinstance(other, OverlaidPlot)
+            replace(sample, name=f"{name}: {sample.name}", faded=True)
+            for name, other in self.of_kind(pinned)
             for sample in other.samples
         )
         return replace(self, samples=self.samples + kept)
 
 
-def _overlaid_reach(values: Array, log: bool) -> Span:
-    low, high = float(values.min()), float(values.max())
-    if log:
-        low = max(low, high * 1e-12)
-    # On a plain axis 0 belongs to the picture unless everything lies far from it.
-    elif low < 0.5 * high or not high > 0:
-        low = 0.0
-    return (low, high) if low < high else (low / 2, high * 2 or 1.0)
-
-
-def _shares(values: Array, edges: Array, whole: int) -> Array:
-    """Percent of `whole` in each bin; what the axis cuts off counts to its outer bins."""
-    return 100.0 * np.histogram(np.clip(values, edges[0], edges[-1]), bins=edges)[0] / whole
-
-
-def _traces(sample: Histogram, edges: Array, share: Array, log_x: bool) -> list[Trace]:
+def _traces(sample: Histogram, scale: Scale, edges: Array, share: Array) -> list[Trace]:
     """The outline with its ground, and unseen points in the bins' middles that answer the cursor."""
     stroke = {"color": look.rgba(sample.color, 0.5 if sample.faded else 1), "width": 1.2 if sample.faded else 2}
     corners = np.concatenate([[0.0], np.repeat(share, 2), [0.0]])
-    outline = scatter(short_floats(np.repeat(edges, 2), 9), short_floats(corners), name=sample.name)
-    outline |= {"line": stroke | {"shape": "linear"}} | QUIET
+    outline = scatter(short_floats(np.repeat(edges, 2), 9), short_floats(corners), name=sample.name, line=stroke)
     if not sample.faded:
         outline |= {"fill": "tozeroy", "fillcolor": look.rgba(sample.color, 0.22)}
-    middles = np.sqrt(edges[:-1] * edges[1:]) if log_x else (edges[:-1] + edges[1:]) / 2
+    middles = np.sqrt(edges[:-1] * edges[1:]) if scale.log else (edges[:-1] + edges[1:]) / 2
     hover = f"{sample.name}: <b>%{{y:.1f}} %</b><extra></extra>"
     marker = {"color": sample.color, "size": 8, "opacity": 0}
     more = {"marker": marker, "name": sample.name, "hovertemplate": hover, "showlegend": False}
-    return [outline, scatter(short_floats(middles, 9), short_floats(share), "markers", **more)]
+    return [outline | QUIET, scatter(short_floats(middles, 9), short_floats(share), "markers", **more)]

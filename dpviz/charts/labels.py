@@ -1,14 +1,16 @@
-"""Words on a chart: how wide they are, how they are pushed apart, and the small ones."""
+"""Words on a chart: how wide they are, how they are pushed apart, the small ones, and lines with names above them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from dpviz.charts import look
+from dpviz.charts.axes import Scale
 
 _NARROW = frozenset("iljtfrI.,:;|!'()[]/ \u202f·↑↓")
 _WIDE = frozenset("mwMWGOQ@%→∞σεδ×")
@@ -56,9 +58,45 @@ def title(text: str, left: float) -> dict[str, Any]:
     return small(text, size=look.SMALL_SIZE + 1, **where, xshift=8 - left, y=1, yanchor="bottom", yshift=7)
 
 
-def above(row: int, share: float, text: str) -> dict[str, Any]:
-    """A name above the plot, in a row of its own, at this share of its width: on the side where there is room."""
-    left = share > 0.6
-    place = {"xanchor": "right" if left else "left", "xshift": 4 if left else -2, "yanchor": "bottom"}
-    where = {"xref": "paper", "x": share, "yref": "paper", "y": 1, "yshift": 3 + 17 * row}
-    return small(text, size=look.SMALL_SIZE + 0.5, **where, **place)
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An upright line across a plot: "C", "noise σC", what an attack was measured to reach.
+
+    Attributes:
+        x: where, in data units.
+        name, note: stand above the plot, the value between them; a pinned state's note is empty.
+        color: "#rrggbb".
+        low, high: ends of the interval behind it.
+        faded: of a pinned state: thin, and without its interval.
+    """
+
+    x: float
+    name: str
+    note: str = ""
+    color: str = look.BLUE
+    low: float | None = None
+    high: float | None = None
+    faded: bool = False
+
+
+def uprights(marks: Sequence[Mark], scale: Scale, write: Callable[[float], str]) -> dict[str, list[dict[str, Any]]]:
+    """Lines and names of the marks, as parts of a layout: each name has a row of its own above the plot, where they
+    never meet however near the lines are, on the side where there is room; an arrow where its line is outside."""
+    shapes, annotations = [], []
+    whole: dict[str, Any] = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    for row, mark in enumerate(marks):
+        words = f"<b>{mark.name} {write(mark.x)}</b>" + (f" · {mark.note}" if mark.note else "")
+        share = scale.share(mark.x)
+        words = f"← {words}" if share < 0 else f"{words} →" if share > 1 else words
+        side = {"xanchor": "right", "xshift": 4} if share > 0.6 else {"xanchor": "left", "xshift": -2}
+        where = {"xref": "paper", "x": scale.within(mark.x), "yref": "paper", "y": 1, "yanchor": "bottom"}
+        text = look.named(words, mark.color)
+        annotations.append(small(text, size=look.SMALL_SIZE + 0.5, **where, **side, yshift=3 + 17 * row))
+        if mark.low is not None and not mark.faded:
+            ground = {"fillcolor": look.rgba(mark.color, 0.18), "line": {"width": 0}}
+            shapes.append(whole | {"type": "rect", "x0": mark.low, "x1": mark.high} | ground)
+        if 0 <= share <= 1:
+            stroke = {"color": look.rgba(mark.color, 0.5 if mark.faded else 1), "width": 1.2 if mark.faded else 2}
+            line = stroke | {"dash": "dash" if row % 2 else "solid"}
+            shapes.append(whole | {"type": "line", "x0": mark.x, "x1": mark.x, "line": line})
+    return {"shapes": shapes, "annotations": annotations}

@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.charts import look
+from dpviz.fields import numbers
 
 Array = npt.NDArray[np.float64]
 Numbers = Array | Sequence[float]
+# Of a line that grows under the eye: more cannot be told apart, and every one travels to the browser once a second.
+MOST_POINTS = 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,24 @@ class Column:
     @property
     def filed(self) -> str:
         return self.key or self.name
+
+    @property
+    def numbers(self) -> Array | None:
+        """Its numbers, None for texts."""
+        values = np.asarray(self.values)
+        return values.astype(np.float64) if values.dtype.kind in "fiu" else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no number anywhere."""
+        return self.numbers is not None and bool(np.isnan(self.numbers).all())
+
+    def texts(self) -> list[str]:
+        """Its values as they are written."""
+        if self.numbers is None:
+            return [str(value) for value in self.values]
+        write = self.write or (lambda value: numbers.plain(value, digits=4))
+        return ["–" if np.isnan(value) else write(value) for value in self.numbers.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,3 +257,8 @@ def short_floats(values: Any, digits: int = 6) -> list[float | None]:
     if finite.all():
         return rounded.tolist()  # type: ignore[no-any-return]
     return [v if ok else None for v, ok in zip(rounded.tolist(), finite.tolist(), strict=True)]
+
+
+def thinned(length: int, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
+    """Which of `length` points to draw: at most `most`, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.intp))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpviz.charts import look
+from dpviz.charts.axes import Box, Plane
 from dpviz.charts.labels import pushed_apart, shortened, small, text_width
 from dpviz.charts.marks import Area, Array, Band, Floor, Guide, Line, Region, Ring, floats
-from dpviz.charts.plane import Box, Plane
 from dpviz.charts.traces import Trace, clipped
 from dpviz.fields import numbers
 
 Annotation = dict[str, Any]
 GAP, TALL = 17, 33  # pixels from one name to the next: of one line, and with P(A) below it
 LONGEST = 28
+RISE = 11  # pixels that a name inside the plot stands above or below its line's end
 LEAD = 16  # pixels from a line's end to its name, crossed by a hair line
 
 _PAPER: Annotation = {"xref": "paper", "yref": "paper"}
@@ -33,51 +35,50 @@ _CLEAR = 8.0  # pixels between a guide's name and a curve that are enough
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a line ends and what is written there: y in data units, `reach` pixels from the plot's top; and whether its
-    last quarter lies above its end, so that a name inside the plot is free of it below."""
+    """Where a line ends: x and y in data units, `reach` pixels from the plot's top, `beside`: at the plot's right edge.
 
-    name: str
-    line: str  # the line's own name, as its traces have it
+    `rise`: pixels that a name inside the plot stands above it, below where the line's last quarter lies above its end.
+    """
+
+    line: Line
     x: float
     y: float
     reach: float
-    color: str
-    faded: bool
-    falls: bool
-    about: bool  # an approximation: what follows from it is no bound
+    beside: bool
+    rise: float
 
     @property
     def hair(self) -> str:
         """The colour of the hair line to its name."""
-        return look.rgba(self.color, 0.55)
+        return look.rgba(self.line.hue, 0.55)
 
 
 def end_of(line: Line, plane: Plane) -> End | None:
     """The last point of a line that lies in the x range; None where there is none."""
-    x, values = floats(line.x), floats(line.y)
-    within = np.flatnonzero(line.seen(plane.log_y) & (x >= plane.x[0]) & (x <= plane.x[1]))
+    x, values, scale = floats(line.x), floats(line.y), plane.x
+    within = np.flatnonzero(line.seen(plane.y.log) & (x >= scale.low) & (x <= scale.high))
     if not within.size:
         return None
     last = within[-1]
     y, before = float(values[last]), values[within[-1 - len(within) // 4 : -1]]
-    name = line.name if line.end is None else line.end
     falls = bool(before.size) and before.mean() > y
-    return End(name, line.name, float(x[last]), y, plane.down(y), line.hue, line.faded, falls, line.approximate)
+    beside = bool(x[last] >= scale.high - 1e-9 * abs(scale.high))
+    return End(line, float(x[last]), y, plane.down(y), beside, 0 if beside else -RISE if falls else RISE)
 
 
-def _text(end: End, inner: float, with_value: bool, success: bool, tall: bool) -> tuple[str, float]:
+def _text(end: End, arrow: str, with_value: bool, success: bool, tall: bool) -> tuple[str, float]:
     """What is written, the name in the line's colour and the value in the theme's, where `success` with P(A), in a line
-    of its own where `tall`; and its width in pixels."""
-    arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
-    name = arrow + shortened(end.name, LONGEST)
+    of its own where `tall`; and its width in pixels with the arrow."""
+    line = end.line
+    name = shortened(line.name if line.end is None else line.end, LONGEST)
     value = f"  {numbers.epsilon(end.y, up=True)}" if with_value else ""
-    strong = value if end.faded else f"<b>{value}</b>"  # a pinned state's is not faded: it must be readable
-    text, width = f"{look.named(name, end.color)}{strong}", text_width(name + value, look.LABEL_SIZE)
+    strong = value if line.faded else f"<b>{value}</b>"  # a pinned state's is not faded: it must be readable
+    text, width = f"{look.named(name, line.hue)}{strong}", text_width(arrow + name + value, look.LABEL_SIZE)
     if not success:
         return text, width
-    allowed = f"P(A) {'≈' if end.about else '≤'} {numbers.attack_allowed(end.y)}"
+    allowed = f"P(A) {'≈' if line.approximate else '≤'} {numbers.attack_allowed(end.y)}"
     if not tall:
-        return f"{text} · {allowed}", text_width(f"{name}{value} · {allowed}", look.LABEL_SIZE)
+        return f"{text} · {allowed}", width + text_width(f" · {allowed}", look.LABEL_SIZE)
     below = f"{allowed} from ε alone"
     # The text is of the small size, and so its lines stand close.
     first = f"<span style='font-size:{look.LABEL_SIZE}px'>{text}</span>"
@@ -101,42 +102,39 @@ def end_names(
     ends = [end for line in [*lines, *edges] if line.end != "" and (end := end_of(line, plane))]
     inner = plane.inner
     # Curves that left through the top keep their order there: the largest on top.
-    ends.sort(key=lambda e: (max(e.reach, 0.0), -e.y))
-    at_edge = [e.x >= plane.x[1] - 1e-9 * abs(plane.x[1]) for e in ends]
-    # A name inside the plot stands above its line's end, or below it.
-    rises = [0 if edge else -11 if e.falls else 11 for e, edge in zip(ends, at_edge, strict=True)]
-    wanted = [min(max(e.reach, 0.0), inner) - rise for e, rise in zip(ends, rises, strict=True)]
-    places = [0.0] * len(ends)
-    tall = success and TALL * sum(at_edge) <= inner
-    for group in (True, False):  # names beside the plot and names inside it cannot meet
-        chosen = [i for i, edge in enumerate(at_edge) if edge is group]
-        gap, air = (TALL, 12) if group and tall else (GAP, 4)
-        apart = pushed_apart([wanted[i] for i in chosen], gap=gap, low=air, high=inner - air)
-        for i, place in zip(chosen, apart, strict=True):
-            places[i] = place
+    ends.sort(key=lambda end: (max(end.reach, 0.0), -end.y))
+    tall = success and TALL * sum(end.beside for end in ends) <= inner
     crowded = min(look.LABEL_SIZE, max(9.0, 0.82 * inner / max(len(ends) - 1, 1)))
     names, free, widest = [], [], 0.0
-    for end, place, edge in zip(ends, places, at_edge, strict=True):
-        text, width = _text(end, inner, end_values, success, tall and edge)
-        size = look.FINE_SIZE if tall and edge else crowded
-        widest = max(widest, width) if edge else widest
-        at = {"x": 1, "xref": "paper"} if edge else {"x": plane.raw("x", end.x), "xref": "x"}
-        anchor = "left" if edge or plane.across(end.x) < 0.55 else "right"
-        common = {"name": "end", "text": text, "font": {"size": size}, "align": "left", "yanchor": "middle"}
-        names.append(
-            common | at | {"xanchor": anchor, "borderpad": 2, "captureevents": True} | _lead(end, place, edge, plane)
-        )
-        text, _ = _text(replace(end, reach=0.0), inner, end_values, success, tall and edge)
-        free.append({"line": end.line, "text": text, "x": end.x, "y": end.y, "size": size, "hair": end.hair})
-    return names, int(widest) + (LEAD + 15 if any(at_edge) else 16), free
+    for beside in (True, False):  # names beside the plot and names inside it cannot meet
+        two = tall and beside
+        (gap, air), size = ((TALL, 12), look.FINE_SIZE) if two else ((GAP, 4), crowded)
+        chosen = [end for end in ends if end.beside is beside]
+        wanted = [min(max(end.reach, 0.0), inner) - end.rise for end in chosen]
+        for end, place in zip(chosen, pushed_apart(wanted, gap=gap, low=air, high=inner - air), strict=True):
+            arrow = "↑ " if end.reach < 0 else "↓ " if end.reach > inner else ""
+            text, width = _text(end, arrow, end_values, success, two)
+            widest = max(widest, width) if beside else widest
+            at = {"x": 1, "xref": "paper"} if beside else {"x": plane.x.raw(end.x), "xref": "x"}
+            anchor = "left" if beside or plane.x.share(end.x) < 0.55 else "right"
+            note: Annotation = {"name": "end", "text": re.sub(r">(?=[^<])", f">{arrow}", text, count=1)}
+            note |= {"font": {"size": size}, "align": "left", "yanchor": "middle", "xanchor": anchor, "borderpad": 2}
+            names.append(note | at | {"captureevents": True} | _lead(end, place, plane))
+            free.append({"line": end.line.name, "text": text, "x": end.x, "y": end.y, "size": size, "hair": end.hair})
+    return names, int(widest) + (LEAD + 15 if any(end.beside for end in ends) else 16), free
 
 
-def _lead(end: End, place: float, edge: bool, plane: Plane) -> Annotation:
+def _lead(end: End, place: float, plane: Plane) -> Annotation:
     """Where the name stands vertically (`place` pixels from the plot's top), and the hair line that leads to it."""
     if not 0 <= end.reach <= plane.inner:
-        return {"showarrow": False, "yref": "paper", "y": 1 - place / plane.inner, "xshift": LEAD - 2 if edge else 0}
-    y = {"yref": "y", "y": plane.raw("y", end.y)}
-    if not edge:
+        return {
+            "showarrow": False,
+            "yref": "paper",
+            "y": 1 - place / plane.inner,
+            "xshift": LEAD - 2 if end.beside else 0,
+        }
+    y = {"yref": "y", "y": plane.y.raw(end.y)}
+    if not end.beside:
         return y | {"showarrow": False, "yshift": round(end.reach - place, 1)}
     hair = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": end.hair, "standoff": 3}
     return y | hair | {"showarrow": True, "ax": LEAD, "ay": round(place - end.reach, 1)}
@@ -156,9 +154,7 @@ def names_on_lines(
     x = np.linspace(0.0, 1.0, 400)
     courses = [plane.course(x, line.x, line.y) for line in lines]
     boxes_taken = [_box(plane, n["x"], n["y"], n["text"]) for n in taken if n.get("xref") == n.get("yref") == "paper"]
-    boxes_taken += [
-        Box(float(plane.share("x", [ring.x])[0]), float(plane.share("y", [ring.y])[0]), 90.0, 30.0) for ring in rings
-    ]
+    boxes_taken += [Box(plane.x.share(ring.x), plane.y.share(ring.y), 90.0, 30.0) for ring in rings]
     names = []
     for i, (line, y) in enumerate(zip(lines, courses, strict=True)):
         text = line.end or line.name
@@ -173,14 +169,14 @@ def names_on_lines(
         boxes_taken.append(boxes[best])
         at, up, (right, high) = places[best]
         where: Annotation = {"xanchor": "right" if right < 0 else "left", "yanchor": "bottom" if high > 0 else "top"}
-        where |= {"xshift": right * _AWAY, "yshift": high * _OFF}
-        names.append(_strong(look.named(f"<b>{text}</b>", line.hue), at, up) | where)
+        shift: Annotation = {"xshift": right * _AWAY, "yshift": high * _OFF}
+        names.append(_on_paper(look.named(f"<b>{text}</b>", line.hue), at, up, look.LABEL_SIZE, **where, **shift))
     return names
 
 
-def _strong(text: str, x: float, y: float) -> Annotation:
-    """A name as large as those at lines' ends, at this share of the plot."""
-    return {"text": text, "showarrow": False, "font": {"size": look.LABEL_SIZE}, "x": x, "y": y} | _PAPER
+def _on_paper(text: str, x: float, y: float, size: float = look.SMALL_SIZE, **where: Any) -> Annotation:
+    """A name at these shares of the plot."""
+    return small(text, size=size, **_PAPER, x=x, y=y, **where)
 
 
 def _box(plane: Plane, x: float, y: float, text: str, side: tuple[int, int] = (0, 0)) -> Box:
@@ -213,9 +209,10 @@ def area_names(areas: Sequence[Area], plane: Plane) -> list[Annotation]:
         long = inside.sum(axis=1)
         widest = np.flatnonzero(long >= 0.98 * long.max())
         level = int(widest[widest.size // 2])
-        across = x[inside[level]] if inside[level].any() else x[high > low]
-        y = levels[level] if inside[level].any() else 0.5 * float((low + high)[high > low].mean())
-        names.append(_strong(f"<b>{area.name}</b>", float(across.mean()), float(y)))
+        across, y = x[inside[level]], levels[level]
+        if not across.size:
+            across, y = x[high > low], 0.5 * float((low + high)[high > low].mean())
+        names.append(_on_paper(f"<b>{area.name}</b>", float(across.mean()), float(y), look.LABEL_SIZE))
     return names
 
 
@@ -227,65 +224,60 @@ def hover_note(x: float, y: float, text: str, plane: Plane) -> Annotation:
 
     In the unified hover a lone point would show wherever the cursor is, for it is always its trace's nearest.
     """
-    where: Annotation = {"x": plane.raw("x", x), "y": plane.raw("y", y)}
-    return small("◆◆", **where, hovertext=text, captureevents=True, opacity=0)
+    return small("◆◆", x=plane.x.raw(x), y=plane.y.raw(y), hovertext=text, captureevents=True, opacity=0)
 
 
 def ring_names(rings: Sequence[Ring], plane: Plane) -> list[Annotation]:
     """Beside rings that have one, on the side with more room."""
-    names = []
-    for ring in rings:
-        if ring.name:
-            left = plane.across(ring.x) > 0.7
-            where: Annotation = {"xanchor": "right" if left else "left", "xshift": -9 if left else 9}
-            at: Annotation = {"x": plane.raw("x", ring.x), "y": plane.raw("y", ring.y)}
-            names.append(small(f"<b>{ring.name}</b>", size=look.LABEL_SIZE, **at, **where))
-    return names
-
-
-def floor_lines(floors: Sequence[Floor], plane: Plane) -> list[dict[str, Any]]:
-    """Thin dotted horizontal lines below the curves, for the floors that show."""
+    sides: dict[bool, Annotation] = {True: {"xanchor": "right", "xshift": -9}, False: {"xanchor": "left", "xshift": 9}}
     return [
-        _straight("y", 1 - plane.down(floor.y) / plane.inner)
-        | {"line": {"color": look.rgba(look.style(floor.family).color, 0.7), "width": 1, "dash": "dot"}}
-        for floor in floors
-        if 0 <= plane.down(floor.y) <= plane.inner
+        small(f"<b>{ring.name}</b>", size=look.LABEL_SIZE, x=plane.x.raw(ring.x), y=plane.y.raw(ring.y))
+        | sides[plane.x.share(ring.x) > 0.7]
+        for ring in rings
+        if ring.name
     ]
 
 
-def _straight(axis: str, place: float) -> dict[str, Any]:
+def _straight(axis: str, place: float, **stroke: Any) -> dict[str, Any]:
     """A line across the plot at this share of an axis."""
     ends = {"x0": 0, "x1": 1, "y0": place, "y1": place} if axis == "y" else {"x0": place, "x1": place, "y0": 0, "y1": 1}
-    return {"type": "line", "layer": "below"} | _PAPER | ends
+    return {"type": "line", "layer": "below", "line": stroke} | _PAPER | ends
 
 
-def floor_names(floors: Sequence[Floor], plane: Plane) -> list[Annotation]:
-    """The floors' names at the right, inside, where growing curves have long left their floor; never overlapping.
+def floor_lines(floors: Sequence[Floor], plane: Plane) -> tuple[list[dict[str, Any]], list[Annotation]]:
+    """Thin dotted horizontal lines below the curves, for the floors that show; and their names at the right, inside,
+    where growing curves have long left their floor; never overlapping.
 
     A floor that all but touches the bottom of the plot binds nothing that shows, and gets no name.
     """
     inner = plane.inner
-    shown = [floor for floor in floors if 0 <= plane.down(floor.y) <= inner - 14]
-    places = pushed_apart([plane.down(floor.y) - 8 for floor in shown], gap=14, low=8, high=inner - 8)
-    where: Annotation = _PAPER | {"x": 1, "xanchor": "right", "xshift": -6, "yanchor": "middle"}
-    return [
-        small(f"{floor.name}: {numbers.epsilon(floor.y)}", **where, y=1 - place / inner)
-        for floor, place in zip(shown, places, strict=True)
+    shown = [floor for floor in floors if 0 <= plane.down(floor.y) <= inner]
+    colors = [look.rgba(look.style(floor.family).color, 0.7) for floor in shown]
+    lines = [
+        _straight("y", plane.y.share(floor.y), color=color, width=1, dash="dot")
+        for floor, color in zip(shown, colors, strict=True)
+    ]
+    named = [floor for floor in shown if plane.down(floor.y) <= inner - 14]
+    places = pushed_apart([plane.down(floor.y) - 8 for floor in named], gap=14, low=8, high=inner - 8)
+    where: Annotation = {"xanchor": "right", "xshift": -6, "yanchor": "middle"}
+    return lines, [
+        _on_paper(f"{floor.name}: {numbers.epsilon(floor.y)}", 1, 1 - place / inner, **where)
+        for floor, place in zip(named, places, strict=True)
     ]
 
 
 def region_names(regions: Sequence[Region], plane: Plane) -> list[Annotation]:
     """Each region's name at its top, in rows of their own, for the width of a region is not known."""
     names: list[Annotation] = []
-    low, high = plane.x
+    low, high = plane.x.low, plane.x.high
     for region in regions:
         start, stop = max(region.start, low), min(region.stop, high)
         if start < stop:
             # Anchored at whichever edge of the region leaves more room for the words.
-            left = start - low < high - stop or plane.log_x
-            where: Annotation = {"xanchor": "left" if left else "right", "xshift": 6 if left else -6}
-            row: Annotation = {"yref": "paper", "y": 1, "yanchor": "top", "yshift": -4 - 16 * len(names)}
-            names.append(small(region.name, xref="x", x=plane.raw("x", start if left else stop), **where, **row))
+            left = start - low < high - stop or plane.x.log
+            at, anchor, shift = (start, "left", 6) if left else (stop, "right", -6)
+            where: Annotation = {"xref": "x", "x": plane.x.raw(at), "xanchor": anchor, "xshift": shift}
+            names.append(small(region.name, **where, yref="paper", y=1, yanchor="top", yshift=-4 - 16 * len(names)))
     return names
 
 
@@ -296,43 +288,34 @@ def guide_marks(
     already."""
     lines, names, notes = [], [], []
     x = np.linspace(0.0, 1.0, 200)
-    courses = plane.courses(x, traces)
-    stroke = {"color": look.rgba("#808080", 0.8), "width": 1.5, "dash": "dash"}
+    drawn = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
+    courses = [plane.course(x, trace["x"], trace["y"]) for trace in drawn]
     for guide in guides:
-        level = guide.axis == "y"
-        place = 1 - plane.down(guide.at) / plane.inner if level else plane.across(guide.at)
+        place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
         if -1e-9 <= place <= 1 + 1e-9:
-            lines.append(_straight(guide.axis, place) | {"line": stroke})
-            where = _level_place(guide.name, place, plane, x, courses) if level else _upright_place(place)
-            names.append(small(guide.name, **_PAPER, **where))
+            lines.append(_straight(guide.axis, place, color=look.rgba("#808080", 0.8), width=1.5, dash="dash"))
+            names.append((_on_level if guide.axis == "y" else _on_upright)(guide.name, place, plane, x, courses))
         elif guide.noted:
             notes.append(f"{guide.name} lies outside the chart.")
     return lines, names, notes
 
 
-def _level_place(name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array]) -> dict[str, Any]:
+def _on_level(name: str, place: float, plane: Plane, x: Array, courses: Sequence[Array]) -> Annotation:
     """At the left end, above, or wherever else at the line's ends the curves leave more room."""
     width, height = text_width(name, look.SMALL_SIZE), 1.3 * look.SMALL_SIZE
     middle = (0.5 * width + 6) / plane.width
-    rooms: dict[tuple[bool, bool], float] = {}
-    for right, below in ((False, False), (False, True), (True, False), (True, True)):
-        beside = (1 if below else -1) * (0.5 * height + 1) / plane.inner
-        box = Box(1.0 - middle if right else middle, place - beside, width, height)
-        inside = box.y - 0.5 * height / plane.inner > 0.0 and box.y + 0.5 * height / plane.inner < 1.0
+    rooms: dict[tuple[int, int], float] = {}
+    for right, high in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        box = Box(abs(right - middle), place + high * (0.5 * height + 1) / plane.inner, width, height)
+        inside = 0.5 * height / plane.inner < box.y < 1.0 - 0.5 * height / plane.inner
         room = [float(plane.apart([box], x, course)[0]) for course in courses] if inside else [-1.0]
-        rooms[right, below] = min([*room, _CLEAR])
-    right, below = max(rooms, key=lambda corner: rooms[corner])
-    return {
-        "x": 1 if right else 0,
-        "xanchor": "right" if right else "left",
-        "xshift": -6 if right else 6,
-        "y": place,
-        "yanchor": "top" if below else "bottom",
-        "yshift": -1 if below else 1,
-    }
+        rooms[right, high] = min([*room, _CLEAR])
+    right, high = max(rooms, key=lambda corner: rooms[corner])
+    where: Annotation = {"xanchor": "right" if right else "left", "yanchor": "bottom" if high > 0 else "top"}
+    return _on_paper(name, right, place, **where, xshift=-6 if right else 6, yshift=high)
 
 
-def _upright_place(place: float) -> dict[str, Any]:
+def _on_upright(name: str, place: float, *_: Any) -> Annotation:
     """At the top, on the side with more room."""
     left = place > 0.7
-    return {"x": place, "xanchor": "right" if left else "left", "xshift": -5 if left else 5, "y": 1, "yanchor": "top"}
+    return _on_paper(name, place, 1, xanchor="right" if left else "left", xshift=-5 if left else 5, yanchor="top")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import labels, look, names, traces
-from dpviz.charts.axes import BOTTOM, FORMATS, Span, axis, bottom_axis, x_span, y_span
-from dpviz.charts.marks import Area, Array, Band, Column, Floor, Guide, Line, Point, Region, Ring, floats
-from dpviz.charts.plane import TOP, Plane
+from dpviz.charts.axes import BOTTOM, FORMATS, TOP, Plane, Scale, Span, axis, bottom_axis, x_span, y_span
+from dpviz.charts.marks import Area, Array, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
 from dpviz.fields import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
+V = TypeVar("V")
 HEIGHT = 430
 ROWS = 12
 
@@ -142,24 +142,29 @@ class LinePlot:
         # A band lies below the curves: it shows where they do, and sets the range only where there are none.
         ys = [floats(y) for line in self.lines for y in (line.y, *(line.spread or ()))]
         curves = [y for y in ys if np.isfinite(y).any()] or [floats(band.upper) for band in self.bands]
-        return Plane(x, self.y.span(self.lines) or y_span(curves, self.y.log), self.x.log, self.y.log, height)
+        y = self.y.span(self.lines) or y_span(curves, self.y.log)
+        return Plane(Scale(*x, self.x.log), Scale(*y, self.y.log), height)
 
     def chart(self, height: int = HEIGHT) -> Chart:
         plane = self.plane(height)
-        drawn = [line for line in self.lines if line.seen(plane.log_y).any()]
+        success = self.y.reading == "attack"
+        drawn = [line for line in self.lines if line.seen(plane.y.log).any()]
         points = [point for point in self.points if plane.shows(point.x, point.y)]
         rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
-        data = self._traces(plane, drawn, points)
+        data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
+        data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
+        for line in sorted(drawn, key=lambda line: not line.faded):
+            data += traces.line_traces(line, plane, success=success)
+        data = data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
         named = [replace(line, end="") for line in drawn] if self.names_on_lines else drawn
-        success = self.y.reading == "attack"
         ends, room, meta = names.end_names(named, self.bands, plane, end_values=self.end_values, success=success)
-        y_axis = axis(span=plane.y, log=plane.log_y, kind=self.y.kind, most=max(3, plane.inner // 30))
+        y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
-        x_axis = bottom_axis(self.x.title, span=plane.x, log=plane.log_x, kind=self.x.kind)
+        floors, floor_names = names.floor_lines(self.floors, plane)
         words = [
             *ends,
             labels.title(self.y.title, left),
-            *names.floor_names(self.floors, plane),
+            *floor_names,
             *names.region_names(self.regions, plane),
             *(names.hover_note(one.x, one.y, f"printed: <b>{one.printed}</b>", plane) for one in points),
             *names.area_names(self.areas, plane),
@@ -168,14 +173,15 @@ class LinePlot:
             words += names.names_on_lines(self.lines, plane, words, self.rings)
         lines, guides, beyond = names.guide_marks(self.guides, plane, data)
         words += guides + [names.hover_note(ring.x, ring.y, ring.hover, plane) for ring in rings]
+        hover = {"unifiedhovertitle": {"text": f"<b>{self.x.hover}</b>"}, "showspikes": False}
         layout = look.base_layout(height, {"l": left, "r": room, "t": TOP, "b": BOTTOM}) | {
             "hovermode": "x unified",
             "hoversort": "value descending",
             "hoverdistance": -1,
-            "xaxis": x_axis | {"unifiedhovertitle": {"text": f"<b>{self.x.hover}</b>"}, "showspikes": False},
+            "xaxis": bottom_axis(self.x.title, plane.x, kind=self.x.kind) | hover,
             "yaxis": y_axis,
             "annotations": words + names.ring_names(rings, plane),
-            "shapes": names.floor_lines(self.floors, plane) + lines,
+            "shapes": floors + lines,
             "meta": {"ends": meta},
         }
         fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
@@ -184,15 +190,6 @@ class LinePlot:
         notes = [f"{line.name} has no value to draw here." for line in absent]
         notes += [f"Printed value outside the chart: {one.printed}." for one in self.points if one not in points]
         return Chart({"data": data, "layout": layout}, (*notes, *beyond))
-
-    def _traces(self, plane: Plane, drawn: Sequence[Line], points: Sequence[Point]) -> list[traces.Trace]:
-        """Of regions, bands, lines and points, in their order: what lies below comes first."""
-        data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
-        data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.log_y)]
-        for line in sorted(drawn, key=lambda line: not line.faded):
-            data += traces.line_traces(line, plane, success=self.y.reading == "attack")
-        data += traces.point_traces(points)
-        return data or [traces.unseen(plane.x[0], plane.y[0])]
 
     @property
     def alt(self) -> str:
@@ -223,93 +220,60 @@ class LinePlot:
         import pandas as pd
 
         drawn = [line for line in self.lines if not line.faded]
-        places = [line.x for line in drawn] or [band.x for band in self.bands]
-        rows = _rows(np.unique(np.concatenate([floats(place) for place in places] or [np.zeros(0)])), self.x)
-        columns: dict[str, list[str]] = {self.x.short_name: [self.x.write(v) for v in rows]}
+        rows = _rows(_union([line.x for line in drawn] or [band.x for band in self.bands]), self.x)
+        table = {self.x.short_name: [self.x.write(x) for x in rows.tolist()]}
         for line in drawn:
-            at = _at(line, rows)
             name = line.name if line.label is None else line.label
-            columns[f"{self.y.short_name} {name}"] = [_written(line, self.y, i) for i in at]
-            for column in line.hover:
-                columns[f"{column.name} {name}"] = [_fact(column, i) for i in at]
+            values = Column(f"{self.y.short_name} {name}", line.y, write=line.write or self.y.write)
+            for fact in (values, *(replace(fact, name=f"{fact.name} {name}") for fact in line.hover)):
+                table[fact.name] = _along(rows, line.x, fact.texts(), "–")
         for band in self.bands:
-            columns[f"{self.y.short_name} {band.name}"] = [_interval(band, i, self.y) for i in _at(band, rows)]
-        for column in self.columns:
-            columns[column.name] = [_fact(column, i) for i in _at(drawn[0], rows)]
-        return pd.DataFrame(columns)
+            ends = zip(Column("", band.lower).texts(), Column("", band.upper, write=self.y.write).texts(), strict=True)
+            texts = ["–" if "–" in pair else " – ".join(pair) for pair in ends]
+            table[f"{self.y.short_name} {band.name}"] = _along(rows, band.x, texts, "–")
+        for fact in self.columns:
+            table[fact.name] = _along(rows, drawn[0].x, fact.texts(), "–")
+        return pd.DataFrame(table)
 
     def data(self) -> pd.DataFrame:
         import pandas as pd
 
         drawn = [line for line in self.lines if not line.faded]
-        places = [*(line.x for line in drawn), *(band.x for band in self.bands)]
-        x = np.unique(np.concatenate([floats(place) for place in places] or [np.zeros(0)]))
-        columns: dict[str, Array] = {self.x.filed: x}
+        x = _union([*(line.x for line in drawn), *(band.x for band in self.bands)])
+        columns: list[tuple[str, Numbers, Any]] = []
         for line in drawn:
-            columns[f"{self.y.filed}_{line.key}"] = _along(x, line.x, line.y)
-            for column in line.hover:
-                if column.write is None and (values := np.asarray(column.values)).dtype.kind == "f":
-                    columns[f"{column.filed}_{line.key}"] = _along(x, line.x, values)
+            columns.append((f"{self.y.filed}_{line.key}", line.x, line.y))
+            facts = [fact for fact in line.hover if fact.write is None and np.asarray(fact.values).dtype.kind == "f"]
+            columns += [(f"{fact.filed}_{line.key}", line.x, fact.values) for fact in facts]
         for band in self.bands:
-            for side, ends in (("lower", band.lower), ("upper", band.upper)):
-                columns[f"{self.y.filed}_{band.filed}_{side}"] = _along(x, band.x, ends)
-        for name, values in self.more:
-            columns[name] = _along(x, drawn[0].x, values)
-        for column in self.columns:
-            columns[column.filed] = _along(x, drawn[0].x, column.values)
-        return pd.DataFrame(columns)
+            for side, end in (("lower", band.lower), ("upper", band.upper)):
+                columns.append((f"{self.y.filed}_{band.filed}_{side}", band.x, end))
+        columns += [(name, drawn[0].x, values) for name, values in self.more]
+        columns += [(fact.filed, drawn[0].x, fact.values) for fact in self.columns]
+        along = {name: _along(x, own, floats(values).tolist(), math.nan) for name, own, values in columns}
+        return pd.DataFrame({self.x.filed: x} | along, dtype=float)
+
+
+def _union(places: Sequence[Numbers]) -> Array:
+    """All places once, increasing."""
+    return np.unique(np.concatenate([np.zeros(0), *map(floats, places)]))
 
 
 def _rows(x: Array, axis: Axis) -> Array:
-    """The points of x nearest to the marks."""
+    """The points of x nearest to the axis' marks, or to a dozen places along it."""
     if not x.size:
         return x
     if axis.marks is not None:
         marks = floats(axis.marks)
-    elif axis.log and x[0] > 0:
-        marks = np.geomspace(x[0], x[-1], ROWS)
     else:
-        marks = np.linspace(x[0], x[-1], ROWS)
-    return np.unique(x[[_nearest(x, mark) for mark in marks]])
+        marks = (np.geomspace if axis.log and x[0] > 0 else np.linspace)(x[0], x[-1], ROWS)
+    return np.unique(x[np.abs(x - marks[:, None]).argmin(axis=1)])
 
 
-def _nearest(x: Array, value: float) -> int:
-    return int(np.abs(x - value).argmin())
-
-
-def _at(mark: Line | Band, rows: Array) -> list[int]:
-    """Where the line or band has these x; −1 where it has not: another x has other values."""
-    x = floats(mark.x)
-    return [i if x[i := _nearest(x, v)] == v else -1 for v in rows]
-
-
-def _written(line: Line, axis: Axis, i: int) -> str:
-    if i < 0 or np.isnan(value := float(line.y[i])):
-        return "–"
-    return (line.write or axis.write)(value)
-
-
-def _fact(column: Column, i: int) -> str:
-    if i < 0:
-        return "–"
-    value = column.values[i]
-    if isinstance(value, str):
-        return value
-    return numbers.plain(float(value), digits=4) if column.write is None else column.write(float(value))
-
-
-def _interval(band: Band, i: int, axis: Axis) -> str:
-    if i < 0:
-        return "–"
-    low, high = float(floats(band.lower)[i]), float(floats(band.upper)[i])
-    return "–" if np.isnan(low) or np.isnan(high) else f"{numbers.plain(low, digits=4)} – {axis.write(high)}"
-
-
-def _along(x: Array, own: Any, values: Any) -> Array:
-    """`values`, given along `own`, along x; NaN where there are none."""
-    column = np.full(x.shape, np.nan)
-    column[np.searchsorted(x, floats(own))] = floats(values)
-    return column
+def _along(x: Array, own: Numbers, values: Sequence[V], absent: V) -> list[V]:
+    """What is given along places of its own, at `x`; another place has other values."""
+    given = dict(zip(floats(own).tolist(), values, strict=True))
+    return [given.get(place, absent) for place in x.tolist()]
 
 
 def alt_text(
@@ -324,36 +288,27 @@ def alt_text(
         x_kind: how x is written: "plain", "steps" or "delta".
         lower: what to call the lowest curve: "best" where lower is a better bound, else "lowest".
     """
-    ends = [(line, *end) for line in lines if not line.faded and (end := _ends(line))]
-    pinned = sum(line.faded for line in lines)
+    unfaded = [line for line in lines if not line.faded]
+    seen = [(line, np.flatnonzero(line.seen(log_y=False))) for line in unfaded]
+    ends = [(line, places[0], places[-1]) for line, places in seen if places.size]
     if not ends:
         return f"{y_name} against {x_name}: no curve has a value here."
-    far = max(last for _, _, last, _, _ in ends)
-    here = [e for e in ends if e[2] == far]
+    far = max(line.x[last] for line, _, last in ends)
+    here = [(float(line.y[last]), line, first) for line, first, last in ends if line.x[last] == far]
     # Bayesian DP promises less than DP does, and an approximation promises nothing: neither is called the best bound.
-    proper = [e for e in here if not e[0].approximate and e[0].family != bayesian.NAME]
-    bounds = proper or here
-    line, first, last, y_first, y_last = min(bounds, key=lambda e: e[4])
+    proper = [end for end in here if not end[1].approximate and end[1].family != bayesian.NAME]
+    y_last, line, first = min(proper or here, key=lambda end: end[0])
     write = FORMATS[x_kind]
-    sentence = f"{y_name} against {x_name} from {write(first)} to {write(last)}: {line.name} is {lower} and"
-    sentence += f" goes from {numbers.epsilon(y_first)} to {numbers.epsilon(y_last)}"
-    top = max(here, key=lambda e: e[4])
-    if top[0] is not line:
-        sentence += f"; {top[0].name} ends highest at {numbers.epsilon(top[4])}"
-    for other, _, _, _, y_other in here:
-        if other.family == bayesian.NAME and other not in (line, top[0]):
+    sentence = f"{y_name} against {x_name} from {write(line.x[first])} to {write(far)}: {line.name} is {lower} and"
+    sentence += f" goes from {numbers.epsilon(line.y[first])} to {numbers.epsilon(y_last)}"
+    y_top, top, _ = max(here, key=lambda end: end[0])
+    if top is not line:
+        sentence += f"; {top.name} ends highest at {numbers.epsilon(y_top)}"
+    for y_other, other, _ in here:
+        if other.family == bayesian.NAME and other not in (line, top):
             sentence += f"; {other.name} (a weaker promise) ends at {numbers.epsilon(y_other)}"
     if len(ends) > 2:
         sentence += f"; {len(ends)} curves"
-    if pinned:
+    if pinned := len(lines) - len(unfaded):
         sentence += f", {pinned} pinned beside {'it' if len(ends) == 1 else 'them'}"
     return sentence + "."
-
-
-def _ends(line: Line) -> tuple[float, float, float, float] | None:
-    """First x, last x, and their y, of what can be drawn."""
-    seen = np.flatnonzero(line.seen(log_y=False))
-    if not seen.size:
-        return None
-    x, y = floats(line.x), floats(line.y)
-    return float(x[seen[0]]), float(x[seen[-1]]), float(y[seen[0]]), float(y[seen[-1]])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpviz.charts import look
-from dpviz.charts.axes import BOTTOM, Span, bottom_axis, position, row_axis
-from dpviz.charts.labels import above, small, text_width
+from dpviz.charts.axes import BOTTOM, Scale, bottom_axis, row_axis
+from dpviz.charts.labels import Mark, small, text_width, uprights
 from dpviz.charts.marks import Numbers, floats
 from dpviz.charts.plot import HEIGHT, Axis, Chart
 from dpviz.charts.traces import QUIET, Trace, scatter, unseen
@@ -24,13 +24,19 @@ if TYPE_CHECKING:
 TOP = 28
 ROW = 20  # pixels of a row, at least
 BEHIND = 170  # pixels right of the plot, for the words behind the dots
-GUESSING = 0.5
+GUESSING = 50.0  # percent
 BAR = 0.55  # a bar's share of its row
 
 
 def _left(names: Sequence[str]) -> int:
     """Pixels of the margin that holds the rows' names."""
     return int(max((text_width(name, look.LABEL_SIZE) for name in names), default=40)) + 18
+
+
+def _beside(words: str, row: int, x: float, shift: int) -> dict[str, Any]:
+    """What stands right of a place in a row."""
+    where = {"xref": "paper", "x": x, "xanchor": "left", "xshift": shift, "yref": "y", "y": row, "yanchor": "middle"}
+    return small(words, size=look.LABEL_SIZE, align="left", **where)
 
 
 # --- an answer a row --------------------------------------------------------------------------------------------------
@@ -75,11 +81,6 @@ class Dot:
         """What stands right of it."""
         return self.instead or f"<b>{self.text}</b>" + (f"  {self.note}" if self.note else "")
 
-    def place(self, log: bool) -> float | None:
-        """Where it is drawn."""
-        shown = self.value is not None and math.isfinite(self.value) and (self.value > 0 or not log)
-        return self.value if shown else None
-
 
 @dataclass(frozen=True, eq=False)
 class DotPlot:
@@ -110,32 +111,37 @@ class DotPlot:
         """The figure; higher where the rows need it."""
         log = self.x.log
         names = list(dict.fromkeys(dot.name for dot in self.own))
-        places = {dot: at for dot in self.dots if dot.name in names and (at := dot.place(log)) is not None}
-        span = _span([*places.values()], log)
-        reference = self.reference if self.reference is not None and span[0] <= self.reference <= span[1] else None
-        height = max(height, TOP + BOTTOM + ROW * len(names))
-        layout = look.base_layout(height, {"l": _left(names), "r": BEHIND, "t": TOP, "b": BOTTOM}) | {
-            "hovermode": "closest",
-            "xaxis": bottom_axis(self.x.title, span=span, log=log, kind=self.x.kind, grid=True),
-            "yaxis": row_axis(names, (len(names) - 0.5, -0.5), showgrid=True, gridcolor=look.MINOR_GRID),
-            "annotations": [
-                _behind(dot.words, names.index(dot.name), places.get(dot), reference, span, log) for dot in self.own
-            ],
-            "shapes": [],
-            "meta": {"rows": names},
+        places = {
+            dot: dot.value
+            for dot in self.dots
+            if dot.name in names and dot.value is not None and math.isfinite(dot.value) and (dot.value > 0 or not log)
         }
+        scale = _scale([*places.values()], log)
+        tied = self.reference is not None and scale.low <= self.reference <= scale.high
         data: list[Trace] = []
-        if reference is not None:
-            data += [
-                scatter([reference, at], [names.index(dot.name)] * 2, line=_tie(dot.color)) | QUIET
-                for dot, at in places.items()
-                if not dot.faded
-            ]
+        words = []
+        for dot in self.own:
+            row, at = names.index(dot.name), places.get(dot)
+            end = at
+            if tied and at is not None and self.reference is not None:
+                end = max(at, self.reference)  # the words stand right of the line too
+                tie = {"color": look.rgba(dot.color, 0.45), "width": 5}
+                data.append(scatter([self.reference, at], [row, row], line=tie) | QUIET)
+            words.append(_beside(dot.words, row, *((0.0, 6) if end is None else (scale.share(end), 13))))
         for dot, at in sorted(places.items(), key=lambda placed: not placed[0].faded):
             marker = {"color": dot.color, "size": 9 if dot.faded else 15, "opacity": 0.5 if dot.faded else 1}
             hover = {"name": dot.name, "hovertemplate": f"{dot.hover}<extra></extra>", "cliponaxis": False}
             data.append(scatter([at], [names.index(dot.name)], "markers", marker=marker, **hover))
-        return Chart({"data": data or [unseen(span[0], 0)], "layout": layout}, ())
+        height = max(height, TOP + BOTTOM + ROW * len(names))
+        layout = look.base_layout(height, {"l": _left(names), "r": BEHIND, "t": TOP, "b": BOTTOM}) | {
+            "hovermode": "closest",
+            "xaxis": bottom_axis(self.x.title, scale, kind=self.x.kind, grid=True),
+            "yaxis": row_axis(names, (len(names) - 0.5, -0.5), showgrid=True, gridcolor=look.MINOR_GRID),
+            "annotations": words,
+            "shapes": [],
+            "meta": {"rows": names},
+        }
+        return Chart({"data": data or [unseen(scale.low, 0)], "layout": layout}, ())
 
     @property
     def alt(self) -> str:
@@ -165,26 +171,16 @@ class DotPlot:
         return replace(self, dots=self.dots + kept)
 
 
-def _tie(color: str) -> dict[str, Any]:
-    return {"color": look.rgba(color, 0.45), "width": 5}
-
-
-def _span(values: list[float], log_x: bool) -> Span:
+def _scale(values: list[float], log: bool) -> Scale:
     """A little beyond the values on both sides, at least a factor of 3 (log) or from 0 (linear)."""
     if not values:
-        return (0.1, 10.0) if log_x else (0.0, 1.0)
+        return Scale(0.1, 10.0, log) if log else Scale(0.0, 1.0)
     low, high = min(values), max(values)
-    if not log_x:
-        return min(low, 0.0), 1.1 * high or 1.0
-    air = max(0.06 * math.log10(high / low), 0.5 * math.log10(max(3.0 * low / high, 1.0)), 0.02)
-    return 10 ** max(math.log10(low) - air, -307.0), 10 ** min(math.log10(high) + air, 307.0)
-
-
-def _behind(words: str, row: int, at: float | None, reference: float | None, span: Span, log: bool) -> dict[str, Any]:
-    """Right of the dot and of the line that ties it; at the plot's left end where there is none."""
-    x, shift = (0.0, 6) if at is None else (position(max(at, reference or 0.0), span, log), 13)
-    where = {"xref": "paper", "x": x, "xanchor": "left", "xshift": shift, "yref": "y", "y": row, "yanchor": "middle"}
-    return {"text": words, "showarrow": False, "font": {"size": look.LABEL_SIZE}, "align": "left"} | where
+    if not log:
+        return Scale(min(low, 0.0), 1.1 * high or 1.0)
+    first, last = math.log10(low), math.log10(high)
+    air = max(0.06 * (last - first), 0.5 * (math.log10(3.0) - (last - first)), 0.02)
+    return Scale(10 ** max(first - air, -307.0), 10 ** min(last + air, 307.0), log)
 
 
 # --- bounds and attacks -----------------------------------------------------------------------------------------------
@@ -206,9 +202,10 @@ class Listed:
     rows: tuple[tuple[str, str, str], ...] = ()
     numbers: Mapping[str, Numbers] = field(default_factory=dict)
 
-    def named(self, difference: str, other: Listed) -> str:
-        """A pinned plot by its subject; by what else differs where that is the same."""
-        return difference if other.subject == self.subject else other.subject
+    def of_kind(self, pinned: Sequence[tuple[str, Any]]) -> list[tuple[str, Self]]:
+        """Pinned plots of the same kind by their subject, or by what else differs where that is the same."""
+        others = [(name, other) for name, other in pinned if isinstance(other, type(self))]
+        return [(name if other.subject == self.subject else other.subject, other) for name, other in others]
 
     def table(self) -> pd.DataFrame:
         import pandas as pd
@@ -245,20 +242,10 @@ class Allowed:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """What an attack was measured to reach: an upright line with its interval behind it."""
-
-    name: str
-    success: float
-    low: float
-    high: float
-    color: str
-    faded: bool = False
-
-    @property
-    def interval(self) -> str:
-        return f"{written.probability(self.low)} to {written.probability(self.high)}"
+def reached(name: str, success: float, low: float, high: float, color: str) -> Mark:
+    """What an attack was measured to reach, with its interval."""
+    interval = f"{written.probability(low)} to {written.probability(high)}"
+    return Mark(100 * success, name, interval, color, 100 * low, 100 * high)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -272,52 +259,46 @@ class AllowedPlot(Listed):
     """
 
     bounds: tuple[Allowed, ...]
-    reached: tuple[Reached, ...]
+    reached: tuple[Mark, ...]
     x_title: str
 
     def chart(self, height: int = HEIGHT) -> Chart:
         names = [bound.name for bound in self.bounds]
-        span = self._span()
+        ends = [end for attack in self.reached for end in (attack.low or 0.0, attack.high or 0.0)]
+        low, high = min([GUESSING, *ends]), max([100 * bound.success for bound in self.bounds] + ends)
+        air = 0.04 * max(high - low, 0.1)
+        scale = Scale(max(low - air, 0.0), high if high == 100.0 else min(high + air, 100.0))
         right = max(text_width(text, look.LABEL_SIZE) for bound in self.bounds for text in (bound.text, bound.note))
         margin = {"l": _left(names), "r": int(right) + 20, "t": 14 + 17 * max(len(self.reached), 1), "b": BOTTOM}
-        x_axis = bottom_axis(self.x_title, span=(100 * span[0], 100 * span[1]), log=False, most=8, grid=True)
-        layout = look.base_layout(height, margin) | {
+        layout = look.base_layout(height, margin) | uprights(self.reached, scale, _percent)
+        layout |= {
             "hovermode": "closest",
-            "xaxis": x_axis | {"ticktext": [f"{text} %" for text in x_axis["ticktext"]]},
+            "xaxis": bottom_axis(self.x_title, scale, kind="percent", most=8, grid=True),
             "yaxis": row_axis(names, (len(names) - 0.4, -0.6), showgrid=False),
-            "shapes": [shape for attack in self.reached for shape in _upright(attack)],
-            "annotations": [_beside(bound, row) for row, bound in enumerate(self.bounds)]
-            + [
-                above(row, position(min(max(attack.success, span[0]), span[1]), span, False), _named(attack))
-                for row, attack in enumerate(self.reached)
-            ],
         }
-        data = [_bar(bound, row, BAR * min(1.0, len(names) / 3)) for row, bound in enumerate(self.bounds)]
+        data = []
+        for row, bound in enumerate(self.bounds):
+            note = f"<br><span style='font-size:{look.SMALL_SIZE}px'>{bound.note}</span>" if bound.note else ""
+            layout["annotations"].append(_beside(bound.text + note, row, 1.0, 10))
+            data.append(_bar(bound, row, BAR * min(1.0, len(names) / 3)))
         return Chart({"data": data + [_spots(attack, len(names)) for attack in self.reached], "layout": layout}, ())
 
-    def _span(self) -> Span:
-        """From guessing, or the lowest interval, to the largest bound, with air; all of it in [0, 1]."""
-        low = min([GUESSING, *(attack.low for attack in self.reached)])
-        high = max([*(bound.success for bound in self.bounds), *(attack.high for attack in self.reached)])
-        air = 0.04 * max(high - low, 1e-3)
-        return max(low - air, 0.0), high if high == 1.0 else min(high + air, 1.0)
-
     def beside(self, pinned: Sequence[tuple[str, Any]]) -> Self:
-        kept = tuple(
-            replace(attack, name=self.named(name, other), faded=True)
-            for name, other in pinned
-            if isinstance(other, AllowedPlot)
-            for attack in other.reached
-        )
+        others = self.of_kind(pinned)
+        kept = tuple(replace(mark, name=name, faded=True) for name, other in others for mark in other.reached)
         return replace(self, reached=self.reached + kept)
+
+
+def _percent(percent: float) -> str:
+    return written.probability(percent / 100)
 
 
 def _bar(bound: Allowed, row: int, width: float) -> Trace:
     return {
         "type": "bar",
         "orientation": "h",
-        "base": [100 * GUESSING],
-        "x": [max(100 * (bound.success - GUESSING), 0.0)],
+        "base": [GUESSING],
+        "x": [max(100 * bound.success - GUESSING, 0.0)],
         "y": [row],
         "width": [width],
         "marker": {"color": look.rgba(bound.color, 0.45), "line": {"color": bound.color, "width": 1.5}},
@@ -326,30 +307,9 @@ def _bar(bound: Allowed, row: int, width: float) -> Trace:
     }
 
 
-def _upright(attack: Reached) -> list[dict[str, Any]]:
-    whole: dict[str, Any] = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
-    stroke = {"color": look.rgba(attack.color, 0.5 if attack.faded else 1), "width": 1.2 if attack.faded else 2.5}
-    line = whole | {"type": "line", "x0": 100 * attack.success, "x1": 100 * attack.success, "line": stroke}
-    if attack.faded:
-        return [line]
-    ground = {"fillcolor": look.rgba(attack.color, 0.18), "line": {"width": 0}}
-    return [whole | {"type": "rect", "x0": 100 * attack.low, "x1": 100 * attack.high} | ground, line]
-
-
-def _spots(attack: Reached, rows: int) -> Trace:
+def _spots(attack: Mark, rows: int) -> Trace:
     """Unseen points on the line that answer the cursor between the bars."""
-    hover = f"{attack.name}: <b>{written.probability(attack.success)}</b> ({attack.interval})<extra></extra>"
+    hover = f"{attack.name}: <b>{_percent(attack.x)}</b> ({attack.note})<extra></extra>"
     marker = {"size": 14, "opacity": 0, "color": attack.color}
     more = {"marker": marker, "name": attack.name, "hovertemplate": hover}
-    return scatter([100 * attack.success] * rows, [row + 0.5 for row in range(rows)], "markers", **more)
-
-
-def _beside(bound: Allowed, row: int) -> dict[str, Any]:
-    """In a column right of the plot."""
-    where = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 10, "yref": "y", "y": row, "yanchor": "middle"}
-    note = f"<br><span style='font-size:{look.SMALL_SIZE}px'>{bound.note}</span>" if bound.note else ""
-    return small(bound.text + note, size=look.LABEL_SIZE, align="left", **where)
-
-
-def _named(attack: Reached) -> str:
-    return look.named(f"<b>{attack.name} {written.probability(attack.success)}</b> · {attack.interval}", attack.color)
+    return scatter([attack.x] * rows, [row + 0.5 for row in range(rows)], "markers", **more)

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.charts import look
-from dpviz.charts.axes import Span
-from dpviz.charts.marks import Area, Array, Band, Column, Line, Point, Region, Ring, floats, short_floats
-from dpviz.charts.plane import Plane
+from dpviz.charts.axes import Plane, Scale
+from dpviz.charts.marks import Area, Array, Band, Line, Point, Region, Ring, floats, short_floats, thinned
 from dpviz.fields import numbers
 
 Trace = dict[str, Any]
@@ -36,16 +35,6 @@ def number_format(values: Array) -> str:
     return ".3r" if values.max() < 1e5 and np.abs(values).min() >= 1e-4 else ".3~g"
 
 
-def _numeric(column: Column) -> Array | None:
-    """The numbers of a column, None for one of texts."""
-    values = np.asarray(column.values)
-    return values.astype(np.float64) if values.dtype.kind in "fiu" else None
-
-
-def _fact(column: Column, value: Any) -> str:
-    return f"{column.name} {value if isinstance(value, str) else numbers.plain(float(value), digits=4)}"
-
-
 def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple[str, dict[str, list[Any]]]:
     """The hover template of a line, `value` being how it writes y, and the lists that the template reads.
 
@@ -56,12 +45,12 @@ def hover_of(line: Line, value: str, success: bool, gaps: bool = False) -> tuple
     """
     template = f"{look.named(line.name, line.hue)}  <b>{value}</b>"
     lists: dict[str, list[Any]] = {}
-    columns = [c for c in line.hover if c.hovers and ((v := _numeric(c)) is None or not np.isnan(v).all())]
-    if len(columns) == 1 and not gaps and (v := _numeric(columns[0])) is not None and np.isfinite(v).all():
-        lists["customdata"] = short_floats(columns[0].values)
+    columns = [column for column in line.hover if column.hovers and not column.empty]
+    if len(columns) == 1 and not gaps and (values := columns[0].numbers) is not None and np.isfinite(values).all():
+        lists["customdata"] = short_floats(values)
         template += f" · {columns[0].name} %{{customdata:{columns[0].d3_format}}}"
     elif columns:
-        facts = [[_fact(column, value) for value in np.asarray(column.values).tolist()] for column in columns]
+        facts = [[f"{column.name} {text}" for text in column.texts()] for column in columns]
         lists["customdata"] = [" · ".join(row) for row in zip(*facts, strict=True)]
         template += " · %{customdata}"
     if success:
@@ -77,12 +66,12 @@ def line_traces(line: Line, plane: Plane, *, success: bool) -> list[Trace]:
     true elsewhere, and a line of two traces (solid, then dotted) would show twice. So such a line gets one unseen trace
     over the whole x range, with "–" where there is nothing.
     """
-    shown = line.seen(plane.log_y)
+    shown = line.seen(plane.y.log)
     x, y = floats(line.x), floats(line.y)
     xs, ys = short_floats(x), short_floats(np.where(shown, y, np.nan))
     stroke = {"color": line.hue, "width": line.width, "dash": line.dash}
     common: Trace = {"name": line.name, "opacity": 0.55 if line.faded else 1}
-    whole = bool(shown.all()) and x[0] <= plane.x[0] and x[-1] >= plane.x[1]
+    whole = bool(shown.all()) and x[0] <= plane.x.low and x[-1] >= plane.x.high
     if whole and line.dotted_from is None and line.dotted_until is None:
         template, lists = hover_of(line, f"%{{y:{number_format(y)}}}", success)
         return [*_bars(line, common), scatter(xs, ys, line=stroke, hovertemplate=template) | common | lists]
@@ -105,7 +94,7 @@ def _bars(line: Line, common: Trace) -> list[Trace]:
     if line.spread is None:
         return []
     x, y, low, high = (floats(v) for v in (line.x, line.y, *line.spread))
-    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_BARS)).round().astype(int))
+    some = thinned(len(x), MOST_BARS)
     error = {"type": "data", "symmetric": False, "array": short_floats((high - y)[some])}
     error |= {"arrayminus": short_floats((y - low)[some]), "color": line.hue, "thickness": 1.2, "width": 4}
     marker = {"color": line.hue, "size": 4}
@@ -113,13 +102,13 @@ def _bars(line: Line, common: Trace) -> list[Trace]:
     return [points | common | QUIET]
 
 
-def _hover_trace(line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, span: Span) -> Trace:
+def _hover_trace(line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, scale: Scale) -> Trace:
     """An unseen trace over the whole x range that the hover reads; where nothing is drawn it sits on a neighbour."""
     template, lists = hover_of(line, "%{hovertext}", success, gaps=True)
     lists["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]
     nearest = np.maximum.accumulate(np.where(shown, np.arange(len(y)), int(np.argmax(shown))))
     lists |= {"x": short_floats(x, 9), "y": short_floats(y[nearest])}
-    for end, beyond, at in ((span[0], x[0] > span[0], 0), (span[1], x[-1] < span[1], -1)):
+    for end, beyond, at in ((scale.low, x[0] > scale.low, 0), (scale.high, x[-1] < scale.high, -1)):
         if beyond:
             # Two points without a value: one right beside the line's end, one at the edge of the chart.
             new = sorted([float(x[at] + (end - x[at]) * 1e-3), float(end)])
@@ -169,18 +158,17 @@ def ring_trace(ring: Ring) -> Trace:
 
 def region_trace(region: Region, plane: Plane) -> Trace | None:
     """A hatched rectangle over the y range, clipped to the x range; None where nothing of it shows."""
-    start, stop = max(region.start, plane.x[0]), min(region.stop, plane.x[1])
+    start, stop = max(region.start, plane.x.low), min(region.stop, plane.x.high)
     if not start < stop:
         return None
-    floor, top = plane.y
     pattern = {"shape": "/", "fgcolor": look.HATCH, "bgcolor": "rgba(0,0,0,0)", "size": 9, "solidity": 0.1}
     fill = {"fill": "toself", "fillcolor": "rgba(128,128,128,0.05)", "fillpattern": pattern, "line": {"width": 0}}
-    return scatter([start, start, stop, stop], [floor, top, top, floor]) | fill | QUIET
+    return scatter([start, start, stop, stop], [plane.y.low, plane.y.high, plane.y.high, plane.y.low]) | fill | QUIET
 
 
 def clipped(area: Area, plane: Plane) -> tuple[Array, Array, Array]:
     """x, lower and upper as shares of the plot on a fine grid, lower = upper = 0 where there is nothing."""
-    at, low, high = (plane.share(name, v) for name, v in (("x", area.x), ("y", area.lower), ("y", area.upper)))
+    at, low, high = plane.x.shares(area.x), plane.y.shares(area.lower), plane.y.shares(area.upper)
     # Far outside any number will do, but an infinite one cannot be interpolated.
     low, high = (np.clip(v, -50.0, 50.0) for v in (low, high))
     x = np.linspace(max(at[0], 0.0), min(at[-1], 1.0), _FINE)
@@ -197,7 +185,7 @@ def area_traces(area: Area, plane: Plane) -> list[Trace]:
     look_of = {"line": {"width": 0}, "fill": "toself", "fillcolor": look.rgba(area.color, area.opacity)}
     fills = []
     for part in (part for part in parts if part.size > 1):
-        xs, bottom, top = plane.data("x", x[part]), plane.data("y", low[part]), plane.data("y", high[part])
+        xs, bottom, top = plane.x.data(x[part]), plane.y.data(low[part]), plane.y.data(high[part])
         ring = short_floats(np.concatenate([xs, xs[::-1]])), short_floats(np.concatenate([top, bottom[::-1]]))
         fills.append(scatter(*ring, name=area.name or "area") | look_of | QUIET)
     return fills

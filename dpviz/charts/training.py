@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import FAMILIES, READINGS
 from dpviz.charts import look
 from dpviz.charts.axes import Span
-from dpviz.charts.histogram import Mark, counted_histogram
-from dpviz.charts.marks import Array, Band, Floor, Line
+from dpviz.charts.histogram import counted_histogram
+from dpviz.charts.labels import Mark
+from dpviz.charts.marks import Array, Band, Floor, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot
 from dpviz.fields import numbers
-
-# More points than these cannot be told apart, and every one of them travels to the browser once a second.
-MOST_POINTS = 140
 
 FAMILY = FAMILIES | {OdometerAccountant.name: "odometer_run", bayesian.NAME: bayesian.NAME}
 COLORS = {
@@ -31,13 +28,6 @@ COLORS = {
     "drawn": look.GREY,
     "expected": look.BLUE,
 }
-
-
-def thinned(length: int, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
-    """Which of `length` points to draw: at most `most`, the first and the last among them."""
-    if length <= most:
-        return np.arange(length)
-    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
 
 
 def epsilon_chart(
@@ -65,19 +55,18 @@ def epsilon_chart(
         height: in pixels.
     """
     keep = thinned(steps.size)
-    done = float(steps[-1]) if steps.size else 0.0
-    ahead = plan_steps >= done
+    ahead = plan_steps >= (float(steps[-1]) if steps.size else 0.0)
     if np.count_nonzero(ahead) < 2:
         plan = {}
-    lines = []
-    for key, values in epsilons.items():
-        # Where the plan goes on, its end says both: what was read now, and where it leads.
-        lines.append(Line(key, READINGS[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None))
+    # Where the plan goes on, its end says both: what was read now, and where it leads.
+    lines = [
+        Line(key, READINGS[key], steps[keep], values[keep], FAMILY[key], end="" if key in plan else None)
+        for key, values in epsilons.items()
+    ]
     for key, values in plan.items():
         now = f" {numbers.epsilon(float(epsilons[key][-1]), up=True)}" if key in epsilons and steps.size else ""
-        x, y = plan_steps[ahead], values[ahead]
-        end = f"{READINGS[key]}{now} →"
-        lines.append(Line(f"{key}.plan", f"{READINGS[key]}, plan", x, y, FAMILY[key], faded=True, end=end))
+        end, name = f"{READINGS[key]}{now} →", f"{READINGS[key]}, plan"
+        lines.append(Line(f"{key}.plan", name, plan_steps[ahead], values[ahead], FAMILY[key], faded=True, end=end))
     bands = () if band is None else (band,)
     floors = () if budget is None else (Floor(budget, "filter budget", "budget"),)
     reading = Axis(f"ε{mark}", reading="attack")
@@ -108,35 +97,33 @@ def accuracies_shown(accuracies: Sequence[Array]) -> Span | None:
 
 
 def aligned(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same figures with plots that begin and end below each other, so that their axes can be read as one."""
+    """The same figures with plots that begin and end below each other, so that their axes can be read as one; titles
+    stay where they were, at the charts' edges."""
     wide = {side: max(figure["layout"]["margin"][side] for figure in figures) for side in ("l", "r")}
-    return [{**figure, "layout": _with_margins(figure["layout"], wide)} for figure in figures]
-
-
-def _with_margins(layout: dict[str, Any], wide: dict[str, int]) -> dict[str, Any]:
-    moved = layout["margin"]["l"] - wide["l"]
-    notes = [
-        note | {"xshift": note["xshift"] + moved} if note.get("name") == "title" else note
-        for note in layout["annotations"]
-    ]
-    return layout | {"margin": layout["margin"] | wide, "annotations": notes}
+    moved = []
+    for figure in figures:
+        layout = figure["layout"]
+        by = layout["margin"]["l"] - wide["l"]
+        notes = [n | {"xshift": n["xshift"] + by} if n.get("name") == "title" else n for n in layout["annotations"]]
+        moved.append({**figure, "layout": layout | {"margin": layout["margin"] | wide, "annotations": notes}})
+    return moved
 
 
 def series_chart(
     series: Mapping[str, tuple[Array, Array]],
     *,
+    across: Axis,
     y_title: str,
-    total: float,
     floors: Sequence[Floor] = (),
     y_range: Span | None = None,
     height: int = 300,
 ) -> Chart:
-    """Quantities of one unit against the step.
+    """Quantities of one unit against the step, or against the ε that each was bought with.
 
     Args:
-        series: name → (steps, values), each shape (n,); a name of COLORS has that colour.
+        series: name → (x, values), each shape (n,), x ascending; a name of COLORS has that colour.
+        across: the axis of x.
         y_title: axis title with unit.
-        total: right end of the axis.
         floors: named horizontal lines.
         y_range: what the axis of values shows, instead of what they suggest.
         height: in pixels.
@@ -144,31 +131,11 @@ def series_chart(
     lines = []
     for name, (x, y) in series.items():
         keep = thinned(x.size)
+        keep = keep[np.isfinite(x[keep])]
         if keep.size:
             color = COLORS.get(name.split()[0], look.BLUE)
             lines.append(Line(name, name, x[keep], y[keep], look.NEUTRAL, color=color))
-    values = Axis(y_title, shown=y_range)
-    return LinePlot(steps_axis(total), values, tuple(lines), floors=tuple(floors)).chart(height)
-
-
-def frontier_chart(
-    curves: Mapping[str, tuple[Array, Array]], *, y_title: str, floors: Sequence[Floor] = (), height: int = 300
-) -> Chart:
-    """Accuracy against ε: what each bit of privacy loss bought. `curves`: name → (ε, accuracy), ε ascending."""
-    lines = [
-        Line(name, name, x[np.isfinite(x)], y[np.isfinite(x)], look.NEUTRAL, color=_hue(name, i))
-        for i, (name, (x, y)) in enumerate(curves.items())
-        if np.isfinite(x).any()
-    ]
-    return LinePlot(epsilon_axis(), Axis(y_title), tuple(lines), floors=tuple(floors)).chart(height)
-
-
-def _hue(name: str, place: int) -> str:
-    """An accountant's own colour, else the next of the palette."""
-    key = next((key for key, called in READINGS.items() if called == name and key in FAMILY), None)
-    if key is None:
-        return look.PALETTE[place % len(look.PALETTE)]
-    return look.style(FAMILY[key]).color
+    return LinePlot(across, Axis(y_title, shown=y_range), tuple(lines), floors=tuple(floors)).chart(height)
 
 
 def norm_chart(norms: Mapping[str, Any], *, mark: str = "", height: int = 300) -> Chart:
@@ -179,11 +146,8 @@ def norm_chart(norms: Mapping[str, Any], *, mark: str = "", height: int = 300) -
         mark: stands behind the axis title.
         height: in pixels.
     """
-    counts = np.asarray(norms["counts"], dtype=np.float64)
-    edges = np.asarray(norms["edges"], dtype=np.float64)
-    clip = float(norms["max_grad_norm"])
-    total = max(float(counts.sum()), 1.0)
-    over = float(counts[edges[:-1] >= clip * (1 - 1e-9)].sum()) / total
-    note = f"{numbers.plain(100 * over)} % longer: clipped to C"
+    counts, edges, clip = floats(norms["counts"]), floats(norms["edges"]), float(norms["max_grad_norm"])
+    over = float(counts[edges[:-1] >= clip * (1 - 1e-9)].sum()) / max(float(counts.sum()), 1.0)
+    mark_of_clip = Mark(clip, "C", f"{numbers.plain(100 * over)} % longer: clipped to C")
     title = f"gradient norm of one example{mark}"
-    return counted_histogram(edges, counts, marks=[Mark(clip, "C", note)], x_title=title, height=height)
+    return counted_histogram(edges, counts, marks=[mark_of_clip], x_title=title, height=height)

@@ -1,13 +1,20 @@
-"""Axes: ranges that show the curves, ticks that are round, few and inside."""
+"""Axes show the curves with few round ticks, names keep apart, and numbers are short and near."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
-from dpviz.charts.axes import axis, linear_ticks, log_ticks, x_span, y_span
+from dpviz.charts.axes import Scale, axis, linear_ticks, log_ticks, x_span, y_span
+from dpviz.charts.labels import pushed_apart
+from dpviz.charts.marks import short_floats
+
+finite = st.floats(-1e300, 1e300, allow_nan=False)
 
 
 @given(st.floats(-12, 12), st.floats(0.01, 20), st.integers(3, 15))
@@ -16,7 +23,7 @@ def test_log_ticks_fit(start: float, decades: float, most: int) -> None:
     ticks = log_ticks(low, high, most=most)
     assert 1 <= len(ticks) <= most
     assert ticks == sorted(set(ticks))
-    assert all(low * (1 - 1e-6) <= t <= high * (1 + 1e-6) for t in ticks)
+    assert low * (1 - 1e-6) <= ticks[0] <= ticks[-1] <= high * (1 + 1e-6)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e9), st.integers(3, 12))
@@ -24,28 +31,34 @@ def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
     ticks = linear_ticks(low, low + span, most=most)
     assert 1 <= len(ticks) <= most
     slack = 1e-6 * (abs(low) + span)
-    assert all(low - slack <= t <= low + span + slack for t in ticks)
+    assert low - slack <= ticks[0] <= ticks[-1] <= low + span + slack
 
 
-def test_axis_range_is_in_the_axis_own_units() -> None:
-    assert axis(span=(1, 1000), log=True)["range"] == [0, 3]
-    assert axis(span=(1, 1000), log=False)["range"] == [1, 1000]
-    assert axis(span=(1, 40_000), log=True, kind="steps")["ticktext"][-1] == "10k"
-
-
-def test_linear_range_reaches_the_largest_curve_within_thirty_times_the_smallest() -> None:
-    assert y_span([np.array([2.0]), np.array([59.0]), np.array([61.0])], log=False) == (0, pytest.approx(59 * 1.15))
+@pytest.mark.parametrize(
+    ("scale", "kind", "ends", "last"),
+    [
+        (Scale(1, 1000, log=True), "plain", [0, 3], "1000"),
+        (Scale(1, 1000), "plain", [1, 1000], "1000"),
+        (Scale(1, 40_000, log=True), "steps", [0, np.log10(40_000)], "10k"),
+        (Scale(0, 50), "percent", [0, 50], "50 %"),
+    ],
+)
+def test_an_axis_in_its_own_coordinate(scale: Scale, kind: str, ends: list[float], last: str) -> None:
+    built = axis(scale, kind=kind)
+    assert built["range"] == ends
+    assert built["ticktext"][-1] == last
+    shares = scale.shares(built["tickvals"])
+    assert scale.data(shares) == pytest.approx(built["tickvals"])
+    assert [scale.share(tick) for tick in built["tickvals"]] == pytest.approx(shares)
 
 
 @given(st.lists(st.lists(st.floats(1e-9, 1e12), min_size=1, max_size=5), min_size=1, max_size=5), st.booleans())
 def test_a_range_is_one_and_holds_the_lowest_curve(curves: list[list[float]], log: bool) -> None:
-    arrays = [np.array(c) for c in curves]
+    arrays = [np.array(curve) for curve in curves]
     low, high = y_span(arrays, log)
     assert 0 <= low < high < np.inf
-    assert high >= min(a.max() for a in arrays)
-    if log:
-        assert low > 0
-        assert high >= max(a.max() for a in arrays)
+    assert high >= min(array.max() for array in arrays)
+    assert not log or (low > 0 and high >= max(array.max() for array in arrays))
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -55,3 +68,29 @@ def test_nothing_to_show_still_gives_a_range_and_one_point_gets_room(log: bool) 
         assert low < high
     assert x_span([], log) == (1, 10)
     assert x_span([np.array([8.0])], log) == ((4, 16) if log else (4, 12))
+
+
+@given(st.lists(st.floats(-1000, 1000), min_size=1, max_size=20), st.floats(1, 30), st.floats(100, 800))
+def test_names_keep_apart_order_and_bounds(wanted: list[float], gap: float, height: float) -> None:
+    placed = np.array(pushed_apart(wanted, gap=gap, low=0, high=height))
+    order = np.argsort(wanted, kind="stable")
+    assert len(placed) == len(wanted)
+    assert np.all(np.diff(placed[order]) >= min(gap, height / max(len(wanted) - 1, 1)) - 1e-6)
+    assert -1e-9 <= placed.min() <= placed.max() <= height + 1e-6
+
+
+def test_names_are_pushed_by_the_least_squares_answer() -> None:
+    wanted = [10.0, 12.0, 13.0, 60.0, 61.0, 97.0]
+    constraints = [{"type": "ineq", "fun": lambda p, i=i: p[i + 1] - p[i] - 12} for i in range(5)]
+    start, bounds = np.linspace(0, 100, 6), [(0, 100)] * 6
+    best = minimize(lambda p: ((p - wanted) ** 2).sum(), start, bounds=bounds, constraints=constraints)
+    assert np.allclose(pushed_apart(wanted, gap=12, low=0, high=100), best.x, atol=1e-3)
+
+
+@given(st.lists(finite, min_size=1, max_size=20))
+def test_short_numbers_have_six_digits_and_no_more(values: list[float]) -> None:
+    for value, short in zip(values, short_floats(values), strict=True):
+        assert short is not None
+        assert abs(short - value) <= 5.1e-6 * abs(value)
+        if 1e-15 < abs(value) < 1e15:
+            assert len(json.dumps(short).split("e")[0].replace(".", "").lstrip("-0").rstrip("0")) <= 6

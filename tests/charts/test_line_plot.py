@@ -1,8 +1,11 @@
-"""The line chart: valid for Plotly, small, true at each x, and calm where numbers explode."""
+"""The line chart: valid for Plotly, small, true at each x, calm where numbers explode, and names where nothing is."""
+
+from __future__ import annotations
 
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.charts import look
-from dpviz.charts.marks import Band, Column, Floor, Line, Point, Region
+from dpviz.charts.labels import text_width
+from dpviz.charts.look import named
+from dpviz.charts.marks import Area, Band, Column, Floor, Guide, Line, Point, Region, Ring
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 
 T = np.unique(np.round(np.geomspace(1, 40_000, 200)))
+LOGS = pytest.mark.parametrize("log", [False, True])
 
 
 def chart(*lines: Line, log: bool = False, attack: bool = False, **more: Any) -> Chart:
@@ -27,13 +33,12 @@ def curve(key: str, end: float, **more: Any) -> Line:
     return Line(key, key.title(), T, end * np.sqrt(T / 40_000), key, **more)
 
 
-def compose(log: bool, count: int = 7) -> Chart:
+def compose(log: bool) -> Chart:
     orders = np.clip(np.round(9 * np.sqrt(40_000 / T)), 2, 512)
-    families = ["basic", "strong", "moments", "renyi_classic", "renyi_improved", "closed_form", "bayesian", "other"]
-    ends = [82.0, 24.2, 2.58, 2.57, 2.21, 4.4, 1.5, 3.0]
-    lines = [curve(f, e, hover=(Column("α", orders),)) for f, e in zip(families, ends, strict=True)][:count]
+    ends = {"basic": 82.0, "strong": 24.2, "moments": 2.58, "renyi_classic": 2.57, "renyi_improved": 2.21}
+    ends |= {"closed_form": 4.4, "bayesian": 1.5}
     return chart(
-        *lines,
+        *(curve(family, end, hover=(Column("α", orders),)) for family, end in ends.items()),
         log=log,
         attack=True,
         bands=(Band("Tight", T, 1.9 * np.sqrt(T / 4e4), 2.0 * np.sqrt(T / 4e4)),),
@@ -45,53 +50,47 @@ def compose(log: bool, count: int = 7) -> Chart:
 
 def drawn(shown: Chart) -> list[dict[str, Any]]:
     """The traces that someone sees."""
-    return [t for t in shown.figure["data"] if t.get("opacity", 1) > 0]
+    return [trace for trace in shown.figure["data"] if trace.get("opacity", 1) > 0]
+
+
+def notes(shown: Chart) -> dict[str, dict[str, Any]]:
+    """All annotations by their text."""
+    return {note["text"]: note for note in shown.figure["layout"]["annotations"]}
 
 
 def ends(shown: Chart) -> dict[str, dict[str, Any]]:
-    """The annotations of line ends by their text without tags."""
-    found = [a for a in shown.figure["layout"]["annotations"] if a.get("borderpad") == 2]
-    return {next(part for part in re.split("<[^>]*>", a["text"]) if part): a for a in found}
+    """The annotations of line ends by the first words of their text."""
+    named_ends = [note for note in shown.figure["layout"]["annotations"] if note.get("name") == "end"]
+    return {next(part for part in re.split("<[^>]*>", note["text"]) if part): note for note in named_ends}
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_the_full_chart_is_valid_and_small(log: bool) -> None:
-    shown = compose(log, count=8)
+def hovered(shown: Chart) -> dict[str, Any]:
+    """The trace that the hover reads, of a line with gaps."""
+    return next(trace for trace in shown.figure["data"] if trace.get("hovertext"))
+
+
+@LOGS
+def test_the_full_chart_is_valid_and_small_and_its_names_never_overlap(log: bool) -> None:
+    shown = compose(log)
     go.Figure(shown.figure)
     assert len(json.dumps(shown.figure, allow_nan=False)) < 90_000
     assert shown.notes == ()
-    assert shown.figure["layout"]["hoversort"] == "value descending"
-
-
-def test_a_name_says_which_traces_are_its_line() -> None:
-    shown = compose(False, count=8)
     layout = shown.figure["layout"]
-    told = layout["meta"]["ends"]
-    named = [a for a in layout["annotations"] if a.get("name") == "end"]
-    assert len(told) == len(named) == 9
-    for end, note in zip(told, named, strict=True):
-        assert end["line"] in note["text"]
-        assert note["captureevents"]
-        assert any(t.get("name") == end["line"] for t in drawn(shown))
-    titles = [a["text"] for a in layout["annotations"] if a.get("name") == "title"]
-    assert titles == ["ε"]
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_names_beside_the_plot_never_overlap(log: bool) -> None:
-    shown = compose(log)
-    layout = shown.figure["layout"]
+    assert layout["hoversort"] == "value descending"
+    assert [note["text"] for note in layout["annotations"] if note.get("name") == "title"] == ["ε"]
     inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
     low, high = layout["yaxis"]["range"]
-    places = []
-    for a in ends(shown).values():
-        share = (a["y"] - low) / (high - low) if a["yref"] == "y" else a["y"]
-        places.append(inner * (1 - share) + a.get("ay", 0))
-    places.sort()
-    assert len(places) == 8
-    assert all(b - a > 32.9 for a, b in zip(places, places[1:], strict=False)), "two lines each"
-    assert places[0] >= 11.9
-    assert places[-1] <= inner - 11.9
+    heights = []
+    for told, note in zip(layout["meta"]["ends"], ends(shown).values(), strict=True):
+        assert told["line"] in note["text"], "a name says which traces are its line"
+        assert note["captureevents"]
+        assert any(trace.get("name") == told["line"] for trace in drawn(shown))
+        share = (note["y"] - low) / (high - low) if note["yref"] == "y" else note["y"]
+        heights.append(inner * (1 - share) + note.get("ay", 0))
+    heights.sort()
+    assert len(heights) == 8
+    assert np.diff(heights).min() > 32.9, "two lines each"
+    assert 11.9 <= heights[0] < heights[-1] <= inner - 11.9
 
 
 def test_the_value_at_the_end_of_a_bound_is_never_below_it() -> None:
@@ -105,11 +104,10 @@ def test_the_value_at_the_end_of_a_bound_is_never_below_it() -> None:
 def test_one_exploding_curve_does_not_squash_the_rest() -> None:
     shown = chart(curve("basic", 1e9), curve("moments", 2.5), curve("renyi_improved", 2.2))
     assert shown.figure["layout"]["yaxis"]["range"] == [0, pytest.approx(2.5 * 1.15)]
-    assert "↑ Basic" in ends(shown)
     assert ends(shown)["↑ Basic"]["yref"] == "paper"
 
 
-@pytest.mark.parametrize("log", [False, True])
+@LOGS
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None:
@@ -123,9 +121,10 @@ def test_any_numbers_give_a_valid_figure(log: bool, data: st.DataObject) -> None
     shown = chart(*lines, log=log, attack=True)
     go.Figure(shown.figure)
     json.dumps(shown.figure, allow_nan=False)
+    assert shown.figure["data"], "Streamlit refuses a figure without a trace"
     blank = [line for line in lines if not line.seen(log).any()]
-    assert len(shown.notes) == len(blank)
-    assert len(ends(shown)) == len({line.name for line in lines}) - len(blank)
+    assert shown.notes == tuple(f"{line.name} has no value to draw here." for line in blank)
+    assert len(ends(shown)) == len(lines) - len(blank)
 
 
 def test_the_second_reading_stands_at_the_ends_and_says_what_it_is() -> None:
@@ -138,72 +137,46 @@ def test_the_second_reading_stands_at_the_ends_and_says_what_it_is() -> None:
     assert not any("P(A)" in note["text"] for note in ends(chart(*lines)).values())
 
 
-def test_where_two_lines_have_no_room_the_second_reading_stands_beside_the_name() -> None:
-    many = [Line(f"k{i}", f"curve {i}", [1.0, 2.0], [0.1, 1.0 + i / 9], "moments") for i in range(12)]
-    shown = chart(*many, attack=True)
-    names = list(ends(shown).values())
-    assert all(re.search(r"</b> · P\(A\) ≤ \d\d\.\d %$", note["text"]) for note in names)
-    short = Line("s", "short", [1.0, 2.0, 3.0], [1.0, 1.5, math.nan], "moments")
-    within = ends(chart(curve("moments", 2.0), short, attack=True))
-    assert {name: "<br>" in note["text"] for name, note in within.items()} == {"Moments": True, "short": False}
+X4 = [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_tail_turns_dotted_and_the_hover_tells_each_point_once() -> None:
-    x, y = [1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0]
-    shown = chart(Line("b", "BDP", x, y, "bayesian", dotted_from=2.5))
-    solid, dotted = drawn(shown)
-    assert (solid["x"], solid["line"]["dash"]) == ([1, 2], "solid")
-    assert (dotted["x"], dotted["line"]["dash"]) == ([2, 3, 4], "dot")
-    hovered = [t for t in shown.figure["data"] if t.get("hoverinfo") != "skip"]
-    assert [t["x"] for t in hovered] == [x]
-    assert hovered[0]["hovertext"] == ["10.0", "20.0", "30.0", "40.0"]
-
-
-def test_a_line_dotted_up_to_a_point() -> None:
-    line = Line("a", "a", [1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0], "bayesian", dotted_until=2.0)
-    parts = [(t["x"], t["line"]["dash"]) for t in drawn(chart(line))]
-    assert parts == [([1.0, 2.0, 3.0], "dot"), ([3.0, 4.0], "solid")]
+@pytest.mark.parametrize(
+    ("dotted", "parts"),
+    [
+        ({"dotted_from": 2.5}, [([1, 2], "solid"), ([2, 3, 4], "dot")]),
+        ({"dotted_until": 2.0}, [([1, 2, 3], "dot"), ([3, 4], "solid")]),
+    ],
+)
+def test_a_tail_is_dotted_and_the_hover_tells_each_point_once(dotted: dict[str, float], parts: list[Any]) -> None:
+    shown = chart(Line("b", "BDP", X4, [10.0, 20.0, 30.0, 40.0], "bayesian", **dotted))  # type: ignore[arg-type]
+    assert [(trace["x"], trace["line"]["dash"]) for trace in drawn(shown)] == parts
+    assert [t["x"] for t in shown.figure["data"] if t.get("hoverinfo") != "skip"] == [X4]
+    assert hovered(shown)["hovertext"] == ["10.0", "20.0", "30.0", "40.0"]
 
 
 def test_a_gap_is_a_gap_and_the_hover_says_so() -> None:
-    x = [1.0, 2.0, 3.0, 4.0]
-    full = Line("m", "Moments", x, [1.0, 2.0, 3.0, 4.0], "moments")
-    gap = Line("c", "Closed form", x, [5.0, math.nan, math.inf, 8.0], "closed_form")
-    shown = chart(full, gap, attack=True)
-    line = next(t for t in drawn(shown) if t.get("name") == "Closed form")
-    assert line["y"] == [5, None, None, 8]
-    hover = next(t for t in shown.figure["data"] if t.get("hovertext"))
-    assert hover["hovertext"] == ["5.00", "–", "∞", "8.00"]
-    assert hover["text"][1] == "–"
-    assert hover["x"] == x
+    full = Line("m", "Moments", X4, X4, "moments")
+    shown = chart(full, Line("c", "Closed form", X4, [5.0, math.nan, math.inf, 8.0], "closed_form"), attack=True)
+    assert next(t for t in drawn(shown) if t.get("name") == "Closed form")["y"] == [5, None, None, 8]
+    hover = hovered(shown)
+    assert (hover["hovertext"], hover["text"][1], hover["x"]) == (["5.00", "–", "∞", "8.00"], "–", X4)
 
 
 def test_a_shorter_line_shows_no_value_beyond_its_end() -> None:
     long = Line("m", "Moments", [1.0, 100.0], [1.0, 2.0], "moments")
-    short = Line("p", "Pinned", [10.0, 50.0], [1.0, 1.5], "moments", faded=True)
-    shown = chart(long, short)
-    hover = next(t for t in shown.figure["data"] if t.get("hovertext"))
+    hover = hovered(chart(long, Line("p", "Pinned", [10.0, 50.0], [1.0, 1.5], "moments", faded=True)))
     assert hover["hovertext"] == ["–", "–", "1.00", "1.50", "–", "–"]
-    assert hover["x"][0] == 1
-    assert hover["x"][-1] == 100
     assert hover["x"] == sorted(hover["x"])
-
-
-def test_a_line_without_values_is_named_in_a_remark() -> None:
-    shown = chart(Line("c", "Closed form", [1, 2], [math.nan, math.nan], "closed_form"))
-    assert shown.notes == ("Closed form has no value to draw here.",)
-    go.Figure(shown.figure)
-    assert shown.figure["data"], "Streamlit refuses a figure without a trace"
+    assert (hover["x"][0], hover["x"][-1]) == (1, 100)
 
 
 def test_styles_tell_what_a_line_is() -> None:
     lines = [curve("moments", 2.0), curve("strong", 3.0, approximate=True), curve("basic", 4.0, faded=True)]
-    by_name = {t["name"]: t for t in drawn(chart(*lines))}
-    assert by_name["Moments"]["line"]["dash"] == "solid"
-    assert by_name["Strong"]["line"]["dash"] == "dash"
-    assert by_name["Strong"]["line"]["color"] != look.style("strong").color, "an estimate has a lightness of its own"
-    assert by_name["Basic"]["opacity"] < 1
-    assert by_name["Basic"]["line"]["width"] < by_name["Moments"]["line"]["width"]
+    moments, strong, basic = (next(t for t in drawn(chart(*lines)) if t["name"] == line.name) for line in lines)
+    assert (moments["line"]["dash"], strong["line"]["dash"]) == ("solid", "dash")
+    assert strong["line"]["color"] != look.style("strong").color, "an estimate has a lightness of its own"
+    assert basic["opacity"] < 1
+    assert basic["line"]["width"] < moments["line"]["width"]
 
 
 def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() -> None:
@@ -211,23 +184,18 @@ def test_printed_values_are_diamonds_with_the_number_in_the_hover_or_a_remark() 
     shown = chart(curve("moments", 2.5), points=points)
     diamonds = next(t for t in drawn(shown) if t.get("marker", {}).get("symbol") == "diamond")
     assert (diamonds["x"], diamonds["y"]) == ([10_000], [1.26])
-    assert [a["hovertext"] for a in shown.figure["layout"]["annotations"] if "hovertext" in a] == [
-        "printed: <b>1.26, Fig. 2</b>"
-    ]
+    assert [n["hovertext"] for n in notes(shown).values() if "hovertext" in n] == ["printed: <b>1.26, Fig. 2</b>"]
     assert shown.notes == ("Printed value outside the chart: 99, Fig. 9.",)
 
 
 def test_a_mean_has_bars_from_the_lowest_to_the_highest_within_the_axis() -> None:
     x, mean = np.arange(100.0), np.linspace(1.0, 2.0, 100)
-    line = Line("m", "mean", x, mean, "moments", spread=(mean - 0.25, mean + 3.0))
-    shown = chart(line)
+    shown = chart(Line("m", "mean", x, mean, "moments", spread=(mean - 0.25, mean + 3.0)))
     go.Figure(shown.figure)
     [bars] = [t for t in drawn(shown) if "error_y" in t]
-    error = bars["error_y"]
-    assert len(bars["x"]) == len(error["array"]) == 30, "as many as can be told apart"
-    assert (bars["x"][0], bars["x"][-1]) == (0.0, 99.0)
-    assert error["arrayminus"] == pytest.approx([0.25] * 30)
-    assert error["array"] == pytest.approx([3.0] * 30)
+    assert (len(bars["x"]), bars["x"][0], bars["x"][-1]) == (30, 0.0, 99.0), "as many as can be told apart"
+    assert bars["error_y"]["arrayminus"] == pytest.approx([0.25] * 30)
+    assert bars["error_y"]["array"] == pytest.approx([3.0] * 30)
     assert shown.figure["layout"]["yaxis"]["range"][1] >= 5.0, "the highest bar shows"
     assert bars["hoverinfo"] == "skip", "the hover says it once"
 
@@ -242,15 +210,13 @@ PINNED = Line("p", "σ = 2", X, [0.1, 0.2, 0.3], "moments", faded=True)
 BAYESIAN = Line("b", "Bayesian", X, [0.1, 0.2, 0.3], "bayesian")
 ASYMPTOTIC = Line("a", "Asymptotic", X, [0.1, 0.2, 0.4], "moments", approximate=True)
 SHORT = Line("c", "Closed form", X, [0.01, 0.02, math.nan], "closed_form")
+BEST = "Rényi improved is best and goes from 0.100 to 2.21; Strong ends highest at 24.2, 1 pinned beside them."
 
 
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (
-            [STRONG, RENYI, PINNED],
-            "Rényi improved is best and goes from 0.100 to 2.21; Strong ends highest at 24.2, 1 pinned beside them.",
-        ),
+        ([STRONG, RENYI, PINNED], BEST),
         ([BAYESIAN, ASYMPTOTIC, MOMENTS], "Moments is best"),  # neither an approximation nor a weaker promise is
         ([BAYESIAN, ASYMPTOTIC, MOMENTS], "Bayesian (a weaker promise) ends at 0.300"),
         ([SHORT, MOMENTS], "Moments is best"),  # at the end, where the other has stopped
@@ -261,3 +227,178 @@ def test_the_takeaway_names_best_and_highest(lines: list[Line], sentence: str) -
     text = alt_text(lines, x_name="steps T", x_kind="steps")
     assert sentence in text
     assert not lines or text.startswith("ε against steps T from 1 to 40k: ")
+
+
+# --- table and file ---------------------------------------------------------------------------------------------------
+
+STEPS = np.array([1.0, 2.0, 3.0, 4.0])
+SQUARES = LinePlot(Axis("steps", marks=tuple(STEPS)), Axis("ε", column="epsilon"), (curve("moments", 1.0),))
+SQUARES = replace(SQUARES, lines=(Line("a", "a", STEPS, STEPS**2, "moments"),))
+
+
+def test_an_interval_stands_in_no_row_but_its_own() -> None:
+    """The interval after one step is none of the second step's: less was spent by then."""
+    band = Band("tight", [1.0, 4.0], [0.5, 10.0], [0.9, 15.0])
+    table = replace(SQUARES, bands=(band,)).table()
+    assert table["ε tight"].tolist() == ["0.5 – 0.9", "–", "–", "10 – 15"]
+    assert table["ε a"].tolist() == ["1", "4", "9", "16"]
+    assert replace(SQUARES, lines=(), bands=(band,)).table().columns.tolist() == ["steps", "ε tight"]
+    assert replace(SQUARES, lines=()).table().columns.tolist() == ["steps"]
+    data = replace(SQUARES, bands=(band,)).data()
+    np.testing.assert_array_equal(data["epsilon_tight_lower"], [0.5, np.nan, np.nan, 10.0])
+
+
+def test_further_facts_about_x_are_in_table_and_file() -> None:
+    plot = replace(SQUARES, columns=(Column("σ of that step", STEPS / 2, key="sigma"),))
+    assert plot.table()["σ of that step"].tolist() == ["0.5", "1", "1.5", "2"]
+    np.testing.assert_array_equal(plot.data()["sigma"], STEPS / 2)
+
+
+def test_an_axis_may_follow_all_lines_pinned_ones_too() -> None:
+    def high(lines: Any) -> tuple[float, float]:
+        return 0.0, 2.0 * max(float(np.max(line.y)) for line in lines)
+
+    now = replace(SQUARES, y=Axis("y", shown=high))
+    assert now.chart().figure["layout"]["yaxis"]["range"] == [0.0, 32.0]
+    pinned = replace(SQUARES, lines=(Line("a", "a", STEPS, 3 * STEPS**2, "moments"),))
+    assert now.beside([("pin", pinned)]).chart().figure["layout"]["yaxis"]["range"] == [0.0, 96.0]
+
+
+# --- names on lines, areas, guides, rings -----------------------------------------------------------------------------
+
+XS = np.geomspace(1.0, 1000.0, 31)
+UP = Line("up", "rising", XS, XS**2, "moments")
+FLAT = Line("flat", "level", XS, np.full(XS.size, 100.0), "bayesian")
+COLOR = "#33a27c"
+
+
+def plane(*lines: Line, log: bool = True, span: Any = (1.0, 1e4), across: Any = None, **more: Any) -> Chart:
+    x, y = Axis("x", log=log, shown=across), Axis("y", log=log, shown=span)
+    return LinePlot(x, y, lines, end_values=False, **more).chart()
+
+
+def fills(shown: Chart) -> list[dict[str, Any]]:
+    return [trace for trace in shown.figure["data"] if trace.get("fill") == "toself"]
+
+
+def test_an_area_is_clipped_to_the_axes_and_lies_between_its_curves() -> None:
+    shown = plane(UP, FLAT, areas=(Area(XS, UP.y, FLAT.y, COLOR, name="between"),))
+    assert "<b>between</b>" in notes(shown)
+    fill = shown.figure["data"][0]
+    x, y = np.array(fill["x"]), np.array(fill["y"])
+    assert x.min() == pytest.approx(1.0)
+    assert 9.0 < x.max() <= 10.05, "they cross at 10"
+    top, bottom = y[: y.size // 2], y[y.size // 2 :][::-1]
+    np.testing.assert_allclose(top, 100.0, rtol=1e-3)
+    np.testing.assert_allclose(bottom, np.maximum(x[: x.size // 2] ** 2, 1.0), rtol=2e-2)
+
+
+def test_infinite_missing_and_empty_bounds_of_an_area() -> None:
+    lower = np.where(XS < 10.0, np.nan, 10.0)
+    [fill] = fills(plane(FLAT, areas=(Area(XS, lower, np.full(XS.size, np.inf), COLOR),)))
+    assert max(fill["y"]) == pytest.approx(1e4, rel=1e-3)
+    assert min(fill["x"]) >= 9.0
+    assert plane(UP, FLAT, areas=(Area(XS, FLAT.y, FLAT.y, COLOR, name="nothing"),)) == plane(UP, FLAT)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "parts"),
+    [
+        ((XS < 5.0) | (XS > 200.0), [(1.0, 10.0), (100.0, 1000.0)]),
+        ((XS > 3.0) & (XS < 20.0) | (XS > 200.0), [(1.0, 50.0), (100.0, 1000.0)]),
+    ],
+)
+def test_an_area_in_two_parts_is_filled_in_two_parts(hidden: np.ndarray, parts: list[tuple[float, float]]) -> None:
+    two = fills(plane(FLAT, areas=(Area(XS, FLAT.y, np.where(hidden, 1000.0, 1.0), COLOR, name="twice"),)))
+    for fill, (low, high) in zip(two, parts, strict=True):
+        assert low * 0.999 <= min(fill["x"]) < max(fill["x"]) <= high * 1.001
+
+
+def test_names_stand_beside_their_lines_and_apart() -> None:
+    assert named("↑ rising", UP.hue) + "<b></b>" in notes(plane(UP, FLAT, span=(1.0, 100.0)))
+    names = notes(plane(UP, FLAT, names_on_lines=True))
+    assert not any("↑" in text for text in names)
+    rising, level = (names[named(f"<b>{line.name}</b>", line.hue)] for line in (UP, FLAT))
+    assert rising["y"] == pytest.approx(1.5 * rising["x"], abs=0.01), "x² over 3 decades and 4"
+    assert level["y"] == pytest.approx(0.5, abs=0.01)
+    apart = 700 * abs(rising["x"] - level["x"]) + 330 * abs(rising["y"] - level["y"])
+    assert apart > text_width("level", 13)
+    above = Line("above", "above", XS, 1e6 * XS, "moments")
+    assert not any("above" in name for name in notes(plane(UP, above, names_on_lines=True))), "it does not show"
+
+
+@pytest.mark.parametrize(("values", "above"), [(T / 1e5, True), (0.9 - T / 2e5, False)])
+def test_a_name_inside_the_plot_stands_where_its_line_does_not(values: np.ndarray, above: bool) -> None:
+    x = Axis("steps", shown=(0.0, 50_000.0))
+    [name] = ends(LinePlot(x, Axis("y"), (Line("a", "a", T, values, "basic"),)).chart()).values()
+    assert (name["yshift"] > 0) == above
+
+
+def test_a_line_without_a_value_goes_unmentioned_where_words_tell_why() -> None:
+    none = Line("none", "nowhere", STEPS, np.full(4, np.nan), "bayesian", explained=True)
+    plot = replace(SQUARES, lines=(*SQUARES.lines, none))
+    assert plot.chart().notes == ()
+    assert "ε nowhere" in plot.table().columns
+    assert np.isnan(plot.data()["epsilon_none"]).all()
+
+
+@pytest.mark.parametrize(
+    ("curves", "where"),
+    [
+        ([XS], ("left", "bottom")),  # nothing near: at the left end, above
+        ([XS, np.full(31, 5.3)], ("left", "top")),  # one runs above the whole guide
+        ([np.full(31, 5.3), 4.9 - 0.5 * np.linspace(0, 1, 31)], ("right", "top")),  # and one below it, at the left
+        ([5.3 + 3 * np.linspace(0, 1, 31), np.full(31, 4.7)], ("right", "bottom")),
+    ],
+)
+def test_a_level_is_named_where_no_curve_runs(curves: list[np.ndarray], where: tuple[str, str]) -> None:
+    across = np.linspace(0.0, 10.0, 31)
+    lines = [Line(str(i), f"curve {i}", across, across if y is XS else y, "moments") for i, y in enumerate(curves)]
+    shown = plane(*lines, log=False, across=(0.0, 10.0), span=(0.0, 10.0), guides=(Guide("y", 5.0, "target"),))
+    name = notes(shown)["target"]
+    assert (name["xanchor"], name["yanchor"]) == where
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_guides_stand_where_the_axes_say_and_are_said_where_they_do_not_reach(noted: bool) -> None:
+    line = Line("a", "a", [1.0, 100.0], [10.0, 0.1], "moments")
+    guides = (Guide("x", 10.0, "my σ"), Guide("y", 1.0, "target"), Guide("x", 1e4, "far", noted=noted))
+    shown = plane(line, span=(0.1, 10.0), guides=guides)
+    upright, level = shown.figure["layout"]["shapes"]
+    assert [upright["x0"], upright["x1"], level["y0"], level["y1"]] == pytest.approx([0.5] * 4)
+    assert upright["line"]["dash"] == "dash"
+    assert shown.notes == (("far lies outside the chart.",) if noted else ())
+
+
+@LOGS
+@pytest.mark.parametrize(("at", "anchor"), [(2.0, "left"), (90.0, "right")])
+def test_a_ring_with_its_name_hover_and_interval_where_the_axes_show_it(at: float, anchor: str, log: bool) -> None:
+    ring = Ring(at, 2.0, "here", COLOR, 1.5, 2.25, name="yours")
+    outside = (Ring(1e9, 2.0, "", COLOR), Ring(10.0, -1.0, "", COLOR), Ring(0.0, 2.0, "", COLOR))
+    line = Line("a", "a", [1.0, 10.0, 100.0], [1.0, 2.0, 3.0], "moments")
+    shown = plane(line, log=log, span=None, rings=(ring, *outside))
+    [trace] = [trace for trace in shown.figure["data"] if trace.get("name") == "ring"]
+    assert (trace["x"], trace["y"]) == ([at], [2.0])
+    assert (trace["error_y"]["array"], trace["error_y"]["arrayminus"]) == ([0.25], [0.5])
+    [hover] = [note for note in notes(shown).values() if "hovertext" in note]
+    name = notes(shown)["<b>yours</b>"]
+    assert (hover["hovertext"], name["xanchor"]) == ("yours: here", anchor), "on the side with room"
+    for note in (hover, name):
+        assert (note["x"], note["y"]) == ((math.log10(at), math.log10(2.0)) if log else (at, 2.0))
+
+
+def test_pinned_states_are_grey_rings_named_by_what_differs() -> None:
+    kept, other = (Ring(at, 20.0, "fails", COLOR, name="yours", kept=True) for at in (2.0, 9.0))
+    line, area = replace(UP, kept=False), Area(XS, 0 * XS, XS, COLOR, name="inside")
+    one = LinePlot(
+        Axis("batch", log=True), Axis("size", log=True), (line,), areas=(area,), rings=(kept,), summary="Out."
+    )
+    bare = replace(one, rings=(), areas=())
+    shown = one.beside([("batch 9", replace(one, rings=(other,))), ("other", bare)]).chart()
+    rings = [trace for trace in shown.figure["data"] if trace.get("name") == "ring"]
+    assert [ring["x"] for ring in rings] == [[9.0], [2.0]]
+    assert rings[0]["marker"]["line"]["color"] == look.GREY
+    assert [n["hovertext"] for n in notes(shown).values() if "hovertext" in n][-1] == "yours: fails"
+    assert "batch 9: fails" in json.dumps(shown.figure["layout"])
+    assert one.alt == "Out."
+    assert list(one.data().columns) == ["batch", "size_up"]

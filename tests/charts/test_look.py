@@ -55,19 +55,3 @@ def test_no_two_families_look_alike() -> None:
         assert family.dash not in ("dash", "dot"), "these mean approximation and dominated by its tail"
     assert look.style("new") == look.style("new"), "an unknown one gets a style that stays"
     assert look.rgba("#1a62ba", 0.5) == "rgba(26,98,186,0.5)"
-
-
-@pytest.mark.parametrize(
-    ("name", "clean"),
-    [
-        ("compose σ=4, q=0.01", "compose-σ=4-q=0.01"),
-        ("../../etc", "etc"),
-        ("///", "dpviz"),
-        ("", "dpviz"),
-        ("a\nb", "a-b"),
-    ],
-)
-def test_an_image_has_a_name_that_file_systems_take(name: str, clean: str) -> None:
-    config = look.export_config(filename=name, image_format="svg")
-    assert config["toImageButtonOptions"] == {"format": "svg", "filename": clean, "scale": 2}
-    assert config["displaylogo"] is False

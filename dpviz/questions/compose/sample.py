@@ -15,7 +15,8 @@ from dpviz._arrays import Array
 from dpviz.accounting.bayesian.accountant import NAME as BAYESIAN
 from dpviz.accounting.bayesian.accountant import BayesianBound, bayesian_bound, bayesian_group, bayesian_percentile
 from dpviz.charts import look
-from dpviz.charts.histogram import HistogramPlot, Mark
+from dpviz.charts.histogram import HistogramPlot
+from dpviz.charts.labels import Mark
 from dpviz.charts.marks import Band
 from dpviz.charts.plot import LinePlot, Plot
 from dpviz.fields import numbers

@@ -10,7 +10,8 @@ from html import escape
 
 from dpviz.charts import look
 from dpviz.charts.histogram import Histogram, OverlaidPlot
-from dpviz.charts.rows import Allowed, AllowedPlot, Reached
+from dpviz.charts.labels import Mark
+from dpviz.charts.rows import Allowed, AllowedPlot, reached
 from dpviz.fields import numbers
 from dpviz.gradients.leakage import Leakage
 from dpviz.questions.answer import Answer
@@ -61,15 +62,15 @@ def membership(*, network: Source[Leakage]) -> Answer[LeakageFacts]:
     claimed, claim = facts.network.claimed, facts.network.claim
     why = "it was trained without noise" if claim is None else claim.reason
     none = Allowed("nothing claimed", 1.0, "no bound", f"Nothing bounds an attack: {escape(why)}.", look.GREY)
-    reached: tuple[Reached, ...] = ()
+    attacks: tuple[Mark, ...] = ()
     was = "not measured yet"
     if facts.attack is not None:
-        reached = (Reached("measured", facts.attack.accuracy, facts.attack.low, facts.attack.high, look.MAUVE),)
+        attacks = (reached("measured", facts.attack.accuracy, facts.attack.low, facts.attack.high, look.MAUVE),)
         was = f"measured {numbers.probability(facts.attack.accuracy)}"
     bound = "no bound" if claimed is None else f"at most {numbers.probability(claimed.success, up=True)} allowed"
     plot = AllowedPlot(
         bounds=tuple(bar(one) for one in facts.network.bounds) or (none,),
-        reached=reached,
+        reached=attacks,
         x_title=f"right guesses of who was in the training data (measured: {NOT_COVERED})",
         alt=f"Accuracy of membership guesses: {was}, {bound}, 50 % is guessing.",
         subject=escape(facts.network.title),

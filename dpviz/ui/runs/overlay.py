@@ -9,9 +9,9 @@ import numpy as np
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import look
-from dpviz.charts.marks import Array, Line, floats
+from dpviz.charts.marks import Array, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot
-from dpviz.charts.training import accuracies_shown, epsilon_axis, steps_axis, thinned
+from dpviz.charts.training import accuracies_shown, epsilon_axis, steps_axis
 from dpviz.runs.claims import claims_along
 from dpviz.runs.exchange.disputes import MISMATCH
 from dpviz.runs.views import RunView

@@ -13,7 +13,7 @@ from dpviz.accounting.claims import Claim
 from dpviz.accounting.methods import READINGS
 from dpviz.charts import training
 from dpviz.charts.look import NEUTRAL
-from dpviz.charts.marks import Band, Floor, Line
+from dpviz.charts.marks import Band, Floor, Line, thinned
 from dpviz.charts.plot import Chart, alt_text
 from dpviz.questions.answer import Note
 from dpviz.questions.shown import strip
@@ -249,10 +249,10 @@ def _series(
     floors: tuple[Floor, ...] = (),
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
-    total = float(max(look.total, look.record.steps))
     series, _ = look.view.series(_LINES.get(key, {}))
     title = y_title + _mark(look, key)
-    return training.series_chart(series, y_title=title, total=total, floors=floors, y_range=y_range, height=height)
+    across = training.steps_axis(float(max(look.total, look.record.steps)))
+    return training.series_chart(series, across=across, y_title=title, floors=floors, y_range=y_range, height=height)
 
 
 def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
@@ -261,7 +261,7 @@ def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
     evaluations, steps = view.evaluations, view.steps
     if "test_accuracy" not in evaluations or "step" not in steps or not epsilons(view):
         return {}
-    kept = training.thinned(evaluations["step"].size, _FRONTIER)
+    kept = thinned(evaluations["step"].size, _FRONTIER)
     at = evaluations["step"][kept]
     called = WITH_SECRET_NOISE if claim.demonstration else CLAIMED
     return {called: (claims_of_shorter_plans(view, claim, at), evaluations["test_accuracy"][kept])}
@@ -270,9 +270,8 @@ def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
 def _frontier(look: Look, height: int) -> Chart:
     target = look.settings.target_accuracy if look.settings is not None else None
     floors = () if target is None else (Floor(target, "target", "budget"),)
-    return training.frontier_chart(
-        frontier(look.view, look.claim), y_title="test accuracy", floors=floors, height=height
-    )
+    curve, across = frontier(look.view, look.claim), training.epsilon_axis()
+    return training.series_chart(curve, across=across, y_title="test accuracy", floors=floors, height=height)
 
 
 def _norms(look: Look, height: int) -> Chart:
