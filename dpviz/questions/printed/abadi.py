@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
 
 from dpviz import library as dpviz
@@ -66,5 +67,5 @@ def first_moment() -> Recomputed:
     z = np.linspace(-12.0 * sigma, 12.0 * sigma + 1.0, 40_001)
     base = np.exp(-0.5 * (z / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi))
     loss = np.log1p(rate * np.expm1((2.0 * z - 1.0) / (2.0 * sigma**2)))
-    mean = float(np.trapezoid(base * np.exp(loss) * loss, z))
+    mean = float(trapezoid(base * np.exp(loss) * loss, z))
     return Recomputed(math.log(mean), note="ln E ℓ at every λ; a log moment cannot be below 0")
