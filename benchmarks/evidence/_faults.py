@@ -373,8 +373,8 @@ FAULTS = (
     Fault(
         "a claim over several mechanisms is judged by the first one's curve",
         "dpviz/training/accounts/claims.py",
-        "    if len(runs) != 1:\n        return None\n    (mechanism, count) = runs[0]",
-        "    (mechanism, count) = runs[0]",
+        "if len(runs) == 1:\n        ((step, number),) = runs",
+        "if runs:\n        (step, number) = runs[0]",
         "tests/training/test_claims.py::test_several_mechanisms_are_not_judged_by_the_privacy_curve_of_one",
     ),
     Fault(
@@ -534,7 +534,7 @@ FAULTS = (
     Fault(
         "a part of a data set and the whole share nobody",
         "dpviz/training/accounts/origins.py",
-        "_whole(one) == _whole(other)",
+        "whole[one] == whole[other]",
         "one == other",
         "tests/training/test_origins.py::test_who_may_be_in_both",
     ),

@@ -37,8 +37,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.accounting.bayesian.accountant import ORDERS, TOO_LARGE, student_margin
-from dpviz.accounting.bayesian.costs import Estimator
+from dpviz.accounting.bayesian.accountant import ORDERS, student_margin
 from dpviz.accounting.bayesian.envelope import envelope, lower_band
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import (
@@ -155,11 +154,8 @@ def true_norms_epsilon(
     family: str,
     *,
     threshold: Any,
-    noise_std: Any,
-    steps: Any,
     shape: Any = 1.0,
     scale: Any = 1.0,
-    orders: Any = ORDERS,
     **asked: Any,
 ) -> Truth:
     """Of norms of a family (`draw_norms`), clipped to `threshold` and used as distances: `law_bound`, Definition 1.
@@ -167,15 +163,13 @@ def true_norms_epsilon(
     Args:
         family, shape, scale: as for `draw_norms`.
         threshold: clipping norm, > 0 and finite: without clipping see `tail_is_infinite`.
-        noise_std, steps, orders, and asked (sample_rate, delta_mu, reading): as in `dpviz.bayesian_epsilon`.
+        asked: noise_std, sample_rate, steps, delta_mu, orders, reading, as in `dpviz.bayesian_epsilon`.
     """
-    known = law(family, shape, scale)
-    limit, std = _validate.numbers(threshold=threshold, noise_std=noise_std)
-    cells = law_cells(ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0)))
-    whole, sigma = _validate.whole_orders(orders), max(std / limit, _validate.LEAST)
-    plan = LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole + 1.0, **asked)
-    bound = clipped_bound(cells, plan)
-    return Truth(bound.lower, bound.upper, "from the distribution itself, between sums from below and from above")
+    known, limit = law(family, shape, scale), _validate.number(threshold=threshold)
+    clipped = ClippedLaw(family, float(shape), limit / float(scale), max(float(known.sf(limit)), 0.0))
+    return _truth(
+        law_cells(clipped), limit, "from the distribution itself, between sums from below and from above", **asked
+    )
 
 
 def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked: Any) -> Truth:
@@ -183,7 +177,7 @@ def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked
 
     Args:
         dimensions, shape: of the vectors.
-        threshold, asked (noise_std, sample_rate, steps, delta_mu, orders, reading): as in `true_norms_epsilon`.
+        threshold, asked: as in `true_norms_epsilon`.
     """
     width = _validate.whole(1, dimensions=dimensions)
     limit = _validate.number(threshold=threshold)
@@ -191,45 +185,23 @@ def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked
     distances, largest = drawn.distances(limit), drawn.sensitivity(limit)
     values, masses = envelope(distances, largest, DOUBT / 2.0)
     mirrored = envelope(largest - distances, largest, DOUBT / 2.0)
-    lower = largest - mirrored[0][::-1], mirrored[1][::-1]
-    return Truth(
-        _epsilon(*lower, "lower", **asked),
-        _epsilon(values, masses, "upper", **asked),
-        f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}",
-    )
+    lower = 1.0 - mirrored[0][::-1] / largest
+    cells = LawCells(lower**2, mirrored[1][::-1], (values / largest) ** 2, masses)
+    how = f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}"
+    return _truth(cells, largest, how, **asked)
+
+
+def _truth(
+    cells: LawCells, largest: float, how: str, *, noise_std: Any, steps: Any, orders: Any = ORDERS, **asked: Any
+) -> Truth:
+    """Definition 1 of distances up to `largest`."""
+    sigma = max(_validate.number(noise_std=noise_std) / largest, _validate.LEAST)
+    whole = _validate.whole_orders(orders) + 1.0
+    bound = clipped_bound(cells, LawPlan(sigma, steps=np.atleast_1d(steps), definition=1, orders=whole, **asked))
+    return Truth(bound.lower, bound.upper, how)
 
 
 @remembered
 def _fresh(width: int, shape: float) -> GradientSample:
     """Pairs that no page has seen: half a second of drawing, for whatever is then asked of them."""
     return weibull_vectors(vectors=max(_COORDINATES // width, 4), dimensions=width, shape=shape, seed=_SEED)
-
-
-def _epsilon(
-    values: Array,
-    masses: Array,
-    side: str,
-    *,
-    noise_std: Any,
-    sample_rate: Any,
-    steps: Any,
-    delta_mu: Any,
-    orders: Any = ORDERS,
-    reading: str = "planned",
-) -> Array:
-    """ε_μ under a discrete distribution, ascending values and their masses, bounded from the given side."""
-    std, rate = _validate.numbers(noise_std=noise_std, sample_rate=sample_rate)
-    taken = np.atleast_1d(_validate.steps(steps, minimum=1))
-    slack = -math.log(_validate.number(delta_mu=delta_mu))
-    _validate.choice("reading", reading, ("planned", "running"))
-    whole = np.unique(_validate.whole_orders(orders)).astype(np.int64)
-    planned = taken.max(keepdims=True) if reading == "running" else taken
-    with np.errstate(over="ignore"):
-        scaled = (values / std) ** 2 if rate > 0.0 else np.zeros_like(values)
-    if scaled[-1] > TOO_LARGE:
-        return np.full(taken.size, np.inf)
-    estimator = Estimator(scaled, whole, rate, 0.0, "left", masses)
-    means = estimator.log_means(planned, np.arange(whole.size), min(1, estimator.last))
-    moments = np.stack([getattr(mean, side) for mean in means], axis=1)
-    candidates = ((taken / planned)[:, None] * moments + slack) / whole
-    return np.asarray(np.maximum(candidates.min(axis=1), 0.0))

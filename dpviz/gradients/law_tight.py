@@ -23,6 +23,7 @@ above this one, since it converts a moment of the same loss.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.accounting.pld.composed_loss import ComposedLoss, delta_at
+from dpviz.accounting.pld.composed_loss import delta_at
 from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_for_rows, rough_log_deltas, tail_for
@@ -49,6 +50,9 @@ _POINTS, _PASSES = 24, 3  # ε tried at once, and how often between the two that
 _SPREAD = 16.0  # of step counts that share grids
 _SHARE = 0.01  # of δ_μ that the cells' width may cost, where the cells suffice
 _LEAST = 1e-9  # of C: no cell ends below
+
+Curve = Callable[[Array], tuple[Array, Array]]
+"""E[δ_r(ε)] at ε (k,), from below and from above."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,10 +152,10 @@ class _Mixture:
         heights = np.append(inside[:-1], inside[-1] + 1.0 - self.share)  # weight of each ratio as an upper end
         depths = np.append(inside[1:], 1.0 - self.share)  # and as a lower end
         if self.rate == 1.0 or counts[0] == 1.0:
-            curves: list[_Curve] = [_Closed(self.sigma / ratios / math.sqrt(counts[0]), self.rate, depths, heights)]
+            curves = [_closed(self.sigma / ratios / math.sqrt(counts[0]), self.rate, depths, heights)]
         else:
             curves = self._composed(ratios, counts, depths, heights, near=self.at(heaviest), delta=delta)
-        intervals = [curve.solve(self.target, top) for curve, top in zip(curves, most.tolist(), strict=True)]
+        intervals = [_solve(curve, self.target, top) for curve, top in zip(curves, most.tolist(), strict=True)]
         low, high = np.array(intervals).T
         return low, np.where(high >= most, above, high)
 
@@ -173,26 +177,34 @@ class _Mixture:
 
     def _composed(
         self, ratios: Array, counts: Array, depths: Array, heights: Array, near: SampledGaussian, delta: float
-    ) -> list[_Curve]:
+    ) -> list[Curve]:
+        """A curve for each count, composed on grids for each ratio: removal from both sides, addition from above."""
         rows, delta = counts[:, None], min(max(delta, 1e-200), 0.5)
         tail = tail_for(float(counts[-1]), min(self.target, delta))
         remove, add = (aim_for_rows([near], rows, way, delta) for way in (REMOVE, ADD))
         # What a grid makes of distances far below its interval is no use.
         variations = self.variation(ratios, rows)
-        curves = [_Composed(depths, heights, variation, [], [], []) for variation in variations]
+        composed = []
         for ratio in ratios.tolist():
-            step = self.at(ratio)
-            removed, added = (discretise(step, 0.5 * aim.interval, tail) for aim in (remove, add))
-            sides = (
-                compose([removed.remove_below], rows, remove.tilt, remove.log_wrap),
-                compose([removed.remove_above], rows, remove.tilt, remove.log_wrap),
-                compose([added.add_above], rows, add.tilt, add.log_wrap),
+            removed, added = (discretise(self.at(ratio), 0.5 * aim.interval, tail) for aim in (remove, add))
+            below, above = (
+                compose([side], rows, remove.tilt, remove.log_wrap)
+                for side in (removed.remove_below, removed.remove_above)
             )
-            for curve, below, above, other in zip(curves, *sides, strict=True):
-                curve.below.append(below)
-                curve.above.append(above)
-                curve.added.append(other)
-        return list(curves)
+            composed.append((below, above, compose([added.add_above], rows, add.tilt, add.log_wrap)))
+
+        def curve(row: int) -> Curve:
+            below, *upper = ([sides[row] for sides in kind] for kind in zip(*composed, strict=True))
+
+            def at(epsilon: Array) -> tuple[Array, Array]:
+                least = np.stack([delta_at(pld, epsilon + pld.slack, -1.0) for pld in below])
+                most = [np.stack([delta_at(pld, epsilon - pld.slack, 1.0) for pld in side]) for side in upper]
+                removed, added = (heights @ np.minimum(delta, variations[row][:, None]) for delta in most)
+                return depths @ least * (1.0 - SLACK), np.maximum(removed, added) * (1.0 + SLACK)
+
+            return at
+
+        return [curve(row) for row in range(counts.size)]
 
 
 def _ends(mass: Array, delta: Array, most: int, gap: float) -> list[int]:
@@ -218,59 +230,28 @@ def _ends(mass: Array, delta: Array, most: int, gap: float) -> list[int]:
     return best[::-1]
 
 
-class _Curve:
-    """E[δ_r(ε)] from below and from above."""
-
-    def at(self, epsilon: Array) -> tuple[Array, Array]:
-        raise NotImplementedError
-
-    def solve(self, target: float, top: float) -> tuple[float, float]:
-        """The largest ε ≥ 0 tried where the curve exceeds the target for certain, the least where it does not."""
-        low, high = (0.0, top), (0.0, top)
-        for _ in range(_PASSES):
-            tried = np.stack([np.linspace(*ends, _POINTS) for ends in (low, high)])
-            below, above = self.at(tried.ravel())
-            exceeds = np.flatnonzero(below[:_POINTS] >= target)
-            fits = np.flatnonzero(above[_POINTS:] <= target)
-            i = int(exceeds[-1]) if exceeds.size else 0
-            j = int(fits[0]) if fits.size else _POINTS - 1
-            low = float(tried[0, i]), float(tried[0, min(i + 1, _POINTS - 1)])
-            high = float(tried[1, max(j - 1, 0)]), float(tried[1, j])
-        return low[0], high[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Closed(_Curve):
+def _closed(sigmas: Array, rate: float, depths: Array, heights: Array) -> Curve:
     """One step, or q = 1: δ_r(ε) = q δ(ln(1 + (e^ε − 1)/q)), δ of a Gaussian; removal is the worse direction."""
 
-    sigmas: Array
-    rate: float
-    depths: Array
-    heights: Array
+    def at(epsilon: Array) -> tuple[Array, Array]:
+        near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rate)
+        far = epsilon - math.log(rate) + np.log1p((rate - 1.0) * np.exp(-epsilon))
+        delta = rate * np.exp(gaussian_log_delta(sigmas[:, None], np.where(epsilon > 1.0, far, near)))
+        return depths @ delta * (1.0 - SLACK), heights @ delta * (1.0 + SLACK)
 
-    def at(self, epsilon: Array) -> tuple[Array, Array]:
-        near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / self.rate)
-        far = epsilon - math.log(self.rate) + np.log1p((self.rate - 1.0) * np.exp(-epsilon))
-        delta = self.rate * np.exp(gaussian_log_delta(self.sigmas[:, None], np.where(epsilon > 1.0, far, near)))
-        return self.depths @ delta * (1.0 - SLACK), self.heights @ delta * (1.0 + SLACK)
+    return at
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Composed(_Curve):
-    """Composed on grids, for each ratio: removal from below and from above, addition from above."""
-
-    depths: Array
-    heights: Array
-    variations: Array  # upper bounds of total variation
-    below: list[ComposedLoss]
-    above: list[ComposedLoss]
-    added: list[ComposedLoss]
-
-    def at(self, epsilon: Array) -> tuple[Array, Array]:
-        below = self.depths @ np.stack([delta_at(pld, epsilon + pld.slack, -1.0) for pld in self.below])
-        removed, added = (self._above(plds, epsilon) for plds in (self.above, self.added))
-        return below * (1.0 - SLACK), np.maximum(removed, added) * (1.0 + SLACK)
-
-    def _above(self, plds: list[ComposedLoss], epsilon: Array) -> Array:
-        delta = np.stack([delta_at(pld, epsilon - pld.slack, 1.0) for pld in plds])
-        return np.asarray(self.heights @ np.minimum(delta, self.variations[:, None]))
+def _solve(curve: Curve, target: float, top: float) -> tuple[float, float]:
+    """The largest ε ≥ 0 tried where the curve exceeds the target for certain, the least where it does not."""
+    low, high = (0.0, top), (0.0, top)
+    for _ in range(_PASSES):
+        tried = np.stack([np.linspace(*ends, _POINTS) for ends in (low, high)])
+        below, above = curve(tried.ravel())
+        exceeds = np.flatnonzero(below[:_POINTS] >= target)
+        fits = np.flatnonzero(above[_POINTS:] <= target)
+        i = int(exceeds[-1]) if exceeds.size else 0
+        j = int(fits[0]) if fits.size else _POINTS - 1
+        low = float(tried[0, i]), float(tried[0, min(i + 1, _POINTS - 1)])
+        high = float(tried[1, max(j - 1, 0)]), float(tried[1, j])
+    return low[0], high[1]

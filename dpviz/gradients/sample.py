@@ -49,24 +49,6 @@ class Pairs:
         return np.asarray(np.minimum(apart, 2.0 * threshold))  # rounding may not exceed the sensitivity
 
 
-def pairs_from_products(left: Any, right: Any, inner: Any) -> Pairs:
-    """From norms and inner products ⟨g_i, g_j⟩, as per-example gradient code measures them.
-
-    1 − cos is taken from products, so that directions nearer than 1e-8 read as up to 1e-8 apart or equal.
-    """
-    first, second = _validate.non_negative("left", left), _validate.non_negative("right", right)
-    products = np.asarray(inner, dtype=np.float64)
-    if not first.shape == second.shape == products.shape or first.ndim != 1:
-        raise ValueError(
-            f"Expected left, right and inner of one shape, found {first.shape}, {second.shape}, {products.shape}."
-        )
-    if not np.isfinite(products).all():
-        raise ValueError("Expected inner to be finite.")
-    scale = first * second
-    cosine = np.divide(products, scale, out=np.ones_like(scale), where=scale > 0)
-    return Pairs(first, second, np.clip(2.0 - 2.0 * cosine, 0.0, 4.0))
-
-
 def pairs_from_distances(left: Any, right: Any, distances: Any) -> Pairs:
     """From norms and unclipped distances ‖g_i − g_j‖, which keep the digits of near gradients."""
     first, second = _validate.non_negative("left", left), _validate.non_negative("right", right)

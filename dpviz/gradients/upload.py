@@ -10,8 +10,7 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def columns(data: bytes, name: str) -> list[str]:
     if not data.strip():
         raise ValueError(f"Expected numbers in {name}, found an empty file.")
     if data.startswith(_NPY):
-        shape = _npy_header(data, name).shape
+        shape = _npy_shape(data, name)
         return [f"column {i + 1}" for i in range(shape[1] if len(shape) == 2 else 1)]
     return _csv_layout(data, name).names
 
@@ -94,24 +93,13 @@ def _too_many(name: str, rows: int) -> ValueError:
     return ValueError(f"Expected at most {MOST_ROWS:,} rows in {name}, found {rows:,}: take a random part of them.")
 
 
-# --- NPY ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-    offset: int
-
-
-def _npy_header(data: bytes, name: str) -> _Header:
+def _npy_shape(data: bytes, name: str) -> tuple[int, ...]:
     """Checks the header against the bytes that are there: a header may claim any shape."""
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, fortran, dtype = read(stream)
+        shape, _, dtype = read(stream)
         shape = tuple(int(length) for length in shape)
     except Exception:  # the parser raises whatever rubbish makes it raise, from SyntaxError to RecursionError
         raise ValueError(f"Expected {name} to be a NumPy array of numbers, its header cannot be read.") from None
@@ -127,22 +115,19 @@ def _npy_header(data: bytes, name: str) -> _Header:
         raise _too_many(name, shape[0])
     if len(shape) == 2 and not 1 <= shape[1] <= _MOST_COLUMNS:
         raise ValueError(f"Expected {name} of 1 to {_MOST_COLUMNS:,} columns, found shape {shape}.")
-    return _Header(shape, fortran, dtype, stream.tell())
+    return shape
 
 
 def _npy_column(data: bytes, name: str, position: int) -> Array:
-    header = _npy_header(data, name)
-    flat = np.frombuffer(data, dtype=header.dtype, count=math.prod(header.shape), offset=header.offset)
-    table = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    _npy_shape(data, name)
+    table = np.load(io.BytesIO(data), allow_pickle=False)
     with np.errstate(over="ignore"):
         return np.array(table if table.ndim == 1 else table[:, position], dtype=np.float64)
 
 
-# --- CSV ------------------------------------------------------------------------------------------------------------
+class _Layout(NamedTuple):
+    """Of a CSV file."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
     names: list[str]
     separator: str
     header: bool
@@ -207,14 +192,9 @@ def _csv_column(data: bytes, name: str, position: int) -> Array:
     lines = io.TextIOWrapper(io.BytesIO(data.lstrip(b"\r\n")), encoding="utf-8-sig")
     try:
         return np.loadtxt(
-            lines,
-            delimiter=layout.separator,
-            skiprows=int(layout.header),
-            usecols=[position],
-            comments=None,
-            quotechar='"',
-            ndmin=1,
-        )
+            lines, delimiter=layout.separator, skiprows=int(layout.header), usecols=[position], comments=None,
+            quotechar='"', ndmin=1,
+        )  # fmt: skip
     except UnicodeDecodeError:
         raise ValueError(f"Expected {name} as CSV text in UTF-8, found other bytes.") from None
     except ValueError as error:

@@ -27,6 +27,7 @@ from dpviz.training.data.own.place import Titles, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS, RECORDED
 from dpviz.training.models.base import image
+from dpviz.training.refusals import refuse
 
 
 @dataclass(frozen=True)
@@ -293,68 +294,37 @@ def _check_range(name: str, value: object) -> None:
 
 
 def _check_together(settings: RunSettings) -> None:
-    if settings.past_plan == "replan" and settings.most_steps <= settings.steps:
-        raise ValueError(
-            f"Expected most_steps={settings.most_steps} > steps={settings.steps} to re-plan past the plan; "
-            "raise it, or take past_plan='stop'."
-        )
-    if settings.changing and settings.last_step > MOST_CHANGING:
-        raise ValueError(
-            f"Expected steps={settings.last_step} <= {MOST_CHANGING} where every step has a noise of its own, for each "
-            "of them is accounted for. Take a fixed step size (step_exponent=0), or fewer steps."
-        )
-    if "prior_std" in RECORDED[settings.model].reads and settings.prior_std == 0.0:
-        raise ValueError(f"Expected prior_std > 0 with model={settings.model!r}, found 0: take 1, or model='logistic'.")
-    if METHODS[settings.method].needs_prior and settings.prior_std == 0.0:
-        raise ValueError(f"Expected prior_std > 0 with method={settings.method!r}, found 0: take 1.")
-    if settings.private and settings.policy != Fixed.key and not settings.reads("policy"):
-        able = " or ".join(repr(key) for key, kind in METHODS.items() if "policy" in kind.reads)
-        raise ValueError(
-            f"Expected policy={settings.policy!r} with method {able}: the noise of {settings.method!r} follows from "
-            "its step size. Take policy='fixed'."
-        )
-    if settings.views > 1:
-        _check_views(settings)
-    if settings.trained != RunSettings.trained and not METHODS[settings.method].partly:
-        raise ValueError(
-            f"Expected trained='all' with method={settings.method!r}, found {settings.trained!r}: it makes another "
-            "network of all weights. Take it, or another method."
-        )
-    if settings.reads("burn_in") and settings.burn_in >= settings.steps:
-        raise ValueError(
-            f"Expected burn_in={settings.burn_in} < steps={settings.steps}: else there is no posterior sample."
-        )
-    if not settings.private:
-        for name, off in (
-            ("policy", Fixed.key),
-            ("filter_epsilon", None),
-            ("bayesian", False),
-            ("target_measure", "test"),
-        ):
-            if getattr(settings, name) != off:
-                raise ValueError(
-                    f"Expected {name}={getattr(settings, name)!r} with a private method: plain 'sgd' has no privacy "
-                    f"to account for. Take {name}={off!r}."
-                )
+    method, policy, model = METHODS[settings.method], POLICIES[settings.policy], RECORDED[settings.model]
+    shape = () if is_own(settings.data) else DATA_SETS[settings.data].shape
+    with_views, without_prior = settings.views > 1, settings.prior_std == 0.0
+    broken = {
+        "most_steps": settings.past_plan == "replan" and settings.most_steps <= settings.steps,
+        "changing": settings.changing and settings.last_step > MOST_CHANGING,
+        "prior_of_model": without_prior and "prior_std" in model.reads,
+        "prior_of_method": without_prior and method.needs_prior,
+        "policy": settings.private and settings.policy != Fixed.key and not settings.reads("policy"),
+        "views_of_method": with_views and not settings.reads("views"),
+        "views_of_model": with_views and model.features is not None,
+        "views_of_data": with_views and shape and not image(shape),
+        "trained": settings.trained != RunSettings.trained and not method.partly,
+        "burn_in": settings.reads("burn_in") and settings.burn_in >= settings.steps,
+    }
+    readers = {
+        name: " or ".join(repr(key) for key, kind in METHODS.items() if name in kind.reads)
+        for name in ("policy", "views")
+    }
+    refuse("settings", broken, s=settings, most=MOST_CHANGING, **readers)
+    plain = {"policy": Fixed.key, "filter_epsilon": None, "bayesian": False, "target_measure": "test"}
+    for name, off in () if settings.private else plain.items():
+        if getattr(settings, name) != off:
+            raise ValueError(
+                f"Expected {name}={getattr(settings, name)!r} with a private method: plain 'sgd' has no privacy "
+                f"to account for. Take {name}={off!r}."
+            )
     by_test = settings.target_accuracy is not None and settings.target_measure == "test"
-    if POLICIES[settings.policy].ends and by_test:
-        raise ValueError(
-            f"Expected target_measure='private' with policy={settings.policy!r}: it stops by its own private count."
-        )
+    refuse("settings", {"ends": policy.ends and by_test}, s=settings)
     if settings.bayesian:
         _validate.delta_beyond_failure(settings.bayesian_delta, settings.estimator_failure, 1)
-
-
-def _check_views(settings: RunSettings) -> None:
-    model, shape = RECORDED[settings.model], () if is_own(settings.data) else DATA_SETS[settings.data].shape
-    able = " or ".join(repr(key) for key, kind in METHODS.items() if "views" in kind.reads)
-    for refused, why in (
-        (not settings.reads("views"), f"method={settings.method!r}, for only {able} averages over views"),
-        (model.features is not None, f"model={settings.model!r}, whose features are computed once, ahead of all steps"),
-        (shape and not image(shape), f"data={settings.data!r}, for only images can be shifted"),
-    ):
-        if refused:
-            raise ValueError(f"Expected views=1 with {why}; found {settings.views}.")
 
 
 def steps_per_epoch(examples: int, batch_size: int) -> int:

@@ -18,7 +18,7 @@ from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISI
 from dpviz.accounting.renyi.search import OrderSearch, best_epsilon, spent
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.log_moments import renyi_divergence
-from dpviz.training.accounts.trajectory import Trajectory
+from dpviz.training.accounts.live import Trajectory
 
 Array = np.ndarray
 

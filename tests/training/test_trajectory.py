@@ -7,7 +7,7 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.mechanisms import SampledGaussian
-from dpviz.training.accounts.trajectory import Trajectory
+from dpviz.training.accounts.live import Trajectory
 
 ACCOUNTANTS = {
     "renyi": Renyi(order_values=(1.5, 2.0, 3.5, 8.0, 32.0)),

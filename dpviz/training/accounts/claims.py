@@ -66,6 +66,11 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
     steps = sum(count for _, count in planned) - counts
     runs = merge_events((*spent_before(settings), *planned))
     candidates: list[Claim] = []
+    success = None  # accuracy of the best attack at even odds, not known where several mechanisms are mixed
+    if len(runs) == 1:
+        ((step, number),) = runs
+        sigma, rate = step.noise_multiplier, step.sample_rate
+        success = best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=number).upper
 
     def offer(accountant: str, epsilon: float, lower: float | None = None, success: float | None = None) -> None:
         if math.isfinite(epsilon):
@@ -78,7 +83,7 @@ def planned_claim(settings: RunSettings, examples: int) -> Claim:
 
     if len(runs) <= MOST_DIFFERENT:
         interval = tight_epsilon_of_events(runs, settings.delta)
-        offer(Tight.name, float(interval.upper), float(interval.lower), _success(runs))
+        offer(Tight.name, float(interval.upper), float(interval.lower), success)
     offer(Renyi.name, float(renyi_accountant(settings, examples).of_events(runs, settings.delta).epsilon))
     offer(Moments.name, float(for_steps(Moments(), settings, examples).of_events(runs, settings.delta).epsilon))
     if settings.filter_epsilon is not None:
@@ -104,15 +109,6 @@ def _promised(settings: RunSettings, examples: int) -> Claim:
         order=order,
         conditions=conditions(settings, examples),
     )
-
-
-def _success(runs: Sequence[GaussianEvent]) -> float | None:
-    """Accuracy of the best attack at even odds; None where several mechanisms are mixed."""
-    if len(runs) != 1:
-        return None
-    (mechanism, count) = runs[0]
-    sigma, rate = mechanism.noise_multiplier, mechanism.sample_rate
-    return best_accuracy(noise_multiplier=sigma, sample_rate=rate, steps=count).upper
 
 
 def conditions(settings: RunSettings, examples: int) -> tuple[str, ...]:

@@ -82,12 +82,16 @@ class Counting:
         self.stopped = self._policy.stopped or (self._goal is not None and accuracy >= self._goal)
         sigma, batch_size = self._policy.setting
         blocked = before.blocked(count, may_lower=may_lower)
+        text = (
+            "The count rose, but the policy changes nothing: what is left of the budget lasts for no more than "
+            f"{self._margin} epochs, the margin that was set."
+        )
         return {
             "count": count.value,
             "accuracy": accuracy,
             "rose": before.rose(count),
             "blocked": blocked,
-            "text": self._blocked_text() if blocked else "",
+            "text": text if blocked else "",
             "mechanism": [count.mechanism.noise_multiplier, count.mechanism.sample_rate, 1],
             "noise_multiplier": sigma,
             "batch_size": batch_size,
@@ -100,9 +104,3 @@ class Counting:
         sigma, batch_size = self.setting
         epoch = steps_per_epoch(self._examples, batch_size)
         return budget.allows(SampledGaussian(sigma, batch_size / self._examples), self._margin * epoch + 1)
-
-    def _blocked_text(self) -> str:
-        return (
-            "The count rose, but the policy changes nothing: what is left of the budget lasts for no more than "
-            f"{self._margin} epochs, the margin that was set."
-        )

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,14 @@ class DataIdentity:
         return (place for reference in self._places if (place := reference()) is not None)
 
 
+@dataclass(eq=False)
 class _Spent:
     """What trainings on one data set may have cost: whole plans, for an early end may have been decided by losses."""
 
-    def __init__(self, data: DataIdentity) -> None:
-        self.data = data
-        self.trainings = self.demonstrations = 0
-        self.mechanisms: tuple[GaussianEvent, ...] = ()
+    data: DataIdentity
+    trainings: int = 0
+    demonstrations: int = 0
+    mechanisms: tuple[GaussianEvent, ...] = ()
 
 
 _ledger: list[_Spent] = []
@@ -75,19 +77,13 @@ def earlier(data: DataIdentity, *, disjoint: bool = False) -> tuple[Origin, ...]
         disjoint: Whether somebody says that nobody is in both, so that nothing adds up.
     """
     same = [spent for spent in list(_ledger) if spent.data.overlaps(data)]
-    trainings, demonstrations = sum(spent.trainings for spent in same), sum(spent.demonstrations for spent in same)
+    events = merge_events(event for spent in same for event in spent.mechanisms)
+    plans = tuple((mechanism.noise_multiplier, mechanism.sample_rate, count) for mechanism, count in events)
     origins = []
-    if trainings:
-        events = merge_events(event for spent in same for event in spent.mechanisms)
-        origins.append(
-            Origin(
-                run=OTHER_DATA if disjoint else SAME_DATA,
-                name=_counted(trainings, "training"),
-                data=OWN_DATA,
-                mechanisms=tuple((m.noise_multiplier, m.sample_rate, count) for m, count in events),
-            )
-        )
-    if demonstrations and not disjoint:
+    if trainings := sum(spent.trainings for spent in same):
+        name, run = _counted(trainings, "training"), OTHER_DATA if disjoint else SAME_DATA
+        origins.append(Origin(run=run, name=name, data=OWN_DATA, mechanisms=plans))
+    if (demonstrations := sum(spent.demonstrations for spent in same)) and not disjoint:
         name = _counted(demonstrations, "demonstration")
         origins.append(Origin(run=SAME_DATA, name=name, data=OWN_DATA, replayable=True))
     return tuple(origins)

@@ -15,21 +15,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.claims import rounded_up
 from dpviz.accounting.methods import LIVE
 from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.accounting.renyi.additive import AdditiveAccountant, RunningSum
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
 from dpviz.mechanisms import GaussianEvent, History, SampledGaussian
 from dpviz.training.accounts.bayesian import BayesianAccount
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.origins import names, spent_before
-from dpviz.training.accounts.trajectory import Trajectory
 from dpviz.training.events import NOT_COVERED
 from dpviz.training.methods import METHODS
 from dpviz.training.plan import mechanism_at
@@ -141,6 +142,56 @@ def live_accountants(settings: RunSettings, examples: int) -> dict[str, Additive
         each.name: renyi_accountant(settings, examples) if each is Renyi else for_steps(each(), settings, examples)
         for each in LIVE
     }
+
+
+class Trajectory:
+    """One accountant along a run; the same arithmetic as `Ledger`, to the last digit.
+
+    A live run charges at every step and shows what it spent a few times a second. Adding up is cheap; turning the sum
+    into ε is not, and costs hardly more for all the steps since the last look than for one.
+
+    >>> Trajectory(Renyi(), 1e-5).read([SampledGaussian(2.0, 0.1)] * 3).round(3).tolist()
+    [0.526, 0.593, 0.649]
+
+    Args:
+        accountant: Whose divergences are added up.
+        delta: δ of the readings.
+    """
+
+    def __init__(self, accountant: AdditiveAccountant, delta: float) -> None:
+        self._accountant, self._delta = accountant, delta
+        self._sum = RunningSum(accountant)
+        self._counts: dict[SampledGaussian, int] = {}
+
+    def begin(self, mechanism: SampledGaussian, count: int) -> float:
+        """`count` charges at once, as before a run; ε after them."""
+        return float(self._epsilons(mechanism, np.array([float(count)]))[0])
+
+    def read(self, charges: Sequence[SampledGaussian]) -> Array:
+        """ε after each further charge, (n,)."""
+        groups = [(mechanism, np.arange(1.0, len(list(same)) + 1.0)) for mechanism, same in itertools.groupby(charges)]
+        if not groups:
+            return np.zeros(0)
+        if self._accountant.searches(1):
+            return np.concatenate([self._epsilons(*group) for group in groups])
+        totals = np.concatenate([self._after(*group) for group in groups])
+        return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
+
+    def _epsilons(self, mechanism: SampledGaussian, counts: Array) -> Array:
+        """ε after each of these numbers of charges of `mechanism`; an accountant may look between its orders."""
+        before, totals = self._counts.get(mechanism, 0), self._after(mechanism, counts)
+        if not self._accountant.searches(len(self._counts)):
+            return np.asarray(self._accountant.bound(totals, self._delta).epsilon)
+        rows = np.tile(np.array(list(self._counts.values()), dtype=np.float64), (counts.size, 1))
+        rows[:, list(self._counts).index(mechanism)] = before + counts
+        return np.asarray(self._accountant.of_counts(tuple(self._counts), rows, self._delta).epsilon)
+
+    def _after(self, mechanism: SampledGaussian, counts: Array) -> Array:
+        """Divergences after each of these numbers of charges, ascending, (counts, orders); the last one was taken."""
+        totals, taken = self._sum.after(mechanism, counts), int(counts[-1])
+        self._sum.add(mechanism, taken)
+        self._counts[mechanism] = self._counts.get(mechanism, 0) + taken
+        return totals
 
 
 class LiveAccounts:
@@ -290,13 +341,7 @@ def _rounded(epsilon: float) -> str:
 
 def encoded(mechanisms: Iterable[SampledGaussian]) -> list[list[float]]:
     """[[σ, q, count], …]: equal neighbours merged, in order."""
-    runs: list[list[float]] = []
-    for one in mechanisms:
-        if runs and runs[-1][0] == one.noise_multiplier and runs[-1][1] == one.sample_rate:
-            runs[-1][2] += 1
-        else:
-            runs.append([one.noise_multiplier, one.sample_rate, 1])
-    return runs
+    return encoded_events([(mechanism, len(list(same))) for mechanism, same in itertools.groupby(mechanisms)])
 
 
 def encoded_events(events: Sequence[GaussianEvent]) -> list[list[float]]:

@@ -15,6 +15,7 @@ from dpviz.accounting.claims import rounded_up
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.own.place import PREFIX, is_own
+from dpviz.training.refusals import refuse
 
 if TYPE_CHECKING:
     from dpviz.training.settings import RunSettings
@@ -50,6 +51,11 @@ class Origin:
     def events(self) -> tuple[GaussianEvent, ...]:
         return tuple((SampledGaussian(sigma, rate), count) for sigma, rate, count in self.mechanisms)
 
+    @property
+    def demonstrations(self) -> bool:
+        """Whether it stands for earlier demonstrations of the same program: no ε covers them, and none is added."""
+        return self.run == SAME_DATA and self.replayable
+
     def to_json(self) -> dict[str, Any]:
         """JSON values; `from_json` gives the same origin back."""
         return asdict(self) | {"mechanisms": [list(one) for one in self.mechanisms]}
@@ -72,12 +78,8 @@ class Origin:
 
 def overlap(one: str, other: str) -> bool:
     """Whether somebody may be in both data sets. Of two of one's own nobody knows: they may."""
-    return (is_own(one) and is_own(other)) or _whole(one) == _whole(other)
-
-
-def _whole(data: str) -> str:
-    """The set that `data` is a part of."""
-    return (DATA_SETS[data].part_of if data in DATA_SETS else "") or data
+    whole = {data: (DATA_SETS[data].part_of if data in DATA_SETS else "") or data for data in (one, other)}
+    return (is_own(one) and is_own(other)) or whole[one] == whole[other]
 
 
 def on_the_same(settings: RunSettings) -> tuple[Origin, ...]:
@@ -118,50 +120,29 @@ def check_origins(settings: RunSettings) -> None:
     Raises:
         ValueError: naming the start, what is wrong with it and the way out.
     """
-    if settings.origins and settings.start_from is None:
-        raise ValueError("Expected start_from to name the weights that the origins tell of, found None.")
-    if len(settings.origins) > MOST_ORIGINS:
-        raise ValueError(
-            f"Expected start_from={settings.origins[0].name!r} to go back over at most {MOST_ORIGINS} runs, found "
-            f"{len(settings.origins)}. Start from random weights."
-        )
-    for origin in settings.origins:
-        _check_origin(origin)
+    earlier, number = settings.origins, len(settings.origins)
+    broken = {"unknown": number and settings.start_from is None, "many": number > MOST_ORIGINS}
+    refuse("origins", broken, s=settings, most=MOST_ORIGINS, number=number)
+    for origin in earlier:
+        broken = {
+            "data": origin.data not in DATA_SETS and not is_own(origin.data),
+            "counts": not all(count >= 1 for _, _, count in origin.mechanisms),
+            "spent": not origin.unbounded and not origin.mechanisms and not origin.demonstrations,
+            "epsilon": origin.epsilon is not None and not 0.0 <= origin.epsilon < math.inf,
+            "delta": not 0.0 < origin.delta < 1.0,
+        }
+        refuse("origin", broken, o=origin)
+        list(origin.events)  # σ and q that cannot be are refused
     if not settings.private:
         return
     for origin in on_the_same(settings):
-        if _demonstrations(origin):
-            continue
         why = origin.unbounded or ("its noise can be replayed" if origin.replayable and settings.secure_noise else "")
-        if why:
+        if why and not origin.demonstrations:
             raise ValueError(
                 f"Expected start_from={origin.name!r} to have an ε that can be added to this run's: it learned from "
                 f"the same data, and {why}. Start from random weights or from another run."
             )
-    if settings.bayesian and on_the_same(settings):
-        raise ValueError(
-            f"Expected bayesian=False with start_from={names(settings)!r}, which learned from the same data: the "
-            "gradients of its steps are not at hand any more. Start from random weights, or leave Bayesian DP out."
-        )
-
-
-def _check_origin(origin: Origin) -> None:
-    if origin.data not in DATA_SETS and not is_own(origin.data):
-        raise ValueError(f"Expected start_from={origin.name!r} to name its data, found {origin.data!r:.60}.")
-    if not all(count >= 1 for _, _, count in origin.mechanisms):
-        raise ValueError(f"Expected start_from={origin.name!r} with counts of its steps that are 1 or more.")
-    if not origin.unbounded and not origin.mechanisms and not _demonstrations(origin):
-        raise ValueError(f"Expected start_from={origin.name!r} to say what it spent, or why nobody knows.")
-    if origin.epsilon is not None and not (math.isfinite(origin.epsilon) and origin.epsilon >= 0.0):
-        raise ValueError(f"Expected start_from={origin.name!r} with an ε that is a number, found {origin.epsilon}.")
-    if not 0.0 < origin.delta < 1.0:
-        raise ValueError(f"Expected start_from={origin.name!r} with δ in (0, 1), found {origin.delta}.")
-    list(origin.events)  # σ and q that cannot be are refused
-
-
-def _demonstrations(origin: Origin) -> bool:
-    """Whether it stands for earlier demonstrations of the same program: no ε covers them, and none is added."""
-    return origin.run == SAME_DATA and origin.replayable
+    refuse("origins", {"bayesian": settings.bayesian and on_the_same(settings)}, names=names(settings))
 
 
 def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
@@ -187,7 +168,7 @@ def conditions_of_start(settings: RunSettings) -> tuple[str, ...]:
 def _of_program(origin: Origin) -> str:
     if origin.run == OTHER_DATA:
         return f"nobody in these data is in those of {origin.name} in the same program, which look the same"
-    if _demonstrations(origin):
+    if origin.demonstrations:
         return f"nothing of {origin.name} on the same data is released: its noise can be replayed"
     return (
         f"this ε covers this training and {origin.name} in the same program on the same data, with their whole plans; "
