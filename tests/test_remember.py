@@ -25,7 +25,7 @@ from dpviz.gradients.sample import GradientSample
 from dpviz.questions import gradients
 from dpviz.questions.gradient_fields import COUNT, SEED, SOURCE
 from dpviz.questions.gradients import File
-from dpviz.questions.noise.fields import QUANTILES
+from dpviz.questions.noise.curves import QUANTILES
 from dpviz.questions.source import Held
 from dpviz.ui import closed_sessions, sources
 from tests.ui.shown import SHOWN

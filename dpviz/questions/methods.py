@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from dpviz.accounting.methods import METHODS, accountant, every_choice
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
+from dpviz.charts.axes import Span
+from dpviz.charts.plot import Axis
+from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism
 
 POINTS, COARSE = 200, 50
@@ -101,3 +105,31 @@ def marked_steps(steps: int) -> list[int]:
     """1, 2, 5, 10, … up to and with `steps`, the last dozen of them."""
     marks = [m * 10**e for e in range(13) for m in (1, 2, 5) if m * 10**e < steps]
     return [*marks[-11:], steps]
+
+
+def steps_axis(name: str = "steps", *, log: bool = True, marked: int = 0, shown: Span | None = None) -> Axis:
+    """An axis of steps; the table has rows at the marked ones up to `marked`, where that is given."""
+    return Axis(
+        name,
+        column="steps",
+        log=log,
+        kind="steps",
+        shown=shown,
+        hover=f"%{{x:,d}} {name}",
+        write=numbers.steps,
+        marks=tuple(map(float, marked_steps(marked))) if marked else None,
+    )
+
+
+def epsilon_axis(*, log: bool = False, shown: Any = None, title: str = "ε", digits: int = 4) -> Axis:
+    """The axis of ε: rounded up in the table, with what it alone allows attackers at the lines' ends."""
+    return Axis(
+        title,
+        name="ε",
+        column="epsilon",
+        log=log,
+        shown=shown,
+        write=partial(numbers.epsilon, digits=digits, up=True),
+        lowest="best",
+        reading="attack",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import pandas as pd
 
@@ -138,6 +138,19 @@ class Question(Generic[F]):
 
 def _written(field: Field[Any], value: Any) -> str:
     return field.write(field.accept(value) if isinstance(field, Choice) else value)
+
+
+def annotated(keywords: Callable[..., Any]) -> dict[str, Setting]:
+    """The setting behind every keyword of a function or a dataclass that is annotated with one.
+
+    >>> from typing import Annotated
+    >>> from dpviz.questions.mechanism import STEPS
+    >>> def answer(*, steps: Annotated[int, STEPS]) -> None: ...
+    >>> list(annotated(answer))
+    ['steps']
+    """
+    hints = get_type_hints(keywords, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 def value_of(setting: Setting, get: Reader) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +17,11 @@ from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.pld.plan import rough_epsilon
 from dpviz.accounting.pld.quick import quick_tight_of_events, settled
 from dpviz.charts.marks import Band
+from dpviz.charts.plot import LinePlot, Plot
 from dpviz.fields import numbers
 from dpviz.mechanisms import Event, Mechanism
-from dpviz.questions.answer import Metric
+from dpviz.questions import guessing
+from dpviz.questions.answer import Answer, Metric, Slow, slow_facts
 from dpviz.questions.kinds import with_noise
 
 NAME = "Numerical (PLD) ε"  # of the upper end among a page's four numbers
@@ -40,18 +44,27 @@ class TightBand:
     soon: bool = False
 
     @property
-    def figure(self) -> Metric:
-        """Its place among the four numbers: the last upper end, rounded up, and beside it the lower one."""
-        most, least = float(self.upper[-1]), float(self.lower[-1])
-        if math.isnan(most):
-            return Metric(NAME, "–", "not computed")
-        at_least = "…" if self.soon else numbers.epsilon(numbers.down(least, 4), digits=4)
-        return Metric(NAME, f"≤ {numbers.epsilon(most, up=True)}", f"≥ {at_least}")
-
-    @property
     def last(self) -> str:
         """The interval at the last mark, for a figure: lower end rounded down, upper end up."""
         return numbers.interval(float(self.lower[-1]), float(self.upper[-1]))
+
+
+def tight_figure(tight: TightBand | None, off: str | None = None, held: str = "") -> Metric:
+    """Its place among the four numbers: the last upper end, rounded up, and beside it the lower one.
+
+    Args:
+        tight: None where it is not there.
+        off: why there will be none; None where it is on its way.
+        held: what it holds for.
+    """
+    if tight is None:
+        return Metric(NAME, "…") if off is None else Metric(NAME, "–", off)
+    most, least = float(tight.upper[-1]), float(tight.lower[-1])
+    note = f"≥ {'…' if tight.soon else numbers.epsilon(numbers.down(least, 4), digits=4)}"
+    value = f"≤ {numbers.epsilon(most, up=True)}"
+    if math.isnan(most):
+        value, note = "–", "not computed"
+    return Metric(NAME, value, f"{note}; {held}" if held else note)
 
 
 def marked_steps(steps: int, *, log: bool) -> Array:
@@ -127,3 +140,52 @@ def along_noise(low: float, high: float, mechanism: Mechanism, steps: int, delta
 def band(tight: TightBand) -> Band:
     """The band on a chart."""
     return Band("tight", tight.x, tight.lower, tight.upper)
+
+
+def with_bands(answer: Answer[Any], *bands: Band) -> Plot:
+    """The plot with more bands behind its curves."""
+    assert isinstance(answer.plot, LinePlot)
+    return replace(answer.plot, bands=(*answer.plot.bands, *bands))
+
+
+def with_tight(answer: Answer[Any]) -> Plot:
+    """The plot with the interval of the answer's facts, where there is one."""
+    tight = answer.facts.tight
+    return answer.plot if tight is None or tight.soon else with_bands(answer, band(tight))
+
+
+def tight_part(
+    events: Callable[[Answer[Any]], Sequence[Event]],
+    *,
+    wanted: Callable[[Answer[Any]], bool] = lambda _: True,
+    log: str = "",
+    attack: bool = False,
+    drawn: Callable[[Answer[Any]], Plot] = with_tight,
+) -> Slow[Any]:
+    """The slow part that brings the facts `tight`, the interval, and `accuracy`, the best attack's.
+
+    Args:
+        events: what was done, [(mechanism, steps), …]; nothing where there is no interval of it.
+        wanted: whether the interval is asked for.
+        log: the setting that says whether steps lie on a log axis: the interval at marked steps of one mechanism. After
+            all of them alone where empty.
+        attack: whether the accuracy after all steps of one mechanism is asked for.
+        drawn: the plot of an answer that has them.
+    """
+
+    def key(answer: Answer[Any]) -> Hashable | None:
+        every, shown = tuple(events(answer)), wanted(answer)
+        if not every or not (shown or attack):
+            return None
+        return every, *((answer.given["delta"], answer.given.get(log)) if shown else ())
+
+    def part(answer: Answer[Any], *, quick: bool) -> dict[str, Any]:
+        every, delta, tight = events(answer), answer.given["delta"], None
+        if wanted(answer) and quick:
+            tight = end(every, delta)
+        elif wanted(answer):
+            tight = along_steps(*every[0], delta, log=answer.given[log]) if log else interval(every, delta)
+        accuracy = guessing.accuracy_soon if quick else guessing.accuracy
+        return {"tight": tight} | ({"accuracy": accuracy(*every[0])} if attack else {})
+
+    return slow_facts(key, partial(part, quick=False), partial(part, quick=True), drawn)

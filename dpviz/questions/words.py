@@ -25,6 +25,7 @@ from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
 from dpviz.questions.kinds import assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
+from dpviz.questions.tight_band import tight_figure
 from dpviz.training.events import DECLARED, NOT_COVERED, PUBLIC_SIZE
 
 with extra("ask"):
@@ -61,7 +62,7 @@ JINJA.filters |= {
 JINJA.globals |= {
     "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "DECLARED": DECLARED, "NOT_COVERED": NOT_COVERED,
     "PUBLIC_SIZE": PUBLIC_SIZE, "WITH_ORDERS": WITH_ORDERS, "assumed": assumed,
-    "without": without,
+    "without": without, "tight_figure": tight_figure,
 }  # fmt: skip
 
 _template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)

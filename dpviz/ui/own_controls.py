@@ -9,9 +9,7 @@ import streamlit as st
 
 from dpviz.fields import numbers
 from dpviz.fields.field import Choice
-from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
-from dpviz.questions.budget.fields import BLOCKS
-from dpviz.questions.budget.spend import SPEND, lines_of
+from dpviz.questions.budget.spend import BLOCKS, MOST_BLOCKS, SPEND, Block, lines_of
 from dpviz.questions.leakage.fields import NEWEST, RUN, SMALL
 from dpviz.questions.leakage.stored import finished_runs
 from dpviz.questions.papers.check import CHECK

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpviz.charts.marks import Line
 from dpviz.charts.plot import LinePlot
-from dpviz.questions.answer import Answer, whole
+from dpviz.questions.answer import Answer, Slow, whole
 from dpviz.questions.asked import Asked
 from dpviz.questions.presets import PRESETS
 from dpviz.questions.question import Question
@@ -61,3 +61,14 @@ def run_script(source: str, expected: Asked) -> Asked:
     assert answer.headline == expected.headline
     pd.testing.assert_frame_equal(found["points"], expected.data())
     return answer
+
+
+def with_part(answer: Answer[Any], slow: Slow[Any]) -> Answer[Any]:
+    """The answer with one of its slow parts."""
+    assert slow.key(answer) is not None
+    return slow.join(answer, slow.work(answer))
+
+
+def notes(question: Question[Any], answer: Answer[Any]) -> str:
+    """What its notes say, in one text."""
+    return "\n".join(note.text for note in question.notes(answer))

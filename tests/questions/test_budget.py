@@ -13,14 +13,12 @@ from dpviz.accounting.adaptive.individual import IndividualFilter
 from dpviz.fields import numbers
 from dpviz.questions import kinds
 from dpviz.questions.asked import ask
-from dpviz.questions.budget.blocks import MOST_BLOCKS, Block
-from dpviz.questions.budget.fields import BLOCKS
 from dpviz.questions.budget.individual import INDIVIDUAL
 from dpviz.questions.budget.policy import POLICY
-from dpviz.questions.budget.shared import POLICIES
-from dpviz.questions.budget.spend import SPEND, tight_key
-from dpviz.questions.budget.stop import OTHER, STOP, band_key
-from tests.questions.asking import asked, asked_whole, curves, of_preset
+from dpviz.questions.budget.shared import NAMES
+from dpviz.questions.budget.spend import BLOCKS, MOST_BLOCKS, SPEND, Block
+from dpviz.questions.budget.stop import OTHER, STOP
+from tests.questions.asking import asked, asked_whole, curves, notes, of_preset
 
 SETTING = {"sigma": "1", "q": "512/50000", "delta": "1e-6"}
 CIFAR = SETTING | {"n": "50000"}
@@ -66,28 +64,21 @@ class TestStop:
             expected = dpviz.accountant(name, **options).epsilon_of(mechanism, steps=steps, delta=1e-5).epsilon
             np.testing.assert_allclose(by[key], expected, rtol=1e-12)
         assert a.facts.tight.lower[-1] <= by["planned"][-1]
+        assert (by["odometer"] >= by["planned"] - 1e-12).all()
+        np.testing.assert_array_equal(a.plot.bands[0].lower, a.facts.tight.lower)
         budget = dpviz.Filter(target_epsilon=0.4, delta=1e-5)
         assert a.facts.allowed == budget.remaining_steps(mechanism)
-        told = " ".join(note.text for note in STOP.notes(a))
-        assert ("There is no Rogers odometer here" in told) == ("rogers" not in by) == (kind != "gaussian")
+        assert ("There is no Rogers odometer here" in notes(STOP, a)) == ("rogers" not in by) == (kind != "gaussian")
         assert (mechanism.assumes in STOP.assumed(a)) == (kind != "gaussian")
         assert all("nan" not in latex for _, latex in STOP.formulas(a))
-
-    def test_odometer_lies_above_the_plan_and_tight_below(self) -> None:
-        a = asked_whole(STOP, **CIFAR, steps="4900", bodo="authors")
-        by = curves(a)
-        assert (by["odometer"] >= by["planned"] - 1e-12).all()
-        assert a.facts.tight.lower[-1] <= by["planned"][-1]
-        np.testing.assert_array_equal(a.plot.bands[0].lower, a.facts.tight.lower)
 
     def test_filter_ends_where_the_plan_crosses_the_budget(self) -> None:
         by = curves(asked(STOP, **CIFAR, steps="4900", beps="5"))
         np.testing.assert_array_equal(np.isfinite(by["filter"]), by["planned"] <= 5.0)
-
-    def test_a_budget_below_one_step_has_no_curve(self) -> None:
-        a = asked(STOP, **CIFAR, beps="1e-6")
-        assert "filter" not in curves(a)
-        assert "allows not a single such step" in STOP.headline(a)
+        none = asked(STOP, **CIFAR, beps="1e-6")
+        assert "filter" not in curves(none)
+        assert "allows not a single such step" in STOP.headline(none)
+        assert STOP.slow[0].key(asked(STOP, bcurves="odometer")) is None, "a band that is not drawn is not computed"
 
     def test_rogers_leaves_through_the_top_also_beside_pins(self) -> None:
         plot = asked(STOP, **CIFAR, steps="4900").plot
@@ -97,9 +88,6 @@ class TestStop:
         both = plot.beside([("σ 0.9", pinned)])
         assert [line.name for line in both.lines if line.faded] == ["σ 0.9: odometer", "σ 0.9: as if planned"]
         assert both.chart().figure["layout"]["yaxis"]["range"][1] > top
-
-    def test_a_band_that_is_not_drawn_is_not_computed(self) -> None:
-        assert band_key(asked(STOP, bcurves="odometer")) is None
 
 
 class TestSpend:
@@ -128,7 +116,7 @@ class TestSpend:
         fits = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(STEP) - 980
         assert a.facts.entries[1].fits == fits
         assert f"refused ({fits} fit)" in a.plot.table()["filter"].tolist()
-        assert any(note.kind == "caution" and "Block 2" in note.text for note in SPEND.notes(a))
+        assert "Block 2" in notes(SPEND, a)
 
     def test_the_coming_block_is_drawn_but_is_not_what_was_spent(self) -> None:
         a = asked(SPEND, **SETTING, beps="5", bblocks=SPENT)
@@ -142,28 +130,24 @@ class TestSpend:
         a = asked_whole(SPEND, bblocks="4x0.01x42~5x0.02x10", sigma="7")
         assert a.facts.tight.lower <= a.facts.tight.upper <= a.facts.filled
         assert "…" not in [metric.value for metric in SPEND.metrics(a)]
-        assert tight_key(asked(SPEND)) is None
+        assert SPEND.slow[0].key(asked(SPEND)) is None
 
     def test_blocks_travel_in_the_link(self) -> None:
         assert BLOCKS.write(BLOCKS.parse(SPENT)) == SPENT
         assert urlencode({"b": SPENT}) == f"b={SPENT}"
-        with pytest.raises(ValueError, match=f"at most {MOST_BLOCKS}"):
-            BLOCKS.parse("~".join(["1x1x1"] * (MOST_BLOCKS + 1)))
-
-    @pytest.mark.parametrize("bad", ["1x2", "0x0.1x5", "1x1.5x5", "1x0.1x0.5", "axbxc"])
-    def test_bad_blocks(self, bad: str) -> None:
-        with pytest.raises(ValueError, match=r"try|outside|not"):
-            BLOCKS.parse(bad)
-        assert BLOCKS.nearest(bad) == ()
-
-    def test_blocks_from_python(self) -> None:
         answer = ask("spend", blocks=[(1, 0.01, 500), Block(2.0, 0.02, 7)])
         assert answer.answer.given["blocks"] == (Block(1.0, 0.01, 500), Block(2.0, 0.02, 7))
         assert "bblocks=1x0.01x500~2x0.02x7" in answer.link
 
+    @pytest.mark.parametrize("bad", ["1x2", "0x0.1x5", "1x1.5x5", "1x0.1x0.5", "axbxc", "~".join(["1x1x1"] * 25)])
+    def test_bad_blocks(self, bad: str) -> None:
+        with pytest.raises(ValueError, match=rf"try|outside|not|at most {MOST_BLOCKS}"):
+            BLOCKS.parse(bad)
+        assert len(BLOCKS.nearest(bad)) == (MOST_BLOCKS if "~" in bad else 0)
+
 
 class TestPolicy:
-    def test_figure_1b(self) -> None:
+    def test_figures_1b_and_2d(self) -> None:
         """The baseline ends after its 100 epochs; both policies go on for longer within the same budget."""
         a = of_preset(POLICY, "fo1b")
         trajectories = a.facts.trajectories
@@ -171,9 +155,7 @@ class TestPolicy:
         assert ends["fixed"] == 100 < ends["batch"] < ends["noise"] < 300
         assert all(trajectory.planned[-1] <= 8.22 for trajectory in trajectories.values())
         said = POLICY.headline(a)
-        assert all(POLICIES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
-
-    def test_figure_2d(self) -> None:
+        assert all(NAMES[key] in said and f"<b>{end}</b>" in said for key, end in ends.items())
         trajectories = of_preset(POLICY, "fo2d").facts.trajectories
         tuned, fixed = trajectories["tune"], trajectories["fixed"]
         assert tuned.ended == "goal"
@@ -204,14 +186,12 @@ class TestPolicy:
         )
         most = [a.facts.trajectories["noise"].noise_multiplier.max() for a in (narrow, wide)]
         assert most[0] > 1.0 == most[1]
-        said_so = [any("the margin under Show" in note.text for note in POLICY.notes(a)) for a in (narrow, wide)]
-        assert said_so == [False, True]
+        assert ["the margin under Show" in notes(POLICY, a) for a in (narrow, wide)] == [False, True]
 
     def test_one_order_is_the_rule_and_the_papers_filter_says_what_it_lacks(self) -> None:
         proved, papers = (asked(POLICY, **CIFAR, bpol="noise", bunion=flag) for flag in ("1", "0"))
         assert asked(POLICY, **CIFAR, bpol="noise").given == proved.given
-        said_so = [any("not proved" in note.text for note in POLICY.notes(a)) for a in (proved, papers)]
-        assert said_so == [False, True]
+        assert ["not proved" in notes(POLICY, a) for a in (proved, papers)] == [False, True]
 
 
 # --- unequal blocks by each accountant -------------------------------------------------------------------------------
@@ -272,21 +252,15 @@ def test_people_leave_as_a_simulation_with_their_norms_has_it() -> None:
 
 def test_nobody_leaves_before_the_ordinary_filter_ends() -> None:
     answer = asked(INDIVIDUAL)
-    people, ordinary = (next(line for line in answer.plot.lines if line.key == key) for key in ("people", "ordinary"))  # type: ignore[attr-defined]
-    x = np.asarray(people.x)
-    assert (np.asarray(people.y)[x <= answer.facts.ordinary] == 1.0).all()
-    assert (np.asarray(ordinary.y)[x > answer.facts.ordinary] == 0.0).all()
-    assert (np.diff(np.asarray(people.y)) <= 1e-12).all()
-    assert any(note.kind == "caution" and "publication" in note.text for note in INDIVIDUAL.notes(answer))
+    by, x = curves(answer), np.asarray(answer.plot.lines[0].x)  # type: ignore[attr-defined]
+    assert (by["people"][x <= answer.facts.ordinary] == 1.0).all()
+    assert (by["ordinary"][x > answer.facts.ordinary] == 0.0).all()
+    assert (np.diff(by["people"]) <= 1e-12).all()
+    assert "publication" in notes(INDIVIDUAL, answer)
 
 
-def test_a_budget_below_one_step_asks_for_no_block() -> None:
-    headline = ask("spend", noise_multiplier=0.2).headline
-    assert "not a single step" in headline
-    assert "add a block" not in headline
-
-
-def test_a_budget_below_one_epoch_is_not_used_up() -> None:
+def test_a_budget_below_one_step_or_epoch_is_not_used_up() -> None:
+    assert "not a single step" in ask("spend", noise_multiplier=0.2).headline
     headline = ask("policy", noise_multiplier=0.2).headline
     assert headline.count("not one epoch") == 3
     assert "ε ≤ 0" not in headline

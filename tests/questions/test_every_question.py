@@ -155,8 +155,14 @@ def stands(question: Question[Any], answer: Answer[Any]) -> None:
 
 # Page → links to what lies at the ends of its settings' ranges; each for every question of the page that has the words.
 ALL = "noisecurves=basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
+CURVES = "curves=basic.strong.moments.renyi_classic.renyi_improved.closed_form.bayesian"
 SPENT = "bblocks=1x0.01024x980~2x0.01024x1500~1x0.02x300"
 EXTREMES = {
+    "compose": f"steps=1e9&sigma=1000&q=1e-9&delta=1e-100&{CURVES} steps=1e9&sigma=0.01&q=1 "
+    f"sigma=1e-3&{CURVES} steps=1e12&sigma=1e6&q=0&delta=1e-100&logx=1&logy=1&{CURVES} steps=1&delta=1e-100&{CURVES} "
+    f"delta=0.999&{CURVES} source=vectors&dmu=1e-100&gamma=1e-100&{CURVES} quantile=0 quantile=1 curves= lam=256 "
+    f"quantile=1&clip=dp&source=vectors&{CURVES} mech=person&rows=3&q=0 mech=person&rows=7&curves=strong.bayesian "
+    "mech=person&rows=1000&q=0.5&sigma=0.01&steps=20 mech=laplace",
     "orders": "q=0 q=1 sigma=0.001&steps=1000000000000 sigma=1e6 steps=1000000000000&delta=1e-100 omax=2 "
     "omax=1000000&ologx=0&ology=1 oc1=1e-6&oc2=1e6&oc3=1e6",
     "langevin": "leta=1e6&lsteps=1e12&ltau=50000 leta=1e-12&lsteps=1e12 leps=1e-6&delta=1e-100 "

@@ -12,9 +12,8 @@ from scipy.stats import norm
 import dpviz
 from dpviz.fields import numbers
 from dpviz.questions.orders import CONCENTRATED, DECIDING, ONE_STEP, ORDERS, THRESHOLDS
-from dpviz.questions.orders.bounds import known_bounds, theorems
 from dpviz.questions.orders.curves import least
-from dpviz.questions.orders.deciding import tight_key
+from dpviz.questions.orders.questions import known_bounds, theorems
 from dpviz.questions.question import Question
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 
@@ -48,7 +47,7 @@ class TestDeciding:
 
     def test_past_all_use_nothing_is_waited_for(self) -> None:
         a = asked(DECIDING, sigma="0.01", steps="1000000")
-        assert tight_key(a) is None
+        assert DECIDING.slow[0].key(a) is None
         assert DECIDING.metrics(a)[1].value == "–"
 
     def test_the_largest_order_deciding_is_told(self) -> None:

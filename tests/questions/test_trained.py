@@ -11,15 +11,13 @@ from dpviz.experiments.record import Trial, recorded
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Rerun
-from dpviz.questions.budget.courses import Course, courses, together
-from dpviz.questions.budget.shared import POLICIES
-from dpviz.questions.budget.trained import TRAINED, zoomed
+from dpviz.questions.budget.shared import NAMES
+from dpviz.questions.budget.trained import TRAINED, Course, courses, together, zoomed
 from dpviz.training.accounts.counting import baseline
 from dpviz.training.accounts.live import promised
 from dpviz.training.settings import RunSettings
-from tests.questions.asking import asked, lines, of_preset
+from tests.questions.asking import asked, lines, notes, of_preset
 
-EARLY = {"brun": "early", "bpol": "fixed.tune", "bodo": "authors"}
 KEYS = ("budget_cnn", "budget_scattering", "early_cnn", "early_scattering")
 
 
@@ -92,34 +90,33 @@ class TestTogether:
         assert (lowest.tolist(), highest.tolist()) == ([8, 4, 4], [8, 8, 8])
 
 
-def test_what_is_drawn_is_mean_and_spread() -> None:
-    for runs, shown, name in (
-        ("budget", "epsilon", "planned"),
-        ("budget", "accuracy", "accuracy"),
-        ("budget", "batch", "batch_size"),
-        ("early", "epsilon", "odometer"),
-        ("early", "noise", "noise_multiplier"),
-    ):
-        a = asked(TRAINED, brun=runs, bshow=shown, bpol="fixed.noise.batch.tune")
-        assert set(lines(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
-        for key, line in lines(a).items():
-            _, mean, lowest, highest = together(a.facts.arms[key], name)
-            np.testing.assert_array_equal(line.y, mean)
-            np.testing.assert_array_equal(line.spread, (lowest, highest))
+@pytest.mark.parametrize(("runs", "shown", "name"), [
+    ("budget", "epsilon", "planned"), ("budget", "accuracy", "accuracy"), ("budget", "batch", "batch_size"),
+    ("early", "epsilon", "odometer"), ("early", "noise", "noise_multiplier"), ("early", "accuracy", "accuracy"),
+])  # fmt: skip
+def test_what_is_drawn_is_mean_and_spread(runs: str, shown: str, name: str) -> None:
+    a = asked(TRAINED, brun=runs, bshow=shown, bpol="fixed.noise.batch.tune", bodo="authors")
+    assert set(lines(a)) == {"budget": {"fixed", "noise", "batch"}, "early": {"fixed", "tune"}}[runs]
+    for key, line in lines(a).items():
+        _, mean, lowest, highest = together(a.facts.arms[key], name)
+        np.testing.assert_array_equal(line.y, mean)
+        np.testing.assert_array_equal(line.spread, (lowest, highest))
+    assert TRAINED.printed(a) == (runs == "early" and shown == "epsilon"), "printed values lie on the axis of ε alone"
+    if shown == "accuracy":
+        low, high = zoomed(a.plot.lines)  # type: ignore[attr-defined]
+        assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in lines(a).values()) < high == 1.0
 
 
 def test_figure_2d_says_the_printed_values_and_those_found() -> None:
     a = of_preset(TRAINED, "fo2d")
     costs = {key: [run.odometer[-1] for run in runs] for key, runs in a.facts.arms.items()}
     assert max(costs["tune"]) < 0.5 * min(costs["fixed"])
-    told = " ".join(note.text for note in TRAINED.notes(a))
+    told = notes(TRAINED, a)
     assert "ε = 1.45 in under 8 epochs" in told
     assert "3.24 in 6" in told
     for key in ("fixed", "tune"):
         assert f"ε = {numbers.epsilon(float(np.mean(costs[key])), up=True)}" in told
-    assert TRAINED.printed(a)
     assert a.plot.x.shown[1] > 8, "the printed values lie on the chart"  # type: ignore[attr-defined]
-    assert not TRAINED.printed(of_preset(TRAINED, "fo2c"))
 
 
 def test_figure_1_says_how_much_longer() -> None:
@@ -128,37 +125,21 @@ def test_figure_1_says_how_much_longer() -> None:
         key: (np.mean([run.epochs[-1] for run in runs]), np.mean([run.accuracy[-1] for run in runs]))
         for key, runs in a.facts.arms.items()
     }
-    told = " ".join(note.text for note in TRAINED.notes(a))
+    told = notes(TRAINED, a)
     assert "up to 3 times as long" in told
     for key in ("noise", "batch"):
         gained = f"{100 * (ends[key][1] - ends['fixed'][1]):+.1f}".replace("-", "−")
-        assert f"{POLICIES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
+        assert f"{NAMES[key]} {ends[key][0] / ends['fixed'][0]:.2f} times as long, {gained} points" in told
     assert a.facts.record.made in told
     assert "seeded" in told
     assert f"ε = {numbers.epsilon(a.facts.budget, up=True)}" in TRAINED.headline(a)
 
 
-def test_printed_values_are_drawn_on_the_axis_of_epsilon_alone() -> None:
-    for shown, on_it in (("epsilon", True), ("noise", False), ("batch", False), ("accuracy", False)):
-        assert TRAINED.printed(asked(TRAINED, **EARLY, bshow=shown)) == on_it
-    assert not TRAINED.printed(asked(TRAINED, brun="budget"))
-
-
 def test_one_run_can_be_made_again() -> None:
-    assert TRAINED.more["Run again"](asked(TRAINED, **EARLY)) == [Rerun("early_cnn")]
-    [table] = TRAINED.more["The runs"](asked(TRAINED, **EARLY))
+    a = asked(TRAINED, brun="early", bpol="fixed.tune")
+    assert TRAINED.more["Run again"](a) == [Rerun("early_cnn")]
+    [table] = TRAINED.more["The runs"](a)
     assert len(table) == 6  # type: ignore[arg-type]
-
-
-def test_without_a_policy() -> None:
-    a = asked(TRAINED, brun="early", bpol="noise")
-    assert "No policy is switched on" in TRAINED.headline(a)
-    assert TRAINED.metrics(a) == []
-
-
-@pytest.mark.parametrize("runs", ["budget", "early"])
-def test_accuracies_are_seen_apart(runs: str) -> None:
-    plot = asked(TRAINED, brun=runs, bshow="accuracy", bpol="fixed.noise.batch.tune").plot
-    low, high = zoomed(plot.lines)
-    assert 0.3 < low <= min(float(np.min(line.y[1:])) for line in plot.lines) < high == 1.0
-    assert zoomed(()) == (0.0, 1.0)
+    none = asked(TRAINED, brun="early", bpol="noise")
+    assert "No policy is switched on" in TRAINED.headline(none)
+    assert TRAINED.metrics(none) == []

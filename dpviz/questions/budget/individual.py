@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -14,12 +15,13 @@ from dpviz.fields import numbers
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
-from dpviz.questions.budget.fields import TARGET
+from dpviz.questions.budget.shared import TARGET
 from dpviz.questions.cards import cards
-from dpviz.questions.layout import Groups, Reader, experts
+from dpviz.questions.layout import experts
 from dpviz.questions.mechanism import SETTINGS
+from dpviz.questions.methods import steps_axis
 from dpviz.questions.norm_fields import FAMILY, THRESHOLD
-from dpviz.questions.question import Question
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.words import words
 
@@ -54,9 +56,9 @@ def individual(
     sample_rate: float,
     steps: int,
     delta: float,
-    target_epsilon: float,
-    family: str,
-    threshold: float,
+    target_epsilon: Annotated[float, TARGET],
+    family: Annotated[str, FAMILY],
+    threshold: Annotated[float, THRESHOLD],
 ) -> Answer[IndividualFacts]:
     """Share of the people who may still take part against steps, by a filter each and by one for all."""
     if sample_rate == 0.0:
@@ -86,7 +88,7 @@ def individual(
     people, weight = left(x)
     (staying,), (kept,) = (part.tolist() for part in left(np.array([float(steps)])))
     plot = LinePlot(
-        Axis("steps", log=True, kind="steps", hover="%{x:,d} steps", write=numbers.steps),
+        steps_axis(),
         Axis("share that may still take part", name="share", shown=(-0.02, 1.05)),
         (
             Line("people", "people", x, people, "filter"),
@@ -99,15 +101,15 @@ def individual(
     return Answer(plot, IndividualFacts(budget.order, budget.budget, ordinary, typical, staying, kept))
 
 
-def layout(get: Reader) -> Groups:
-    return {"Budget": (TARGET, FAMILY, THRESHOLD), "Mechanism": units.controls(get), "Show": experts(IMAGE)}
-
-
 INDIVIDUAL: Question[IndividualFacts] = Question(
     key="individual",
-    settings=SETTINGS | {"target_epsilon": TARGET, "family": FAMILY, "threshold": THRESHOLD},
+    settings=SETTINGS | annotated(individual),
     answer=individual,
     **words("budget", "individual"),
-    layout=layout,
+    layout=lambda get: {
+        "Budget": (TARGET, FAMILY, THRESHOLD),
+        "Mechanism": units.controls(get),
+        "Show": experts(IMAGE),
+    },
     more={"Accountants": lambda _: cards(("filter", "renyi_improved"))},
 )

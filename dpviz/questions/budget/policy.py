@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,11 @@ from dpviz.fields import numbers
 from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
-from dpviz.questions.budget import fields
-from dpviz.questions.budget.shared import COLORS, POLICIES, QUANTITIES, accountants, budget_axis, floors, in_table
+from dpviz.questions.budget import shared
+from dpviz.questions.budget.shared import COLORS, NAMES, QUANTITIES, accountants, budget_axis, floors, in_table
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
-from dpviz.questions.question import Question
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.words import words
 
@@ -38,7 +38,7 @@ class Trajectories:
     trajectories: dict[str, PolicyTrajectory]
     scenario: Scenario
     target: float | None
-    names = POLICIES
+    names = NAMES
     ends = ENDS
 
     @property
@@ -48,7 +48,7 @@ class Trajectories:
     @property
     def held(self) -> list[str]:
         """The policies that would have saved budget and had too little left."""
-        return [POLICIES[key] for key in self.adaptive if self.trajectories[key].blocked.any()]
+        return [NAMES[key] for key in self.adaptive if self.trajectories[key].blocked.any()]
 
     def account(self, trajectory: PolicyTrajectory) -> Array:
         """ε by the account that was chosen."""
@@ -78,7 +78,7 @@ class TrajectoryPlot(LinePlot):
             last = trajectory.accuracy.size - 1
             rows += [
                 (
-                    POLICIES[key],
+                    NAMES[key],
                     int(e),
                     numbers.plain(trajectory.noise_multiplier[e], digits=4),
                     numbers.steps(trajectory.batch_size[e]),
@@ -112,25 +112,25 @@ class TrajectoryPlot(LinePlot):
 
 def policy(
     *,
-    noise_multiplier: float,
-    sample_rate: float,
-    size: int,
-    delta: float,
-    target_epsilon: float,
-    account: str,
-    one_order: bool,
-    variant: str,
-    policies: tuple[str, ...],
-    shown: str,
-    epochs: int,
-    margin: int,
-    noise_step: float,
-    batch_step: int,
-    goal: float,
-    top: float,
-    pace: float,
-    seed: int,
-    log_y: bool,
+    noise_multiplier: Annotated[float, SIGMA],
+    sample_rate: Annotated[float, RATE],
+    size: Annotated[int, SIZE],
+    delta: Annotated[float, DELTA],
+    target_epsilon: Annotated[float, shared.TARGET],
+    account: Annotated[str, shared.ACCOUNT],
+    one_order: Annotated[bool, shared.ONE_ORDER],
+    variant: Annotated[str, shared.VARIANT],
+    policies: Annotated[tuple[str, ...], shared.POLICIES],
+    shown: Annotated[str, shared.SHOWN],
+    epochs: Annotated[int, shared.EPOCHS],
+    margin: Annotated[int, shared.MARGIN],
+    noise_step: Annotated[float, shared.NOISE_STEP],
+    batch_step: Annotated[int, shared.BATCH_STEP],
+    goal: Annotated[float, shared.GOAL],
+    top: Annotated[float, shared.TOP],
+    pace: Annotated[float, shared.PACE],
+    seed: Annotated[int, shared.SEED],
+    log_y: Annotated[bool, LOG_Y],
 ) -> Answer[Trajectories]:
     """What each policy's epochs use, cost and (assumed) reach."""
     size = min(size, 10**9)
@@ -167,7 +167,7 @@ def policy(
         lines=tuple(
             Line(
                 key,
-                POLICIES[key],
+                NAMES[key],
                 trajectory.epochs,
                 facts.account(trajectory) if costs else getattr(trajectory, QUANTITIES[shown]),
                 "odometer",
@@ -195,56 +195,36 @@ def first_state(key: str, start: Setting, *, noise_step: float, batch_step: int,
 
 
 def layout(get: Reader) -> Groups:
-    on, filtered = get(fields.POLICIES), get(fields.ACCOUNT) == "filter"
+    on, filtered = get(shared.POLICIES), get(shared.ACCOUNT) == "filter"
     acts: dict[Number, bool] = {
-        fields.NOISE_STEP: "noise" in on or "tune" in on,
-        fields.BATCH_STEP: "batch" in on,
-        fields.MARGIN: filtered and ("noise" in on or "batch" in on),
-        fields.SEED: True,
+        shared.NOISE_STEP: "noise" in on or "tune" in on,
+        shared.BATCH_STEP: "batch" in on,
+        shared.MARGIN: filtered and ("noise" in on or "batch" in on),
+        shared.SEED: True,
     }
     typed = [field for field, does in acts.items() if does]
     return {
         "Budget": (
-            fields.POLICIES,
-            fields.SHOWN,
-            fields.ACCOUNT,
-            *((fields.TARGET, Expert(fields.ONE_ORDER)) if filtered else ()),
-            fields.EPOCHS,
+            shared.POLICIES,
+            shared.SHOWN,
+            shared.ACCOUNT,
+            *((shared.TARGET, Expert(shared.ONE_ORDER)) if filtered else ()),
+            shared.EPOCHS,
         ),
         "Mechanism": (SIGMA, InUnits((SIZE, RATE)), units.suggested(SIZE, get)),
         "Show": (
-            fields.TOP,
-            fields.PACE,
-            *((fields.GOAL,) if "tune" in on else ()),
-            *((LOG_Y,) if get(fields.SHOWN) == "epsilon" else ()),
-            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), fields.VARIANT, IMAGE),
+            shared.TOP,
+            shared.PACE,
+            *((shared.GOAL,) if "tune" in on else ()),
+            *((LOG_Y,) if get(shared.SHOWN) == "epsilon" else ()),
+            *experts(*(Row(tuple(typed[i : i + 2])) for i in range(0, len(typed), 2)), shared.VARIANT, IMAGE),
         ),
     }
 
 
 POLICY: Question[Trajectories] = Question(
     key="policy",
-    settings={
-        "noise_multiplier": SIGMA,
-        "sample_rate": RATE,
-        "size": SIZE,
-        "delta": DELTA,
-        "target_epsilon": fields.TARGET,
-        "account": fields.ACCOUNT,
-        "one_order": fields.ONE_ORDER,
-        "variant": fields.VARIANT,
-        "policies": fields.POLICIES,
-        "shown": fields.SHOWN,
-        "epochs": fields.EPOCHS,
-        "margin": fields.MARGIN,
-        "noise_step": fields.NOISE_STEP,
-        "batch_step": fields.BATCH_STEP,
-        "goal": fields.GOAL,
-        "top": fields.TOP,
-        "pace": fields.PACE,
-        "seed": fields.SEED,
-        "log_y": LOG_Y,
-    },
+    settings=annotated(policy),
     answer=policy,
     **words("budget", "policy"),
     layout=layout,

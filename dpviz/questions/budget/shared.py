@@ -1,28 +1,49 @@
-"""What the questions about budgets draw and say alike."""
+"""What the questions about budgets ask for, draw and say alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
+from dpviz.accounting.adaptive.trajectory import MARGIN_EPOCHS
 from dpviz.accounting.formula import tex
 from dpviz.charts import look
 from dpviz.charts.axes import Span
 from dpviz.charts.marks import Floor, Line
 from dpviz.charts.plot import Axis
 from dpviz.fields import numbers
-from dpviz.questions.answer import Metric
+from dpviz.fields.declared import choice, flag, number, several
+from dpviz.mechanisms import Event
 from dpviz.questions.cards import cards
 from dpviz.questions.question import Block
-from dpviz.questions.tight_band import NAME, TightBand
 
 Shown = Span | Callable[[Sequence[Line]], Span | None] | None
 
-POLICIES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
+TARGET = number("beps")
+VARIANT = choice("bodo")
+CONVERSION = choice("bconv")
+CURVES = several("bcurves")
+POLICIES = several("bpol")
+SHOWN = choice("bshow")
+ACCOUNT = choice("bread")
+ONE_ORDER = flag("bunion")
+MARGIN = number("bmargin", default=float(MARGIN_EPOCHS))
+EPOCHS = number("bepochs")
+NOISE_STEP = number("bnstep")
+BATCH_STEP = number("bbstep")
+TOP = number("btop")
+PACE = number("bpace")
+GOAL = number("bgoal")
+RUNS = choice("brun")
+NETWORK = choice("bnet")
+SEED = number("bseed")
+
+NAMES = {"fixed": "fixed", "noise": "adaptive noise", "batch": "adaptive batch", "tune": "fine-tuning"}
 COLORS = {"fixed": look.GREY, "noise": look.BLUE, "batch": look.ORANGE, "tune": look.GREEN}
 # What is drawn besides ε; the settings of an epoch stand at its end.
 QUANTITIES = {"noise": "noise_multiplier", "batch": "batch_size", "accuracy": "accuracy"}
@@ -57,34 +78,30 @@ def budget_range(lines: Sequence[Line], budget: float, log: bool) -> tuple[float
 
 
 def odometer_formula(
-    odometer: OdometerAccountant, total: Any, *, delta: float, order: float, value: float
-) -> tuple[str, str]:
-    """The odometer's formula with today's numbers.
+    given: Mapping[str, Any], events: Sequence[Event], order: float, value: float
+) -> list[tuple[str, str]]:
+    """The odometer's formula with today's numbers, where an order decides.
 
     Args:
-        odometer: which.
-        total: shape (orders,), what was spent.
-        delta: δ.
-        order: the α that decided, one of the odometer's.
+        given: the settings; "variant" says which odometer.
+        events: what was spent.
+        order: the α that decided, one of the odometer's; NaN where nothing was spent.
         value: the ε that it reads.
     """
-    filters = int(odometer.filters(np.asarray(total), delta)[int(np.argmin(np.abs(odometer.orders - order)))])
+    if not math.isfinite(order):
+        return []
+    odometer, delta = OdometerAccountant(given["variant"]), given["delta"]
+    total = np.asarray(odometer.total(events))
+    filters = int(odometer.filters(total, delta)[int(np.argmin(np.abs(odometer.orders - order)))])
     odds = np.log(2 * odometer.orders.size / delta)
-    return (
-        "odometer (Lécuyer 2021, Eq. 5 and §4.5)",
+    latex = (
         r"\begin{aligned}\varepsilon &= \min_\alpha\; 2^{f-1}\,w\,\frac{\ln(2|\Lambda|/\delta)}{\alpha-1}"
         r" + \frac{\ln(2|\Lambda|f^2/\delta)}{\alpha-1}"
         rf"\\ &= 2^{{{filters - 1}}}\cdot {odometer.first_filter:g}\cdot\frac{{{tex(odds)}}}{{{tex(order - 1)}}}"
         rf" + \frac{{{tex(odds + 2 * np.log(filters))}}}{{{tex(order - 1)}}} = {tex(value)}"
-        rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {odometer.orders.size})\end{{aligned}}",
+        rf"\quad(\alpha = {tex(order)},\; f = {filters},\; |\Lambda| = {odometer.orders.size})\end{{aligned}}"
     )
-
-
-def tight_figure(tight: TightBand | None, *, wanted: bool, off: str, held: str) -> Metric:
-    """The tight interval among the four numbers: what it holds for; `off` says why it is not `wanted`."""
-    if tight is None:
-        return Metric(NAME, "…" if wanted else "–", "" if wanted else off)
-    return tight.figure._replace(note=f"{tight.figure.note}; {held}")
+    return [("odometer (Lécuyer 2021, Eq. 5 and §4.5)", latex)]
 
 
 def budget_axis(shown: str, accuracy: str, *, log: bool, budget: float | None, span: Shown = None) -> Axis:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,32 +20,35 @@ from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.accounting.renyi.additive import RunningSum
 from dpviz.charts.marks import Line, Region
-from dpviz.charts.plot import Axis, LinePlot, alt_text
+from dpviz.charts.plot import LinePlot, alt_text
 from dpviz.fields import numbers
-from dpviz.mechanisms import Event
-from dpviz.questions import question, tight_band, units
-from dpviz.questions.answer import Answer, Metric, Note, slow_facts
-from dpviz.questions.budget.blocks import Block
-from dpviz.questions.budget.fields import BLOCKS, CONVERSION, TARGET, VARIANT
+from dpviz.fields.declared import field
+from dpviz.fields.field import Field
+from dpviz.mechanisms import Event, SampledGaussian
+from dpviz.questions import question, units
+from dpviz.questions.answer import Answer, Note
 from dpviz.questions.budget.shared import (
+    CONVERSION,
+    TARGET,
+    VARIANT,
     accountants,
     budget_range,
     epsilon,
     floors,
     in_table,
     odometer_formula,
-    tight_figure,
 )
 from dpviz.questions.layout import Groups, Own, Reader, experts
 from dpviz.questions.mechanism import RATE, SETTINGS, SIGMA, STEPS
-from dpviz.questions.methods import NAMES, method
-from dpviz.questions.question import Question
+from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
-from dpviz.questions.tight_band import TightBand
+from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.words import words
 
 Array = npt.NDArray[np.float64]
 
+MOST_BLOCKS = 24
 POINTS_PER_BLOCK = 24
 ADDED = {
     Basic.name: "Σε_i",
@@ -53,6 +57,67 @@ ADDED = {
     Renyi("classic").family: "ΣR_i(α), best α",
     Renyi("improved").family: "ΣR_i(α), best α",
 }
+
+
+class Block(NamedTuple):
+    """σ, q, and how many such steps."""
+
+    sigma: float
+    rate: float
+    steps: int
+
+    @property
+    def mechanism(self) -> SampledGaussian:
+        return SampledGaussian(self.sigma, self.rate)
+
+    @property
+    def words(self) -> str:
+        count = f"{numbers.steps(self.steps)} step{'' if self.steps == 1 else 's'}"
+        return f"{count} at σ = {numbers.plain(self.sigma)}, q = {numbers.plain(self.rate)}"
+
+
+@dataclass(frozen=True)
+class Blocks(Field[tuple[Block, ...]]):
+    """Blocks in the order in which they were spent."""
+
+    def parse(self, text: str) -> tuple[Block, ...]:
+        blocks = tuple(self._block(part) for part in text.split("~") if part)
+        if len(blocks) > MOST_BLOCKS:
+            raise ValueError(f"{self.label}: {len(blocks)} are too many; at most {MOST_BLOCKS} fit a link.")
+        return blocks
+
+    def _block(self, text: str) -> Block:
+        parts = text.split("x")
+        if len(parts) != 3:
+            raise ValueError(f"{self.label}: “{text[:40]}” is not σ x q x steps; try 1x0.01x500.")
+        return Block(SIGMA.parse(parts[0]), RATE.parse(parts[1]), int(STEPS.parse(parts[2])))
+
+    def write(self, value: tuple[Block, ...]) -> str:
+        return "~".join(f"{SIGMA.write(b.sigma)}x{RATE.write(b.rate)}x{STEPS.write(b.steps)}" for b in value)
+
+    def accept(self, value: object) -> tuple[Block, ...]:
+        if isinstance(value, str):
+            return self.parse(value)
+        try:
+            return self.parse(self.write(tuple(Block(*block) for block in value)))  # type: ignore[attr-defined]
+        except TypeError:
+            raise ValueError(f"{self.label}: {value!r:.40} is no list like [(1, 0.01, 500)], σ, q, steps.") from None
+
+    def show(self, value: tuple[Block, ...]) -> str:
+        return f"{len(value)} block{'' if len(value) == 1 else 's'}"
+
+    def nearest(self, text: str) -> tuple[Block, ...]:
+        """The blocks that can be read, in order, as many as are allowed."""
+        blocks = []
+        for part in text.split("~"):
+            try:
+                blocks.append(self._block(part))
+            except ValueError:
+                continue
+        return tuple(blocks[:MOST_BLOCKS])
+
+
+BLOCKS = field(Blocks, "bblocks")
 
 
 @dataclass(frozen=True)
@@ -151,16 +216,9 @@ class SpendFacts:
         """How full the budget is, in per cent, rounded up."""
         return math.ceil(1000 * min(self.filled / target, 1.0)) / 10
 
-    def tight_figure(self) -> Metric:
-        return tight_figure(self.tight, wanted=bool(self.taken), off="nothing spent", held="had it been planned")
-
     def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The odometer's, where something was spent."""
-        if not math.isfinite(self.order):
-            return []
-        odometer = OdometerAccountant(given["variant"])
-        total = odometer.total((block.mechanism, block.steps) for block in self.taken)
-        return [odometer_formula(odometer, total, delta=given["delta"], order=self.order, value=self.odometer)]
+        return odometer_formula(given, spent(self.taken), self.order, self.odometer)
 
 
 def spend(
@@ -169,16 +227,16 @@ def spend(
     sample_rate: float,
     steps: int,
     delta: float,
-    target_epsilon: float,
-    blocks: tuple[Block, ...],
-    variant: str,
-    conversion: str,
-    log_y: bool,
+    target_epsilon: Annotated[float, TARGET],
+    blocks: Annotated[tuple[Block, ...], BLOCKS],
+    variant: Annotated[str, VARIANT],
+    conversion: Annotated[str, CONVERSION],
+    log_y: Annotated[bool, LOG_Y],
 ) -> Answer[SpendFacts]:
     """ε along the blocks that the filter let pass, and along the coming one: σ, q and steps as they are set."""
     budget = dpviz.Filter(target_epsilon=target_epsilon, delta=delta, conversion=conversion)
     odometer = OdometerAccountant(variant)
-    spent, x = RunningSum(odometer), [np.zeros(1)]
+    total, x = RunningSum(odometer), [np.zeros(1)]
     filled, running = [np.zeros(1)], [np.zeros(1)]
     entries = []
     for block in blocks:
@@ -186,10 +244,10 @@ def spend(
         if fits == block.steps:
             part = within(block.steps)[1:]
             filled.append(budget.accountant.bound(budget.after(block.mechanism, part), delta).epsilon)
-            running.append(odometer.bound(spent.after(block.mechanism, part), delta).epsilon)
+            running.append(odometer.bound(total.after(block.mechanism, part), delta).epsilon)
             x.append(budget.steps + part)
             budget.spend(block.mechanism, block.steps)
-            spent.add(block.mechanism, block.steps)
+            total.add(block.mechanism, block.steps)
         entries.append(Entry(block, fits, float(filled[-1][-1]), float(running[-1][-1])))
     coming = Block(noise_multiplier, sample_rate, steps)
     left = budget.remaining_steps(coming.mechanism)
@@ -211,21 +269,15 @@ def spend(
     # The hatched part is what the coming block would need beyond the budget: at least a sliver, to be seen.
     stop = max(min(float(budget.steps + steps), 1.5 * end), 1.06 * end) if refused else end
     plot = LedgerPlot(
-        x=Axis("steps", kind="steps", shown=(0.0, stop), hover="%{x:,d} steps"),
-        y=Axis(
-            "ε",
-            column="epsilon",
-            log=log_y,
-            shown=partial(budget_range, budget=target_epsilon, log=log_y),
-            reading="attack",
-        ),
+        x=steps_axis(log=False, shown=(0.0, stop)),
+        y=epsilon_axis(log=log_y, shown=partial(budget_range, budget=target_epsilon, log=log_y)),
         lines=tuple(lines),
         floors=floors(target_epsilon),
         regions=(Region(end if end > 1.0 or taken else 0.0, math.inf, "refused"),) if refused else (),
         entries=tuple(entries),
         summary=f"The coming block, as far as it fits, fills it to {epsilon(float(ahead[-1]))}.",
     )
-    order = float(odometer.bound(spent.total, delta).order)
+    order = float(odometer.bound(total.total, delta).order)
     facts = SpendFacts(tuple(entries), float(filled[-1][-1]), float(running[-1][-1]), order, left, coming)
     return Answer(plot, facts)
 
@@ -236,21 +288,8 @@ def within(steps: int) -> Array:
     return np.unique(np.minimum(np.round(np.r_[np.linspace(0.0, steps, POINTS_PER_BLOCK), early]), steps))
 
 
-def tight_key(answer: Answer[SpendFacts]) -> Hashable | None:
-    """What decides the tight interval: what passed, in its order."""
-    return (answer.facts.taken, answer.given["delta"]) if answer.facts.taken else None
-
-
-def events(answer: Answer[SpendFacts]) -> list[Event]:
-    return [(block.mechanism, block.steps) for block in answer.facts.taken]
-
-
-def tight(answer: Answer[SpendFacts]) -> dict[str, TightBand]:
-    return {"tight": tight_band.interval(events(answer), answer.given["delta"])}
-
-
-def tight_soon(answer: Answer[SpendFacts]) -> dict[str, TightBand]:
-    return {"tight": tight_band.end(events(answer), answer.given["delta"])}
+def spent(blocks: Sequence[Block]) -> list[Event]:
+    return [(block.mechanism, block.steps) for block in blocks]
 
 
 def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
@@ -278,10 +317,6 @@ def accounts(answer: Answer[SpendFacts]) -> list[question.Block]:
     ]
 
 
-def below(answer: Answer[SpendFacts]) -> list[Own]:
-    return [Own("ledger")] if answer.facts.entries else []
-
-
 def layout(get: Reader) -> Groups:
     return {
         "Budget": (TARGET, SIGMA, RATE, STEPS, Own("blocks", (BLOCKS,))),
@@ -292,12 +327,11 @@ def layout(get: Reader) -> Groups:
 
 SPEND: Question[SpendFacts] = Question(
     key="spend",
-    settings=SETTINGS
-    | {"target_epsilon": TARGET, "blocks": BLOCKS, "variant": VARIANT, "conversion": CONVERSION, "log_y": LOG_Y},
+    settings=SETTINGS | annotated(spend),
     answer=spend,
     **words("budget", "spend"),
-    slow=(slow_facts(tight_key, tight, tight_soon),),
+    slow=(tight_part(lambda answer: spent(answer.facts.taken), drawn=attrgetter("plot")),),
     layout=layout,
     more={"Accountants": accounts},
-    below=below,
+    below=lambda answer: [Own("ledger")] if answer.facts.entries else [],
 )

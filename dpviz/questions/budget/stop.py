@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,21 +15,19 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.charts.marks import Column, Line, Region
-from dpviz.charts.plot import Axis, LinePlot, Plot
-from dpviz.fields import numbers
+from dpviz.charts.plot import LinePlot
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.questions import kinds, tight_band
-from dpviz.questions.answer import Answer, Metric, given, slow_facts
-from dpviz.questions.budget.fields import CONVERSION, CURVES, TARGET, VARIANT
-from dpviz.questions.budget.shared import accountants, odometer_formula, tight_figure
+from dpviz.questions import kinds
+from dpviz.questions.answer import Answer
+from dpviz.questions.budget.shared import CONVERSION, CURVES, TARGET, VARIANT, accountants, odometer_formula
 from dpviz.questions.layout import Expert, Groups, Offered, Reader, experts
 from dpviz.questions.mechanism import DELTA, SIZE, STEPS
-from dpviz.questions.methods import marked_steps, step_grid
+from dpviz.questions.methods import epsilon_axis, step_grid, steps_axis
 from dpviz.questions.presets import presets
-from dpviz.questions.question import Block, Question
+from dpviz.questions.question import Block, Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_X, LOG_Y
-from dpviz.questions.tight_band import TightBand
+from dpviz.questions.tight_band import TightBand, tight_part
 from dpviz.questions.words import words
 
 NAMES = {
@@ -71,32 +68,24 @@ class StopFacts:
         """What stopping at any time costs ÷ what the plan does."""
         return float(self.odometer.epsilon[-1]) / max(float(self.planned.epsilon[-1]), 1e-300)
 
-    def tight_figure(self, wanted: bool) -> Metric:
-        return tight_figure(self.tight, wanted=wanted, off="off", held="for steps planned")
-
     def formulas(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The odometer's, where an order decides."""
-        order = float(self.odometer.order[-1])
-        if not math.isfinite(order):
-            return []
-        odometer = OdometerAccountant(given["variant"])
-        total = odometer.total([(given["mechanism"], given["steps"])])
-        value = float(self.odometer.epsilon[-1])
-        return [odometer_formula(odometer, total, delta=given["delta"], order=order, value=value)]
+        """The odometer's."""
+        order, value = float(self.odometer.order[-1]), float(self.odometer.epsilon[-1])
+        return odometer_formula(given, [(given["mechanism"], given["steps"])], order, value)
 
 
 def stop(
     *,
-    mechanism: Mechanism,
-    steps: int,
-    delta: float,
-    size: int,
-    target_epsilon: float,
-    variant: str,
-    conversion: str,
-    curves: tuple[str, ...],
-    log_x: bool,
-    log_y: bool,
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    size: Annotated[int, SIZE],
+    target_epsilon: Annotated[float, TARGET],
+    variant: Annotated[str, VARIANT],
+    conversion: Annotated[str, CONVERSION],
+    curves: Annotated[tuple[str, ...], CURVES],
+    log_x: Annotated[bool, LOG_X],
+    log_y: Annotated[bool, LOG_Y],
 ) -> Answer[StopFacts]:
     """ε against steps by every account that is asked for.
 
@@ -134,23 +123,8 @@ def stop(
     )
     refused = allowed < steps and "filter" in curves
     plot = LinePlot(
-        x=Axis(
-            "steps",
-            log=log_x,
-            kind="steps",
-            hover="%{x:,d} steps",
-            write=numbers.steps,
-            marks=tuple(map(float, marked_steps(steps))),
-        ),
-        y=Axis(
-            "ε",
-            column="epsilon",
-            log=log_y,
-            shown=None if log_y else without_rogers,
-            write=partial(numbers.epsilon, digits=4, up=True),
-            lowest="best",
-            reading="attack",
-        ),
+        x=steps_axis(log=log_x, marked=steps),
+        y=epsilon_axis(log=log_y, shown=None if log_y else without_rogers),
         lines=lines,
         regions=(Region(max(allowed, 1.0), math.inf, "beyond the filter's budget"),) if refused else (),
     )
@@ -163,29 +137,6 @@ def without_rogers(lines: Sequence[Line]) -> tuple[float, float] | None:
     tops = {line.key: float(y.max()) for line in lines if (y := np.asarray(line.y)[np.isfinite(line.y)]).size}
     others = max((top for key, top in tops.items() if key != "rogers"), default=0.0)
     return (0.0, 1.25 * others) if others > 0 and tops.get("rogers", 0.0) > 2.0 * others else None
-
-
-def band_key(answer: Answer[StopFacts]) -> Hashable | None:
-    """What decides the tight interval."""
-    decides = given("mechanism", "steps", "delta", "log_x")
-    return decides(answer) if "tight" in answer.given["curves"] else None
-
-
-def band(answer: Answer[StopFacts]) -> dict[str, TightBand]:
-    mechanism, steps, delta, log = (answer.given[name] for name in ("mechanism", "steps", "delta", "log_x"))
-    return {"tight": tight_band.along_steps(mechanism, steps, delta, log=log)}
-
-
-def band_soon(answer: Answer[StopFacts]) -> dict[str, TightBand]:
-    mechanism, steps, delta = (answer.given[name] for name in ("mechanism", "steps", "delta"))
-    return {"tight": tight_band.end([(mechanism, steps)], delta)}
-
-
-def with_band(answer: Answer[StopFacts]) -> Plot:
-    plot, tight = answer.plot, answer.facts.tight
-    assert isinstance(plot, LinePlot)
-    assert tight is not None
-    return plot if tight.soon else replace(plot, bands=(tight_band.band(tight),))
 
 
 def shown_cards(answer: Answer[StopFacts]) -> list[Block]:
@@ -207,22 +158,17 @@ def layout(get: Reader) -> Groups:
 
 STOP: Question[StopFacts] = Question(
     key="stop",
-    settings={
-        "mechanism": kinds.MECHANISM,
-        "steps": STEPS,
-        "delta": DELTA,
-        "size": SIZE,
-        "target_epsilon": TARGET,
-        "variant": VARIANT,
-        "conversion": CONVERSION,
-        "curves": CURVES,
-        "log_x": LOG_X,
-        "log_y": LOG_Y,
-    },
+    settings=annotated(stop),
     answer=stop,
     **words("budget", "stop"),
     presets=presets("fo2b"),
-    slow=(slow_facts(band_key, band, band_soon, with_band),),
+    slow=(
+        tight_part(
+            lambda answer: [(answer.given["mechanism"], answer.given["steps"])],
+            wanted=lambda answer: "tight" in answer.given["curves"],
+            log="log_x",
+        ),
+    ),
     layout=layout,
     more={"Accountants": shown_cards},
 )

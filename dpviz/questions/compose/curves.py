@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -17,17 +17,42 @@ from dpviz.accounting.bayesian.accountant import BayesianBound
 from dpviz.accounting.bound import Bound, Kind
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.charts.marks import Column, Floor, Line
-from dpviz.charts.plot import Axis, LinePlot, Plot
-from dpviz.fields import numbers
+from dpviz.charts.plot import LinePlot
+from dpviz.fields.declared import choice, number, several
 from dpviz.mechanisms import Mechanism, SampledGaussian
-from dpviz.questions import guessing, tight_band
-from dpviz.questions.answer import Answer, Metric, Note
-from dpviz.questions.compose.fields import CURVES, orders_of
-from dpviz.questions.compose.law import LawCost, SampledCost, law_cost
-from dpviz.questions.compose.sample import Beside, Promise, weak
+from dpviz.questions import guessing, kinds
+from dpviz.questions.answer import Answer, Note
+from dpviz.questions.compose.bayesian import Beside, LawCost, Promise, SampledCost, law_cost, orders_of, promised
+from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.methods import NAMES, left_out, marked_steps, method, step_grid
+from dpviz.questions.layout import Reader
+from dpviz.questions.mechanism import DELTA, STEPS
+from dpviz.questions.methods import NAMES, OFFERED, epsilon_axis, left_out, method, step_grid, steps_axis
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, LOG_X, LOG_Y
 from dpviz.questions.source import NoSample
+from dpviz.questions.tight_band import TightBand
+
+CURVES = several("curves", options=OFFERED | {"tight": "tight interval"})
+QUANTILE = number("quantile")
+ORDER = number("lam")
+DEFINITION = choice("bdef")
+SAMPLES = number("m")
+READING = choice("reading")
+PSI = choice("psi")
+
+
+def offered(get: Reader) -> tuple[str, ...]:
+    """The curves that there are under the chosen mechanism."""
+    without = left_out(CURVES.options, kinds.read(get))
+    return tuple(key for key in CURVES.options if key not in without)
+
+
+def drawn(get: Reader) -> tuple[str, ...]:
+    """Those of them that are switched on."""
+    return tuple(key for key in get(CURVES) if key in offered(get))
+
+
+GRADIENTS = gradients_where(lambda get: "bayesian" in drawn(get), laws=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +79,9 @@ class ComposeFacts:
     law: LawCost | None = None
     bayesian: Promise | None = None
     problem: tuple[Note, ...] = field(default=())
-    tight: tight_band.TightBand | None = None
+    tight: TightBand | None = None
     accuracy: Accuracy | None = None
-    rank: tight_band.TightBand | None = None
+    rank: TightBand | None = None
     sampled: SampledCost | None = None
     beside: Beside | None = None
 
@@ -79,13 +104,6 @@ class ComposeFacts:
         elif self.tight is not None and not math.isnan(self.tight.upper[-1]):
             epsilon = float(self.tight.upper[-1])
         return guessing.guess(epsilon, delta, self.accuracy)
-
-    def tight_figure(self, curves: tuple[str, ...]) -> Metric:
-        if "tight" not in curves:
-            return Metric(tight_band.NAME, "–", "off")
-        if "tight" in self.left:
-            return Metric(tight_band.NAME, "–", "not for this mechanism")
-        return Metric(tight_band.NAME, "…") if self.tight is None else self.tight.figure
 
     @property
     def promise(self) -> float:
@@ -137,23 +155,23 @@ class ComposeFacts:
 
 def growth(
     *,
-    mechanism: Mechanism,
-    steps: int,
-    delta: float,
-    curves: tuple[str, ...],
-    amplification: str,
-    log_steps: bool,
-    log_epsilon: bool,
-    quantile: float,
-    clip: str,
-    delta_mu: float | None,
-    failure: float,
-    order: int | None,
-    definition: str,
-    samples: int | None,
-    reading: str,
-    divergence: str,
-    gradients: Gradients | None,
+    mechanism: Annotated[Mechanism, kinds.MECHANISM],
+    steps: Annotated[int, STEPS],
+    delta: Annotated[float, DELTA],
+    curves: Annotated[tuple[str, ...], CURVES],
+    amplification: Annotated[str, AMPLIFICATION],
+    log_steps: Annotated[bool, LOG_X],
+    log_epsilon: Annotated[bool, LOG_Y],
+    quantile: Annotated[float, QUANTILE],
+    clip: Annotated[str, CLIP],
+    delta_mu: Annotated[float | None, DELTA_MU],
+    failure: Annotated[float, FAILURE],
+    order: Annotated[int | None, ORDER],
+    definition: Annotated[str, DEFINITION],
+    samples: Annotated[int | None, SAMPLES],
+    reading: Annotated[str, READING],
+    divergence: Annotated[str, PSI],
+    gradients: Annotated[Gradients | None, GRADIENTS],
 ) -> Answer[ComposeFacts]:
     """All chosen curves that there are. A sample that cannot be had is told, not raised: the other curves stand."""
     grid = step_grid(steps, log_steps)
@@ -169,46 +187,24 @@ def growth(
                 asked = asdict(mechanism) | {"delta_mu": delta_mu, "definition": int(definition), "reading": reading}
                 facts = replace(facts, law=law_cost(gradients, quantile, tuple(grid), order, **asked))
             else:
-                promise = weak(
-                    gradients,
-                    grid,
-                    mechanism=mechanism,
-                    quantile=quantile,
-                    clip=clip,
-                    delta_mu=delta_mu,
-                    estimator_failure=failure,
-                    orders=orders_of(order),
-                    reading=reading,
-                    divergence=divergence,
-                )
-                facts = replace(facts, bayesian=promise)
+                options = {"delta_mu": delta_mu, "estimator_failure": failure, "orders": orders_of(order)}
+                options |= {"reading": reading, "divergence": divergence}
+                facts = replace(facts, bayesian=promised(gradients, grid, mechanism, quantile, clip, **options))
         except ValueError as problem:
             late = isinstance(problem, NoSample) and problem.coming
             facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
     lines = [dp_line(facts, key, delta) for key in bounds]
     lines += [] if facts.law is None else [law_line(facts.law, delta_mu)]
-    promised = facts.bayesian.curves if facts.bayesian else []
-    lines += [bayesian_line(bound, grid, delta_mu, kept) for bound, kept in promised]
+    of_sample = facts.bayesian.curves if facts.bayesian else []
+    lines += [bayesian_line(bound, grid, delta_mu, kept) for bound, kept in of_sample]
     plot = LinePlot(
-        x=Axis(
-            f"{mechanism.step}s",
-            column="steps",
-            log=log_steps,
-            kind="steps",
-            hover=f"%{{x:,d}} {mechanism.step}s",
-            write=numbers.steps,
-            marks=tuple(map(float, marked_steps(steps))),
-        ),
-        y=Axis("ε", column="epsilon", log=log_epsilon, write=epsilon_up, lowest="best", reading="attack"),
+        x=steps_axis(f"{mechanism.step}s", log=log_steps, marked=steps),
+        y=epsilon_axis(log=log_epsilon),
         lines=tuple(lines),
         floors=() if order else tuple(floors(bounds)),
-        more=tuple(fact for bound, _ in promised for fact in tails(bound)),
+        more=tuple(fact for bound, _ in of_sample for fact in tails(bound)),
     )
     return Answer(plot, facts)
-
-
-def epsilon_up(value: float) -> str:
-    return numbers.epsilon(value, digits=4, up=True)
 
 
 def dp_line(facts: ComposeFacts, key: str, delta: float) -> Line:
@@ -277,39 +273,3 @@ def tails(bound: BayesianBound) -> list[tuple[str, Array]]:
     """What the file says of the sample's tail."""
     name = "bayesian" if bound.certified else "bayesian_printed"
     return [(f"largest_share_{name}", bound.largest_share), (f"effective_size_{name}", bound.effective_size)]
-
-
-def tight_key(answer: Answer[ComposeFacts]) -> Hashable | None:
-    """What decides the tight interval, unless it is switched off, and the best attack's accuracy.
-
-    None for a mechanism whose privacy loss is not known.
-    """
-    given = answer.given
-    if "tight" in answer.facts.left:
-        return None
-    every = (given["mechanism"], given["steps"])
-    return (*every, given["delta"], given["log_steps"]) if "tight" in given["curves"] else every
-
-
-def tight_part(answer: Answer[ComposeFacts]) -> dict[str, Any]:
-    """The tight interval at marked steps, and the best attack's accuracy after all of them."""
-    given = answer.given
-    shown = "tight" in given["curves"]
-    mechanism, steps = given["mechanism"], given["steps"]
-    band = tight_band.along_steps(mechanism, steps, given["delta"], log=given["log_steps"]) if shown else None
-    return {"tight": band, "accuracy": guessing.accuracy(mechanism, steps)}
-
-
-def tight_soon(answer: Answer[ComposeFacts]) -> dict[str, Any]:
-    """The upper ends of both."""
-    given = answer.given
-    end = tight_band.end([(given["mechanism"], given["steps"])], given["delta"]) if "tight" in given["curves"] else None
-    return {"tight": end, "accuracy": guessing.accuracy_soon(given["mechanism"], given["steps"])}
-
-
-def tight_drawn(answer: Answer[ComposeFacts]) -> Plot:
-    assert isinstance(answer.plot, LinePlot)
-    band = answer.facts.tight
-    if band is None or band.soon:
-        return answer.plot
-    return replace(answer.plot, bands=(tight_band.band(band), *answer.plot.bands))

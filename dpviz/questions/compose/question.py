@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from dpviz.fields import numbers
 from dpviz.gradients.law_bound import threshold_over_median
+from dpviz.mechanisms import Event
 from dpviz.questions import gradient_fields, kinds, units
 from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.cards import cards
-from dpviz.questions.compose.curves import ComposeFacts, growth, tight_drawn, tight_key, tight_part, tight_soon
-from dpviz.questions.compose.fields import (
+from dpviz.questions.compose import bayesian
+from dpviz.questions.compose.curves import (
     CURVES,
     DEFINITION,
     GRADIENTS,
@@ -20,19 +21,20 @@ from dpviz.questions.compose.fields import (
     QUANTILE,
     READING,
     SAMPLES,
+    ComposeFacts,
     drawn,
+    growth,
     offered,
-)
-from dpviz.questions.compose.law import rank_drawn, rank_key, rank_part, sampled_drawn, sampled_key, sampled_part
-from dpviz.questions.compose.sample import beside_drawn, beside_key, beside_part, distances, warned
+)  # fmt: skip
 from dpviz.questions.gradient_fields import SOURCE
 from dpviz.questions.gradients import Law
 from dpviz.questions.layout import Expert, Groups, Item, Noted, Offered, Reader, experts
-from dpviz.questions.mechanism import DELTA, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import SIGMA, SIZE
 from dpviz.questions.methods import RARE, WITH_ORDERS
 from dpviz.questions.presets import presets
-from dpviz.questions.question import Question
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
+from dpviz.questions.tight_band import tight_part
 from dpviz.questions.use.blocks import use_it
 from dpviz.questions.use.plan import Plan, checked, gaussian
 from dpviz.questions.words import words
@@ -82,41 +84,28 @@ def plan_of(answer: Answer[ComposeFacts]) -> Plan:
     )
 
 
+def steps_of(answer: Answer[ComposeFacts]) -> list[Event]:
+    """What is done; nothing for a mechanism whose privacy loss is not known."""
+    return [] if "tight" in answer.facts.left else [(answer.given["mechanism"], answer.given["steps"])]
+
+
 GROWTH: Question[ComposeFacts] = Question(
     key="compose",
-    settings={
-        "mechanism": kinds.MECHANISM,
-        "steps": STEPS,
-        "delta": DELTA,
-        "curves": CURVES,
-        "amplification": AMPLIFICATION,
-        "log_steps": LOG_X,
-        "log_epsilon": LOG_Y,
-        "quantile": QUANTILE,
-        "clip": CLIP,
-        "delta_mu": DELTA_MU,
-        "failure": FAILURE,
-        "order": ORDER,
-        "definition": DEFINITION,
-        "samples": SAMPLES,
-        "reading": READING,
-        "divergence": PSI,
-        "gradients": GRADIENTS,
-    },
+    settings=annotated(growth),
     answer=growth,
     presets=presets("abadi2", "bdpfig1", "bdpmnist", "bdpcifar", "lecuyer"),
     slow=(
-        slow_facts(tight_key, tight_part, tight_soon, tight_drawn),
-        slow_facts(rank_key, rank_part, drawn=rank_drawn),
-        slow_facts(sampled_key, sampled_part, sampled_part, sampled_drawn),
-        slow_facts(beside_key, beside_part, drawn=beside_drawn),
+        tight_part(steps_of, wanted=lambda answer: "tight" in answer.given["curves"], log="log_steps", attack=True),
+        slow_facts(bayesian.rank_key, bayesian.rank_part, drawn=bayesian.rank_drawn),
+        slow_facts(bayesian.sampled_key, bayesian.sampled_part, bayesian.sampled_part, bayesian.sampled_drawn),
+        slow_facts(bayesian.beside_key, bayesian.beside_part, drawn=bayesian.beside_drawn),
     ),
     layout=layout,
     more={
-        "Distances": distances,
+        "Distances": bayesian.distances,
         "Use it": lambda answer: use_it(lambda: plan_of(answer)),
         "Accountants": lambda answer: cards(answer.given["curves"], answer.given["amplification"]),
     },
-    below=warned,
+    below=bayesian.warned,
     **words("compose", "compose"),
 )

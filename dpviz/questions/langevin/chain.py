@@ -1,12 +1,12 @@
-"""The steps of a Langevin sampler: what they cost, and which step sizes keep a claim."""
+"""The steps of a Langevin sampler: what they cost, which step sizes keep a claim, and the questions' shared frame."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +23,42 @@ from dpviz.accounting.langevin.step_sizes import (
     step_size_limits,
     wang_largest_epsilon,
 )
-from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS, composed_divergence
 from dpviz.accounting.schedules import PowerSchedule, scaled
-from dpviz.charts.marks import Array, Band
+from dpviz.charts.marks import Array, Line, Region
+from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Metric, Slow, slow_facts
-from dpviz.questions.tight_band import NAME
+from dpviz.fields.declared import choice, flag, number
+from dpviz.fields.field import Field
+from dpviz.questions import units
+from dpviz.questions.answer import Answer, slow_facts
+from dpviz.questions.cards import cards
+from dpviz.questions.layout import Groups, Layout, Noted, Reader, experts
+from dpviz.questions.mechanism import DELTA
+from dpviz.questions.presets import presets
+from dpviz.questions.question import Question, annotated
+from dpviz.questions.shared import IMAGE
+from dpviz.questions.tight_band import TightBand
+from dpviz.questions.words import words
 
 STEP_POINTS, EPSILON_POINTS = 60, 40
 STRIDE = 6  # among the orders that are tried first
 TIGHT_MARKS = 6
 TIGHT_GROUPS, TIGHT_GROUPS_AT_END = 24, 120
+
+
+FIRST = number("leta")
+DECAY = choice("ldecay")
+STEPS = number("lsteps")
+CLAIM = number("leps")
+SIZE = number("ln")
+BATCH = number("ltau")
+CLIP = number("lclip")
+SAMPLER = choice("lalg")
+FRICTION = number("lbeta")
+REPLACE = flag("lreplace")
+CONVERSION = choice("lconv")
 
 
 @dataclass(frozen=True)
@@ -54,18 +77,18 @@ class Chain:
         conversion: "classic" or "improved", of the accountant behind step sizes.
     """
 
-    step_size: float
-    decay: str
-    steps: int
-    claim: float
-    n: float
-    batch_size: float
-    clip: float
-    delta: float
-    sampler: str
-    friction: float
-    replace_one: bool
-    conversion: str
+    step_size: Annotated[float, FIRST]
+    decay: Annotated[str, DECAY]
+    steps: Annotated[int, STEPS]
+    claim: Annotated[float, CLAIM]
+    n: Annotated[float, SIZE]
+    batch_size: Annotated[float, BATCH]
+    clip: Annotated[float, CLIP]
+    delta: Annotated[float, DELTA]
+    sampler: Annotated[str, SAMPLER]
+    friction: Annotated[float, FRICTION]
+    replace_one: Annotated[bool, REPLACE]
+    conversion: Annotated[str, CONVERSION]
 
     @property
     def momentum(self) -> bool:
@@ -138,19 +161,9 @@ class Chain:
         return float(self.setting.noise_multiplier(self.schedule.at([step]))[0])
 
     @property
-    def noise_multiplier(self) -> float:
-        """That of a step as long as the first."""
-        return float(self.setting.noise_multiplier(self.step_size))
-
-    @property
     def best_step_size(self) -> float:
         """The first step size with the least error bound."""
         return best_step_size(exponent=self.exponent, steps=self.steps)
-
-    @property
-    def prints(self) -> bool:
-        """Whether Proposition 5 speaks of these steps."""
-        return bool(self.exponent) and not self.momentum
 
     @np.errstate(all="ignore")
     def error(self, sizes: npt.ArrayLike, variance: float, bound: Callable[..., Any], **more: float) -> Array:
@@ -181,7 +194,7 @@ class ChainFacts:
     chain: Chain
     cost: dict[str, Bound]
     allowed: LangevinConstants
-    tight: Band | None = None
+    tight: TightBand | None = None
 
     def epsilon(self, conversion: str = "improved") -> float:
         """Rényi ε of all steps."""
@@ -204,14 +217,10 @@ class ChainFacts:
         return math.floor(10.0 * self.least / self.chain.claim) / 10.0
 
     @property
-    def tight_figure(self) -> Metric:
-        """The tight ε of all steps: its upper end rounded up, its lower end down, and what it alone would allow."""
-        if self.tight is None:
-            return Metric(NAME, "…")
+    def alone(self) -> str:
+        """What the smallest valid ε alone would allow."""
         chance = numbers.probability(float(attack_success(self.best, delta=self.chain.delta)), up=True)
-        least = numbers.epsilon(numbers.down(self.least, 4), digits=4)
-        note = f"≥ {least}; alone it allows {chance}".replace(" %", "\u202f%")
-        return Metric(NAME, f"≤ {numbers.epsilon(float(self.tight.upper[-1]), up=True)}", note)
+        return f"alone it allows {chance}".replace(" %", "\u202f%")
 
     def worse(self, variance: float) -> float:
         """The error at the largest step size for the claim ÷ the least error."""
@@ -313,32 +322,117 @@ def proven(sizes: Array) -> Array:
     return np.where(sizes > 0.0, sizes, np.nan)
 
 
-def tight_key(answer: Answer[ChainFacts]) -> Hashable:
-    """The steps decide, whichever question about them is asked."""
+def steps_alone(answer: Answer[ChainFacts]) -> Hashable:
+    """The steps decide the tight interval, whichever question about them is asked."""
     chain = answer.facts.chain
     return chain.setting, chain.schedule, chain.delta
 
 
-def tight_interval(answer: Answer[ChainFacts]) -> dict[str, Band]:
+def tight_interval(answer: Answer[ChainFacts]) -> dict[str, TightBand]:
     """The tight interval after some numbers of steps, the last one with the most groups; some seconds."""
     chain = answer.facts.chain
     setting, schedule, last = chain.setting, chain.schedule, float(chain.steps)
     # Denser towards the end: along a log axis ε bends upwards there, and the band is drawn straight from mark to mark.
     spread = np.unique(np.round(last ** (np.linspace(0.0, 1.0, TIGHT_MARKS) ** 0.6)))
     marks = np.append(spread[spread < last], last)
-    pairs = [
-        langevin_tight(
-            setting,
-            PowerSchedule(schedule.first, schedule.exponent, int(t)),
-            chain.delta,
-            TIGHT_GROUPS_AT_END if t == last else TIGHT_GROUPS,
-        )
-        for t in marks
-    ]
+    low, high = np.transpose(
+        [
+            langevin_tight(
+                setting,
+                PowerSchedule(schedule.first, schedule.exponent, int(t)),
+                chain.delta,
+                TIGHT_GROUPS_AT_END if t == last else TIGHT_GROUPS,
+            )
+            for t in marks
+        ]
+    )
     # Groups of steps make the upper end coarse where noise is scarce; the Rényi bound is as valid.
     renyi = langevin_bound(setting, schedule, delta=chain.delta, marks=marks).epsilon
-    upper = np.minimum(np.array([high for _, high in pairs]), renyi)
-    return {Tight.name: Band(Tight.name, marks, np.array([low for low, _ in pairs]), upper)}
+    return {"tight": TightBand(marks, low, np.minimum(high, renyi))}
 
 
-TIGHT: Slow[ChainFacts] = slow_facts(tight_key, tight_interval)
+def layout(*more: Field[Any]) -> Layout:
+    """The controls of `Chain`, and one question's own among the steps'."""
+
+    def groups(get: Reader) -> Groups:
+        size = get(SIZE)
+        beyond = f"A batch cannot exceed N = {size:.0f}." if get(BATCH) > size else ""
+        friction = () if get(SAMPLER) == "sgld" else (FRICTION,)
+        return {
+            "Steps": (FIRST, DECAY, STEPS, CLAIM, *more),
+            "Data": (SIZE, Noted(BATCH, beyond), CLIP, units.suggested(SIZE, get)),
+            "Options": (SAMPLER, *friction, *experts(REPLACE, CONVERSION, IMAGE)),
+        }
+
+    return groups
+
+
+def four_digits(value: float) -> str:
+    return numbers.epsilon(value, digits=4)
+
+
+def finite(lines: Sequence[Line]) -> list[float]:
+    """All y that are numbers."""
+    values = np.concatenate([np.asarray(line.y, dtype=np.float64) for line in lines])
+    return [float(v) for v in values[np.isfinite(values)]]
+
+
+def log_axis(title: str, column: str) -> Axis:
+    return Axis(title, column=column, log=True, hover=f"{title} = %{{x:.4~g}}")
+
+
+EPSILON_AXIS = log_axis("ε", "epsilon")
+
+
+def wang_region(chain: Chain) -> tuple[Region, ...]:
+    """The ε for which the theorem of Wang et al. does not hold."""
+    return () if chain.momentum else (Region(chain.wang_limit, math.inf, "Wang et al.: T too small"),)
+
+
+def about(
+    option: str,
+    draw: Callable[..., LinePlot],
+    *keys: str,
+    along_steps: bool = False,
+    by_epsilon: bool = False,
+    extended: Callable[..., ChainFacts] = lambda facts, **_: facts,
+    more_slow: Sequence[tuple[Callable[..., Any], Callable[..., Any]]] = (),
+    **own: Field[Any],
+) -> Question[Any]:
+    """A question about a sampler, with presets of these keys, and settings of its own.
+
+    Args:
+        draw: the plot of the steps' facts, with the values of its `own` settings by keyword.
+        along_steps, by_epsilon: whether it needs what some numbers of steps cost (`step_marks`), and the largest step
+            sizes for some ε (`epsilon_grid`).
+        extended: the facts with what this question knows beside them.
+        more_slow: keys and works of slow parts beside the tight interval.
+    """
+    settings = annotated(Chain)
+
+    def drawn(facts: ChainFacts, given: Mapping[str, Any]) -> LinePlot:
+        return draw(facts, **{name: given[name] for name in own})
+
+    def answer(**given: Any) -> Answer[ChainFacts]:
+        chain = Chain(**{name: given[name] for name in settings})
+        marks = step_marks(chain.steps) if along_steps else None
+        facts = known(chain, marks=marks, epsilon=epsilon_grid(chain.claim) if by_epsilon else None)
+        facts = extended(facts, **{name: given[name] for name in own})
+        return Answer(drawn(facts, given), facts)
+
+    slow = [
+        slow_facts(key, work, drawn=lambda answer: drawn(answer.facts, answer.given))
+        for key, work in (*more_slow, (steps_alone, tight_interval))
+    ]
+    return Question(
+        key=f"langevin_{option}",
+        option=option,
+        settings={**settings, **own},
+        answer=answer,
+        **words("langevin", option),
+        presets=presets(*keys),
+        slow=tuple(slow),
+        layout=layout(*own.values()),
+        # Below every chart: the cards of the accountants that count the steps, whichever theorem a curve is of.
+        more={"Accountants": lambda _: cards(("moments", "renyi_improved", "renyi_classic", "tight"))},
+    )

@@ -22,9 +22,9 @@ from dpviz.charts.marks import Area, Array, Band, Column, Line, Region, Ring
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice
-from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.langevin.chain import TIGHT, Chain, ChainFacts, known, proven, step_marks
-from dpviz.questions.langevin.family import about, finite, four_digits
+from dpviz.questions.answer import Answer
+from dpviz.questions.langevin.chain import Chain, ChainFacts, about, finite, four_digits, proven, step_marks
+from dpviz.questions.methods import steps_axis
 
 READING = choice("lread")
 A_DECADE = 3  # rates at which (3) is looked up
@@ -33,11 +33,10 @@ TINT = 0.09
 WORDS = {True: "holds", False: "fails", None: "no step size is proven"}
 
 
-def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
-    """The step sizes, and between which the three conditions hold at each step; keywords as in `Chain`."""
-    chain = Chain(**setting)
+def conditions(facts: ChainFacts, *, reading: str) -> LinePlot:
+    """The step sizes, and between which the three conditions hold at each step."""
+    chain = facts.chain
     x = step_marks(chain.steps)
-    facts = known(chain)
     low, high = chain.limits(reading)
     third = proven(facts.largest * x**-chain.exponent)
     curves = (
@@ -51,8 +50,8 @@ def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
     private = top > low
     band = Band("private", x, np.where(private, low, np.nan), np.where(private, top, np.nan))
     noise = chain.setting.noise_multiplier(chain.schedule.at(x))
-    plot = LinePlot(
-        x=Axis("steps", log=True, kind="steps", hover="step %{x:,d}", write=numbers.steps),
+    return LinePlot(
+        x=replace(steps_axis(), hover="step %{x:,d}"),
         y=Axis("step size", column="step_size", log=True, shown=room(finite(lines)), write=four_digits),
         lines=lines,
         bands=(band,) if private.any() else (),
@@ -60,7 +59,6 @@ def conditions(*, reading: str, **setting: Any) -> Answer[ChainFacts]:
         end_values=False,
         columns=(Column("σ of that step", noise, key="noise_multiplier"),),
     )
-    return Answer(plot, facts)
 
 
 def room(values: list[float]) -> tuple[float, float] | None:
@@ -90,21 +88,33 @@ class Kept(ChainFacts):
         state: which of them the present setting keeps at every step; the third None where no step size is proven.
         batches: τ along the chart, the present one among them; shape (n,), as the bounds on η₁.
         first, second: η₁ must not exceed the first bound, and must exceed the second.
-        third: η₁ must be below it; NaN where no step size is proven.
-        exact: whether `third` is each batch's own, or has the constant of the present batch.
+        inverse: the largest 1/σ₁² that composed moments allow at each batch, 0 where they allow none; None until it is
+            there.
     """
 
     state: tuple[bool, bool, bool | None]
     batches: Array
     first: Array
     second: Array
-    third: Array
-    exact: bool = False
+    inverse: Array | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether `third` is each batch's own, or has the constant of the present batch."""
+        return self.inverse is not None
+
+    @property
+    def third(self) -> Array:
+        """η₁ must be below it; NaN where no step size is proven."""
+        if self.inverse is None:
+            return proven(np.full(self.batches.size, self.largest))
+        cost = np.array([with_batch(self.chain, batch).setting.cost for batch in self.batches.tolist()])
+        return proven(self.inverse / cost)
 
     @property
     def top(self) -> Array:
         """Above `second` and below this, all three conditions hold; nowhere where it is not above `second`."""
-        return np.asarray(np.fmin(self.first, np.where(np.isnan(self.third), 0.0, self.third)))
+        return np.asarray(np.fmin(self.first, np.nan_to_num(self.third)))
 
     @property
     def kept(self) -> list[str]:
@@ -121,27 +131,21 @@ class Kept(ChainFacts):
         return self.batches[self.top > self.second]
 
 
-def region(*, reading: str, **setting: Any) -> Answer[Kept]:
-    """The conditions' bounds on η₁ at each batch; keywords as in `Chain`."""
-    chain = Chain(**setting)
-    facts = known(chain)
+def with_conditions(facts: ChainFacts, *, reading: str) -> Kept:
+    """The conditions' bounds on η₁ at each batch."""
+    chain = facts.chain
     batches = np.array(rates(chain)) * chain.n
     limits = np.array([with_batch(chain, batch).limits(reading) for batch in batches.tolist()])
     low, high = chain.limits(reading)
     last = float(chain.steps) ** chain.exponent
-    kept = Kept(
+    private = chain.step_size < facts.largest if facts.largest > 0.0 else None
+    return Kept(
         **vars(facts),
-        state=(
-            chain.step_size <= high,
-            chain.step_size / last > low,
-            chain.step_size < facts.largest if facts.largest > 0.0 else None,
-        ),
+        state=(chain.step_size <= high, chain.step_size / last > low, private),
         batches=batches,
         first=limits[:, 1],
         second=limits[:, 0] * last,
-        third=proven(np.full(batches.size, facts.largest)),
     )
-    return Answer(drawn(kept), kept)
 
 
 def rates(chain: Chain) -> tuple[float, ...]:
@@ -157,19 +161,17 @@ def with_batch(chain: Chain, batch: float) -> Chain:
     return replace(chain, batch_size=min(batch, chain.n))
 
 
-def boundary_line(
-    key: str, name: str, x: Array, y: Array, color: str, end: str | None, *, approximate: bool = False
-) -> Line:
-    """The boundary of a condition, named by what holds beside it."""
-    return Line(key, name, x, y, look.SOLID, color=color, end=end, approximate=approximate, kept=False)
-
-
-def drawn(facts: Kept) -> LinePlot:
+def region(facts: Kept, **_: Any) -> LinePlot:
     """Boundaries named on themselves, the side of each that keeps its condition tinted, the present state as a ring."""
-    x, chain = facts.batches, facts.chain
+    x, chain, third = facts.batches, facts.chain, facts.third
     nothing, all_ = np.zeros(x.size), np.full(x.size, np.inf)
-    third = ("third_condition", "(3) less than") if facts.exact else ("third_at_this_c", "(3) with your c²")
-    holds = "(3) holds below" if facts.exact else None
+    boundaries = (
+        ("first_condition", "(1) at most", facts.first, look.BROWN, "(1) holds below"),
+        ("second_condition", "(2) more than", facts.second, look.MAUVE, "(2) holds above"),
+        ("third_condition", "(3) less than", third, look.ORANGE, "(3) holds below")
+        if facts.exact
+        else ("third_at_this_c", "(3) with your c²", third, look.ORANGE, None),
+    )
     return LinePlot(
         x=Axis(
             "batch τ (q = τ/N)",
@@ -180,15 +182,14 @@ def drawn(facts: Kept) -> LinePlot:
             hover="τ = %{x:.4~g}",
         ),
         y=Axis("first step size η₁", column="step_size", log=True, shown=shown(facts), write=four_digits),
-        lines=(
-            boundary_line("first_condition", "(1) at most", x, facts.first, look.BROWN, "(1) holds below"),
-            boundary_line("second_condition", "(2) more than", x, facts.second, look.MAUVE, "(2) holds above"),
-            boundary_line(*third, x, facts.third, look.ORANGE, holds, approximate=not facts.exact),
+        lines=tuple(
+            Line(key, name, x, y, look.SOLID, color=color, end=end, approximate=end is None, kept=False)
+            for key, name, y, color, end in boundaries
         ),
         areas=(
             Area(x, nothing, facts.first, look.BROWN, TINT),
             Area(x, facts.second, all_, look.MAUVE, TINT),
-            Area(x, nothing, np.where(np.isnan(facts.third), 0.0, facts.third), look.ORANGE, TINT),
+            Area(x, nothing, np.nan_to_num(third), look.ORANGE, TINT),
             Area(x, facts.second, facts.top, look.GREEN, 0.22, "all three hold"),
         ),
         rings=(Ring(chain.batch_size, chain.step_size, here(facts), look.BLUE, name="yours", kept=True),),
@@ -231,10 +232,10 @@ def boundary_key(answer: Answer[Kept]) -> tuple[Any, ...]:
     return rates(chain), chain.claim, chain.delta, chain.exponent, chain.steps, chain.conversion, chain.replace_one
 
 
-def boundary(answer: Answer[Kept]) -> Array:
-    """The largest 1/σ₁² that composed moments allow at each rate; 0 where they allow none. Some tenths of a second."""
+def boundary(answer: Answer[Kept]) -> dict[str, Array]:
+    """Condition (3) as composition gives it at each rate. Some tenths of a second."""
     every, *others = boundary_key(answer)
-    return np.array([allowed(rate, *others) for rate in every])
+    return {"inverse": np.array([allowed(rate, *others) for rate in every])}
 
 
 @lru_cache(maxsize=2048)
@@ -249,13 +250,5 @@ def allowed(
     return float(largest)
 
 
-def with_boundary(answer: Answer[Kept], allowed: Array) -> Answer[Kept]:
-    """(3) as composition gives it at each batch."""
-    kept = answer.facts
-    cost = np.array([with_batch(kept.chain, batch).setting.cost for batch in kept.batches.tolist()])
-    facts = replace(kept, third=np.where(allowed > 0.0, allowed / cost, np.nan), exact=True)
-    return replace(answer, plot=drawn(facts), facts=facts)
-
-
 CONDITIONS = about("conditions", conditions, "sgconditions", reading=READING)
-REGION = about("region", region, slow=(Slow(boundary_key, boundary, with_boundary), TIGHT), reading=READING)
+REGION = about("region", region, extended=with_conditions, more_slow=((boundary_key, boundary),), reading=READING)

@@ -10,22 +10,19 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, BayesianBound, BayesianSweep
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.renyi.conversion import CONVERSIONS
+from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.search import OrderSearch
+from dpviz.fields.declared import several
 from dpviz.gradients.law_bound import law_bound
 from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.kinds import with_noise
 from dpviz.questions.methods import NAMES, method
-from dpviz.questions.noise.fields import QUANTILES
 from dpviz.questions.tight_band import noise_grid
 
 Evaluate = Callable[[Array], Array]
 
-# Only at orders that may decide: divergences are exact.
-SEARCHED = (Moments.name, *(Renyi(each).family for each in CONVERSIONS))
-WHOLE_ORDERS = tuple(float(order) for order in range(2, 34))  # of the moments accountant, λ = 1..32
+QUANTILES = several("noiseq")
 HALVINGS = 4  # each by eight
 # Where the crossing is looked for around the guess, relative: a grid that keeps three digits honest.
 AROUND = 1.0 + np.array([-4e-3, -1e-3, -3e-4, 0.0, 3e-4, 1e-3, 4e-3])
@@ -90,11 +87,6 @@ class Curve:
         return name_of(self.key)
 
     @property
-    def quantile(self) -> str:
-        """The clipping quantile of a Bayesian curve, a key of QUANTILES."""
-        return self.key.partition(".")[2]
-
-    @property
     def estimate(self) -> bool:
         """Whether it is Bayesian DP's asymptotic estimate, which is no bound."""
         return self.bayesian is not None and not self.bayesian.certified
@@ -122,69 +114,56 @@ def name_of(key: str) -> str:
 @remembered
 def dp_curve(key: str, amplification: str, plan: NoiseAxis, delta: float, target: float) -> Curve:
     """The curve of one DP method."""
-    sigma = plan.sigma
     epsilon, order, reason = dp_values(key, amplification, plan, delta)
-
-    def evaluate(at: Array) -> Array:
-        near = order[np.searchsorted(sigma, at[-1]).clip(max=order.size - 1)]
-        return dp_at(key, amplification, plan, delta, at, near=None if np.isnan(near) else float(near))[0]
-
-    return Curve(key, epsilon, order, crossing(sigma, epsilon, target, evaluate), reason)
+    needs = crossing(plan.sigma, epsilon, target, lambda at: dp_at(key, amplification, plan, delta, at)[0])
+    return Curve(key, epsilon, order, needs, reason)
 
 
 @remembered
 def dp_values(key: str, amplification: str, plan: NoiseAxis, delta: float) -> tuple[Array, Array, str]:
     """ε and the deciding order along the noise, and why there is none where there is none."""
-    kept = search(key == Moments.name, plan.low, plan.high, plan.rate) if searched(key, plan) else None
-    epsilon, order, reason = dp_at(key, amplification, plan, delta, plan.sigma, kept=kept)
+    epsilon, order, reason = dp_at(key, amplification, plan, delta)
     return epsilon, order, reason if np.isnan(epsilon).any() else ""
 
 
-def searched(key: str, plan: NoiseAxis) -> bool:
-    """Whether the divergences of all its noises are searched together."""
-    return key in SEARCHED and isinstance(plan.mechanism, SampledGaussian)
-
-
 def dp_at(
-    key: str,
-    amplification: str,
-    plan: NoiseAxis,
-    delta: float,
-    sigma: Array,
-    *,
-    near: float | None = None,
-    kept: OrderSearch | None = None,
+    key: str, amplification: str, plan: NoiseAxis, delta: float, sigma: Array | None = None
 ) -> tuple[Array, Array, str]:
-    """The same at any noise; `near` is an order that is known to decide close by, `kept` knows divergences there."""
-    if searched(key, plan):
-        known = kept or OrderSearch(sigma, plan.rate, WHOLE_ORDERS if key == Moments.name else None)
-        conversion = "improved" if key == Renyi().family else "classic"
-        return *known.epsilon(float(plan.steps), delta, conversion, near), ""
+    """The same at any noise; along the axis where None."""
     one = method(key, amplification)
+    at = plan.sigma if sigma is None else sigma
     if isinstance(plan.mechanism, SampledGaussian):
-        bound = one.evaluate(noise_multiplier=sigma, sample_rate=plan.rate, steps=plan.steps, delta=delta)
+        if isinstance(one, Renyi):
+            kept = search(plan.low, plan.high, plan.rate) if sigma is None else OrderSearch(at, plan.rate)
+            return *kept.epsilon(float(plan.steps), delta, one.conversion), ""
+        bound = one.evaluate(noise_multiplier=at, sample_rate=plan.rate, steps=plan.steps, delta=delta)
         return bound.epsilon, bound.order, bound.reason
-    bounds = [
-        one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in sigma.tolist()
-    ]
+    bounds = [one.epsilon_of(with_noise(plan.mechanism, noise), steps=plan.steps, delta=delta) for noise in at.tolist()]
     epsilon, order = (np.array([float(getattr(each, name)) for each in bounds]) for name in ("epsilon", "order"))
     return epsilon, order, bounds[0].reason
 
 
 @remembered
-def search(whole: bool, low: float, high: float, rate: float) -> OrderSearch:
+def search(low: float, high: float, rate: float) -> OrderSearch:
     """Divergences along the axis: they serve every T and δ."""
-    return OrderSearch(noise_grid(low, high), rate, WHOLE_ORDERS if whole else None)
+    return OrderSearch(noise_grid(low, high), rate)
 
 
 @remembered
 def bayesian_curves(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, target: float) -> tuple[Curve, ...]:
     """Bayesian DP at one clipping quantile: certified, and the estimate as printed beside it; else that alone.
 
+    Of a known distribution by Definition 2, as Rényi improved.
+
     Raises:
         ValueError: there is no sample, the quantile clips everything to 0, or δ_μ does not exceed γ.
     """
-    seen, sigma = clipped(gradients, weak.share, weak.clip), plan.sigma
+    sigma = plan.sigma
+    if isinstance(gradients, Law):
+        epsilon, order = law_values(gradients, weak, plan)
+        needs = crossing(sigma, epsilon, target, lambda at: law_at(gradients, weak, plan, at)[0])
+        return (Curve(f"bayesian.{weak.quantile}", epsilon, order, needs),)
+    seen = clipped(gradients, weak.share, weak.clip)
     bound = bayesian_values(gradients, weak, plan, seen.largest is not None)
 
     def evaluate(at: Array) -> Array:
@@ -229,27 +208,15 @@ def sweep(gradients: Gradients, weak: BayesianAsk, plan: NoiseAxis, certified: b
 
 
 @remembered
-def law_curve(known: Law, quantile: str, plan: NoiseAxis, delta_mu: float, target: float) -> Curve:
-    """Bayesian DP of a known distribution, clipped at one of its quantiles: by Definition 2, as Rényi improved."""
-    epsilon, order = law_values(known, quantile, plan, delta_mu)
-    needs = crossing(
-        plan.sigma, epsilon, target, lambda at: law_at(known, quantile, plan, delta_mu, tuple(at.tolist()))[0]
-    )
-    return Curve(f"bayesian.{quantile}", epsilon, order, needs)
+def law_values(known: Law, weak: BayesianAsk, plan: NoiseAxis) -> tuple[Array, Array]:
+    """ε_μ and the deciding order of a known distribution along σ."""
+    return law_at(known, weak, plan, plan.sigma)
 
 
-@remembered
-def law_values(known: Law, quantile: str, plan: NoiseAxis, delta_mu: float) -> tuple[Array, Array]:
-    """ε_μ and the deciding order along σ."""
-    return law_at(known, quantile, plan, delta_mu, tuple(plan.sigma.tolist()))
-
-
-def law_at(
-    known: Law, quantile: str, plan: NoiseAxis, delta_mu: float, sigma: tuple[float, ...]
-) -> tuple[Array, Array]:
+def law_at(known: Law, weak: BayesianAsk, plan: NoiseAxis, sigma: Array) -> tuple[Array, Array]:
     """The same at any σ."""
-    asked = known.clip(share_of(quantile)) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": delta_mu}
-    bounds = [law_bound(**asked, noise_multiplier=each) for each in sigma]
+    asked = known.clip(weak.share) | {"sample_rate": plan.rate, "steps": plan.steps, "delta_mu": weak.delta_mu}
+    bounds = [law_bound(**asked, noise_multiplier=each) for each in sigma.tolist()]
     return np.array([float(one.upper) for one in bounds]), np.array([float(one.order) for one in bounds])
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -17,18 +18,44 @@ from dpviz.charts import look
 from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
+from dpviz.fields.declared import number, several
 from dpviz.fields.parameters import PARAMETERS
 from dpviz.gradients.law_bound import threshold_over_median
 from dpviz.mechanisms import Event, Mechanism
 from dpviz.questions import guessing, kinds
 from dpviz.questions.answer import LATER, Note
+from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law
-from dpviz.questions.methods import left_out, method
+from dpviz.questions.layout import Reader
+from dpviz.questions.mechanism import DELTA, STEPS
+from dpviz.questions.methods import OFFERED, left_out, method
 from dpviz.questions.needed import SYMBOLS, Composed, Need
-from dpviz.questions.noise.curves import Curve, NoiseAxis, dp_at, name_of, share_of
+from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, dp_at, name_of, share_of
+from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
 
+TARGET = number("target")
+METHODS = several("noisecurves", options=OFFERED)
+
+
+def offered(get: Reader) -> tuple[str, ...]:
+    """The methods that there are under the chosen mechanism."""
+    excluded = left_out(METHODS.options, kinds.read(get))
+    return tuple(key for key in METHODS.options if key not in excluded)
+
+
+def asks(get: Reader, key: str) -> bool:
+    """Whether a method is switched on, and offered."""
+    return key in get(METHODS) and key in offered(get)
+
+
+def weak(get: Reader) -> bool:
+    """Whether Bayesian DP is asked at all."""
+    return asks(get, "bayesian") and bool(get(QUANTILES))
+
+
+GRADIENTS = gradients_where(weak, laws=True)
 TITLES = {
     "steps": "steps T allowed",
     "sample_rate": "sampling rate q allowed",
@@ -52,17 +79,17 @@ HUES = {
 class NoiseAsked:
     """What both questions ask for: the keywords of their answers. Where δ_μ is None it is δ."""
 
-    mechanism: Mechanism
-    steps: int
-    delta: float
-    target_epsilon: float
-    methods: tuple[str, ...]
-    amplification: str
-    quantiles: tuple[str, ...]
-    clip: str
-    delta_mu: float | None
-    failure: float
-    gradients: Gradients | None
+    mechanism: Annotated[Mechanism, kinds.MECHANISM]
+    steps: Annotated[int, STEPS]
+    delta: Annotated[float, DELTA]
+    target_epsilon: Annotated[float, TARGET]
+    methods: Annotated[tuple[str, ...], METHODS]
+    amplification: Annotated[str, AMPLIFICATION]
+    quantiles: Annotated[tuple[str, ...], QUANTILES]
+    clip: Annotated[str, CLIP]
+    delta_mu: Annotated[float | None, DELTA_MU]
+    failure: Annotated[float, FAILURE]
+    gradients: Annotated[Gradients | None, GRADIENTS]
 
     @property
     def weak_delta(self) -> float:
@@ -83,7 +110,7 @@ class NoiseAsked:
         """The methods of DP."""
         return [key for key in self.methods if key != "bayesian" and key not in self.left]
 
-    def facts(self, unknown: str, add: Callable[[Gradients, str], None]) -> Needs:
+    def facts(self, unknown: str, add: Callable[[Gradients, BayesianAsk], None]) -> Needs:
         """Facts without DP's answers; `add` adds those of Bayesian DP at a quantile.
 
         What Bayesian DP has no answer for (a sample that cannot be had) is told, not raised: the others stand.
@@ -102,7 +129,7 @@ class NoiseAsked:
                 certified = self.clip == "both" and sample.independent
                 facts = replace(facts, certified=certified, size=sample.size, independent=sample.independent)
             for quantile in self.quantiles:
-                add(self.gradients, quantile)
+                add(self.gradients, BayesianAsk(quantile, self.clip, self.failure, self.weak_delta))
         except ValueError as problem:
             late = isinstance(problem, NoSample) and problem.coming
             facts = replace(facts, problem=(Note(f"Bayesian DP: {problem}", "caution" if late else "problem"),))
@@ -143,6 +170,7 @@ class Needs:
     problem: tuple[Note, ...] = ()
     tight: TightBand | None = None
     accuracy: Accuracy | None = None
+    name = staticmethod(name_of)
 
     @property
     def target(self) -> float:
@@ -159,15 +187,8 @@ class Needs:
         noise: float = getattr(self.ask.mechanism, self.ask.mechanism.noise)
         return noise
 
-    @property
-    def noise_latex(self) -> str:
-        return {"σ": r"\sigma"}.get(self.ask.mechanism.symbol, self.ask.mechanism.symbol)
-
-    @property
-    def latex(self) -> str:
-        """Of what is missing, its symbol."""
-        symbols = {"noise_multiplier": self.noise_latex, "steps": "T", "sample_rate": "q", "delta": r"\delta"}
-        return symbols[self.unknown]
+    def latex(self, symbol: str) -> str:
+        return {"σ": r"\sigma", "δ": r"\delta"}.get(symbol, symbol)
 
     @property
     def proofs(self) -> list[tuple[str, str]]:
@@ -228,9 +249,6 @@ class Needs:
     def bounds(self, key: str) -> bool:
         """Whether a method's answer may be relied on; that of the tight accountant may."""
         return key in self.valid or key == Tight.name
-
-    def name(self, key: str) -> str:
-        return name_of(key)
 
     def quantile(self, key: str) -> str:
         """Of a Bayesian answer, as it is said: "0.50"."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,38 +18,50 @@ from dpviz.accounting.solve import NoAnswer
 from dpviz.charts.marks import Column, Guide, Line, Ring
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
+from dpviz.fields.declared import choice, flag, number
 from dpviz.gradients.law_solve import solve_law
 from dpviz.questions import gradient_fields, guessing, kinds, tight_band
 from dpviz.questions.answer import Answer, Slow, slow_facts
 from dpviz.questions.cards import cards
-from dpviz.questions.gradient_fields import gradients_where
 from dpviz.questions.gradients import Gradients, Law, clipped
 from dpviz.questions.layout import Expert, Groups, Item, Offered, Reader, Row, experts, fields_of
-from dpviz.questions.mechanism import DELTA, STEPS
-from dpviz.questions.methods import RARE, left_out
+from dpviz.questions.mechanism import DELTA
+from dpviz.questions.methods import RARE, epsilon_axis
 from dpviz.questions.needed import TOLERANCE, Known, Need, dp_need
-from dpviz.questions.noise.curves import (
-    BayesianAsk,
-    Curve,
-    NoiseAxis,
-    bayesian_curves,
-    dp_curve,
-    law_curve,
-    share_of,
-)
-from dpviz.questions.noise.fields import HIGH, LOG_Y, LOW, METHODS, QUANTILES, TARGET, TIGHT, UNKNOWN
-from dpviz.questions.noise.needs import Needs, NoiseAsked, answers, hue, noise_label
+from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxis, bayesian_curves, dp_curve
+from dpviz.questions.noise.needs import (
+    METHODS,
+    TARGET,
+    Needs,
+    NoiseAsked,
+    answers,
+    asks,
+    hue,
+    noise_label,
+    offered,
+    weak,
+)  # fmt: skip
 from dpviz.questions.presets import presets
-from dpviz.questions.question import Block, Question, Setting
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
+from dpviz.questions.tight_band import TightBand
 from dpviz.questions.use.blocks import use_it
 from dpviz.questions.use.plan import Plan, solved
 from dpviz.questions.words import words
 
+UNKNOWN, TIGHT = choice("solvefor"), flag("noisetight")
+LOW, HIGH, LOG_Y = number("noisefrom"), number("noiseto"), flag("noiselogy")
+
 # Along the noise ----------------------------------------------------------------------------------------------------
 
 
-def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool, **setting: Any) -> Answer[Needs]:
+def along_noise(
+    *,
+    lowest_noise: Annotated[float, LOW],
+    largest_noise: Annotated[float, HIGH],
+    log_epsilon: Annotated[bool, LOG_Y],
+    **setting: Any,
+) -> Answer[Needs]:
     """One curve a method; other keywords as in `NoiseAsked`."""
     if largest_noise < 1.2 * lowest_noise:
         raise ValueError(
@@ -61,15 +73,15 @@ def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool,
     plan = NoiseAxis(lowest_noise, largest_noise, kinds.with_noise(mechanism, 1.0), ask.steps)
     curves = [dp_curve(key, ask.amplification, plan, ask.delta, target) for key in ask.dp]
 
-    def add(gradients: Gradients, quantile: str) -> None:
-        if isinstance(gradients, Law):
-            curves.append(law_curve(gradients, quantile, plan, ask.weak_delta, target))
-        else:
-            weak = BayesianAsk(quantile, ask.clip, ask.failure, ask.weak_delta)
-            curves.extend(bayesian_curves(gradients, weak, plan, target))
+    def add(gradients: Gradients, weak: BayesianAsk) -> None:
+        curves.extend(bayesian_curves(gradients, weak, plan, target))
 
     facts = ask.facts("noise_multiplier", add)
-    needs = {curve.key: reached(curve, facts) for curve in curves if not curve.key.startswith("printed.")}
+    needs = {  # the noise where the curve crosses the target, if it bounds anything
+        curve.key: Need(curve.needs if curve.key in facts.valid and math.isfinite(curve.needs) else None)
+        for curve in curves
+        if not curve.key.startswith("printed.")
+    }
     if Tight.name in facts.valid:
         needs[Tight.name] = Need(None, waits=True)
     facts = replace(facts, curves={curve.key: curve for curve in curves}, needs=needs, axis=plan)
@@ -84,15 +96,11 @@ def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool,
             shown=(lowest_noise, largest_noise),
             hover=f"{mechanism.symbol} = %{{x:.3~g}}",
         ),
-        y=Axis(
-            "ε (Bayesian DP: ε<sub>μ</sub>)" if weak_too else "ε",
-            name="ε",
-            column="epsilon",
+        y=epsilon_axis(
             log=log_epsilon,
             shown=partial(around, target=target, log=log_epsilon),
-            write=partial(numbers.epsilon, up=True),
-            lowest="best",
-            reading="attack",
+            title="ε (Bayesian DP: ε<sub>μ</sub>)" if weak_too else "ε",
+            digits=3,
         ),
         lines=tuple(line(curve, facts, plan, ask.delta if curve.key in ask.dp else ask.weak_delta) for curve in curves),
         rings=crossings(facts, lowest_noise, largest_noise),
@@ -104,11 +112,6 @@ def along_noise(*, lowest_noise: float, largest_noise: float, log_epsilon: bool,
         summary=answers(facts).alt,
     )
     return Answer(plot, facts)
-
-
-def reached(curve: Curve, facts: Needs) -> Need:
-    """The noise where the curve crosses the target, if it bounds anything."""
-    return Need(curve.needs if curve.key in facts.valid and math.isfinite(curve.needs) else None)
 
 
 def crossings(facts: Needs, low: float, high: float) -> tuple[Ring, ...]:
@@ -126,7 +129,7 @@ def crossings(facts: Needs, low: float, high: float) -> tuple[Ring, ...]:
 
 def line(curve: Curve, facts: Needs, plan: NoiseAxis, delta: float) -> Line:
     """A curve; of a pinned state the best of DP and the best of Bayesian DP stay."""
-    printed, symbol = curve.key.startswith("printed."), "ε_μ" if curve.quantile else "ε"
+    printed, symbol = curve.key.startswith("printed."), "ε_μ" if "." in curve.key else "ε"
     approximate = curve.estimate or curve.key not in facts.valid
     orders = () if np.isnan(curve.order).all() else (Column("α", curve.order, key="order"),)
     return Line(
@@ -166,32 +169,10 @@ def tail(curve: Curve) -> list[tuple[str, Array]]:
     return [(f"largest_share_{curve.key}", bound.largest_share), (f"effective_size_{curve.key}", bound.effective_size)]
 
 
-def band_key(answer: Answer[Needs]) -> tuple[Any, ...] | None:
-    """What decides the tight interval along the noise; the target too where no formula answers for it."""
-    facts = answer.facts
-    if facts.axis is None or Tight.name in facts.ask.left:
-        return None
-    target = facts.target if Tight.name in facts.valid else None
-    return facts.axis.low, facts.axis.high, facts.ask.composed.without("noise_multiplier"), target
-
-
-def band_part(answer: Answer[Needs]) -> tuple[tight_band.TightBand, Need | None]:
-    low, high, plan, target = band_key(answer) or ()
-    band = tight_band.along_noise(low, high, plan.mechanism, plan.steps, plan.delta)
-    return band, None if target is None else dp_need(Tight.name, "", "noise_multiplier", target, plan)
-
-
-def with_band(answer: Answer[Needs], part: tuple[tight_band.TightBand, Need | None]) -> Answer[Needs]:
-    assert isinstance(answer.plot, LinePlot)
-    band, need = part
-    facts = replace(answer.facts, tight=band, needs=answer.facts.needs | ({Tight.name: need} if need else {}))
-    return replace(answer, plot=replace(answer.plot, bands=(tight_band.band(band),)), facts=facts)
-
-
 # Solved -------------------------------------------------------------------------------------------------------------
 
 
-def missing(*, unknown: str, tight: bool, **setting: Any) -> Answer[Needs]:
+def missing(*, unknown: Annotated[str, UNKNOWN], tight: Annotated[bool, TIGHT], **setting: Any) -> Answer[Needs]:
     """One answer a method; other keywords as in `NoiseAsked`."""
     ask = NoiseAsked(**setting)
     target, plan = ask.target_epsilon, ask.composed
@@ -200,13 +181,9 @@ def missing(*, unknown: str, tight: bool, **setting: Any) -> Answer[Needs]:
         needs[Tight.name] = Need(None, waits=True)
     known = replace(plan, delta=ask.weak_delta).known(unknown)
 
-    def add(gradients: Gradients, quantile: str) -> None:
-        weak = BayesianAsk(quantile, ask.clip, ask.failure, 0.5)
-        needs[f"bayesian.{quantile}"] = (
-            law_need(gradients, quantile, unknown, target, known)
-            if isinstance(gradients, Law)
-            else bayesian_need(gradients, weak, unknown, target, known)
-        )
+    def add(gradients: Gradients, weak: BayesianAsk) -> None:
+        asked = replace(weak, delta_mu=0.5)  # it stands in `known`
+        needs[f"bayesian.{weak.quantile}"] = bayesian_need(gradients, asked, unknown, target, known)
 
     facts = replace(ask.facts(unknown, add), needs=needs)
     return Answer(answers(facts), facts)
@@ -215,66 +192,55 @@ def missing(*, unknown: str, tight: bool, **setting: Any) -> Answer[Needs]:
 @remembered
 def bayesian_need(gradients: Gradients, weak: BayesianAsk, unknown: str, target: float, known: Known) -> Need:
     """The answer of Bayesian DP, certified where it can be; noise is a multiple of the sensitivity, as DP's σ is."""
-    seen = clipped(gradients, weak.share, weak.clip)
-    names = {"noise_multiplier": "noise_std", "delta": "delta_mu"}
-    units = {"noise_multiplier": seen.sensitivity}
-    given: dict[str, Any] = {names.get(name, name): value * units.get(name, 1.0) for name, value in known}
-    given |= {"target_epsilon": target, "estimator_failure": weak.failure, "tolerance": TOLERANCE}
+    names, unit = {"delta": "delta_mu"}, 1.0
+    solve: Callable[..., float]
+    if isinstance(gradients, Law):
+        solve = partial(solve_law, **gradients.clip(weak.share))
+    else:
+        seen = clipped(gradients, weak.share, weak.clip)
+        options = {"estimator_failure": weak.failure, "tolerance": TOLERANCE, "largest_distance": seen.largest}
+        solve = partial(dpviz.solve_bayesian, distances=seen.distances, **options)  # type: ignore[arg-type]
+        names, unit = names | {"noise_multiplier": "noise_std"}, seen.sensitivity
+    given: dict[str, Any] = {
+        names.get(name, name): value * unit if name == "noise_multiplier" else value for name, value in known
+    }
     try:
-        value = dpviz.solve_bayesian(
-            names.get(unknown, unknown), seen.distances, largest_distance=seen.largest, **given
-        )
+        value = solve(names.get(unknown, unknown), target_epsilon=target, **given)
     except NoAnswer as none:
         return Need(None, none.why)
-    return Need(value / seen.sensitivity * (1.0 + 2.0**-50) if unknown == "noise_multiplier" else value)
-
-
-@remembered
-def law_need(gradients: Law, quantile: str, unknown: str, target: float, known: Known) -> Need:
-    """The answer of Bayesian DP of a known distribution."""
-    names = {"delta": "delta_mu"}
-    given: dict[str, Any] = {names.get(name, name): value for name, value in known}
-    given |= gradients.clip(share_of(quantile))
-    try:
-        return Need(solve_law(names.get(unknown, unknown), target_epsilon=target, **given))
-    except NoAnswer as none:
-        return Need(None, none.why)
-
-
-def tight_key(answer: Answer[Needs]) -> Hashable | None:
-    """What decides the tight accountant's answer; None where it is not asked."""
-    facts = answer.facts
-    if Tight.name not in facts.needs:
-        return None
-    return facts.unknown, facts.target, facts.ask.composed.without(facts.unknown)
-
-
-def tight_part(answer: Answer[Needs]) -> Need:
-    facts = answer.facts
-    return dp_need(Tight.name, "", facts.unknown, facts.target, facts.ask.composed.without(facts.unknown))
-
-
-def with_tight(answer: Answer[Needs], need: Need) -> Answer[Needs]:
-    facts = replace(answer.facts, needs=answer.facts.needs | {Tight.name: need})
-    return replace(answer, plot=answers(facts), facts=facts)
+    in_units = unknown == "noise_multiplier" and not isinstance(gradients, Law)
+    return Need(value / unit * (1.0 + 2.0**-50) if in_units else value)
 
 
 # Both ---------------------------------------------------------------------------------------------------------------
 
 
-def offered(get: Reader) -> tuple[str, ...]:
-    """The methods that there are under the chosen mechanism."""
-    return tuple(key for key in METHODS.options if key not in left_out(METHODS.options, kinds.read(get)))
+def tight_key(answer: Answer[Needs]) -> Hashable | None:
+    """What decides the tight interval along the noise and the tight accountant's answer, as far as they are asked."""
+    facts = answer.facts
+    axis = (facts.axis.low, facts.axis.high) if facts.axis else None
+    target = facts.target if Tight.name in facts.needs else None
+    if Tight.name in facts.ask.left or (axis is None and target is None):
+        return None
+    return axis, target, facts.unknown, facts.ask.composed.without(facts.unknown)
 
 
-def asks(get: Reader, key: str) -> bool:
-    """Whether a method is switched on, and offered."""
-    return key in get(METHODS) and key in offered(get)
+def tight_part(answer: Answer[Needs]) -> tuple[TightBand | None, Need | None]:
+    facts = answer.facts
+    plan = facts.ask.composed.without(facts.unknown)
+    band = need = None
+    if facts.axis is not None:
+        band = tight_band.along_noise(facts.axis.low, facts.axis.high, plan.mechanism, int(plan.steps), plan.delta)
+    if Tight.name in facts.needs:
+        need = dp_need(Tight.name, "", facts.unknown, facts.target, plan)
+    return band, need
 
 
-def weak(get: Reader) -> bool:
-    """Whether Bayesian DP is asked at all."""
-    return asks(get, "bayesian") and bool(get(QUANTILES))
+def with_tight(answer: Answer[Needs], part: tuple[TightBand | None, Need | None]) -> Answer[Needs]:
+    band, need = part
+    facts = replace(answer.facts, tight=band, needs=answer.facts.needs | ({Tight.name: need} if need else {}))
+    plot = answers(facts) if band is None else tight_band.with_bands(answer, tight_band.band(band))
+    return replace(answer, plot=plot, facts=facts)
 
 
 def layout(
@@ -319,55 +285,34 @@ def plan_of(answer: Answer[Needs]) -> Plan:
     )
 
 
-def question(key: str, own: Mapping[str, Setting], **more: Any) -> Question[Needs]:
-    """A question about noise: its `own` settings follow those that both have."""
+def question(key: str, answer: Callable[..., Answer[Needs]], **more: Any) -> Question[Needs]:
+    """A question about noise: its own settings follow those that both have."""
     details = {
         "Use it": lambda answer: use_it(lambda: plan_of(answer)),
         "Accountants": lambda answer: cards((*answer.given["methods"], Tight.name), answer.given["amplification"]),
     }
     return Question(
         key=key,
-        settings={
-            "mechanism": kinds.MECHANISM,
-            "steps": STEPS,
-            "delta": DELTA,
-            "target_epsilon": TARGET,
-            "methods": METHODS,
-            "amplification": AMPLIFICATION,
-            "quantiles": QUANTILES,
-            "clip": CLIP,
-            "delta_mu": DELTA_MU,
-            "failure": FAILURE,
-            "gradients": gradients_where(weak, laws=True),
-            **own,
-        },
+        settings=annotated(NoiseAsked) | annotated(answer),
+        answer=answer,
         **words("noise", key),
-        slow=(ACCURACY, more.pop("slow")),
+        slow=(ACCURACY, Slow(tight_key, lambda answer: tight_part(answer), with_tight)),
         more=more.pop("more", {}) | details,
         **more,
     )
 
 
-def needed(answer: Answer[Needs]) -> list[Block]:
-    """Where each curve crosses, and what one saves against another."""
-    return [answers(answer.facts).table()]
-
-
 ALONG_NOISE = question(
     "noise",
-    {"lowest_noise": LOW, "largest_noise": HIGH, "log_epsilon": LOG_Y},
-    answer=along_noise,
+    along_noise,
     presets=presets("bdpfig3", "bdpfig4"),
-    slow=Slow(band_key, band_part, with_band),
     layout=lambda get: layout(get, (TARGET,), kinds.controls(get), (LOG_Y, Expert(Row((LOW, HIGH))))),
     option="curves",
-    more={"Needed": needed},
+    more={"Needed": lambda answer: [answers(answer.facts).table()]},
 )
 SOLVE = question(
     "solve",
-    {"unknown": UNKNOWN, "tight": TIGHT},
-    answer=missing,
+    missing,
     presets=presets("noisesgd"),
-    slow=Slow(tight_key, tight_part, with_tight),
     layout=lambda get: layout(get, (UNKNOWN, TARGET), kinds.controls(get, get(UNKNOWN)), (), (TIGHT,)),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dpviz.questions.orders.deciding import DECIDING
-from dpviz.questions.orders.step import CONCENTRATED, ONE_STEP
-from dpviz.questions.orders.thresholds import THRESHOLDS
+from dpviz.questions.orders.questions import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
 from dpviz.questions.page import Page
 
 ORDERS = Page(

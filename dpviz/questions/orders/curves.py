@@ -101,7 +101,7 @@ def order_axis(orders: Array, largest: float, *, log: bool, shown: Span) -> Axis
     )
 
 
-def value_axis(title: str, name: str, column: str, *, log: bool, shown: Span | None, reading: str = "") -> Axis:
+def value_axis(title: str, name: str, column: str, *, log: bool, shown: Span | None) -> Axis:
     """ε, R(α) or R(α)/α, rounded up."""
     return Axis(
         title,
@@ -111,7 +111,7 @@ def value_axis(title: str, name: str, column: str, *, log: bool, shown: Span | N
         shown=shown,
         write=lambda v: numbers.epsilon(v, digits=4, up=True),
         lowest="lowest at the largest order",
-        reading="attack" if reading else None,
+        reading="attack" if column == "epsilon" else None,
     )
 
 
