@@ -8,7 +8,7 @@ from dpviz.fields.declared import choice, number
 from dpviz.fields.field import Choice, Number
 from dpviz.questions.gradients import File, Gradients, Law, Measured, Norms, Vectors
 from dpviz.questions.layout import Expert, Item, Own, Reader, Row, experts
-from dpviz.questions.question import Compound
+from dpviz.questions.question import Compound, value_of
 from dpviz.questions.source import origin
 from dpviz.training import models
 
@@ -32,20 +32,26 @@ def gradients_where(needed: Callable[[Reader], bool], *, laws: bool = False) -> 
     return Compound(FIELDS, lambda get: read(get, laws) if needed(get) else None, texts)
 
 
+# What a source is made of → the fields that say it.
+PARTS: dict[type[Gradients], dict[str, Choice | Number]] = {
+    Vectors: {"pairing": PAIRING, "vectors": VECTORS, "dimensions": DIMENSIONS, "shape": SHAPE, "seed": SEED},
+    Norms: {"family": SOURCE, "count": COUNT, "shape": SHAPE, "seed": SEED},
+    Law: {"family": FAMILY, "shape": SHAPE},
+    Measured: {"model": MODEL, "training_step": TRAINED, "examples": EXAMPLES, "seed": SEED},
+    File: {},
+}
+NAMED: dict[str, type[Gradients]] = {"vectors": Vectors, "law": Law, "measured": Measured, "upload": File}
+
+
 def read(get: Reader, laws: bool) -> Gradients:
     """The gradients that the fields ask for; nothing is drawn yet."""
-    source, seed = get(SOURCE), int(get(SEED))
-    if source == "law":
-        source = get(FAMILY)
-        if laws:
-            return Law(source, get(SHAPE))
-    if source == "vectors":
-        return Vectors(int(get(VECTORS)), int(get(DIMENSIONS)), get(SHAPE), get(PAIRING), seed)
-    if source == "measured":
-        return Measured(get(MODEL), int(get(TRAINED)), int(get(EXAMPLES)), seed)
-    if source == "upload":
-        return File()
-    return Norms(source, int(get(COUNT)), get(SHAPE) if source != "halfnormal" else 1.0, seed)
+    source = get(SOURCE)
+    kind = NAMED.get(source, Norms) if laws or source != "law" else Norms
+    values = {name: value_of(field, get) for name, field in PARTS[kind].items()} if kind is not File else {}
+    if kind is Norms:
+        values["family"] = get(FAMILY) if source == "law" else source
+        values["shape"] = values["shape"] if values["family"] != "halfnormal" else 1.0
+    return kind(**values)
 
 
 def texts(gradients: Gradients | None) -> Mapping[str, str]:
@@ -53,18 +59,9 @@ def texts(gradients: Gradients | None) -> Mapping[str, str]:
     if gradients is None:
         return {}
     source = origin(gradients)
-    values: list[tuple[Choice | Number, str | float]] = [(SOURCE, "upload")]
-    if isinstance(source, Vectors):
-        drawn = [(VECTORS, source.vectors), (DIMENSIONS, source.dimensions), (SHAPE, source.shape), (SEED, source.seed)]
-        values = [(SOURCE, "vectors"), (PAIRING, source.pairing), *drawn]
-    elif isinstance(source, Norms):
-        values = [(SOURCE, source.family), (COUNT, source.count), (SHAPE, source.shape), (SEED, source.seed)]
-    elif isinstance(source, Law):
-        values = [(SOURCE, "law"), (FAMILY, source.family), (SHAPE, source.shape)]
-    elif isinstance(source, Measured):
-        taken = [(TRAINED, source.training_step), (EXAMPLES, source.examples), (SEED, source.seed)]
-        values = [(SOURCE, "measured"), (MODEL, source.model), *taken]
-    return {field.key: field.write(value) for field, value in values}  # type: ignore[arg-type]
+    name = next((name for name, kind in NAMED.items() if type(source) is kind), "upload")
+    written = {field.key: field.write(getattr(source, part)) for part, field in PARTS.get(type(source), {}).items()}
+    return {SOURCE.key: name} | written
 
 
 def controls(get: Reader, *, laws: bool = False) -> tuple[Item, ...]:

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from html import escape
 from operator import attrgetter
-from string import Template
 from typing import Any
+
+from jinja2 import Environment, StrictUndefined
 
 from dpviz._version import __version__
 from dpviz.charts import hand
@@ -26,9 +26,10 @@ from dpviz.fields.field import Number
 from dpviz.questions.answer import LATER, Answer, soon
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.question import Question
-from dpviz.questions.shown import acting, frame, paragraphs, rows, settings
+from dpviz.questions.shown import acting, frame, paragraphs, settings
 
 MOST_BYTES = 5_000_000
+PAGE = Environment(autoescape=True, undefined=StrictUndefined).from_string((hand.HERE / "page.html").read_text())
 STOPS = (25, 17, 11, 7)  # of each slider; fewer where the file would be too large
 
 
@@ -121,39 +122,23 @@ class Handout:
         }
 
     def _filled(self, payload: Any, base: Mapping[str, Any], moving: Mapping[Number, list[float]]) -> str:
-        formulas = self.question.formulas(self.answer)
-        named = "".join(
-            f"<li><details><summary>{escape(name)}</summary><code>{escape(latex)}</code></details></li>"
-            for name, latex in formulas
-        )
-        return Template((hand.HERE / "page.html").read_text()).substitute(
-            title=escape(self.question.title),
+        shown = acting(self.question, self.get)
+        return PAGE.render(
+            title=self.question.title,
             style=hand.LOOK.read_text() + (hand.HERE / "page.css").read_text(),
-            headline=base["headline"],
-            alt=escape(base["alt"]),
-            strip=base["strip"],
-            notes=base["notes"],
-            moves=self._moves(moving),
-            settings=rows({field.label: field.show(self.get(field)) for field in acting(self.question, self.get)}),
+            base=base,
+            stops=max(map(len, moving.values()), default=0),
+            waits=any(slow.key(self.answer) is not None for slow in self.question.slow),
+            settings={field.label: field.show(self.get(field)) for field in shown},
             assumptions=paragraphs(self.question.assumed(self.answer)),
-            formulas=f"<h2>Formulas</h2><ul>{named}</ul>" if formulas else "",
-            link=_linked(self.link),
+            formulas=self.question.formulas(self.answer),
+            link=self.link,
             version=__version__,
             date=date.today().isoformat(),
             frames=compressed(json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()),
             plotly=compressed_plotly(),
             modules=_modules(),
         )
-
-    def _moves(self, moving: Mapping[Number, list[float]]) -> str:
-        """What the sliders can show, in words."""
-        if not moving:
-            return '<p class="dpviz-quiet">Nothing moves in this page: its sliders have one place each.</p>'
-        words = "One setting moves at a time; the others stay as they are below. Each slider has the stops that this "
-        words += f"page holds, {max(map(len, moving.values()))} at most, all of the app's near its place."
-        if any(slow.key(self.answer) is not None for slow in self.question.slow):
-            words += " What takes long to compute (a tight interval, say) is here for the settings below alone."
-        return f'<p class="dpviz-quiet">{words}</p>'
 
 
 def stops(field: Number, here: float, most: int) -> list[float]:
@@ -177,13 +162,6 @@ def _without_waiting(shown: dict[str, Any]) -> dict[str, Any]:
     figure = json.loads(json.dumps(shown["figure"]).replace(LATER, "not in this page"))
     words = {name: text.replace(LATER, "not in this page") for name, text in shown.items() if name != "figure"}
     return words | {"figure": figure}
-
-
-def _linked(address: str) -> str:
-    shown = f"<code>{escape(address)}</code>"
-    if address.startswith(("http://", "https://")):
-        return f'In the app, where every setting moves: <a href="{escape(address)}">{shown}</a>'
-    return f"In the app, where every setting moves: {shown}, behind its address."
 
 
 def _modules() -> str:

@@ -1,7 +1,8 @@
 """Links: how they are written, and what one of an earlier version means.
 
 A link leaves out what is at its default, so it needs the defaults of its time: `v` says whose. One without it is of
-version 1. Fields that had another key say so in their tables (`was`). What names no setting (a bare address) is no
+version 1. Fields that had another key, or another default,
+say so in their tables (`was`, `before`). What names no setting (a bare address) is no
 link of any time: it opens with today's defaults.
 """
 
@@ -28,17 +29,7 @@ _MODES = frozenset({VERSION, "run", "present", "embed", "expert", "token"})
 RENAMED: Mapping[str, str] = {entry["was"]: key for key, entry in entries().items() if "was" in entry}
 
 # Field's key → what a link of version 1 meant where it did not name the field.
-BEFORE = {
-    "bdef": "1",
-    "curves": "strong.moments.renyi_improved.closed_form.bayesian.tight",
-    "dmu": "1e-5",
-    "noiseq": "q01.q50.q99",
-    "quantile": "0.5",
-    "source": "vectors",
-    "t_bayesian": "0",
-    "t_definition": "1",
-    "t_delta_mu": "1e-10",
-}
+BEFORE: Mapping[str, str] = {key: entry["before"] for key, entry in entries().items() if "before" in entry}
 
 _VARIED = PRESETS["abadi2"].values | {"amp": "exact", "curves": "moments.renyi_improved.tight"}
 _WIDE = {"steps": "100", "noisefrom": "0.2", "noiseto": "5"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -82,11 +82,6 @@ def _cell(cell: Cell) -> str:
     if not cell.to:
         return escape(cell.text)
     return f'<a href="{escape(links.address(cell.to))}" target="_self">{escape(cell.text)}</a>'
-
-
-def rows(values: Mapping[str, str]) -> str:
-    """Rows of a table of names and values, as HTML."""
-    return "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in values.items())
 
 
 def paragraphs(markdown: str) -> str:

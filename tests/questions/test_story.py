@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.questions.story import STOPS, batches, last
+from dpviz.questions.story import STOPS, Now
 from dpviz.questions.tight_band import TightBand
 from tests.questions.asking import asked, asked_whole
 
@@ -57,14 +57,14 @@ def test_numbers_are_the_librarys(stop, pattern, value, low, high, setting):
 
 def test_sampling_says_where_there_is_none():
     answer = asked(STOPS[2].question, q="0.5", curves="renyi_improved")
-    assert batches(answer) is None
+    assert Now(answer).larger is None
     assert "buys nothing" in STOPS[2].text(answer)
     assert STOPS[2].plot(answer) is answer.plot
 
 
 def test_at_least_is_never_more_than_there_is():
     answer = asked(STOPS[3].question, **STOPS[3].values)
-    upper = np.array([last(answer, "moments") / 1.0269])
+    upper = np.array([Now(answer).last("moments") / 1.0269])
     tight = TightBand(np.ones(1), upper, upper)
     told = STOPS[3].text(dataclasses.replace(answer, facts=dataclasses.replace(answer.facts, tight=tight)))
     assert "says at least 2.6 % more" in told

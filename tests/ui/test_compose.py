@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.bayesian import beside_part
+from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.layout import fields_of
 from dpviz.questions.presets import presets
 from dpviz.ui import render

@@ -3,8 +3,7 @@
 import pytest
 
 import dpviz
-from dpviz.questions import guessing
-from dpviz.questions.story import STOPS, attacker
+from dpviz.questions.story import STOPS
 from dpviz.ui.registry import FIELDS
 from tests.ui.driver import charts, enter, open_app, said
 
@@ -30,7 +29,8 @@ def test_the_best_attack_is_told_by_the_whole_curve():
 
 
 def test_until_it_is_there_no_other_number_is():
-    words = attacker(4.0, 10_000, 1.25, guessing.guess(1.25, 1e-5, None))
+    question = STOPS[0].question
+    words = STOPS[0].headline(question.asked(question.read(lambda field: field.default)))
     assert "at most <b>…</b> of the time" in words
     assert "%" not in words
 
