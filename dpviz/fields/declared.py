@@ -3,8 +3,9 @@
 An entry holds the attributes of a `Field`; `like` names another entry, whose attributes it takes where it has none of
 its own, `was` its key in earlier links, `before` what a link of version 1 meant that did not name it, and `group` the
 controls that its own stands among. A slider's stops are a list, or described: {log = [low, high, per decade]},
-{whole_log = …} for rounded ones, {complement = …} for 1 minus such stops, {even = [low, high, step]}, and {also = […]} beside them; those of a setting in whole numbers are rounded. What
-other code lists, such as methods, is given where a field is named.
+{whole_log = …} for rounded ones, {complement = …} for 1 minus such stops, {even = [low, high, step]}, and
+{also = […]} beside them; those of a setting in whole numbers are rounded. What other code lists, such as methods, is
+given where a field is named.
 """
 
 from __future__ import annotations
