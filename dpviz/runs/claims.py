@@ -107,7 +107,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
         started = next((event.data for event in events if event.kind == "started"), {})
         gap = has_gap(events)
         if not started:
-            return Claim.nothing(NO_BEGINNING if gap else RELEASED_NOTHING, settings.delta)
+            return Claim.nothing(NO_BEGINNING if gap or record.steps else RELEASED_NOTHING, settings.delta)
         charged, step = mechanisms(events), charged_through(events)
         odometer = _odometer(settings, charged)
         examples = _examples(settings, started)

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from dpviz.runs.engine import Engine
+from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import OPEN, StoreError
 from dpviz.runs.store.store import Store
 
@@ -68,6 +69,21 @@ def engine(shared_engine: Engine) -> Iterator[Engine]:
     for record in shared_engine.runs(states=OPEN):
         if not shared_engine.wait(record.id, 5.0).over:
             shared_engine.hard_stop(record.id)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each reading statement gave since."""
+    counts: list[int] = []
+    fetch = SqliteFile.fetch
+
+    def counted(file: SqliteFile, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        rows = fetch(file, statement, *values)
+        counts.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(SqliteFile, "fetch", counted)
+    return counts
 
 
 def until(question: Callable[[], Any], limit: float = 60.0) -> Any:

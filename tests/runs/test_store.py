@@ -237,26 +237,6 @@ class TestEvents:
         store.record([batch(run, {"kind": "done", "step": 2}, first=2)])
         assert store.run(run).state == "done"
 
-    def test_kinds(self, store: Store) -> None:
-        run = started(store)
-        store.record([batch(run, *steps(2), {"kind": "evaluation", "step": 2}, *steps(1, 3))])
-        assert [event.seq for event in store.events(run, kinds=("evaluation",))] == [2]
-
-    def test_last_rows_are_found_by_index(self, store: Store) -> None:
-        run = started(store)
-        store.record([batch(run, *steps(3))])
-        plan = store.file.fetch(
-            "EXPLAIN QUERY PLAN SELECT data FROM events WHERE run = ? AND attempt = ? AND seq > ? ORDER BY seq",
-            run,
-            1,
-            1,
-        )
-        assert len(plan) == 1
-        assert "USING PRIMARY KEY (run=? AND attempt=? AND seq>?)" in str(plan[0][3])
-        before = store.file.rows_read
-        store.events_since(run, 1, 1)
-        assert store.file.rows_read - before == 2  # the attempt's number and one event
-
 
 WRITER = """
 import sys
@@ -458,18 +438,28 @@ def test_another_machine_or_another_boot_goes_by_the_wall_but_never_back(monkeyp
     assert moment(far, 250.0) == 250.0
 
 
-def test_a_store_of_the_format_before(store: Store) -> None:
-    """It gets the column, and keeps what it holds."""
-    run = new(store, "kept").id
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_a_format_before(store: Store, version: int) -> None:
+    """It gets the columns, and keeps what it holds."""
+    run = started(store, "kept")
+    store.record([batch(run, *steps(3))])
     with store.file.connection() as db:
-        db.execute("ALTER TABLE runs DROP COLUMN anchor")
-        db.execute("PRAGMA user_version = 1")
+        for trigger in range(3):
+            db.execute(f"DROP TRIGGER checksum_{trigger}")
+        for column in ("runs DROP COLUMN checksum", "attempts DROP COLUMN checksum", "runs DROP COLUMN anchor")[
+            : 4 - version
+        ]:
+            db.execute(f"ALTER TABLE {column}")
+        db.execute(f"PRAGMA user_version = {version}")
     store.close()
-    later = Store(store.file.path)
-    assert [record.name for record in later.runs()] == ["kept"]
-    assert later.set_desired(run, "stop").ended is not None
-    assert later.notice == ""
-    later.close()
+    for again in range(2):
+        later = Store(store.file.path)
+        assert [(record.name, record.steps, record.state) for record in later.runs()] == [("kept", 3, "running")]
+        later.record([batch(run, *steps(1, 4), first=3)] if again else [])
+        later.close()
+    last = Store(store.file.path)
+    assert (len(last.events(run)), last.notice) == (4, "")
+    last.close()
 
 
 def test_after_a_week_it_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

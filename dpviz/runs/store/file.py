@@ -6,7 +6,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -26,8 +27,30 @@ QUIET = 120.0
 
 SCHEMA = (Path(__file__).parent / "schema.sql").read_text()
 TABLES = ("owners", "runs", "attempts", "events")
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _LAST_FORMAT = 30  # a larger number was never written by any version: it is damaged
+
+# Each connection keeps checksums, by `crc`: of a run's row, and of all events of an attempt together.
+_RUN = ("id", "settings", "options", "state", "attempt", "steps", "summary")
+_EVENT = ("seq", "kind", "step", "data")
+OF_RUN = f"crc({', '.join(_RUN)})"
+OF_EVENT = f"crc({', '.join(_EVENT)})"
+OF_ATTEMPT = (
+    f"SELECT COALESCE(SUM({OF_EVENT}), 0) FROM events WHERE run = attempts.run AND events.attempt = attempts.attempt"
+)
+_KEPT = f"UPDATE runs SET checksum = {OF_RUN} WHERE number = NEW.number"
+_ADDED = f"checksum + crc({', '.join(f'NEW.{name}' for name in _EVENT)}) WHERE run = NEW.run AND attempt = NEW.attempt"
+_TRIGGERS = {
+    "INSERT ON main.runs": _KEPT,
+    "UPDATE ON main.runs": _KEPT,
+    "INSERT ON main.events": f"UPDATE attempts SET checksum = {_ADDED}",
+}
+# Runs that are not as they were written: changed, or with attempts or events missing, changed or too many.
+CHANGED = (
+    f"SELECT id FROM runs WHERE checksum != {OF_RUN} OR "
+    "attempt != (SELECT COUNT(*) FROM attempts WHERE run = runs.id) "
+    f"UNION ALL SELECT run FROM attempts WHERE checksum != ({OF_ATTEMPT}) LIMIT 1"
+)
 
 # Beginning of our own words for what SQLite does not notice; SQLite's for a file that is spoilt, not only in trouble
 # as by a full disk or a lock.
@@ -41,6 +64,7 @@ _DAMAGE_WORDS = (
     "no such column",
     "has no column",
     "decode to UTF-8",
+    "user-defined function",
 )
 _ADVICE = {
     "full": "the disk is full: free some space; what was stored is kept",
@@ -64,60 +88,85 @@ def is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     return code == sqlite3.SQLITE_IOERR_SHORT_READ or any(word in str(error) for word in _DAMAGE_WORDS)
 
 
-def columns(db: sqlite3.Connection) -> dict[str, list[str]]:
+def columns(db: sqlite3.Connection) -> dict[str, set[str]]:
     """Names of the columns of each table of ours; empty for a table that is not there."""
-    return {table: [str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")] for table in TABLES}
+    return {table: {str(row[1]) for row in db.execute(f"PRAGMA table_info({table})")} for table in TABLES}
 
 
 @cache
-def wanted_columns() -> dict[str, list[str]]:
+def wanted_columns() -> dict[str, set[str]]:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
         return columns(db)
 
 
+def crc(*values: object) -> int:
+    """The checksum of some columns of one row."""
+    return zlib.crc32(repr(values).encode())
+
+
+def checksum_of_run(row: Mapping[str, Any]) -> int:
+    return crc(*map(row.get, _RUN))
+
+
+def checksum_of_events(rows: Iterable[Mapping[str, Any]]) -> int:
+    return sum(crc(*map(row.get, _EVENT)) for row in rows)
+
+
 def prepare_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in a new file, and bring an earlier format to this one.
+    """Make the tables in a new file, bring an earlier format to this one, and keep checksums from here on.
 
     Raises:
         StoreError: if a later version wrote it.
         sqlite3.DatabaseError: if it is a database of something else.
     """
-    if _version(db) == SCHEMA_VERSION:
-        return
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        version = _version(db)  # another process may have been quicker
-        if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
-            raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{path} was written by a later version (format {version}, here {SCHEMA_VERSION}). "
-                "Set DPVIZ_HOME to another folder."
-            )
-        if version == 0:
-            if db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                raise sqlite3.DatabaseError(f"{DAMAGE}it holds tables of something else")
-            for statement in SCHEMA.split(";"):
-                db.execute(statement)
-        if version == 1 and "anchor" not in columns(db)["runs"]:
-            db.execute("ALTER TABLE runs ADD COLUMN anchor TEXT NOT NULL DEFAULT ''")
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.rollback()
-        raise
+    db.create_function("crc", -1, crc, deterministic=True)
+    if _version(db) != SCHEMA_VERSION:
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            _upgrade(db, path)
+    for number, (moment, change) in enumerate(_TRIGGERS.items()):
+        db.execute(f"CREATE TEMP TRIGGER checksum_{number} AFTER {moment} BEGIN {change}; END")
+
+
+def _upgrade(db: sqlite3.Connection, path: Path) -> None:
+    version = _version(db)  # another process may have been quicker
+    if not 0 <= version <= _LAST_FORMAT and columns(db) == wanted_columns():
+        raise sqlite3.DatabaseError(f"{DAMAGE}there is no format {version}")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a later version (format {version}, here {SCHEMA_VERSION}). "
+            "Set DPVIZ_HOME to another folder."
+        )
+    if version == 0 and db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+        raise sqlite3.DatabaseError(f"{DAMAGE}it holds tables of something else")
+    for statement in SCHEMA.split(";"):
+        db.execute(statement)
+    if 0 < version < SCHEMA_VERSION:
+        check_pages(db)  # what is damaged gets no checksum
+        for addition in ("runs ADD COLUMN anchor TEXT", "runs ADD COLUMN checksum", "attempts ADD COLUMN checksum"):
+            with suppress(sqlite3.OperationalError):  # it is there
+                db.execute(f"ALTER TABLE {addition} NOT NULL DEFAULT {0 if 'checksum' in addition else repr('')}")
+        db.execute(f"UPDATE attempts SET checksum = ({OF_ATTEMPT})")
+        db.execute(f"UPDATE runs SET checksum = {OF_RUN}")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> bool:
-    """Add a row; with `ignore` unless one of its key is there. Whether it was added."""
+def check_pages(db: sqlite3.Connection) -> None:
+    """DatabaseError if SQLite finds something wrong: a quick check does not see a changed key, which hides rows."""
+    verdict = db.execute("PRAGMA integrity_check(1)").fetchone()
+    if verdict != ("ok",):
+        raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'nothing to be read'}")
+
+
+def insert(db: sqlite3.Connection, table: str, row: Mapping[str, Any], *, ignore: bool = False) -> None:
+    """Add a row; with `ignore` unless one of its key is there."""
     statement = f"INSERT {'OR IGNORE ' * ignore}INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
-    return db.execute(statement, tuple(row.values())).rowcount > 0
+    db.execute(statement, tuple(row.values()))
 
 
 def backup_of(path: Path) -> Path:
@@ -134,23 +183,16 @@ class SqliteFile:
     Args:
         path: The file.
         set_aside: Replaces the file, told why; words about it, "" where another process has just done it.
-
-    Attributes:
-        queries: Statements run so far through this object.
-        rows_read: Rows fetched so far through `SqliteFile.fetch`.
     """
 
     def __init__(self, path: Path, set_aside: Callable[[Path, str], str]) -> None:
         self.path = path
-        self.queries = 0
-        self.rows_read = 0
         self._set_aside = set_aside
         self._idle: list[sqlite3.Connection] = []
         self._pooled = 0  # which file these are connections to
         self._lock = threading.Lock()
         self._closed = False
-        self._last_write = 0.0
-        self._timer: threading.Timer | None = None
+        self._backup: threading.Timer | None = None
         try:
             private_home(path.parent, OURS)
             for suffix in ("-wal", "-shm"):
@@ -161,33 +203,23 @@ class SqliteFile:
             raise self._not_kept(error) from error
         tighten(backup_of(path), FILE)
         try:
-            if self._emptied():
+            if path.is_file() and not path.stat().st_size and self._was_used():
                 raise self.damaged("it is empty, though weights of runs or a backup lie beside it")
             self._check()
         except Damaged:
             self._check()  # of the new one
 
     def _check(self) -> None:
-        with self.connection() as connection:
+        with self.connection() as db:
+            if columns(db) != wanted_columns():
+                raise sqlite3.DatabaseError(f"{DAMAGE}its tables lack columns")
             if self.path.stat().st_size <= CHECKED:
-                # A quick check does not see a key that was changed, behind which rows are silently missing.
-                verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                if verdict != ("ok",):
-                    raise sqlite3.DatabaseError(f"{DAMAGE}{verdict[0] if verdict else 'nothing to be read'}")
-            present = columns(connection)
-            for table, wanted in wanted_columns().items():
-                if missing := set(wanted) - set(present[table]):
-                    raise sqlite3.DatabaseError(f"{DAMAGE}table {table} lacks {', '.join(sorted(missing))}")
+                check_pages(db)
+                if run := db.execute(CHANGED).fetchone():
+                    raise sqlite3.DatabaseError(f"{DAMAGE}run {run[0]} is not as it was written")
 
-    def _emptied(self) -> bool:
-        """Whether the file holds nothing, beside weights or a backup. A process that is making it is waited for."""
-        if not backup_of(self.path).is_file() and not any((self.path.parent / "weights").glob("*.pt")):
-            return False
-        for _ in range(20):
-            if not self.path.is_file() or self.path.stat().st_size:
-                return False
-            time.sleep(0.05)
-        return True
+    def _was_used(self) -> bool:
+        return backup_of(self.path).is_file() or any((self.path.parent / "weights").glob("*.pt"))
 
     def _not_kept(self, error: OSError) -> StoreError:
         return StoreError(
@@ -213,23 +245,18 @@ class SqliteFile:
         finally:
             partial.unlink(missing_ok=True)
 
-    def _back_up_when_quiet(self) -> None:
-        """Once nothing has been written for a while; with the lock held."""
-        if self._timer is None and not self._closed:
-            self._timer = threading.Timer(self._last_write + QUIET - time.monotonic(), self._look_if_quiet)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _look_if_quiet(self) -> None:
-        with self._lock:
-            self._timer = None
-            if time.monotonic() < self._last_write + QUIET:
-                return self._back_up_when_quiet()
-        self._back_up_if_possible()
-
     def _back_up_if_possible(self) -> None:
         with suppress(StoreError, OSError, sqlite3.Error):
             self.back_up()
+
+    def _back_up_when_quiet(self) -> None:
+        """Once nothing has been written for a while."""
+        with self._lock:
+            if self._backup is not None:
+                self._backup.cancel()
+            self._backup = threading.Timer(QUIET, self._back_up_if_possible)
+            self._backup.daemon = True
+            self._backup.start()
 
     def damaged(self, why: str) -> Damaged:
         """The file cannot be read: set it aside, and say so. What was asked can be asked again, of a new file."""
@@ -255,14 +282,14 @@ class SqliteFile:
             private_file(self.path)
         except OSError as error:
             raise self._not_kept(error) from error
-        connection = sqlite3.connect(self.path, timeout=10.0, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=10.0, isolation_level=None, check_same_thread=False)
         try:
             # Freed pages go back to the disk, and what was deleted is overwritten.
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA secure_delete = ON")
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            db.execute("PRAGMA secure_delete = ON")
             for attempt in range(20):
                 try:
-                    connection.execute("PRAGMA journal_mode = WAL")
+                    db.execute("PRAGMA journal_mode = WAL")
                     break
                 except sqlite3.OperationalError as error:
                     # Two processes that make the file at the same time: this statement does not wait for the other.
@@ -270,12 +297,12 @@ class SqliteFile:
                         raise
                     time.sleep(0.05)
             # What is read was on the disk before: a lost power supply takes back no charge that somebody saw.
-            connection.execute("PRAGMA synchronous = FULL")
-            prepare_schema(connection, self.path)
+            db.execute("PRAGMA synchronous = FULL")
+            prepare_schema(db, self.path)
         except BaseException:
-            connection.close()
+            db.close()
             raise
-        return connection
+        return db
 
     @contextmanager
     def connection(self, *, write: bool = False, backed_up: bool = True) -> Iterator[sqlite3.Connection]:
@@ -284,35 +311,28 @@ class SqliteFile:
         What was written is backed up after quiet minutes, unless not `backed_up`.
         """
         inode = self._inode()
-        connection = self._idle_connection(inode)
+        db = self._idle_connection(inode)
         try:
-            if connection is None:
-                connection = self._open()
+            if db is None:
+                db = self._open()
                 inode = self._inode()
-            if write:
-                connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            if write:
-                connection.execute("COMMIT")
-                if backed_up:
-                    with self._lock:
-                        self._last_write = time.monotonic()
-                        self._back_up_when_quiet()
-        except BaseException as error:
-            if connection is not None and connection.in_transaction:
-                connection.rollback()
-            if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
-                if connection is not None:
-                    connection.close()
-                    connection = None
-                if is_damage(error):
-                    raise self.damaged(str(error)) from error
-                advice = next(advice for word, advice in _ADVICE.items() if word in str(error))
-                raise StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {error}).") from error
-            raise
+            with db:
+                if write:
+                    db.execute("BEGIN IMMEDIATE")
+                yield db
+            if write and backed_up:
+                self._back_up_when_quiet()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if db is not None:
+                db.close()
+                db = None
+            if is_damage(error):
+                raise self.damaged(str(error)) from error
+            advice = next(advice for word, advice in _ADVICE.items() if word in str(error))
+            raise StoreError(f"Runs cannot be kept in {self.path}: {advice} (SQLite: {error}).") from error
         finally:
-            if connection is not None:
-                self._give_back(connection, inode)
+            if db is not None:
+                self._give_back(db, inode)
 
     def _idle_connection(self, inode: int) -> sqlite3.Connection | None:
         """One to the file that stands there now; those to one that was replaced are closed."""
@@ -324,33 +344,29 @@ class SqliteFile:
             self._pooled = inode
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: sqlite3.Connection, inode: int) -> None:
+    def _give_back(self, db: sqlite3.Connection, inode: int) -> None:
         with self._lock:
             if inode == self._pooled and not self._closed:
-                return self._idle.append(connection)
-        connection.close()
+                return self._idle.append(db)
+        db.close()
 
     def _drop_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        for db in idle:
+            db.close()
 
     def fetch(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of one reading statement; nothing stays open behind it."""
-        with self.connection() as connection:
-            rows: list[tuple[Any, ...]] = connection.execute(statement, values).fetchall()
-        with self._lock:
-            self.queries += 1
-            self.rows_read += len(rows)
-        return rows
+        with self.connection() as db:
+            return db.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Back up what was written, and let go of the file."""
         with self._lock:
-            timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+            backup, self._backup = self._backup, None
+        if backup is not None:
+            backup.cancel()
             self._back_up_if_possible()
         self._closed = True
         self._drop_idle()

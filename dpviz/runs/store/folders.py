@@ -73,14 +73,6 @@ def only_a_file(path: Path) -> None:
             raise OSError(errno.EINVAL, f"{path.name} is no plain file: move it away")
 
 
-def read_text(path: Path) -> str:
-    """The text of a plain file; OSError for anything else, which is not waited for."""
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), encoding="utf-8") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, f"{path.name} is no plain file")
-        return file.read()
-
-
 def tighten(path: Path, mode: int) -> None:
     """Take from others what `mode` does not give them. What belongs to somebody else stays as it is."""
     with suppress(OSError):

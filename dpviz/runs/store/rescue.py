@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.file import backup_of, insert, prepare_schema, wanted_columns
-from dpviz.runs.store.folders import only_a_file, private_file, read_text
-from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, STATES
+from dpviz.runs.store.file import (
+    backup_of,
+    checksum_of_events,
+    checksum_of_run,
+    insert,
+    prepare_schema,
+    wanted_columns,
+)
+from dpviz.runs.store.folders import only_a_file, private_file
+from dpviz.runs.store.records import FINAL_KINDS, STATES
 
 PREFIX = "runs-damaged-"
 INCOMPLETE = "its record was damaged and could not be read whole: what it gave away is not known"
@@ -66,7 +73,8 @@ def notices(folder: Path) -> list[str]:
     texts = []
     for note in sorted(folder.glob(f"{PREFIX}*.txt"), reverse=True):
         with suppress(OSError):
-            texts.append(read_text(note))
+            only_a_file(note)
+            texts.append(note.read_text())
     return texts
 
 
@@ -100,13 +108,17 @@ def _begin_anew(path: Path, fresh: Path) -> tuple[int, int]:
         prepare_schema(new, fresh)
         new.execute("BEGIN")
         whole: set[str] = set()
-        spoilt: dict[str, tuple[Row, list[Row]]] = {}
+        spoilt: dict[str, tuple[Row, list[Row]]] = {}  # with the attempts of each
         with _with_first_page(path, fresh.read_bytes()[:PAGE]) as repaired:
             # Its log is added to the copy that is read.
             for source, mode in ((repaired, "rw"), (path, "ro"), (backup_of(path), "ro")):
                 with suppress(*UNREADABLE, OSError), closing(_reader(source, mode)) as old:
                     _copy(old, new, whole, spoilt, backup=source == backup_of(path))
-        partly = sum(_put_spoilt(new, *rows) for run, rows in spoilt.items() if run not in whole)
+        partly = 0
+        for run, (row, attempts) in spoilt.items():
+            kept = row | {"summary": "{}", "attempt": len(attempts)}
+            lost = {} if row["state"] == "queued" else {"state": "lost", "reason": INCOMPLETE}
+            partly += run not in whole and _put(new, runs=[kept | lost], attempts=attempts)
         new.execute("COMMIT")
         return len(whole), partly
 
@@ -132,32 +144,20 @@ def _copy(
     """
     for owner in _all(old, "owners", "rowid"):
         if _sound(owner, "process"):
-            _put(new, "owners", owner)
+            _put(new, owners=[owner])
     attempts = [row for row in _all(old, "attempts", "rowid") if _sound(row, "worker")]
     for run in _all(old, "runs", "number"):
-        sound = _sound(run, "settings", "options", "summary") and run.get("state") in STATES
-        if not sound or run["id"] in whole:
+        if run["id"] in whole or not _sound(run, "settings", "options", "summary") or run["state"] not in STATES:
             continue
         mine = [row for row in attempts if row["run"] == run["id"]]
-        events = None
-        with suppress(KeyError, TypeError, ValueError):
-            events = _events_of(old, run, len(mine))
-        finished = run["state"] in FINAL_KINDS.values() and run["summary"] != "{}"
+        events = _events_of(old, run, mine)
         if backup and run["state"] == "queued":
-            run = {**run, "state": "running"}
-        if events is None or (backup and not finished):
-            spoilt.setdefault(run["id"], (run, mine))
-        elif _put(new, "runs", run):
+            run["state"] = "running"
+        may_have_gone_on = backup and (run["state"] not in FINAL_KINDS.values() or run["summary"] == "{}")
+        if events is not None and not may_have_gone_on and _put(new, runs=[run], attempts=mine, events=events):
             whole.add(run["id"])
-            for table, rows in (("attempts", mine), ("events", events)):
-                for row in rows:
-                    _put(new, table, row)
-
-
-def _put_spoilt(new: sqlite3.Connection, run: Row, attempts: list[Row]) -> bool:
-    if run["state"] != "queued":
-        run = {**run, "state": "lost", "reason": INCOMPLETE}
-    return _put(new, "runs", {**run, "summary": "{}"}) and all(_put(new, "attempts", row) for row in attempts)
+        else:
+            spoilt.setdefault(run["id"], (run, mine))
 
 
 @contextmanager
@@ -185,11 +185,18 @@ def _with_first_page(path: Path, page: bytes) -> Iterator[Path]:
             copy.with_name(copy.name + suffix).unlink(missing_ok=True)
 
 
-def _put(new: sqlite3.Connection, table: str, row: Row) -> bool:
+def _put(new: sqlite3.Connection, **tables: list[Row]) -> bool:
+    """Add rows, of which checksums are kept anew; none of them where one does not fit."""
+    new.execute("SAVEPOINT rows")
     try:
-        return insert(new, table, {name: row[name] for name in wanted_columns()[table] if name in row}, ignore=True)
+        for table, rows in tables.items():
+            names = [name for name in wanted_columns()[table] if name != "checksum"]
+            for row in rows:
+                insert(new, table, {name: row[name] for name in names if name in row})
     except UNREADABLE:
+        new.execute("ROLLBACK TO rows")
         return False
+    return True
 
 
 def _sound(row: Row, *texts: str) -> bool:
@@ -219,21 +226,17 @@ def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
-def _events_of(old: sqlite3.Connection, run: Row, attempts: int) -> list[Row] | None:
-    """All events of all attempts of a run in order; None unless every one of them is there."""
-    if run["attempt"] != attempts:
+def _events_of(old: sqlite3.Connection, run: Row, attempts: list[Row]) -> list[Row] | None:
+    """All events of all attempts of a run in order; None unless its row and every one of them are as written."""
+    if run["attempt"] != len(attempts) or run.get("checksum") != checksum_of_run(run):
         return None
     events: list[Row] = []
-    for attempt in range(attempts + 1):  # a run that was imported before its first has an event of attempt 0
+    for attempt in range(len(attempts) + 1):  # a run that was imported before its first has an event of attempt 0
         statement = "SELECT * FROM events WHERE run = ? AND attempt = ? ORDER BY seq"
         rows = list(_rows(old, statement, run["id"], attempt))
-        if [row["seq"] for row in rows] != list(range(len(rows))) or not all(_sound(row, "data") for row in rows):
+        if not all(_sound(row, "data") for row in rows):
+            return None
+        if attempt and attempts[attempt - 1].get("checksum") != checksum_of_events(rows):
             return None
         events += rows
-    latest = [row for row in events if row["attempt"] == attempts and row["kind"] != IMPORTED_KIND]
-    steps = max([row["step"] for row in latest], default=0)
-    if steps < int(run["steps"]) or (int(run["steps"]) and not latest):
-        return None
-    # A run that ended in words of its own ended with an event.
-    ended = run["state"] in ENDED and run["summary"] != "{}"
-    return None if ended and (not latest or latest[-1]["kind"] not in FINAL_KINDS) else events
+    return events

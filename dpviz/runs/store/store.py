@@ -370,11 +370,9 @@ def _change_state(db: sqlite3.Connection, run: str, state: State, reason: str, o
 
 def _attempt_of(db: sqlite3.Connection, batch: Delivery, state: str, latest: int) -> int | None:
     """The number of the batch's attempt, a new one if it is not known; None for a new one of a run that has ended."""
-    row = db.execute(
-        "SELECT attempt FROM attempts WHERE run = ? AND execution = ?", (batch.run, batch.execution)
-    ).fetchone()
-    if row is not None:
-        return int(row[0])
+    query = "SELECT attempt FROM attempts WHERE run = ? AND execution = ?"
+    if (known := db.execute(query, (batch.run, batch.execution)).fetchone()) is not None:
+        return int(known[0])
     if state not in ACTIVE:
         return None
     attempt = latest + 1
@@ -383,10 +381,8 @@ def _attempt_of(db: sqlite3.Connection, batch: Delivery, state: str, latest: int
     # The worker's clock says when it began, as far as that can be: after the run was sent, and not in the future.
     sent = db.execute("SELECT COALESCE(started, created) FROM runs WHERE id = ?", (batch.run,)).fetchone()[0]
     begun = max(sent, min(batch.begun, _now_of(db, batch.run)))
-    db.execute(
-        "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, NULL, '')",
-        (batch.run, attempt, batch.execution, json.dumps(batch.worker), begun),
-    )
+    row = {"run": batch.run, "attempt": attempt, "execution": batch.execution, "worker": json.dumps(batch.worker)}
+    insert(db, "attempts", row | {"started": begun, "outcome": ""})
     db.execute("UPDATE runs SET attempt = ?, steps = 0 WHERE id = ?", (attempt, batch.run))
     return attempt
 
