@@ -22,14 +22,14 @@ class Fault(NamedTuple):
     test: str
 
 
-_RELEASED = "tests/accounting/test_released.py"
+_RELEASED = "tests/accounting/test_policies.py"
 _RUNS = "tests/training/test_released_only.py"
-_FILTER = "tests/accounting/test_filter.py"
+_FILTER = "tests/accounting/test_adaptive.py"
 _STEPS = "tests/training/test_methods.py"
-_VOTES = "tests/accounting/test_noisy_max.py"
+_VOTES = "tests/accounting/test_pate.py"
 _PATE = "tests/accounting/test_pate.py"
 _ALONE = "tests/training/test_independence.py"
-_SMOOTH = "tests/accounting/test_vote_sensitivity.py"
+_SMOOTH = "tests/accounting/test_pate.py"
 
 FAULTS = (
     Fault(
@@ -235,14 +235,14 @@ FAULTS = (
         "dpviz/accounting/renyi/conversion.py",
         "return total - log_delta / s",
         "return total - 0.5 * log_delta / s",
-        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
+        "tests/accounting/test_renyi.py::TestFormulas::test_against_high_precision",
     ),
     Fault(
         "ln(1/δ) halved in the improved conversion",
         "dpviz/accounting/renyi/conversion.py",
         "np.log1p(-1.0 / orders) - (log_delta + np.log(orders)) / s",
         "np.log1p(-1.0 / orders) - (0.5 * log_delta + np.log(orders)) / s",
-        "tests/accounting/test_conversion.py::TestFormulas::test_against_high_precision",
+        "tests/accounting/test_renyi.py::TestFormulas::test_against_high_precision",
     ),
     Fault(
         "amplification by q squared",
@@ -256,14 +256,14 @@ FAULTS = (
         "dpviz/accounting/adaptive/odometer.py",
         "filled + (log_odds + 2.0 * np.log(f)) / s",
         "filled + log_odds / s",
-        "tests/accounting/test_odometer.py::TestNumbers::test_against_the_definition",
+        "tests/accounting/test_adaptive.py::TestOdometer::test_against_the_definition",
     ),
     Fault(
         "a ledger that forgets all but the last kind of step",
         "dpviz/accounting/ledger.py",
         "            self._sum.add(mechanism, whole)\n",
         "            self._sum = RunningSum(self._sum.accountant)\n            self._sum.add(mechanism, whole)\n",
-        "tests/accounting/test_ledger.py::test_divergences_simply_add_up",
+        "tests/accounting/test_adaptive.py::test_divergences_simply_add_up",
     ),
     Fault(
         "a vote that moves counts for one class alone",
@@ -319,14 +319,14 @@ FAULTS = (
         "dpviz/accounting/pate/release.py",
         "+ queries * checks + release.cost",
         "+ queries * checks",
-        "tests/accounting/test_pate_release.py::test_it_is_the_limit_and_the_cost_of_publishing",
+        "tests/accounting/test_pate.py::test_it_is_the_limit_and_the_cost_of_publishing",
     ),
     Fault(
         "noise that follows smooth sensitivity is taken for noise of one size",
         "dpviz/accounting/pate/release.py",
         "(2.0 * self.noise**2 * (1.0 - apart))",
         "(2.0 * self.noise**2)",
-        "tests/accounting/test_smooth_release.py::test_its_cost_is_the_largest_divergence_of_any_neighbours_and_is_reached",
+        "tests/accounting/test_pate.py::test_its_cost_is_the_largest_divergence_of_any_neighbours_and_is_reached",
     ),
     Fault(
         "PrivateTraining adds half of the noise",
@@ -424,7 +424,7 @@ FAULTS = (
         "dpviz/accounting/langevin/step_sizes.py",
         "below = 128.0 * setting.sensitivity**2",
         "below = 128.0 * setting.clip**2",
-        "tests/accounting/test_langevin_bounds.py::test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too",
+        "tests/accounting/test_langevin.py::test_replacing_doubles_the_sensitivity_of_the_bound_of_wang_et_al_too",
     ),
     Fault(
         "a claim is refuted by the upper end of the tight interval",
@@ -599,21 +599,21 @@ FAULTS = (
         "dpviz/accounting/bayesian/pool.py",
         "self._masses(held[some])) + uneven",
         "self._masses(held[some]))",
-        "tests/accounting/test_bayesian_pool.py::test_the_formula_written_out",
+        "tests/accounting/test_bayesian.py::test_the_formula_written_out",
     ),
     Fault(
         "a pool's γ is not shared out over its thresholds",
         "dpviz/accounting/bayesian/pool.py",
         "share = failure / (_ENDS.size - 1)",
         "share = failure",
-        "tests/accounting/test_bayesian_pool.py::test_the_formula_written_out",
+        "tests/accounting/test_bayesian.py::test_the_formula_written_out",
     ),
     Fault(
         "the certified bound's γ is not shared out over its ranks",
         "dpviz/accounting/bayesian/envelope.py",
         "* failure / k.size",
         "* failure",
-        "tests/accounting/test_bayesian_envelope.py::test_the_band_is_left_with_probability_gamma",
+        "tests/accounting/test_bayesian.py::test_the_band_is_left_with_probability_gamma",
     ),
     Fault(
         "a law's sample is counted one cell too low",
@@ -627,14 +627,14 @@ FAULTS = (
         "dpviz/accounting/adaptive/filter.py",
         "self._share = self.delta / self.accountant.orders.size if self.union else self.delta",
         "self._share = self.delta",
-        "tests/accounting/test_filter.py::TestNumbers::test_union_takes_a_share_of_delta",
+        "tests/accounting/test_adaptive.py::TestNumbers::test_union_takes_a_share_of_delta",
     ),
     Fault(
         "an individual filter lets the last step exceed the budget",
         "dpviz/accounting/adaptive/individual.py",
         "(self._spent + cost <= self.budget)",
         "(self._spent <= self.budget)",
-        "tests/accounting/test_individual.py::test_changing_norms_are_added_up_and_whoever_would_exceed_is_left_out",
+        "tests/accounting/test_adaptive.py::test_changing_norms_are_added_up_and_whoever_would_exceed_is_left_out",
     ),
     Fault(
         "an adaptive policy falls below the baseline's noise",

@@ -161,11 +161,13 @@ class Claim:
         if more := set(stored) - names:
             raise ValueError(f"Expected a claim with {', '.join(sorted(names))}; found {', '.join(sorted(more))}.")
         try:
-            values = {
-                name: _READ[name](value) for name, value in stored.items() if value is not None or name in _NEVER_NONE
-            }
-            return cls(**({"epsilon": math.inf} if "epsilon" in stored else {}) | values)
+            given = ((name, value) for name, value in stored.items() if value is not None or name in _NEVER_NONE)
+            values = {name: _READ[name](value) for name, value in given}
         except (TypeError, ValueError) as error:
+            raise ValueError(f"Expected the numbers of a claim, {error}.") from None
+        try:
+            return cls(**({"epsilon": math.inf} if "epsilon" in stored else {}) | values)
+        except TypeError as error:
             raise ValueError(f"Expected a claim, found {error}.") from None
 
 

@@ -1,8 +1,10 @@
-"""Adaptive policies: the rules of Lécuyer 2021, §5.1, and budgets of what they ask for."""
+"""Adaptive policies: the rules of Lécuyer 2021, §5.1, what they cost, and that they see released counts alone."""
 
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS
-from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
+from dpviz.accounting.adaptive.policies import (
+    AdaptiveBatch,
+    AdaptiveNoise,
+    FineTuning,
+    Fixed,
+    Policy,
+    Released,
+    Setting,
+    Spending,
+    release,
+)
 from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from tests.accounting.released_counts import released
 
@@ -41,9 +54,6 @@ class TestRules:
         assert [s.batch_size for s in found] == [384, 256, 256, 384, 512, 512]
         assert {s.noise_multiplier for s in found} == {1.0}
 
-    def test_a_baseline_below_the_floor_stays(self) -> None:
-        assert follow(AdaptiveBatch(Setting(1.0, 100)), [1e4, 2e4, 2e4])[-1].batch_size == 100
-
     def test_budget_is_lowered_only_when_allowed(self) -> None:
         for policy in (AdaptiveNoise(BASE), AdaptiveBatch(BASE)):
             assert policy.observe(released(10_000), may_lower=False).setting == BASE
@@ -64,12 +74,6 @@ class TestRules:
     def test_fine_tuning_has_a_least_noise(self) -> None:
         assert follow(FineTuning(Setting(2.0, 512)), [0.0] * 50)[-1].noise_multiplier == 1.0
         assert follow(FineTuning(Setting(0.5, 512)), [0.0] * 50)[-1].noise_multiplier == 0.5
-
-    def test_policies_are_values(self) -> None:
-        policy = AdaptiveNoise(BASE)
-        policy.observe(released(1e4))
-        assert policy == AdaptiveNoise(BASE)
-        assert policy.count_mechanism == dpviz.SampledGaussian(100.0, 1.0)
 
     @given(st.lists(st.tuples(st.floats(0, 5e4), st.booleans()), max_size=60))
     @settings(max_examples=60, deadline=None)
@@ -130,26 +134,6 @@ class TestCourse:
             if math.isfinite(trajectory.count[epoch]):
                 policy = policy.observe(released(float(trajectory.count[epoch])))
 
-    def test_batches_change_the_steps_of_an_epoch(self) -> None:
-        trajectory = policy_trajectory(AdaptiveBatch(BASE), Scenario(), delta=1e-6, most_epochs=20)
-        assert trajectory.events[0] == (dpviz.SampledGaussian(1.0, 512 / 50_000), 980)
-        assert trajectory.events[2] == (dpviz.SampledGaussian(1.0, 384 / 50_000), 131 * 10)
-
-    def test_goal_stops(self) -> None:
-        tuned = policy_trajectory(
-            FineTuning(Setting(2.0, 512), goal=40_000), EASY, delta=1e-6, most_epochs=50, variant="authors"
-        )
-        assert tuned.ended == "goal"
-        assert tuned.count[-1] >= 40_000 > np.nanmax(tuned.count[:-1])
-        fixed = policy_trajectory(Fixed(BASE), EASY, delta=1e-6, most_epochs=int(tuned.epochs[-1]), variant="authors")
-        assert tuned.odometer[-1] < 0.5 * fixed.odometer[-1], "the paper: 1.45 against 3.24"
-
-    def test_same_seed_same_course_other_seed_another(self) -> None:
-        accuracies = [
-            policy_trajectory(Fixed(BASE), Scenario(seed=s), delta=1e-6, most_epochs=5).accuracy[-1] for s in (1, 1, 2)
-        ]
-        assert accuracies[0] == accuracies[1] != accuracies[2]
-
     def test_the_margin_blocks_and_says_so(self) -> None:
         narrow, wide = (
             policy_trajectory(
@@ -163,6 +147,91 @@ class TestCourse:
         assert narrow.noise_multiplier.max() > 1.0
         assert narrow.epochs[-1] > wide.epochs[-1]
 
-    def test_a_budget_below_one_epoch(self) -> None:
-        trajectory = policy_trajectory(Fixed(BASE), Scenario(), delta=1e-6, target_epsilon=0.5)
-        assert (trajectory.ended, trajectory.epochs.tolist(), trajectory.events) == ("budget", [0.0], ())
+
+COUNT = dpviz.SampledGaussian(100.0)
+ROOT = Path(__file__).parents[2]
+
+
+class Book:
+    """Notes what happens to it, in order."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
+        self.happened: list[str] = []
+
+    def reserve(self, mechanism: dpviz.SampledGaussian) -> None:
+        self.happened.append("reserved")
+        if self.refuses:
+            raise BudgetExceeded(mechanism, 1, 0, 1.0)
+
+    def count(self, mechanism: dpviz.SampledGaussian) -> None:
+        self.happened.append("charged")
+
+    def standard_normal(self) -> float:
+        self.happened.append("drew")
+        return 0.5
+
+    def look(self) -> float:
+        self.happened.append("looked")
+        return 9_000.0
+
+    def release(self) -> Released:
+        return release(self.look, mechanism=COUNT, account=self, random=self)  # type: ignore[arg-type]
+
+
+def test_reserve_draw_charge_and_only_then_look() -> None:
+    book = Book()
+    found = book.release()
+    assert book.happened == ["reserved", "drew", "charged", "looked"]
+    assert (found.value, found.mechanism) == (9_050.0, COUNT)
+
+
+def test_what_is_refused_is_not_looked_at() -> None:
+    book = Book(refuses=True)
+    with pytest.raises(BudgetExceeded):
+        book.release()
+    assert book.happened == ["reserved"]
+
+
+def test_the_noise_is_the_mechanism_s() -> None:
+    random, budget = np.random.default_rng(1), Filter(target_epsilon=100.0, delta=1e-5)
+    paid = {"mechanism": dpviz.SampledGaussian(50.0), "account": Spending(budget), "random": random}
+    noise = np.array([release(lambda: 4000.0, **paid).value - 4000.0 for _ in range(4000)])  # type: ignore[arg-type]
+    assert abs(noise.mean()) < 5 * 50 / np.sqrt(4000)
+    assert abs(noise.std() - 50.0) < 5 * 50 / np.sqrt(8000)
+    assert budget.events == ((dpviz.SampledGaussian(50.0), 4000),)
+
+
+def test_a_sampled_mechanism_is_refused() -> None:
+    with pytest.raises(ValueError, match="Expected sample_rate=0.5"):
+        release(lambda: 1.0, mechanism=dpviz.SampledGaussian(1.0, 0.5), account=Book(), random=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("maker", [None, object(), Released])
+def test_nobody_else_makes_one(maker: object) -> None:
+    with pytest.raises(TypeError, match="release"):
+        Released(9_000.0, COUNT, maker)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        type("Peek", (Released,), {})
+    found = released(1.0)
+    with pytest.raises(AttributeError):
+        found.value = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("kind", [Fixed, AdaptiveNoise, AdaptiveBatch, FineTuning])
+def test_policies_take_nothing_else(kind: type) -> None:
+    policy = kind(Setting(2.0, 512))
+    for peeked in (9_000.0, 9_000, np.float64(9_000.0)):
+        with pytest.raises(TypeError, match="Expected a Released count"):
+            policy.observe(peeked)
+    with pytest.raises(ValueError, match="Expected a count released by"):
+        policy.observe(released(9_000.0, noise=1e-9))
+
+
+def test_no_module_takes_the_maker() -> None:
+    users = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "dpviz").rglob("*.py"))
+        if re.search(r"\b_MAKER\b|\b_Maker\b", path.read_text(encoding="utf-8"))
+    ]
+    assert users == [str(Path("dpviz/accounting/adaptive/policies.py"))]

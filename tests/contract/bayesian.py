@@ -25,16 +25,7 @@ class Bayesian(Accountant):
     """
 
     name: ClassVar[str] = "bayesian"
-    reference: ClassVar[str] = "Triastcyn & Faltings 2020"
-    bibtex: ClassVar[tuple[str, ...]] = ()
-    title: ClassVar[str] = ""
-    about: ClassVar[str] = ""
-    when: ClassVar[str] = ""
     distances: tuple[float, ...]
-
-    @property
-    def formula(self) -> str:
-        return ""
 
     @property
     def kind(self) -> Kind:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-import pytest
 
-import dpviz
 from dpviz.mechanisms import SampledGaussian, merge_events
 
 
@@ -17,22 +13,8 @@ class TestSampledGaussian:
         assert len({SampledGaussian(4.0, 0.01), SampledGaussian(4.0, 0.01), SampledGaussian(4.0, 0.02)}) == 2
         assert type(SampledGaussian(np.float32(2), 1).noise_multiplier) is float
 
-    def test_is_frozen(self) -> None:
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            SampledGaussian(4.0).noise_multiplier = 1.0  # type: ignore[misc]
-
-    def test_samples_everything_unless_told(self) -> None:
-        assert SampledGaussian(1.0).sample_rate == 1.0
-
 
 class TestMergeRuns:
     def test_equal_steps_add_up_in_order_of_appearance(self) -> None:
         a, b = SampledGaussian(1.0, 0.1), SampledGaussian(2.0, 0.1)
         assert merge_events([(a, 3), (b, 2), (SampledGaussian(1.0, 0.1), 4)]) == ((a, 7), (b, 2))
-
-    def test_nothing(self) -> None:
-        assert merge_events([]) == ()
-
-
-def test_public_name() -> None:
-    assert dpviz.SampledGaussian is SampledGaussian

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import dp_accounting
 import mpmath as mp
@@ -18,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opacus.accountants.analysis.rdp import compute_rdp
 
-from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.mechanisms.log_moments import log_moment, renyi_divergence
 
 REFERENCE = Path(__file__).with_name("reference")
@@ -26,23 +23,19 @@ TABLE: list[tuple[float, float, float, str]] = json.loads((REFERENCE / "log_mome
 PROMISED = 1e-11
 
 
-def reference_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_log_moments", REFERENCE / "make_log_moments.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-REF = reference_module()
-
-
 def error(found: float, exact: mp.mpf | str) -> float:
     """Relative error of a double against a high-precision value, taken in high precision."""
     with mp.workdps(40):
         value = mp.mpf(exact)
         return float(abs(mp.mpf(float(found)) - value) / value)
+
+
+def by_quadrature(sigma: float, rate: float, order: float) -> mp.mpf:
+    """By another rule (Gauss-Legendre by mpmath) than the one that made the table."""
+    with mp.workdps(45):
+        s, q, a = mp.mpf(sigma), mp.mpf(rate), mp.mpf(order)
+        excess = lambda x: mp.npdf(x) * ((1 + q * mp.expm1(x / s - 1 / (2 * s * s))) ** a - 1)  # noqa: E731
+        return mp.log1p(mp.quad(excess, mp.linspace(-13, order / sigma + 13, 9)))
 
 
 class TestAgainstHighPrecision:
@@ -58,33 +51,9 @@ class TestAgainstHighPrecision:
         assert min(values) < 1e-12
         assert max(values) > 710 * 100
 
-    @pytest.mark.parametrize(("sigma", "rate", "order"), [(4.0, 0.01, 20), (0.2, 1e-6, 40), (200.0, 0.3, 97)])
-    def test_live_whole_orders(self, sigma: float, rate: float, order: int) -> None:
-        exact = REF.by_binomial_sum(sigma, rate, order)
-        assert error(log_moment(sigma, rate, order), exact) <= PROMISED
-
-    @pytest.mark.parametrize(("sigma", "rate", "order"), [(4.0, 0.01, 5.5), (6.0, 0.3, 30.25)])
-    def test_live_series_of_the_paper(self, sigma: float, rate: float, order: float) -> None:
-        exact = REF.by_erfc_series(sigma, rate, order)
-        assert error(log_moment(sigma, rate, order), exact) <= PROMISED
-
     @pytest.mark.parametrize(("sigma", "rate", "order"), [(5.0, 0.2, 1.1), (0.7, 1e-3, 1.01), (0.4, 0.6, 2.5)])
-    def test_live_adaptive_quadrature(self, sigma: float, rate: float, order: float) -> None:
-        """By another rule (Gauss-Legendre by mpmath) than the one that made the table."""
-        with mp.workdps(30):
-            s, q, a = mp.mpf(sigma), mp.mpf(rate), mp.mpf(order)
-
-            def integrand(x: mp.mpf) -> mp.mpf:
-                return mp.npdf(x) * ((1 + q * mp.expm1(x / s - 1 / (2 * s * s))) ** a - 1)
-
-            exact = mp.log1p(mp.quad(integrand, mp.linspace(-13, order / sigma + 13, 9)))
-        assert error(log_moment(sigma, rate, order), exact) <= PROMISED
-
-    @pytest.mark.parametrize("index", [0, 40, 90, 130, 200])
-    def test_table_rows_live(self, index: int) -> None:
-        sigma, rate, order, text = TABLE[index]
-        with mp.workdps(40):
-            assert REF.relative_difference(REF.by_trapezoid(sigma, rate, order), mp.mpf(text)) < mp.mpf(10) ** -25
+    def test_live(self, sigma: float, rate: float, order: float) -> None:
+        assert error(log_moment(sigma, rate, order), by_quadrature(sigma, rate, order)) <= PROMISED
 
     def test_two_ways_meet_where_one_takes_over(self) -> None:
         """Whole orders up to 256 are summed, others integrated; next to each other they agree as R(α) is smooth."""
@@ -171,10 +140,6 @@ class TestProperties:
         slope = np.diff(value) / np.diff(orders)
         assert (slope[1:] >= slope[:-1] * (1 - 1e-10)).all()
 
-    def test_default_orders_are_finite_and_increasing(self) -> None:
-        values = renyi_divergence(1.3, 0.003, DEFAULT_ORDERS)
-        assert (np.diff(values) > 0).all()
-
 
 def by_dp_accounting(sigma: float, rate: float, order: float) -> float:
     # The library guards the order's neighbours; one step of a mechanism is what it calls self-composition 1.
@@ -216,7 +181,7 @@ class TestLibrariesReach1e4To6Times:
         library: Callable[[float, float, float], float],
         at_least: float,
     ) -> None:
-        exact = REF.by_trapezoid(sigma, rate, order) / (mp.mpf(order) - 1)
+        exact = by_quadrature(sigma, rate, order) / (mp.mpf(order) - 1)
         assert error(library(sigma, rate, order), exact) >= at_least
         assert error(renyi_divergence(sigma, rate, order), exact) <= PROMISED
 

@@ -1,6 +1,6 @@
-"""Writes log_moments.json: ln A_α of the sampled Gaussian in high precision, by three independent ways.
+"""Writes the tests' log_moments.json: ln A_α of the sampled Gaussian in high precision, by two independent ways.
 
-Run from the repository root: ``python tests/mechanisms/reference/make_log_moments.py`` (some minutes).
+Run from the repository root: ``python tools/make_log_moments.py`` (some minutes).
 
 The table's values come from a trapezoidal sum of the definition E[(1 + u)^α], in arithmetic that has digits to spare
 after the 1 is taken off, and are kept only if a grid of half the spacing agrees to 25 digits; whole orders are held
@@ -13,10 +13,10 @@ import json
 import math
 from pathlib import Path
 
-import mpmath as mp
+import mpmath as mp  # type: ignore[import-untyped]
 import numpy as np
 
-TABLE = Path(__file__).with_name("log_moments.json")
+TABLE = Path(__file__).parents[1] / "tests/mechanisms/reference/log_moments.json"
 DIGITS = 40
 
 
@@ -29,25 +29,6 @@ def by_binomial_sum(sigma: float, rate: float, order: int) -> mp.mpf:
             for k in range(2, order + 1)
         )
         return mp.log1p(mp.fsum(terms))
-
-
-def by_erfc_series(sigma: float, rate: float, order: float) -> mp.mpf:
-    """The same paper's series for fractional orders; converges fast only for large σ."""
-    with mp.workdps(DIGITS + 30):
-        s, q, a = mp.mpf(sigma), mp.mpf(rate), mp.mpf(order)
-        knee = mp.mpf(1) / 2 + s * s * mp.log(1 / q - 1)
-        total, binomial, k = mp.mpf(0), mp.mpf(1), 0
-        while True:
-            j = a - k
-            near = q**k * (1 - q) ** j * mp.exp((k * k - k) / (2 * s * s)) * mp.erfc((k - knee) / (mp.sqrt(2) * s))
-            far = (1 - q) ** k * q**j * mp.exp((j * j - j) / (2 * s * s)) * mp.erfc((knee - j) / (mp.sqrt(2) * s))
-            total += binomial * (near + far) / 2
-            if k > a + 2 and abs(binomial) * (near + far) < mp.mpf(10) ** -45:
-                return mp.log(total)
-            if k > 4000:
-                raise ArithmeticError("the series has not converged after 4000 terms")
-            k += 1
-            binomial *= (a - k + 1) / k
 
 
 def by_trapezoid(sigma: float, rate: float, order: float, refine: int = 1) -> mp.mpf:
