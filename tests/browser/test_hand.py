@@ -106,7 +106,7 @@ def test_a_frame_holds_the_librarys_numbers(page: Page) -> None:
     expected = dpviz.epsilon("moments", noise_multiplier=value, sample_rate=0.01, steps=10_000, delta=1e-5)
     said = f"{float(np.ceil(expected * 100) / 100):.2f}"
     # The pointer is still down: a frame's name, or on a busy machine the server's already.
-    name = page.locator(".dpviz-over text, .annotation:not(.dpviz-under) text").filter(has_text="moments")
+    name = page.locator(".dpviz-over > *, .dpviz-chart:not(.dpviz-moving) .annotation text").filter(has_text="moments")
     expect(name.first).to_contain_text(said)
     expect(main_area(page).locator(".dpviz-strip")).to_contain_text(said)
     assert page.locator(".dpviz-ghosts path").count() == 1, "where the curve was"
@@ -307,7 +307,7 @@ async text => {
   while (!at.dpvizChart) at = at.parentElement;
   const {plot, frames, hand} = at.dpvizChart;
   const drawn = plot.querySelector('.js-line').getAttribute('d');
-  const ticks = () => [...plot.querySelectorAll('.dpviz-over text[data-unformatted][text-anchor="end"]')];
+  const ticks = () => [...plot.querySelectorAll('.dpviz-over [data-tick="yaxis"]')];
   const end = () => Number(plot.querySelector('.js-line').getAttribute('d').split(',').at(-1));
   window.relaid = 0;
   plot.on('plotly_relayout', () => window.relaid += 1);
@@ -321,7 +321,7 @@ async text => {
   while (!frames.at('sigma', text) || plot.querySelector('.js-line').getAttribute('d') === drawn) await now();
   while (hand.from) await now();
   const { yaxis } = frames.at('sigma', text).figure.layout;
-  const shown = ticks().filter(tick => tick.style.display !== 'none').map(tick => tick.textContent);
+  const shown = ticks().map(tick => tick.textContent);
   const hidden = getComputedStyle(plot.querySelector('.yaxislayer-above')).visibility;
   return {seen, shown, wanted: yaxis.ticktext, range: yaxis.range, held: plot.layout.yaxis.range, relaid, hidden};
 }
@@ -346,7 +346,7 @@ def test_axes_glide_under_the_hand_and_plotly_draws_them_at_rest(page: Page, cal
     typed.press("Enter")
     wait_idle(page, settle_ms=500)
     assert y_range(page) == found["range"]
-    assert page.locator(".dpviz-over, .dpviz-under").count() == 0
+    assert page.locator(".dpviz-over, .dpviz-moving").count() == 0
     no_traceback(page)
 
 

@@ -7,7 +7,6 @@ import test from "node:test";
 import { axesOf, blended, following, kept, placed, sameQuantities, sameView, Scale } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { ends } from "./ends.js";
-import { runs } from "./words.js";
 
 const { figures, packed, columns } = JSON.parse(readFileSync("cases.json"));
 
@@ -101,12 +100,4 @@ test("a hidden curve is not drawn, and its name fades", () => {
   const faded = layout.annotations.filter((note) => note.opacity === 0.4);
   assert.equal(faded.length, 1);
   assert.match(faded[0].text, /curve 1/);
-});
-
-test("words come in runs", () => {
-  const found = runs("<span style='color:red;font-size:13px'>a &lt; b</span><b>  2</b><br>P<sub>A</sub>");
-  assert.deepEqual(
-    found.map(({ told, bold, sub, breaks, color }) => [told, bold, sub, breaks, color]),
-    [["a < b", false, false, false, "red"], ["  2", true, false, false, undefined], ["P", false, false, true, undefined], ["A", false, true, false, undefined]],
-  );
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Frames, GivenFrames } from "./frames.js";
+import { Frames } from "./frames.js";
 
 const STOPS = Array.from({ length: 41 }, (_, k) => String(k));
 const FIGURE = { data: [], layout: { xaxis: { range: [0, 1] }, yaxis: { range: [0, 1] }, margin: {} } };
@@ -89,9 +89,15 @@ test("frames are kept as long as their token is offered", async (t) => {
   assert.equal(frames.at("sigma", "20"), undefined);
 });
 
-test("a page without a server has all its frames", () => {
-  const frames = new GivenFrames({ sigma: { 2: { figure: FIGURE } } });
+test("a page without a server has all its frames, and asks for none", (t) => {
+  const asked = server(t);
+  const frames = new Frames(() => {}, { sigma: { 2: { figure: FIGURE } } });
+  frames.offer(null, { sigma: "sigma" });
+  frames.near(move());
+  frames.go();
+  assert.deepEqual(asked, []);
   assert.ok(frames.has("sigma"));
+  assert.ok(frames.at("sigma", "2"));
   assert.equal(frames.axes("sigma", (figure) => figure).length, 1);
   assert.equal(frames.at("sigma", "3"), undefined);
 });

@@ -4,11 +4,11 @@ import { axesOf, placed } from "./axes.js";
 import { unpacked } from "./columns.js";
 import { made, mounting } from "./dom.js";
 import { Hand } from "./draw.js";
-import { Frames, GivenFrames } from "./frames.js";
+import { Frames } from "./frames.js";
 import { Late } from "./late.js";
 import { configured, plotly, themed } from "./library.js";
-import { Names } from "./names.js";
-import { Chips, isNarrow, NARROW, narrowed } from "./narrow.js";
+import { Chips, Names } from "./names.js";
+import { isNarrow, NARROW, narrowed } from "./narrow.js";
 
 const SHARE = 0.56; // of the screen's height that a presented chart takes
 const PAPER = 680; // pixels of a printed page's width
@@ -32,7 +32,7 @@ class MountedChart {
       this.plot.dataset.kept = kept; // for who looks on
       this.follow();
     };
-    this.frames = given ? new GivenFrames(given) : new Frames(arrived);
+    this.frames = new Frames(arrived, given);
     const waiting = (late) => this.plot.toggleAttribute("data-late", late); // for who looks on
     this.late = new Late((told) => this.completed(told), waiting);
     this.entries = {}; // the last of every control, told all together: none is lost
@@ -174,7 +174,6 @@ class MountedChart {
 
   // Whether this answer differs from the last one by a number that a hand moved, at most: then a token is the same.
   follows() {
-    if (this.frames instanceof GivenFrames) return true;
     const before = Object.values(this.tokens ?? {});
     const same = (token) => before.includes(token);
     const now = Object.values(this.data.frames);

@@ -3,8 +3,7 @@
 // they glide: Plotly draws them when the hand rests.
 
 import { axesOf, blended, following, kept, placed, sameKinds, sameQuantities, sameRange, sameView, Scale } from "./axes.js";
-import { Grid } from "./grid.js";
-import { head, svg, Words } from "./words.js";
+import { head, Over, svg } from "./over.js";
 
 const FAR = 4000; // pixels beyond which nothing is drawn
 const GLIDE = 180; // ms from one range to the next
@@ -19,7 +18,7 @@ export class Hand {
     // They are put right before the next frame: two charts that write in one place never keep the browser busy.
     this.overwritten = new MutationObserver(() => requestAnimationFrame(() => moving() && this.say(this.said)));
     this.away = false; // whether a frame is shown: what the server said is not
-    this.words = null; // what lies over the chart while the hand moves
+    this.over = null; // what lies over the chart while the hand moves
     this.axes = null; // that hold, or to which the chart glides
     this.plotted = null; // as Plotly drew them
   }
@@ -55,9 +54,8 @@ export class Hand {
   }
 
   bare() {
-    this.words?.remove();
-    this.grid?.remove();
-    this.words = this.grid = this.ghosts = null;
+    this.over?.remove();
+    this.over = this.ghosts = null;
   }
 
   // The curves' elements, by the uid of their trace.
@@ -107,12 +105,10 @@ export class Hand {
     const across = (v) => scales.x.of(v) * area.width;
     const down = (v) => (1 - scales.y.of(v)) * area.height;
     const there = placed(figure, view, this.hidden, this.plot.layout.margin);
-    this.words ??= new Words(this.plot, this.plot.layout);
-    this.grid ??= new Grid(this.plot, this.words.over, area);
-    this.grid.show(this.axes, this.plotted, scales);
+    this.over ??= new Over(this.plot);
     this.ghostsOn(area, across, down);
     this.paths(there.data, across, down);
-    this.words.show(there.layout, scales, area, sameView(view, this.plotted));
+    this.over.show(there.layout, this.axes, this.plotted, scales, area);
     if (this.from) this.next = requestAnimationFrame(() => this.draw());
   }
 
@@ -213,7 +209,7 @@ export class Hand {
     this.before ??= this.plot.data.filter((t) => (t.mode ?? "lines") === "lines" && !t.fill && t.opacity !== 0 && t.x);
     if (!this.ghosts) {
       const frame = svg("svg", { class: "dpviz-ghosts", x: left, y: top, width, height, overflow: "hidden" }, null);
-      this.words.over.prepend(frame);
+      this.over.lines.append(frame);
       const look = ({ line }) => ({ fill: "none", stroke: line?.color ?? "gray", "stroke-width": 1.25, opacity: 0.35 });
       this.ghosts = this.before.map((trace) => svg("path", look(trace), frame));
     } else if (this.ghosted === this.axes) return;

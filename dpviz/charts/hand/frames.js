@@ -1,4 +1,4 @@
-// What a chart would be at other values of a field. `Frames`: fetched while a hand is at its control.
+// What a chart would be at other values of a field: fetched while a hand is at its control.
 
 import { axesOf } from "./axes.js";
 import { unpacked } from "./columns.js";
@@ -12,11 +12,12 @@ const NEAR = { rests: 8, moves: 2 }; // stops on either side that come first; th
 const RETRY = 1000; // ms
 
 export class Frames {
-  constructor(arrived) {
+  // `given`: field → text → frame, of a page without a server, where a field is its own token.
+  constructor(arrived, given = {}) {
     this.arrived = arrived;
     this.tokens = {};
     this.gone = new Set(); // tokens that the server does not know any more, until its next answer
-    this.kept = new Map(); // token → text → frame
+    this.kept = new Map(Object.entries(given).map(([field, frames]) => [field, new Map(Object.entries(frames))])); // token → text → frame
     this.under = null; // the request under way
   }
 
@@ -38,7 +39,8 @@ export class Frames {
 
   // The axes of all frames of a field that are there, as `fitting` draws them.
   axes(field, fitting) {
-    return axesAmong([...(this.kept.get(this.tokens[field])?.values() ?? [])], fitting);
+    const frames = [...(this.kept.get(this.tokens[field])?.values() ?? [])].filter((frame) => frame?.figure);
+    return frames.map(({ figure }) => axesOf(fitting(figure).layout)).filter(Boolean);
   }
 
   // A hand is at a control, or moves it: in the end all its frames are fetched.
@@ -51,7 +53,7 @@ export class Frames {
   // Nothing moves, and the page is there: what the hand may want next.
   go() {
     this.paused = false;
-    if (!this.under) this.fetchNext(FIRST);
+    if (!this.under && this.address !== null) this.fetchNext(FIRST);
   }
 
   // The hand let go: what the server computes now is the page.
@@ -111,34 +113,4 @@ export class Frames {
     this.under?.abort();
     this.wish = null;
   }
-}
-
-function axesAmong(frames, fitting) {
-  return frames.map((frame) => frame?.figure && axesOf(fitting(frame.figure).layout)).filter(Boolean);
-}
-
-// The same for a page without a server: all frames are there from the start, field → text → frame.
-export class GivenFrames {
-  constructor(given) {
-    this.given = given;
-  }
-
-  has(field) {
-    return field in this.given;
-  }
-
-  at(field, text) {
-    return this.given[field]?.[text];
-  }
-
-  axes(field, fitting) {
-    return axesAmong(Object.values(this.given[field] ?? {}), fitting);
-  }
-
-  offer() {}
-  near() {}
-  go() {}
-  rest() {}
-  away() {}
-  stop() {}
 }

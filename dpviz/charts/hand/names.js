@@ -1,5 +1,9 @@
 // Names at the lines' ends: a click hides a curve and brings it back, and under the pointer a name brings its curve forward.
 
+import { made } from "./dom.js";
+import { ALONE } from "./narrow.js";
+import { nodes } from "./over.js";
+
 export class Names {
   constructor(plot, changed) {
     this.plot = plot;
@@ -37,6 +41,30 @@ export class Names {
     for (const group of this.plot.querySelectorAll(".scatterlayer .trace")) {
       const own = group.__data__?.[0]?.trace?.name;
       group.classList.toggle("dpviz-back", line !== undefined && own !== line);
+    }
+  }
+}
+
+// The names below the plot of a narrow chart, the highest line first; a figure of a wide chart has none. A tap hides a
+// curve and brings it back, as a click on a name does.
+export class Chips {
+  constructor(plot, names) {
+    Object.assign(this, { plot, names });
+    this.list = made("ul", "dpviz-chips", plot.parentElement);
+  }
+
+  show({ layout }) {
+    const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
+    const told = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
+    if (told === this.told) return;
+    this.told = told;
+    this.list.replaceChildren();
+    for (const { line, text } of ends) {
+      const chip = made("button", "", made("li", "", this.list), { type: "button" });
+      chip.setAttribute("aria-pressed", !this.names.hidden.has(line));
+      chip.addEventListener("click", () => this.names.toggle(line));
+      chip.append(...nodes(text.replace("<br>", " · ").replace(ALONE, "")));
+      chip.style.borderColor = chip.querySelector("[style*='color']").style.color; // of the name
     }
   }
 }

@@ -1,11 +1,9 @@
 // A chart on a phone: the plot has the width, and the names that lines carry at their ends stand below as chips.
 
-import { runs } from "./words.js";
-
 export const NARROW = 600; // pixels of a chart below which it is drawn so
 const HEIGHT = 310; // of such a chart, at most; where it stands, --dpviz-most may say less
 const EDGE = 12; // pixels right of the plot
-const ALONE = " from ε alone"; // is said once there, above the plot
+export const ALONE = " from ε alone"; // is said once there, above the plot
 const LETTER = 6.6; // pixels of one, about
 const [ROW, BESIDE] = [36, 150]; // pixels of a row that has its name above its dot, and of the words right of all dots
 
@@ -68,42 +66,4 @@ function inTwoLines(text) {
   const spaces = [...text.matchAll(/ /g)].map((found) => found.index);
   const at = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))[0];
   return at === undefined ? text : `${text.slice(0, at)}<br>${text.slice(at + 1)}`;
-}
-
-// The names below the plot, the highest line first; a figure of a wide chart has none. A tap hides a curve and brings
-// it back, as a click on a name does.
-export class Chips {
-  constructor(plot, names) {
-    this.plot = plot;
-    this.names = names;
-    this.list = null;
-  }
-
-  show({ layout }) {
-    const ends = [...(layout.meta?.chips ?? [])].sort((a, b) => b.y - a.y);
-    const told = JSON.stringify([ends.map((end) => end.text), [...this.names.hidden]]);
-    if (told === this.told) return;
-    this.told = told;
-    this.list?.remove();
-    this.list = null;
-    if (!ends.length) return;
-    this.list = document.createElement("ul");
-    this.list.className = "dpviz-chips";
-    for (const end of ends) {
-      const chip = document.createElement("button");
-      chip.type = "button";
-      chip.setAttribute("aria-pressed", !this.names.hidden.has(end.line));
-      chip.addEventListener("click", () => this.names.toggle(end.line));
-      for (const { told: words, bold, sub, color, breaks } of runs(end.text)) {
-        if (!color && !chip.querySelector("br")) chip.append(document.createElement("br")); // below the name
-        const run = document.createElement(sub ? "sub" : bold ? "b" : "span");
-        run.textContent = `${breaks ? " · " : ""}${words.replace(ALONE, "")}`;
-        if (color) run.style.color = chip.style.borderColor = color;
-        chip.append(run);
-      }
-      this.list.append(document.createElement("li"));
-      this.list.lastChild.append(chip);
-    }
-    this.plot.after(this.list);
-  }
 }

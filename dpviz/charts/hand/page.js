@@ -3,7 +3,7 @@
 import { loadPacked, packed, unpacked } from "dpviz/columns.js";
 import mountNumber from "dpviz/number.js";
 import { numberIn, readings } from "dpviz/readings.js";
-import { head } from "dpviz/words.js";
+import { head } from "dpviz/over.js";
 
 const NOW = Number.MAX_SAFE_INTEGER; // an answer that knows every entry
 
@@ -16,7 +16,9 @@ class Page {
       const built = Object.entries(stops).map(([text, frame]) => [text, figured(frame)]);
       this.frames[field] = Object.fromEntries(built);
     }
-    this.chart = { key, config, frames: {}, columns: {}, given: this.frames };
+    const tokens = Object.fromEntries(fields.map(({ field }) => [field, field]));
+    this.chart = { key, config, at: null, frames: tokens, columns: {}, given: this.frames };
+    this.answers = NOW - 1e9;
     this.fields = fields;
     this.moved = null; // the field that does not stand where it was
     for (const field of fields) {
@@ -70,7 +72,7 @@ class Page {
     head(document.querySelector(".dpviz-headline"), frame.headline);
     document.querySelector(".dpviz-strip").outerHTML = frame.strip;
     document.getElementById("notes").innerHTML = frame.notes;
-    const told = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: NOW };
+    const told = { ...this.chart, figure: frame.figure, alt: frame.alt, words: { headline: frame.headline }, caption: frame.caption, seen: (this.answers += 1) };
     mountChart({ parentElement: document.getElementById("chart"), data: told });
   }
 }
