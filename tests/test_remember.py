@@ -235,7 +235,7 @@ SMALL = {
 # Of the processes that train, or one fixed value each.
 LARGE_BUT_FEW = {"_loaded", "_read", "mnist_subset", "_filters", "basis"}
 # One entry for each table, or each name in one, that comes with the package.
-OF_TABLES = {"_tables", "checked"}
+OF_TABLES = {"tables_of", "checked"}
 
 
 def caches(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:

@@ -47,12 +47,16 @@ JINJA.filters |= {
     "down": numbers.down,
     "plain": lambda value, digits=3: numbers.plain(float(value), digits=digits),
     "steps": numbers.steps,
+    "short_steps": numbers.short_steps,
     "delta": numbers.delta,
     "chance": lambda value: numbers.probability(float(value)),
     "chance_up": lambda value: numbers.probability(float(value), up=True),
     "rounded": lambda value: numbers.plain(numbers.up(value * (1.0 - 1e-12))),  # up, but for what floating point adds
+    "delta_rounded": lambda value: numbers.delta(numbers.up(value * (1.0 - 1e-12))),
+    "one_place": lambda percent: f"{percent:.1f}\u00a0%",
     "percent": lambda share, digits=3: f"{numbers.plain(100.0 * share, digits=digits)} %",
     "tenths": tenths,
+    "tenth": lambda share: "–" if math.isnan(share) else f"{100 * share:.1f} %",
     "p_value": numbers.p_value,
     "p_sign": lambda value: f"{'= ' * (not value < 0.001)}{numbers.p_value(value)}",
     "rounded_up": lambda value: rounded_up(value, 4),
@@ -66,13 +70,13 @@ JINJA.globals |= {
 }  # fmt: skip
 
 _template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)
-_value: Callable[[str], Callable[..., Any]] = lru_cache(maxsize=None)(
+expression: Callable[[str], Callable[..., Any]] = lru_cache(maxsize=None)(
     partial(JINJA.compile_expression, undefined_to_none=False)
 )
 
 
 @lru_cache(maxsize=64)
-def _tables(room: str) -> dict[str, Any]:
+def tables_of(room: str) -> dict[str, Any]:
     path = Path(__file__).parent / room
     return tomllib.loads((path / "words.toml" if path.is_dir() else path.with_suffix(".toml")).read_text("utf-8"))
 
@@ -84,7 +88,7 @@ def say(text: str, values: Values) -> str:
 
 def words(room: str, key: str) -> dict[str, Any]:
     """What a question says, as arguments of `Question`; `room` is a folder, or the file itself without its suffix."""
-    tables = _tables(room)
+    tables = tables_of(room)
     layers = [tables[key]]
     while (name := layers[0].get("after", "all")) in tables and layers[0] is not tables[name]:
         layers.insert(0, tables[name])
@@ -114,7 +118,7 @@ def words(room: str, key: str) -> dict[str, Any]:
 
 def rows(room: str, key: str, facts: object) -> list[dict[str, str]]:
     """The rows of a table of words about facts, by their columns' names."""
-    return [row for entry in _tables(room)[key]["rows"] for row in _made(entry, dict, {"facts": facts})]
+    return [row for entry in tables_of(room)[key]["rows"] for row in _made(entry, dict, {"facts": facts})]
 
 
 def _values(answer: Answer[Any]) -> Values:
@@ -124,12 +128,12 @@ def _values(answer: Answer[Any]) -> Values:
 def _made(entry: Mapping[str, str], make: Callable[..., Any], values: Values) -> Iterator[Any]:
     texts = dict(entry)
     each, when, parts = (texts.pop(name, "") for name in ("each", "when", "parts"))
-    for one in _value(each)(**values) if each else (None,):
+    for one in expression(each)(**values) if each else (None,):
         here = {**values, "one": one}
-        if when and not _value(when)(**here):
+        if when and not expression(when)(**here):
             continue
         if parts:
-            several = _value(parts)(**here)
+            several = expression(parts)(**here)
             yield from several if isinstance(several, list) else (several,)
         else:
             yield make(**{name: say(text, here) for name, text in texts.items()})

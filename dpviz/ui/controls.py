@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions import units
-from dpviz.questions.papers.check_fields import UNSETTLED
+from dpviz.questions.papers.check import UNSETTLED
 from dpviz.ui import history, state
 from dpviz.ui.hand.served import component
 from dpviz.ui.state import Keys

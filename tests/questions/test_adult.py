@@ -9,20 +9,21 @@ import pytest
 
 import dpviz
 from dpviz.experiments.catalogue import EXPERIMENTS
-from dpviz.questions.papers.adult import ADULT_FIGURE
+from dpviz.questions.papers.recorded import ADULT_FIGURE
 from dpviz.questions.printed import CLAIMS
-from dpviz.questions.printed.adult import ACCOUNTING, DELTA, EXAMPLES, adult_record, reached
+from dpviz.questions.printed.adult import DELTA, EXAMPLES, adult_record, reached_on_adult
 from tests.questions.asking import asked
 
+WAYS = ("replaced", "added", "printed")
 ARMS = EXPERIMENTS["adult_posterior"].arms
 
 
 def costs(method: str, accounted: str) -> dict[str, float]:
-    return {one.arm: one.epsilon for one in reached(method, accounted)}
+    return {one.arm: one.epsilon for one in reached_on_adult(method, accounted)}
 
 
 def test_samples_cost_what_they_were_asked_to_and_the_printed_rule_more_than_twice_that() -> None:
-    replaced, added, printed = (costs("sample", way) for way in ACCOUNTING)
+    replaced, added, printed = (costs("sample", way) for way in WAYS)
     for arm, settings in ARMS.items():
         if arm.startswith("sample"):
             assert replaced[arm] == pytest.approx(settings["epsilon"], rel=1e-12)
@@ -63,11 +64,11 @@ def test_means_and_bars_are_those_of_the_record() -> None:
 
 
 def test_what_is_said_follows_the_accounting() -> None:
-    heads = {way: ADULT_FIGURE.headline(asked(ADULT_FIGURE, pacc=way)) for way in ACCOUNTING}
+    heads = {way: ADULT_FIGURE.headline(asked(ADULT_FIGURE, pacc=way)) for way in WAYS}
     assert ["0.449" in heads["replaced"], "0.206" in heads["added"], "0.298" in heads["printed"]] == [True] * 3
     cautions = {
         way: [note.text for note in ADULT_FIGURE.notes(asked(ADULT_FIGURE, pacc=way)) if note.kind == "caution"]
-        for way in ACCOUNTING
+        for way in WAYS
     }
     assert all(any("A sample by MCMC is not" in text for text in found) for found in cautions.values())
     assert [len(found) for found in cautions.values()] == [1, 1, 2]
@@ -79,12 +80,12 @@ def test_the_verdicts_rest_on_the_runs() -> None:
     assert found["sg-fig3"].value == pytest.approx(0.2972, abs=1e-4)
     assert 0.5 < found["sg-fig3-baseline"].value < 1.5, "clipping costs about a percentage point"
     assert found["sg-fig3-best"].value > 2.0
-    sample, sgld = (reached(method, "replaced") for method in ("sample", "sgld"))
+    sample, sgld = (reached_on_adult(method, "replaced") for method in ("sample", "sgld"))
     pairs = [(a, b) for a in sample for b in sgld if abs(a.epsilon / b.epsilon - 1) < 0.02]
     ahead = {round(b.epsilon, 1): a.mean - b.mean for a, b in pairs}
     assert ahead[0.1] > 0.02 < ahead[0.2]
     assert abs(ahead[0.3]) < 0.01, "level"
     assert all(one.mean < sgld[-1].mean for one in sample)
-    printed = {method: reached(method, "printed") for method in ("sample", "sgld")}
+    printed = {method: reached_on_adult(method, "printed") for method in ("sample", "sgld")}
     standard = printed["sgld"][-1]
     assert all(one.mean < standard.mean for one in printed["sample"] if one.epsilon < 2 * standard.epsilon)

@@ -19,8 +19,7 @@ import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
 from dpviz.questions.answer import Answer
-from dpviz.questions.papers.check import CHECK, CheckFacts
-from dpviz.questions.papers.described import described, renyi_above, steps_of
+from dpviz.questions.papers.check import CHECK, CheckFacts, described, renyi_above, steps_of
 from dpviz.questions.papers.snippet import LONGEST, read
 from tests.questions.asking import asked, asked_whole
 

@@ -16,13 +16,10 @@ from dpviz.experiments.record import recorded
 from dpviz.gradients.norm_families import FAMILIES
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
-from dpviz.questions.papers.abadi import LOSS, MAIN_THEOREM, TAIL
+from dpviz.questions.papers.abadi import BOB, CLIPPING, LOSS, MAIN_THEOREM, TAIL, least_epsilon
 from dpviz.questions.papers.adaptive import ADAPTIVE
-from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, RARE, TOGETHER
-from dpviz.questions.papers.bob import BOB, least_epsilon
+from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
-from dpviz.questions.papers.clipping import CLIPPING
-from dpviz.questions.papers.inference import INFERENCE
 from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS
 from dpviz.questions.printed.published_runs import LAST_LAYER, RUNS, PublishedRun
@@ -47,14 +44,14 @@ def test_figure_1_has_four_curves_within_its_axes() -> None:
     low, high = answer.plot.chart().figure["layout"]["yaxis"]["range"]
     for line in answer.plot.lines:  # type: ignore[attr-defined]
         assert low <= math.log10(float(np.asarray(line.y)[-1])) <= high, line.key
-    assert answer.facts.bayes_best <= answer.facts.bayes_fixed
+    assert answer.facts.bayesian_best <= answer.facts.bayesian_fixed
     assert answer.facts.dp_best < answer.facts.dp_fixed
 
 
 def test_figure_1_says_nothing_of_a_gain_before_it_is_known() -> None:
     """At the 0.95-quantile Bayesian DP gains in this draw; before it is there, no note says so or denies it."""
     first, joined = asked(FIGURE_1, pquant="0.95"), asked_whole(FIGURE_1, pquant="0.95")
-    assert joined.facts.bayes_best < joined.facts.dp_best
+    assert joined.facts.bayesian_best < joined.facts.dp_best
     assert "does not gain" not in (text := " ".join(note.text for note in FIGURE_1.notes(first)))
     assert "what is left between" not in text
     assert "what is left between" in FIGURE_1.notes(joined)[0].text
@@ -63,7 +60,7 @@ def test_figure_1_says_nothing_of_a_gain_before_it_is_known() -> None:
 def test_dp_is_the_same_in_all_panels_and_the_panels_differ() -> None:
     facts = [asked_whole(FIGURE_1, pquant=quantile).facts for quantile in ("0.05", "0.25", "0.75", "0.95")]
     assert len({f.dp_fixed for f in facts}) == 1
-    bayesian = [f.bayes_fixed for f in facts]
+    bayesian = [f.bayesian_fixed for f in facts]
     assert bayesian == sorted(bayesian, reverse=True)
     assert bayesian[0] > 100 * bayesian[-1]
 
@@ -81,8 +78,8 @@ def test_figure_3_is_the_authors_at_its_order() -> None:
     """σ = .55, quantile .50: DP 34.6, Bayesian DP 12.0; DP at its best λ 2.93."""
     facts = asked(FIGURE_3, pclip="0.5").facts
     assert (facts.dp_fixed, facts.dp_best) == pytest.approx((34.606, 2.930), rel=1e-3)
-    assert 11.5 < facts.bayes_fixed < 12.5
-    assert facts.bayes_best <= facts.bayes_fixed
+    assert 11.5 < facts.bayesian_fixed < 12.5
+    assert facts.bayesian_best <= facts.bayesian_fixed
 
 
 def test_clipped_distances_do_not_near_the_sensitivity() -> None:
@@ -92,7 +89,7 @@ def test_clipped_distances_do_not_near_the_sensitivity() -> None:
 
 def test_unclipped_costs_at_least_as_much_as_clipped() -> None:
     clipped, unclipped = (asked(FIGURE_3, pclip="0.05", punclip=flag).facts for flag in "01")
-    assert unclipped.bayes_fixed >= clipped.bayes_fixed
+    assert unclipped.bayesian_fixed >= clipped.bayesian_fixed
 
 
 # --- DP-SGD: two theorems and an example ------------------------------------------------------------------------------
@@ -166,12 +163,12 @@ def test_the_closed_form_lies_above_the_exact_one_wherever_it_is_drawn() -> None
         assert not seen.all()
         assert (closed[seen] >= exact[seen]).all()
     f = answer.facts
-    assert [round(one.last) for one in (f.one, f.two, f.three)] == [14, 37, 107]
+    assert [round(one.last) for one in f.each] == [14, 37, 107]
 
 
 def test_equal_noises_are_one_curve_and_too_little_noise_is_said() -> None:
     answer = asked(SAMPLED_FIGURE_1, psig1="2", psig2="2", psig3="2")
-    assert answer.facts.two is None
+    assert len(answer.facts.each) == 1
     assert "covers none" in SAMPLED_FIGURE_1.headline(answer)
 
 
@@ -298,17 +295,17 @@ def test_the_areas_are_the_probabilities(direction: str, span: str) -> None:
     seen = np.isfinite(counted)
     f = answer.facts
     assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.01)
-    assert grey == pytest.approx(f.beyond, rel=0.02)
-    assert np.trapezoid(counted[seen], at[seen]) == pytest.approx(f.delta, rel=0.02)
-    assert f.delta < f.beyond
+    assert grey == pytest.approx(f.law.beyond, rel=0.02)
+    assert np.trapezoid(counted[seen], at[seen]) == pytest.approx(f.law.delta, rel=0.02)
+    assert f.law.delta < f.law.beyond
     back = asked(LOSS, **texts | {"pdir": "add" if direction == "remove" else "remove"})
-    assert back.facts.delta == f.other
-    assert back.facts.other == f.delta
+    assert back.facts.law.delta == f.other.delta
+    assert back.facts.other.delta == f.law.delta
 
 
 def test_a_mean_loss_is_the_divergence_at_order_one() -> None:
     """R(α) tends to it as α tends to 1; T steps have T times as much."""
-    one, many = (asked(LOSS, pspan=span).facts.mean for span in ("one", "all"))
+    one, many = (asked(LOSS, pspan=span).facts.law.mean for span in ("one", "all"))
     assert many == pytest.approx(1e4 * one)
     near = float(renyi_divergence(noise_multiplier=4.0, sample_rate=0.01, orders=[1.001])[0])  # type: ignore[index]
     assert one == pytest.approx(near, rel=2e-3)

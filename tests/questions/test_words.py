@@ -15,7 +15,7 @@ from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.words import JINJA, say
 
 FILES = sorted(Path(dpviz.questions.__file__).parent.glob("*/words.toml"))
-KEYS = {"title", "rows", "after", "headline", "metrics", "notes", "formulas", "assumptions"}
+KEYS = {"title", "chart", "rows", "after", "headline", "metrics", "notes", "formulas", "assumptions"}
 ENTRIES = {"metrics": {"name", "value", "note"}, "notes": {"text", "kind"}, "formulas": {"name", "latex"}}
 
 

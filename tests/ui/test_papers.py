@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dpviz.questions.papers.check_fields import BATCH, EPOCHS, NOISE
+from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
 from tests.ui.driver import open_app, open_part, said
 

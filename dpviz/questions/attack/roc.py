@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_profile
 from dpviz.accounting.pld.quick import quick_profile, quick_tight
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look
 from dpviz.charts.marks import Line
-from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
+from dpviz.charts.plot import LinePlot
 from dpviz.fields.declared import flag
 from dpviz.mechanisms import Mechanism
 from dpviz.questions import guessing, kinds
 from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import experts
 from dpviz.questions.mechanism import DELTA, STEPS
 from dpviz.questions.methods import left_out
@@ -95,43 +93,28 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
         epsilon = float(dpviz.epsilon("renyi", delta=delta, **known))
     elif Tight.name not in left:
         epsilon, name = quick_tight(mechanism, steps, delta).epsilon, Tight.name
-    lines = [Line("guess", "guessing", x, x, look.SOLID, color=look.GREY, kept=False, approximate=True)]
+    curves: dict[str, Array] = {}
     unsampled = _without_sampling(mechanism).as_gaussian
-    if unsampled is not None:
-        alone = dpviz.gaussian_roc(x, noise_multiplier=unsampled)
-        lines.insert(0, Line("unsampled", "one step, no sampling", x, alone, look.SOLID, color=look.MAUVE, kept=False))
     facts = RocFacts(epsilon, name, 1.0, x, unsampled, left)
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
-        lines.insert(0, Line("pair", "one (ε, δ)", x, pair, look.SOLID, color=look.BLUE, kept=False))
+        curves["pair"] = pair
         facts = replace(facts, success=facts.alone(delta), best=pair)
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
         failure = np.minimum(np.asarray(dpviz.delta("renyi", epsilon=at, **known)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
-        lines.insert(1, Line("renyi", "Rényi, all ε", x, curve, look.SOLID, color=look.GREEN))
+        curves["renyi"] = curve
         facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), best=curve)
-    span = (1e-6, 1.0) if log_rates else (0.0, 1.0)
-    plot = LinePlot(
-        x=Axis(
-            "false positive rate: called in, but out",
-            name="false positive rate",
-            column="fpr",
-            log=log_rates,
-            shown=span,
-            hover="FPR %{x:.4~r}",
-            marks=(0.0001, 0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9),
-        ),
-        y=Axis(
-            "true positive rate: called in, and in",
-            name="true positive rate",
-            column="tpr",
-            log=log_rates,
-            shown=(1e-6, 1.3) if log_rates else (0.0, 1.02),
-            write=partial(numbers.probability, up=True),
-        ),
-        lines=tuple(lines),
-        end_values=False,
+    if unsampled is not None:
+        curves["unsampled"] = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=unsampled))
+    plot = chart(
+        "attack",
+        "roc",
+        x,
+        curves | {"guess": x},
+        x_axis={"log": log_rates, "shown": (1e-6, 1.0) if log_rates else (0.0, 1.0)},
+        y_axis={"log": log_rates, "shown": (1e-6, 1.3) if log_rates else (0.0, 1.02)},
     )
     return Answer(plot, facts)
 
@@ -187,7 +170,7 @@ def with_region(answer: Answer[RocFacts], tight: TightRegion) -> Answer[RocFacts
         return replace(answer, facts=replace(answer.facts, problem=tight.problem))
     assert isinstance(answer.plot, LinePlot)
     log = answer.given["log_rates"]
-    curve = Line("tight", "tight, all ε", rates(log), tight.curves[log], look.SOLID, color=look.ORANGE)
+    curve = Line("tight", x=rates(log), y=tight.curves[log], **style("attack", "roc", "tight"))
     kept = tuple(replace(line, kept=False) for line in answer.plot.lines)
     facts = replace(answer.facts, success=tight.success, best=tight.curves[log], tight=True)
     return replace(answer, plot=replace(answer.plot, lines=(*kept, curve)), facts=facts)

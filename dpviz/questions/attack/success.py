@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
 
 import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.charts import look
-from dpviz.charts.marks import Line, Ring
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Ring
 from dpviz.fields import numbers
 from dpviz.fields.declared import number
 from dpviz.questions.answer import Answer
+from dpviz.questions.chart import chart
 from dpviz.questions.layout import experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import POINTS, presets
@@ -48,30 +47,18 @@ class SuccessFacts:
         return max(self.prior, 1.0 - self.prior)
 
     @property
-    def unseen_text(self) -> str:
-        return _exact(self.unseen)
-
-    @property
-    def prior_text(self) -> str:
-        return _exact(self.prior)
-
-    @property
     def right_text(self) -> str:
         """The bound on right guesses, rounded up; a digit more than guessing unseen needs tells it from that."""
         gain = self.right - self.unseen
         if gain < 1e-12:
-            return numbers.probability(self.right, up=True) if self.unseen > 0.9999 else self.unseen_text
+            whole = f"{numbers.plain(100 * self.unseen, digits=6)} %"
+            return numbers.probability(self.right, up=True) if self.unseen > 0.9999 else whole
         places = min(_places(gain), _places(1.0 - self.unseen) + 1)
         shown = (100 * Decimal(self.right)).quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING)
         if shown >= 100:
             return numbers.probability(self.right, up=True)
         whole, _, digits = f"{shown:f}".partition(".")
         return f"{whole}.{digits.rstrip('0') or '0'} %"
-
-
-def _exact(p: float) -> str:
-    """A prior as it was given, "1 %" or "12.5 %"; never rounded to a certainty."""
-    return numbers.probability(p) if p > 0.9999 else f"{numbers.plain(100 * p, digits=6)} %"
 
 
 def _places(gap: float) -> int:
@@ -92,31 +79,26 @@ def success(*, epsilon: float, delta: float, prior: float, largest: float) -> An
         failure=failure,
     )
     rings = [ring("right", epsilon, facts.right, look.GREEN)]
+    title = "right guesses, at most"
     if prior == 0.5:
-        lines = [Line("bound", "bound of (ε, δ)", x, right, look.SOLID, color=look.GREEN)]
+        curves = {"bound": right}
         pure = np.asarray(dpviz.attack_success(x))
         if float((right - pure).max()) > 1e-3:  # where δ shows, what it adds
-            lines.append(Line("pure", "δ = 0", x, pure, look.SOLID, color=look.MAUVE, kept=False))
+            curves["pure"] = pure
     else:
         belief = np.asarray(dpviz.posterior_belief(x, prior=prior, delta=delta, failure=failure))
-        lines = [
-            Line("accuracy", "right guesses", x, right, look.SOLID, color=look.GREEN),
-            Line("belief", "belief", x, belief, look.SOLID, color=look.ORANGE),
-        ]
+        curves = {"accuracy": right, "belief": belief}
+        title = "right guesses, and belief that you are in, at most"
         rings.append(ring("belief", epsilon, facts.belief, look.ORANGE))
-    plot = LinePlot(
-        x=Axis("ε", shown=(0.0, largest), hover="ε = %{x:,.4~r}"),
-        y=Axis(
-            "right guesses, at most" if prior == 0.5 else "right guesses, and belief that you are in, at most",
-            name="highest probability",
-            column="probability",
-            shown=(min(0.48, 0.9 * prior), 1.02),
-            write=partial(numbers.probability, up=True),
-        ),
-        lines=tuple(lines),
+    plot = chart(
+        "attack",
+        "success",
+        x,
+        curves,
+        x_axis={"shown": (0.0, largest)},
+        y_axis={"title": title, "shown": (min(0.48, 0.9 * prior), 1.02)},
         points=tuple(point for point in POINTS["attack"] if point.x <= largest) if prior == 0.5 else (),
         rings=tuple(rings),
-        end_values=False,
         summary=f"At ε = {numbers.plain(epsilon)} at most: {'; '.join(r.text for r in rings)}.",
     )
     return Answer(plot, facts)

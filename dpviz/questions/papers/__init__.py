@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
-from dpviz.questions.papers.abadi import LOSS, MAIN_THEOREM, TAIL
+from dpviz.questions.papers.abadi import BOB, CLIPPING, LOSS, MAIN_THEOREM, TAIL
 from dpviz.questions.papers.adaptive import ADAPTIVE
-from dpviz.questions.papers.adult import ADULT_FIGURE
-from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, RARE, TOGETHER
-from dpviz.questions.papers.bob import BOB
+from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER
 from dpviz.questions.papers.check import CHECK
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
-from dpviz.questions.papers.clipping import CLIPPING
-from dpviz.questions.papers.inference import INFERENCE
 from dpviz.questions.papers.pate import PATE
-from dpviz.questions.papers.reached import REACHED_VIEW
+from dpviz.questions.papers.recorded import ADULT_FIGURE, REACHED_VIEW
 from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
 
 PAPERS = Page(

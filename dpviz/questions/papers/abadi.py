@@ -1,4 +1,4 @@
-"""Abadi et al. 2016: its two theorems, and the privacy loss behind them."""
+"""Abadi et al. 2016: its two theorems, the privacy loss behind them, clipping; and a lecture's toy example."""
 
 from __future__ import annotations
 
@@ -13,18 +13,28 @@ from dpviz.accounting.pld.bounds import tight_delta
 from dpviz.accounting.pld.loss_density import RESOLVED, LossDensity, loss_density
 from dpviz.accounting.pld.quick import ZERO, quick_delta, settled
 from dpviz.accounting.solve import NoAnswer
-from dpviz.charts import look
-from dpviz.charts.marks import Array, Band, Column, Guide, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Array, Band, Column, Guide
+from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
+from dpviz.fields.declared import choice
+from dpviz.gradients.norm_families import FAMILIES, NormFamily
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.chart import chart
 from dpviz.questions.layout import InUnits
-from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE, STEPS
+from dpviz.questions.mechanism import RATE, SIZE, STEPS
 from dpviz.questions.noise.needs import delta_up
-from dpviz.questions.papers.fields import CLAIMED, DIRECTION, LOG_DENSITY, LOSS_EPSILON, SPAN, TAIL_EPSILON
+from dpviz.questions.norm_fields import CLIPPED, FAMILY
 from dpviz.questions.papers.reproduction import Facts, reproduction
+
+ROOM = "papers/abadi"
+
+
+def upright(at: float, name: str) -> tuple[Guide]:
+    """The chosen place on the x axis."""
+    return (Guide("x", at, name, noted=False),)
+
 
 # --- Theorem 1: how much noise, and which logarithm it saves ----------------------------------------------------------
 
@@ -43,24 +53,16 @@ def main_theorem(*, sample_rate: float, steps: int, delta: float, epsilon: float
         np.array([least_noise(method, steps=each, **setting) for each in x]) for method in ("moments", "strong")
     )
     form = sample_rate * np.sqrt(x * -math.log(delta)) / epsilon
-    constants = moments / form
+    constants, extra = moments / form, np.sqrt(np.log(x / delta))
     at = int(np.flatnonzero(x == here)[0])
-    c2 = float(constants[at])
-    extra = np.sqrt(np.log(x / delta))
-    column = (Column("c₂ here", constants, key="c2"),)
-    plot = LinePlot(
-        Axis("steps T", name="steps", log=True, kind="steps", hover="%{x:,d} steps", write=numbers.steps),
-        Axis("least noise σ", column="noise_multiplier", log=True, write=noise_up),
-        (
-            Line("moments", "moments accountant", x, moments, "moments", hover=column),
-            Line("theorem1", "c₂ q√(T ln(1/δ))/ε", x, c2 * form, "closed_form", approximate=True, kept=False),
-            Line("standard", "× √ln(T/δ)", x, c2 * form * extra, "basic", approximate=True, kept=False),
-            Line("strong", "strong composition", x, strong, "strong", color=look.MAUVE),
-        ),
-        guides=(Guide("x", here, f"T = {numbers.short_steps(here)}", noted=False),),
-        end_values=False,
-    )
-    sigma = float(moments[at])
+    sigma, c2 = float(moments[at]), float(constants[at])
+    curves = {
+        "moments": {"y": moments, "hover": (Column("c₂ here", constants, key="c2"),)},
+        "theorem1": c2 * form,
+        "standard": c2 * form * extra,
+        "strong": strong,
+    }
+    plot = chart(ROOM, "theorem1", x, curves, guides=upright(here, f"T = {numbers.short_steps(here)}"))
     facts = Facts(
         steps=here,
         beyond=steps > MOST_STEPS,
@@ -83,21 +85,17 @@ def least_noise(method: str, **setting: Any) -> float:
         return math.nan
 
 
-def noise_up(value: float) -> str:
-    return numbers.epsilon(value, up=True)
-
-
 MAIN_THEOREM = reproduction(
     "abadi",
     "theorem1",
     main_theorem,
-    {"sample_rate": RATE, "steps": STEPS, "delta": DELTA, "epsilon": CLAIMED},
-    lambda get: {"Question": (CLAIMED,), "Mechanism": (units.ALL, units.suggested(SIZE, get))},
+    lambda get: {"Question": ("epsilon",), "Mechanism": (units.ALL, units.suggested(SIZE, get))},
 )
 
 # --- §3.2: the privacy loss, the tail beyond ε, and what of that tail δ counts ----------------------------------------
 
 LEAST_DENSITY = 1e-8  # shown, of the largest density
+SPAN = choice("pspan")
 
 
 def loss_law(
@@ -125,32 +123,27 @@ def loss_law(
     y = np.interp(x, law.loss, law.density, left=0.0, right=0.0)
     tail = x >= epsilon
     counted = np.where(tail, y * -np.expm1(np.minimum(epsilon - x, 0.0)), np.nan)
-    ends = (LEAST_DENSITY * top, 3.0 * top) if log_density else (0.0, 1.08 * top)
     floor = np.full(tail.sum(), LEAST_DENSITY * top * log_density)
-    plot = LinePlot(
-        Axis("privacy loss L", shown=(low, end), hover="L = %{x:,.4~r}"),
-        Axis("density of L", name="density", log=log_density, shown=ends),
-        (
-            Line("density", "loss", x, y, "moments"),
-            Line("counted", "counted in δ", x, counted, "moments", color=look.ORANGE, explained=True),
-        ),
+    plot = chart(
+        ROOM,
+        "loss",
+        x,
+        {"density": y, "counted": counted},
+        x_axis={"shown": (low, end)},
+        y_axis={
+            "log": log_density,
+            "shown": (LEAST_DENSITY * top, 3.0 * top) if log_density else (0.0, 1.08 * top),
+        },
         bands=(Band("beyond ε", x[tail], floor, y[tail]),) if tail.sum() > 1 else (),
-        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", noted=False),),
-        end_values=False,
+        guides=upright(epsilon, f"ε = {numbers.plain(epsilon)}"),
     )
-    resolved = law.delta > 10.0 * RESOLVED
     facts = Facts(
-        beyond=law.beyond,
-        delta=law.delta,
-        other=other.delta,
-        mean=law.mean,
+        law=law,
+        other=other,
         negative=max(1.0 - positive, 0.0),
-        exact=law.exact,
         inside=inside,
         cut=-math.log1p(-sample_rate) if span == "one" and sample_rate < 1.0 else 0.0,
-        after="One step" if span == "one" else f"After {numbers.steps(steps)} steps the output",
-        ratio=f"{numbers.plain(law.beyond / law.delta)} times δ" if resolved else "the grey area",
-        neighbours="example added" if direction == "remove" else "example removed",
+        resolved=law.delta > 10.0 * RESOLVED,
         tail=probability(law.beyond, exact=law.exact),
         counted=probability(law.delta, exact=law.exact),
         back=probability(other.delta, exact=law.exact),
@@ -184,19 +177,10 @@ LOSS = reproduction(
     "abadi",
     "loss",
     loss_law,
-    {
-        "noise_multiplier": SIGMA,
-        "sample_rate": RATE,
-        "steps": STEPS,
-        "epsilon": LOSS_EPSILON,
-        "direction": DIRECTION,
-        "span": SPAN,
-        "log_density": LOG_DENSITY,
-    },
     lambda get: {
-        "Question": (LOSS_EPSILON, DIRECTION, SPAN),
-        "Mechanism": (SIGMA, InUnits((SIZE, RATE, STEPS) if get(SPAN) == "all" else (SIZE, RATE))),
-        "Show": (LOG_DENSITY,),
+        "Question": ("epsilon", "direction", "span"),
+        "Mechanism": ("noise_multiplier", InUnits((SIZE, RATE, STEPS) if get(SPAN) == "all" else (SIZE, RATE))),
+        "Show": ("log_density",),
     },
 )
 
@@ -219,18 +203,10 @@ def tail_bound(*, noise_multiplier: float, sample_rate: float, steps: int, epsil
     x = np.linspace(0.0, max(1.1 * end, 1.2 * min(epsilon, 5.0 * end)), 201)
     each = np.minimum(moments[:, None] - ORDERS[:, None] * x, 0.0)
     best = np.exp(each.min(axis=0))
-    lines = [
-        Line(f"order{order}", f"λ = {order}", x, np.exp(each[order - 1]), "closed_form", color=look.GREY, kept=False)
-        for order in SHOWN_ORDERS
-    ]
-    lines.append(Line("moments", "least of λ ≤ 32", x, np.where(best >= LEAST_DELTA / 10.0, best, np.nan), "moments"))
-    plot = LinePlot(
-        Axis("ε", shown=(0.0, float(x[-1])), hover="ε = %{x:,.4~r}"),
-        Axis("δ", log=True, kind="delta", shown=(LEAST_DELTA, 2.0), write=numbers.delta),
-        tuple(lines),
-        guides=(Guide("x", epsilon, f"ε = {numbers.plain(epsilon)}", noted=False),),
-        end_values=False,
-    )
+    curves = {f"order{order}": np.exp(each[order - 1]) for order in SHOWN_ORDERS}
+    curves["moments"] = np.where(best >= LEAST_DELTA / 10.0, best, np.nan)
+    guides = upright(epsilon, f"ε = {numbers.plain(epsilon)}")
+    plot = chart(ROOM, "tail", x, curves, x_axis={"shown": (0.0, float(x[-1]))}, guides=guides)
     logs = np.minimum(moments - ORDERS * epsilon, 0.0)
     order = float(ORDERS[logs.argmin()])
     computed = sample_rate > 0.0 and 0.0 < places(x[-1], epsilon)[-1] <= MOST_EPSILON
@@ -278,20 +254,107 @@ def with_tail(answer: Answer[Facts], band: Band) -> Answer[Facts]:
     """The interval in chart and facts."""
     assert isinstance(answer.plot, LinePlot)
     at = int(np.abs(np.asarray(band.x) - answer.given["epsilon"]).argmin())
-    interval: dict[str, Any] = {}
+    facts = Facts(**vars(answer.facts))
     if float(band.x[at]) == answer.given["epsilon"]:
-        low, high = float(band.lower[at]), float(band.upper[at])
-        least = numbers.delta(low) if low > 0.0 else "…"
-        interval = {"interval": (low, high), "itself": f"≤ {delta_up(high)}", "least": least}
+        low, high = facts.interval = float(band.lower[at]), float(band.upper[at])
+        facts.itself, facts.least = f"≤ {delta_up(high)}", numbers.delta(low) if low > 0.0 else "…"
     bands = (band,) if len(band.x) > 1 else ()
-    return replace(answer, plot=replace(answer.plot, bands=bands), facts=Facts(**vars(answer.facts) | interval))
+    return replace(answer, plot=replace(answer.plot, bands=bands), facts=facts)
 
 
 TAIL = reproduction(
     "abadi",
     "tail",
     tail_bound,
-    {"noise_multiplier": SIGMA, "sample_rate": RATE, "steps": STEPS, "epsilon": TAIL_EPSILON},
-    {"Question": (TAIL_EPSILON,), "Mechanism": (SIGMA, units.ALL)},
+    {"Question": ("epsilon",), "Mechanism": ("noise_multiplier", units.ALL)},
     slow=(Slow(tight_key, tight_tail, with_tail, tail_soon),),
 )
+
+# --- Clipping, and why (§3.1): what a threshold keeps of a gradient, against the noise it asks for --------------------
+
+
+def clipping(
+    *, family: str, clipped: str, threshold: float, noise_multiplier: float, batch: int, coordinates: int
+) -> Answer[Facts]:
+    """Error of the averaged gradient against C, from clipping and from noise; or the largest norm, unclipped.
+
+    The mean gradient of a family of examples is known in closed form, so is the mean of the clipped ones; the noise on
+    an average over B examples has the length σC√d/B. No finite noise hides an example whose gradient may be of any
+    length.
+    """
+    norms = FAMILIES[family]
+    if clipped == "off":
+        return unclipped(norms)
+    x = np.unique(np.r_[np.geomspace(min(0.01, threshold), max(100.0, threshold), 241), threshold])
+    length = float(np.hypot(*norms.mean))
+    bias = np.hypot(*(norms.mean - norms.clipped(x)).T) / length
+    noise = noise_multiplier * math.sqrt(coordinates) / batch * x / length
+    whole = np.hypot(bias, noise)
+    at, best = int(np.flatnonzero(x == threshold)[0]), int(whole.argmin())
+    mean, held = norms.mean, norms.clipped(threshold)
+    cosine = float(mean @ held) / (length * float(np.hypot(*held)))
+    guides = upright(threshold, f"C = {numbers.plain(threshold)}")
+    plot = chart(ROOM, "clipping", x, {"bias": bias, "noise": noise, "both": whole}, guides=guides)
+    facts = Facts(
+        several=len(norms.groups) > 1,  # directions
+        kept=float(norms.clipped_norm(threshold)) / norms.mean_norm,
+        over=float(norms.beyond(threshold)),
+        bias=float(bias[at]),
+        turned=math.degrees(math.acos(min(cosine, 1.0))),
+        signal=float(np.hypot(*held) / length / noise[at]),
+        best=float(x[best]),
+        least=float(whole[best]),
+    )
+    return Answer(plot, facts)
+
+
+def unclipped(norms: NormFamily) -> Answer[Facts]:
+    """The largest norm against the number of examples: it has no end."""
+    x = np.geomspace(1.0, 1e12, 121)
+    thousand, million, billion = norms.largest(np.array([1e3, 1e6, 1e9])).tolist()  # medians
+    facts = Facts(thousand=thousand, million=million, billion=billion)
+    return Answer(chart(ROOM, "unclipped", x, {"largest": norms.largest(x)}), facts)
+
+
+CLIPPING = reproduction(
+    "abadi",
+    "clipping",
+    clipping,
+    lambda get: (
+        {"Question": ("clipped", "family")}
+        if get(CLIPPED) == "off"
+        else {
+            "Question": ("clipped", "family", "threshold"),
+            "Noise": ("noise_multiplier", "batch", "coordinates"),
+        }
+    ),
+    {"family": FAMILY},
+)
+
+# --- A lecture's toy example: what do two answers of a model say about Bob's record, and what does ε allow? -----------
+
+
+def bob(*, inside: float, outside: float, delta: float) -> Answer[Facts]:
+    """How often the answer may come with Bob in, against ε, when it comes with probability `outside` without him."""
+    least = least_epsilon(inside, outside, delta)
+    proven = math.isinf(least)
+    reach = 20.0 if proven else max(4.0, 1.5 * least)
+    x = np.linspace(0.0, reach, 241)
+    high = np.array([float(dpviz.roc_bound(outside, epsilon=float(e), delta=delta)) for e in x])
+    low = np.array([1.0 - float(dpviz.roc_bound(1.0 - outside, epsilon=float(e), delta=delta)) for e in x])
+    guides = (Guide("y", inside, f"with Bob {numbers.plain(inside)}"), *(() if proven else upright(least, "least ε")))
+    plot = chart(ROOM, "bob", x, {"high": high, "low": low}, x_axis={"shown": (0.0, reach)}, guides=guides)
+    both = inside + outside
+    belief = inside / both if both > 0.0 else 0.5  # that he is in, after “cancer”, at even odds
+    return Answer(plot, Facts(least=least, proven=proven, belief=belief, right=0.5 + 0.5 * abs(inside - outside)))
+
+
+def least_epsilon(inside: float, outside: float, delta: float) -> float:
+    """The least ε with p ≤ e^ε p′ + δ for both answers, “cancer” or not, in either direction; ∞ where there is none."""
+    no, without = 1.0 - inside, 1.0 - outside
+    pairs = [(inside, outside), (outside, inside), (no, without), (without, no)]
+    needed = [math.log((p - delta) / other) if other else math.inf for p, other in pairs if p > delta]
+    return max(0.0, *needed)
+
+
+BOB = reproduction("abadi", "bob", bob)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,19 @@ from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.adaptive.odometer import AUTHORS_ORDERS, OdometerAccountant
 from dpviz.accounting.ledger import Ledger
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.charts import look
-from dpviz.charts.marks import Guide, Line, Point
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Guide, Point
 from dpviz.fields import numbers
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.answer import Answer
+from dpviz.questions.chart import chart, style
 from dpviz.questions.papers.claims import listing
-from dpviz.questions.papers.fields import PART
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.filters import DELTA
 from dpviz.questions.printed.published_runs import EXAMPLES, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.question import Block
 
+ROOM = "papers/adaptive"
 # The printed claims about each figure.
 ROWS = {
     "1b": ("fo-3x", "fo-corollary1", "fo-accuracy-baseline", "fo-accuracy-noise", "fo-accuracy-batch"),
@@ -35,12 +35,16 @@ ROWS = {
     "2b": ("fo-planned", "fo-epoch20", "fo-epoch6", "fo-epochs-fixed"),
     "2d": ("fo-epoch8",),
 }
-COLORS = {"baseline": look.GREY, "noise": look.ORANGE, "batch": look.GREEN}
 SHOWN = {"baseline": 0, "noise": 3, "batch": 1}  # the runs that the plotting code chooses where it draws one
 AS_PLOTTED, SOUND, PAPER_ODOMETER = Renyi("classic", AUTHORS_ORDERS), Renyi("improved", (4.5,)), OdometerAccountant()
 COUNT = SampledGaussian(100.0, 1.0)
-EPOCHS = Axis("epochs", kind="steps", hover="%{x:,d} epochs", write=numbers.steps)
-EPSILON = Axis("ε", column="epsilon")
+
+
+# What is printed of Figs. 2b and 2d: epoch → ε, and whose.
+PRINTED = {
+    "2b": {50: (5.76, "renyi_classic"), 20: (4.7, "odometer"), 6: (3.24, "odometer")},
+    "2d": {8: (1.45, "odometer")},
+}
 
 
 class PlottedOdometer(OdometerAccountant):
@@ -66,8 +70,9 @@ def spent(accountant: Accountant, run: PublishedRun, charged: bool) -> tuple[flo
     return tuple(values)
 
 
-def line(key: str, name: str, values: tuple[float, ...], family: str, **more: Any) -> Line:
-    return Line(key, name, np.arange(1.0, len(values) + 1.0), np.array(values), family, **more)
+def by_epoch(values: Sequence[float], **more: Any) -> dict[str, Any]:
+    """A run's curve over its own epochs."""
+    return {"x": np.arange(1.0, len(values) + 1.0), "y": np.array(values), **more}
 
 
 def redrawn(*, part: str) -> Answer[Facts]:
@@ -89,61 +94,54 @@ def from_scratch(part: str) -> Answer[Facts]:
     )
     if part == "1b":
         longest = max(RUNS["noise"], key=lambda run: run.epochs)
-        ours = line("charged", "noise, all charged", spent(SOUND, longest, True), "renyi_improved", color=look.BLUE)
         guides = (Guide("y", planned, "100 baseline epochs", noted=False),)
-        return Answer(LinePlot(EPOCHS, EPSILON, (*budgets(), ours), guides=guides), facts)
-    which, axis = {
-        "1c": (0, Axis("noise σ", write=numbers.plain, shown=(0.9, 1.85))),
-        "1d": (1, Axis("batch size", write=numbers.plain, shown=(128.0, 550.0))),
-    }[part]
-    lines = tuple(
-        line(one, one, tuple(float(pair[which]) for pair in RUNS[one][SHOWN[one]].by_epoch()), "tight",
-             color=COLORS[one])
-        for one in ("baseline", *policies)
-    )  # fmt: skip
-    return Answer(LinePlot(EPOCHS, axis, lines), facts)
+        curves = budgets() | {"charged": by_epoch(spent(SOUND, longest, True))}
+        return Answer(chart(ROOM, part, (), curves, guides=guides), facts)
+    which = 0 if part == "1c" else 1  # σ, or the batch size
+    shown = {policy: RUNS[policy][SHOWN[policy]].by_epoch() for policy in ("baseline", *policies)}
+    values = {policy: by_epoch([float(pair[which]) for pair in pairs]) for policy, pairs in shown.items()}
+    return Answer(chart(ROOM, part, (), values), facts)
 
 
-def budgets() -> tuple[Line, ...]:
+def budgets() -> dict[str, dict[str, Any]]:
     """Fig. 1b: what the plotting code charges all runs. The five baselines cost the same; one is drawn."""
-    return tuple(
-        line(f"{policy}_{i}", f"{policy} {i + 1}", spent(AS_PLOTTED, run, False), "renyi_classic", color=COLORS[policy],
-             approximate=policy != "baseline", end=policy if run.epochs == max(one.epochs for one in runs) else "")
-        for policy, runs in RUNS.items() for i, run in enumerate(runs) if policy != "baseline" or i == 0
-    )  # fmt: skip
+    curves = {}
+    for policy, runs in RUNS.items():
+        longest = max(one.epochs for one in runs)
+        for i, run in enumerate(runs if policy != "baseline" else runs[:1]):
+            more = style(ROOM, "1b", policy) | {"name": f"{policy} {i + 1}"}
+            end = policy if run.epochs == longest else ""
+            curves[f"{policy}_{i}"] = by_epoch(spent(AS_PLOTTED, run, False), end=end, **more)
+    return curves
 
 
 def fine_tuning(part: str) -> Answer[Facts]:
     """Figs. 2b and 2d: 50 epochs at σ = 1, or at the σ of the run that the plotting code draws."""
     fixed = PublishedRun(math.nan, sigma=((LAST_LAYER.epochs, 1.0),))
-    run, epochs = (fixed, (6, 20, 50)) if part == "2b" else (LAST_LAYER, (8, 50))
-    planned = spent(AS_PLOTTED, fixed, False)
-    plotted, charged = spent(PLOTTED_ODOMETER, run, False), spent(PAPER_ODOMETER, run, True)
-    lines = [
-        line("planned", "planned, σ = 1", planned, "renyi_classic"),
-        line("plotted", "odometer, plotting code", plotted, "odometer"),
-        line("charged", "odometer, all charged", charged, "odometer_run"),
-    ]
-    printed = {50: (5.76, "renyi_classic"), 20: (4.7, "odometer"), 6: (3.24, "odometer")}
+    run = fixed if part == "2b" else LAST_LAYER
+    printed = PRINTED[part]
+    curves = {
+        "planned": spent(AS_PLOTTED, fixed, False),
+        "plotted": spent(PLOTTED_ODOMETER, run, False),
+        "charged": spent(PAPER_ODOMETER, run, True),
+    }
     if part == "2d":
-        as_planned = spent(AS_PLOTTED, run, False)
-        lines.append(line("run", "as if planned", as_planned, "renyi_classic", approximate=True, color=look.ORANGE))
-        printed = {8: (1.45, "odometer")}
+        curves["run"] = spent(AS_PLOTTED, run, False)
     points = tuple(
         Point(epoch, value, f"{value}, Lécuyer 2021, §5.2", family) for epoch, (value, family) in printed.items()
     )
-    at = [Facts(plotted=plotted[epoch - 1], charged=charged[epoch - 1]) for epoch in epochs]
-    each = zip(at, epochs, strict=True)
+    at = {
+        epoch: Facts(**{name: values[epoch - 1] for name, values in curves.items()}) for epoch in (*sorted(printed), 50)
+    }
     facts = Facts(
         odometer=True,
-        planned=planned[-1],
-        first=at[0],
-        second=at[1],
-        last=at[-1],
-        read=", ".join(f"<b>{span([one.plotted])}</b> after epoch {epoch}" for one, epoch in each),
+        planned=curves["planned"][-1],
+        at=at,
+        read=", ".join(f"<b>{span([one.plotted])}</b> after epoch {epoch}" for epoch, one in at.items()),
         formula=PAPER_ODOMETER.formula,
     )
-    return Answer(LinePlot(EPOCHS, EPSILON, tuple(lines), points=points), facts)
+    lines = {name: by_epoch(values) for name, values in curves.items()}
+    return Answer(chart(ROOM, part, (), lines, points=points), facts)
 
 
 def span(values: list[float]) -> str:
@@ -156,14 +154,14 @@ def table(answer: Answer[Facts]) -> list[Block]:
     """A row for each run of Fig. 1."""
     rows = [
         {
-            "run": f"{policy} {i + 1}",
+            "run": f"{policy} {i}",
             "epochs": f"{run.epochs}",
             "last test accuracy": numbers.probability(run.accuracy),
             "ε, as plotted": span([spent(AS_PLOTTED, run, False)[-1]]),
             "ε, all charged": span([spent(SOUND, run, True)[-1]]),
         }
         for policy, runs in RUNS.items()
-        for i, run in enumerate(runs)
+        for i, run in enumerate(runs, 1)
     ]
     return [pd.DataFrame(rows)]
 
@@ -172,8 +170,6 @@ ADAPTIVE = reproduction(
     "adaptive",
     "adaptive",
     redrawn,
-    {"part": PART},
-    {"Question": (PART,)},
     more={
         "Printed and computed": lambda answer: [
             listing([claim for claim in CLAIMS if claim.key in ROWS[answer.given["part"]]])

@@ -1,4 +1,4 @@
-"""Triastcyn & Faltings 2020: Figs. 1, 3 and 4, the estimator of §4.3.1, and Propositions 3 and 4."""
+"""Triastcyn & Faltings 2020: Figs. 1, 3 and 4, the estimator of §4.3.1, Propositions 3 and 4, Table 1's inference."""
 
 from __future__ import annotations
 
@@ -7,87 +7,76 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import betainccinv
 
 from dpviz import library as dpviz
-from dpviz.charts import look
-from dpviz.charts.marks import Array, Column, Guide, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Array, Band, Column, Guide, Point
+from dpviz.charts.plot import LinePlot
 from dpviz.fields import numbers
-from dpviz.questions.answer import Answer, Slow
+from dpviz.fields.declared import number
+from dpviz.questions.answer import Answer, Rerun, Slow, given
+from dpviz.questions.chart import chart
 from dpviz.questions.layout import Expert
-from dpviz.questions.papers.fields import (
-    CLIP_AT,
-    EACH,
-    MANY,
-    ONES,
-    ORDER_1,
-    ORDER_3,
-    PANEL,
-    SEED,
-    UNCLIPPED,
-    ZEROS,
-)
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.presets import presets
-from dpviz.questions.printed import synthetic
-from dpviz.questions.shared import FAILURE, FAILURE_MU
+from dpviz.questions.printed import BY_KEY, synthetic
+from dpviz.questions.printed.bayesian import LAST_ORDER
+from dpviz.questions.printed.inferred import PLAIN, inferred
+from dpviz.questions.question import Block
+from dpviz.questions.words import tenths
 
+ROOM = "papers/bayesian"
 
-def dp_curves(x: Array, order: int, **setting: Any) -> tuple[Array, Array, tuple[Line, Line]]:
-    """ε of DP at the paper's order and at its best one, against x, and their lines."""
-    known: dict[str, Any] = {"sample_rate": synthetic.RATE, "delta": synthetic.DELTA, **setting}
-    fixed = np.asarray(dpviz.epsilon("renyi", conversion="classic", orders=[order + 1.0], **known))
-    best = np.asarray(dpviz.epsilon("moments", **known))
-    return fixed, best, (
-        Line("dp_fixed", f"DP, λ = {order}", x, fixed, "renyi_classic", color=look.BLUE),
-        Line("dp_best", "DP, best λ", x, best, "moments"),
-    )  # fmt: skip
+# --- Figs. 1, 3 and 4: ε along 100 steps, and of one step against σ ---------------------------------------------------
 
-
-def bayesian_curves(x: Array, order: int, each: Array) -> tuple[Array, Array, tuple[Line, Line]]:
-    """The same of Bayesian DP, from ε_μ at every order, shape (len(x), orders)."""
-    fixed, best = each[:, synthetic.ORDERS.index(order)], each.min(axis=1)
-    return fixed, best, (
-        Line("bayesian_fixed", f"Bayesian, λ = {order}", x, fixed, "bayesian", approximate=True),
-        Line("bayesian_best", "Bayesian, best λ", x, best, "bayesian", approximate=True, color=look.BROWN),
-    )  # fmt: skip
-
-
-# --- Fig. 1: ε along 100 steps ----------------------------------------------------------------------------------------
-
+SEED = Expert(number("pseed"))
 ALONG = np.arange(1.0, synthetic.STEPS + 1.0)
+SIGMAS = tuple(float(s) for s in np.round(np.linspace(0.55, 1.35, 33), 4))
+Curves = dict[str, Array]  # ε at the paper's order, "dp_fixed", and at the best one, "dp_best"; or of Bayesian DP
+
+
+def dp_curves(order: int, **setting: Any) -> Curves:
+    """ε of DP at the δ of the figures."""
+    common: dict[str, Any] = {"sample_rate": synthetic.RATE, "delta": synthetic.DELTA, **setting}
+    fixed = dpviz.epsilon("renyi", conversion="classic", orders=[order + 1.0], **common)
+    return {"dp_fixed": np.asarray(fixed), "dp_best": np.asarray(dpviz.epsilon("moments", **common))}
+
+
+def bayesian_curves(order: int, each: Array) -> Curves:
+    """The same of Bayesian DP, from ε_μ at every order, shape (n, orders)."""
+    return {"bayesian_fixed": each[:, synthetic.ORDERS.index(order)], "bayesian_best": each.min(axis=1)}
+
+
+def compared(key: str, x: Array, order: int, at: int, curves: Curves, **facts: Any) -> Answer[Facts]:
+    """All curves, and what they are `at` one place."""
+    names = {"dp_fixed": f"DP, λ = {order}", "bayesian_fixed": f"Bayesian, λ = {order}"}
+    lines = {name: {"y": y, **({"name": names[name]} if name in names else {})} for name, y in curves.items()}
+    return Answer(chart(ROOM, key, x, lines), Facts(**facts | {name: float(y[at]) for name, y in curves.items()}))
 
 
 def along_steps(*, quantile: str, order: int, seed: int) -> Answer[Facts]:
     """DP along the steps; quantile and seed decide the Bayesian curves, which come later."""
-    fixed, best, lines = dp_curves(ALONG, order, steps=ALONG, noise_multiplier=1.0)
-    shown = (0.0, float(synthetic.STEPS))
-    axis = Axis("steps", shown=shown, hover="%{x:,d} steps", kind="steps", write=numbers.steps)
-    facts = Facts(dp_fixed=float(fixed[-1]), dp_best=float(best[-1]), bayes_fixed=None, bayes_best=None, gain="unknown")
-    return Answer(LinePlot(axis, Axis("ε", log=True, reading="attack"), lines), facts)
+    curves = dp_curves(order, steps=ALONG, noise_multiplier=1.0)
+    return compared("bdp_figure1", ALONG, order, -1, curves, bayesian_fixed=None, bayesian_best=None)
 
 
 def with_bayesian(answer: Answer[Facts], costs: Array) -> Answer[Facts]:
     """The two Bayesian curves, from ĉ_t(λ) of the steps, 50 new gradients each."""
     assert isinstance(answer.plot, LinePlot)
-    fixed, best, lines = bayesian_curves(ALONG, answer.given["order"], synthetic.epsilon_of_costs(costs))
-    gain = "some" if best[-1] < answer.facts.dp_best else "none"
-    later = {"bayes_fixed": float(fixed[-1]), "bayes_best": float(best[-1]), "gain": gain}
-    return replace(
-        answer, plot=replace(answer.plot, lines=(*answer.plot.lines, *lines)), facts=Facts(**vars(answer.facts) | later)
-    )
+    order, curves = answer.given["order"], {line.key: np.asarray(line.y) for line in answer.plot.lines}
+    curves |= bayesian_curves(order, synthetic.epsilon_of_costs(costs))
+    return replace(compared("bdp_figure1", ALONG, order, -1, curves), given=answer.given)
 
 
 FIGURE_1 = reproduction(
     "bayesian",
     "bdp_figure1",
     along_steps,
-    {"quantile": PANEL, "order": ORDER_1, "seed": SEED},
-    {"Question": (PANEL, ORDER_1, Expert(SEED))},
+    {"Question": ("quantile", "order", SEED)},
     slow=(
         Slow(
-            lambda answer: (answer.given["quantile"], answer.given["seed"]),
+            given("quantile", "seed"),
             lambda answer: synthetic.fresh_costs(float(answer.given["quantile"]), answer.given["seed"]),
             with_bayesian,
         ),
@@ -95,38 +84,20 @@ FIGURE_1 = reproduction(
     option="figure1",
 )
 
-# --- Figs. 3 and 4: ε of one step against σ ---------------------------------------------------------------------------
-
-SIGMAS = tuple(float(s) for s in np.round(np.linspace(0.55, 1.35, 33), 4))
-
 
 def against_noise(*, quantile: str, unclipped: bool, order: int, seed: int) -> Answer[Facts]:
     """ε of one step against σ."""
     x = np.array(SIGMAS)
-    fixed, best, dp_lines = dp_curves(x, order, steps=1, noise_multiplier=x)
     each = synthetic.one_step_curve(float(quantile), unclipped, seed, SIGMAS)
-    bayes_fixed, bayes_best, bayesian_lines = bayesian_curves(x, order, each)
-    plot = LinePlot(
-        Axis("noise σ", column="noise_multiplier", hover="σ = %{x:,.3~r}"),
-        Axis("ε", log=True, reading="attack"),
-        (*dp_lines, *bayesian_lines),
-    )
-    facts = Facts(
-        dp_fixed=float(fixed[0]),
-        dp_best=float(best[0]),
-        bayes_fixed=float(bayes_fixed[0]),
-        bayes_best=float(bayes_best[0]),
-        median=synthetic.median_share(float(quantile), seed),
-    )
-    return Answer(plot, facts)
+    curves = dp_curves(order, steps=1, noise_multiplier=x) | bayesian_curves(order, each)
+    return compared("bdp_figure3", x, order, 0, curves, median=synthetic.median_share(float(quantile), seed))
 
 
 FIGURE_3 = reproduction(
     "bayesian",
     "bdp_figure3",
     against_noise,
-    {"quantile": CLIP_AT, "unclipped": UNCLIPPED, "order": ORDER_3, "seed": SEED},
-    {"Question": (CLIP_AT, UNCLIPPED, ORDER_3, Expert(SEED))},
+    {"Question": ("quantile", "unclipped", "order", SEED)},
     option="figure3",
 )
 
@@ -139,24 +110,14 @@ def rare(*, zeros: int, ones: int, failure: float) -> Answer[Facts]:
     x: Array = np.unique(np.round(np.r_[np.geomspace(1.0, reach, 161), max(zeros, 1)]))
     sample: dict[str, Any] = {"ones": ones, "estimator_failure": failure}
     posterior = np.array([dpviz.binary_estimator(zeros=each, **sample) for each in x])
-    plot = LinePlot(
-        Axis("distances of 0 in the sample", name="zeros", log=True, kind="steps", hover="%{x:,d} zeros",
-             write=numbers.steps),
-        Axis("probability ρ of a distance C", name="ρ", log=True, shown=(0.1 / reach, 2.0)),
-        (
-            Line("posterior", "ρ̂ of the paper", x, posterior, "moments", color=look.ORANGE),
-            Line("exact", "bound for every ρ", x, most_likely(x, ones, failure), "moments"),
-            Line("sample", "share seen", x, ones / (x + ones), "basic", kept=False, explained=True),
-        ),
-        guides=(Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", noted=False),),
-        end_values=False,
-    )  # fmt: skip
+    curves = {"posterior": posterior, "exact": most_likely(x, ones, failure), "sample": ones / (x + ones)}
+    guides = (Guide("x", zeros, f"N₀ = {numbers.short_steps(zeros)}", noted=False),)
     facts = Facts(
         posterior=dpviz.binary_estimator(zeros=zeros, **sample),
         exact=float(most_likely(np.array([float(zeros)]), ones, failure)[0]),
         seen=ones / (zeros + ones) if zeros + ones else 0.0,
     )
-    return Answer(plot, facts)
+    return Answer(chart(ROOM, "rare", x, curves, y_axis={"shown": (0.1 / reach, 2.0)}, guides=guides), facts)
 
 
 def most_likely(zeros: Array, ones: int, failure: float) -> Array:
@@ -164,14 +125,7 @@ def most_likely(zeros: Array, ones: int, failure: float) -> Array:
     return np.where(zeros > 0.0, betainccinv(ones + 1.0, np.maximum(zeros, 1.0), failure), 1.0)
 
 
-RARE = reproduction(
-    "bayesian",
-    "rare",
-    rare,
-    {"zeros": ZEROS, "ones": ONES, "failure": FAILURE},
-    {"Sample": (ZEROS, ONES, FAILURE)},
-    presets=presets("bdpzeros"),
-)
+RARE = reproduction("bayesian", "rare", rare, {"Sample": ("zeros", "ones", "failure")}, presets=presets("bdpzeros"))
 
 # --- Propositions 3 and 4: k mechanisms, a group of k -----------------------------------------------------------------
 
@@ -184,33 +138,17 @@ def together(*, epsilon_mu: float, delta_mu: float, count: int) -> Answer[Facts]
         x = np.unique(np.round(np.r_[np.geomspace(1.0, 2.0 * count, 400), count]))
     epsilons, basic = np.transpose([dpviz.bayesian_basic(**each, count=k) for k in x])
     group = np.array([dpviz.bayesian_group(**each, size=k)[1] for k in x])
-    hover = (Column("ε", epsilons, key="epsilon"),)
-    plot = LinePlot(
-        Axis("k", hover="k = %{x:,d}", write=numbers.steps),
-        Axis("δ", log=True, kind="delta", shown=(delta_mu / 2.0, 2.0), write=numbers.delta),
-        (
-            Line("basic", "k mechanisms", x, basic, "moments", hover=hover),
-            Line("group", "group of k", x, group, "moments", color=look.ORANGE),
-        ),
-        guides=(Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),),
-        end_values=False,
-    )
+    curves = {"basic": {"y": basic, "hover": (Column("ε", epsilons, key="epsilon"),)}, "group": group}
+    guides = (Guide("x", count, f"k = {numbers.short_steps(count)}", noted=False),)
+    plot = chart(ROOM, "together", x, curves, y_axis={"shown": (delta_mu / 2.0, 2.0)}, guides=guides)
     of_mechanisms, of_group = dpviz.bayesian_basic(**each, count=count), dpviz.bayesian_group(**each, size=count)
     facts = Facts(
         basic=of_mechanisms,
         group=of_group,
-        grouped=of_group[1] < 1.0,
         epsilon=numbers.epsilon(of_mechanisms[0] * (1.0 - 1e-12), up=True),
-        basic_delta=delta_up(of_mechanisms[1]),
-        group_delta=delta_up(of_group[1]),
         largest=largest_group(epsilon_mu, delta_mu),
     )
     return Answer(plot, facts)
-
-
-def delta_up(delta: float) -> str:
-    """Rounded up, but for what floating point adds."""
-    return numbers.delta(numbers.up(delta * (1.0 - 1e-12)))
 
 
 def largest_group(epsilon_mu: float, delta_mu: float) -> int:
@@ -223,10 +161,65 @@ def largest_group(epsilon_mu: float, delta_mu: float) -> int:
     return low
 
 
-TOGETHER = reproduction(
+TOGETHER = reproduction("bayesian", "together", together, {"Promise": ("epsilon_mu", "delta_mu", "count")})
+
+# --- Table 1, Abalone and Adult: what private variational inference reaches at which ε --------------------------------
+
+TABLE = "Triastcyn & Faltings 2020, Table 1"
+ROWS = {"dp": "dp-{}", "bayesian": "bdp-{}", "plain": "accuracy-{}-0", "private": "accuracy-{}-1"}
+
+
+def inference(*, data: str) -> Answer[Facts]:
+    """Accuracy against ε, by two accounts of the same runs."""
+    runs = inferred(data)
+    claims = {name: BY_KEY[f"bdp-table1-{row.format(data)}"] for name, row in ROWS.items()}
+    printed = Facts(**{name: float(claim.printed.removesuffix(" %")) for name, claim in claims.items()})
+    mean, lowest, highest = (100.0 * np.array(column) for column in zip(*runs.accuracy, strict=True))
+    without, dp, bayesian, private = 100.0 * runs.without.mean, printed.dp, printed.bayesian, printed.private
+    order = np.argsort(runs.moments)
+    noise = (Column("σ", runs.sigma[order], key="sigma"),)
+    low, high = min(lowest.min(), private, without), max(highest.max(), private, without)
+    shown = (0.8 * min(bayesian, dp, runs.moments.min()), 1.4 * max(runs.bayesian.max(), runs.moments.max(), dp))
+    epsilons = {"moments": runs.moments, "bayesian": runs.bayesian}
+    plot = chart(
+        ROOM,
+        "inference",
+        runs.moments[order],
+        {name: {"x": x[order], "y": mean[order], "hover": noise} for name, x in epsilons.items()},
+        x_axis={"shown": shown, "marks": tuple(np.sort(np.concatenate([*epsilons.values()])))},
+        y_axis={"shown": (low - 0.5, high + 0.5)},
+        bands=(Band("all seeds", runs.moments[order], lowest[order], highest[order], key="seeds"),),
+        points=(
+            Point(dp, private, f"{private:g} % at DP's ε = {dp:g}, {TABLE}", "moments"),
+            Point(bayesian, private, f"{private:g} % at Bayesian ε = {bayesian:g}, {TABLE}", "bayesian"),
+        ),
+        guides=(Guide("y", without, f"without privacy {without:.1f}\u00a0%"),),
+    )
+    at = runs.within(dp)
+    return Answer(plot, Facts(runs=runs, at=at, printed=printed, reached=runs.accuracy[at], last=LAST_ORDER))
+
+
+def table(answer: Answer[Facts]) -> list[Block]:
+    """A row for each level of noise."""
+    runs = answer.facts.runs
+    arms, spreads = (PLAIN, *runs.arms), (runs.without, *runs.accuracy)
+    up = [[numbers.epsilon(value, up=True) for value in values] for values in (runs.moments, runs.bayesian)]
+    columns = {
+        "σ": ["none", *(f"{sigma:g}" for sigma in runs.sigma)],
+        "ε, moments": ["–", *up[0]],
+        "ε_μ, Bayesian": ["–", *up[1]],
+        "accuracy": [tenths(spread.mean) for spread in spreads],
+        "seeds from to": [f"{tenths(spread.lowest)} to {tenths(spread.highest)}" for spread in spreads],
+        "of the mean weights": [tenths(runs.record.spread(arm, "test_accuracy").mean) for arm in arms],
+        "clipped": ["–", *(numbers.probability(float(share)) for share in runs.clipped)],
+    }
+    return [pd.DataFrame(columns)]
+
+
+INFERENCE = reproduction(
     "bayesian",
-    "together",
-    together,
-    {"epsilon_mu": EACH, "delta_mu": FAILURE_MU, "count": MANY},
-    {"Promise": (EACH, FAILURE_MU, MANY)},
+    "inference",
+    inference,
+    more={"The runs": table, "One run again": lambda answer: (Rerun(answer.facts.runs.record.key),)},
+    option="bdpvi",
 )

@@ -9,23 +9,104 @@ from typing import Any
 
 import numpy as np
 
+from dpviz import library as dpviz
 from dpviz._remember import remembered
 from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.accounting.renyi.conversion import epsilon_per_order
+from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
 from dpviz.charts import look
 from dpviz.charts.plot import Axis
 from dpviz.charts.rows import Dot, DotPlot
 from dpviz.fields import numbers
+from dpviz.fields.declared import choice, number, several
+from dpviz.mechanisms import Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
 from dpviz.questions.answer import PENDING, Answer, Pending, Slow
-from dpviz.questions.layout import Groups, Own, Reader
+from dpviz.questions.layout import Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
-from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED
-from dpviz.questions.papers.described import Described, described, renyi_above, steps_of
-from dpviz.questions.papers.reproduction import reproduction
+from dpviz.questions.papers.reproduction import Named, reproduction
 from dpviz.questions.question import Block
+from dpviz.questions.words import rows
 
+BATCH, EPOCHS, NOISE, CLAIM = number("kbatch"), number("kepochs"), number("ksigma"), number("kclaim")
+SAMPLER, ADJACENCY, UNSETTLED = choice("ksampler"), choice("kadj"), several("kopen")
 LARGEST = 500.0  # ε beyond which no tight interval is computed
+
+# --- from a description to what bounds its ε from above and below -----------------------------------------------------
+
+Steps = tuple[Mechanism, int]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is known of a description.
+
+    Attributes:
+        above: equal steps behind the upper bound.
+        below: equal steps whose ε some such training reaches on some data; None where nothing is known.
+        doubled: whether `above` bounds one step's profile alone, so that its Rényi moments are taken twice.
+        why: the reason, with its source.
+    """
+
+    above: Steps
+    below: Steps | None
+    doubled: bool
+    why: str
+
+
+def steps_of(size: int, batch: int, epochs: float) -> int:
+    """Steps taken, rounded up: fewer would be reported as less loss."""
+    return max(1, math.ceil(epochs * size / batch * (1.0 - 1e-12)))
+
+
+def described(*, size: int, batch: int, epochs: float, sigma: float, sampler: str, replace: bool) -> Described:
+    """What bounds a training with this sampler; "unsaid" is read as Poisson sampling.
+
+    Poisson sampling: its own mechanism, above and below. Shuffled: whatever the order, an example is in one batch an
+    epoch, and each epoch is one Gaussian release at distance C, or 2C where it is replaced. A fixed size drawn anew:
+    batches that differ in one record lie up to 2C apart, and sampling amplifies each δ(ε), ε ≥ 0, as it does for the
+    Gaussian of σ/2 (Balle, Barthe, Gaboardi 2018, on subsampling without replacement); below, all other gradients are
+    zero, and what is seen is Poisson sampling with q = batch/N.
+    """
+    count, rate = steps_of(size, batch, epochs), batch / size
+    exact: Steps = ((ReplaceOneGaussian if replace else SampledGaussian)(sigma, rate), count)
+    if sampler == "shuffled":
+        apart = 0.5 * sigma if replace else sigma
+        once = "each example is used once an epoch, in whichever batch: no gain from sampling is counted"
+        return Described((SampledGaussian(apart, 1.0), math.ceil(epochs)), None, doubled=False, why=once)
+    if sampler == "fixed":
+        above = SampledGaussian(0.5 * sigma, rate), count
+        source = "subsampling without replacement (Balle, Barthe, Gaboardi 2018), two batches up to 2C apart"
+        return Described(above, exact, doubled=True, why=source)
+    return Described(exact, exact, doubled=False, why="Poisson sampling")
+
+
+def renyi_above(known: Described, delta: float) -> float:
+    """The upper bound on ε by Rényi divergences.
+
+    Where `doubled`: with h(γ) the sampled pair's δ at ln γ ≥ 0 in its worse direction, both directions of a step stay
+    below h. So E(P/Q)^α ≤ 1 + α(α − 1)∫₁^∞ (γ^(α−2) + γ^(−1−α)) h(γ) dγ (Sason & Verdú 2016, on E_γ), which is at most
+    1 + 2(A_α − 1) with the pair's own A_α, for γ^(−1−α) ≤ γ^(α−2).
+    """
+    mechanism, count = known.above
+    plain = float(dpviz.epsilon("renyi", mechanism=mechanism, steps=count, delta=delta))
+    if not known.doubled:
+        return plain
+    assert isinstance(mechanism, SampledGaussian)
+    orders = np.array(DEFAULT_ORDERS)
+    moments = (orders - 1.0) * np.asarray(
+        dpviz.renyi_divergence(
+            noise_multiplier=mechanism.noise_multiplier, sample_rate=mechanism.sample_rate, orders=orders
+        )
+    )
+    small = np.minimum(moments, 1.0)
+    twice = np.where(moments < 1.0, np.log1p(2.0 * np.expm1(small)), moments + math.log(2.0))
+    each = epsilon_per_order(count * twice / (orders - 1.0), orders, np.asarray(delta), "improved")
+    return max(plain, 0.0, float(np.nanmin(each)))
+
+
+# --- the claim beside it ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -100,28 +181,17 @@ def check(
 
 
 def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
-    """The claim and the bounds on one axis."""
-    rows = [("claimed", "claimed", claimed, look.GREY)]
+    """The claim and the bounds on one axis: an upper end is rounded up, a lower one down."""
+    most = [numbers.epsilon(value, digits=4, up=True) for value in (facts.high, facts.renyi)]
+    marks = [("claimed", "claimed", claimed, numbers.plain(claimed, digits=4), look.GREY)]
     if facts.low is not PENDING and facts.low > 0.0:
-        rows.append(("low", "at least", facts.low, look.ORANGE))
+        marks.append(("low", "at least", facts.low, numbers.plain(numbers.down(facts.low, 4), digits=4), look.ORANGE))
     if facts.high < facts.renyi:
-        rows.append(("high", "at most", facts.high, look.GREEN))
-    rows.append(("renyi", "at most, Rényi", facts.renyi, look.MAUVE))
-    dots = tuple(
-        Dot(name, value, written(key, value), f"{name}: ε = {value:.4g}", color, key=key)
-        for key, name, value, color in rows
-    )
-    plot = DotPlot(
-        Axis("ε", column="epsilon", log=True), dots, rows="bound", reference=claimed, summary="ε of the claim"
-    )
-    return Answer(plot, facts)
-
-
-def written(key: str, value: float) -> str:
-    """A claim as it is, an upper end rounded up, a lower one down."""
-    if key == "high" or key == "renyi":
-        return most(value)
-    return numbers.plain(numbers.down(value, 4) if key == "low" else value, digits=4)
+        marks.append(("high", "at most", facts.high, most[0], look.GREEN))
+    marks.append(("renyi", "at most, Rényi", facts.renyi, most[1], look.MAUVE))
+    dots = tuple(Dot(name, at, text, f"{name}: ε = {at:.4g}", color, key=key) for key, name, at, text, color in marks)
+    axis = Axis("ε", column="epsilon", log=True)
+    return Answer(DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim"), facts)
 
 
 def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
@@ -153,34 +223,14 @@ def with_ends(answer: Answer[CheckFacts], interval: tuple[float, float]) -> Answ
     return replace(beside(facts, answer.given["claimed"]), given=answer.given)
 
 
-def most(value: float) -> str:
-    return numbers.epsilon(value, digits=4, up=True)
-
-
 def below(answer: Answer[CheckFacts]) -> list[Block]:
-    return [Listing(("Assumption", "As described", "What hangs on it"), checklist(answer), (1.6, 2.2, 4.0))]
-
-
-def checklist(answer: Answer[CheckFacts]) -> tuple[tuple[str, str, str], ...]:
     """What a reader should find in the paper."""
-    given, facts = answer.given, answer.facts
-    return (
-        ("Batches", SAMPLER.options[given["sampler"]], f"Here: {facts.described.why}."),
-        ("Neighbours", ADJACENCY.options[given["adjacency"]], "Replacing one moves the sum by up to 2C, not C."),
-        ("Clipping", "not asked here", "Each example's own gradient to C, before the sum; not a batch's mean."),
-        ("Noise", f"σ = {numbers.plain(given['noise_multiplier'], digits=4)}",
-         "Std σC on the sum (σC/batch on the mean), fresh at every step, from a secure generator."),
-        ("Steps", numbers.steps(facts.steps), "All that were taken, restarts and the last partial epoch too."),
-        ("N and batch", f"{numbers.steps(given['size'])}, {numbers.steps(given['batch'])}",
-         "N counts as public. Sums are divided by the expected batch, not by the one drawn."),
-        ("δ", numbers.delta(given["delta"]), "Fixed in advance, well below 1/N."),
-        ("Other looks at the data", "not asked here",
-         "Tuning, early stopping, normalisation and pre-training on the same data cost too."),
-        ("Who is protected", "one example", "A person with k examples has far less: a promise for groups of k."),
-    )  # fmt: skip
+    labels = {"batches": SAMPLER.options[answer.given["sampler"]], "who": ADJACENCY.options[answer.given["adjacency"]]}
+    listed = [tuple(row.values()) for row in rows("papers/check", "check", {"answer": answer, **labels})]
+    return [Listing(("Assumption", "As described", "What hangs on it"), tuple(listed), (1.6, 2.2, 4.0))]
 
 
-def layout(get: Reader) -> Groups:
+def layout(get: Reader) -> Named:
     return {
         "Claim": (CLAIM, NOISE, EPOCHS, SIZE, BATCH, units.suggested(SIZE, get)),
         "Described": (SAMPLER, ADJACENCY),
@@ -192,18 +242,8 @@ CHECK = reproduction(
     "check",
     "check",
     check,
-    {
-        "size": SIZE,
-        "batch": BATCH,
-        "epochs": EPOCHS,
-        "noise_multiplier": NOISE,
-        "delta": DELTA,
-        "sampler": SAMPLER,
-        "adjacency": ADJACENCY,
-        "claimed": CLAIM,
-        "unsettled": UNSETTLED,
-    },
     layout,
+    {"unsettled": UNSETTLED},
     slow=(Slow(tight_key, tight_ends, with_ends, tight_ends),),
     below=below,
 )

@@ -168,8 +168,7 @@ PRINTED_CLAIMS = reproduction(
     "claims",
     "claims",
     printed_claims,
-    {"paper": PAPER, "verdict": VERDICT, "rows": ROWS},
-    {"Question": (PAPER, VERDICT, ROWS)},
+    settings={"paper": PAPER, "verdict": VERDICT, "rows": ROWS},
     slow=(later(compared=True), later(compared=False)),
     below=below,
 )

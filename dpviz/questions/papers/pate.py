@@ -15,15 +15,13 @@ from dpviz.accounting.pate.answers import Threshold, pate_divergence_at
 from dpviz.accounting.pate.release import SmoothRelease, answers, most_smoothness, released_epsilon
 from dpviz.accounting.renyi.conversion import to_bound
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS
-from dpviz.charts.marks import Array, Column, Line, Point
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Array, Column, Point
 from dpviz.experiments.record import recorded
-from dpviz.fields import numbers
+from dpviz.fields.declared import choice, number
 from dpviz.questions.answer import Answer, Slow
-from dpviz.questions.layout import Groups, Reader, experts
-from dpviz.questions.mechanism import DELTA
-from dpviz.questions.papers import fields
-from dpviz.questions.papers.reproduction import Facts, reproduction
+from dpviz.questions.chart import chart
+from dpviz.questions.layout import Reader, experts
+from dpviz.questions.papers.reproduction import Facts, Named, reproduction
 from dpviz.questions.presets import presets
 from dpviz.questions.printed import CLAIMS
 from dpviz.training.ensemble import Taught, student, votes_of
@@ -46,65 +44,40 @@ def ensemble(**given: Any) -> Answer[Facts]:
     at = x.astype(int) - 1
     noise, threshold = released(given)
     gaussian = "noise_std" in noise
-    whatever = np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))
-    lines = [Line("renyi", "any votes", x, whatever, "renyi_improved")]
-    public = whatever
+    curves: dict[str, Any] = {"renyi": np.asarray(dpviz.pate_epsilon(x, delta=delta, **noise))}
     if gaussian:
-        public = np.asarray(dpviz.pate_epsilon(x, delta=delta, method="tight", **noise))
-        lines.append(Line("tight", "any votes, tight", x, public, "moments"))
+        curves["tight"] = np.asarray(dpviz.pate_epsilon(x, delta=delta, method="tight", **noise))
+    public = curves["tight" if gaussian else "renyi"]  # the least ε that may be published
     orders = SOME if digits else ALL
     each = pate_divergence_at(counts, orders, threshold=threshold, one_sided=one_sided, **noise)
     total = np.cumsum(each, axis=0)[at] if digits else x[:, None] * each
     at_votes = np.minimum(to_bound(total, orders, delta, "improved").epsilon, public)
     passed = chances(counts, threshold, noise)
     answered = np.cumsum(passed)[at] if digits else x * passed
-    column = Column("answered, expected", answered, key="answered_expected")
-    lines.append(Line("votes", "at these votes", x, at_votes, "bayesian", approximate=True, hover=(column,)))
-    sanitised, smooth = np.array([math.nan]), None
+    curves["votes"] = {"y": at_votes, "hover": (Column("answered, expected", answered, key="answered_expected"),)}
+    smooth = None
     if gaussian:
         order = given["order"]
-        smooth = SmoothRelease(
-            order, given["smoothness"] * most_smoothness(order), given["published_noise"], LOG_NOISE, CHANCE
-        )
-        sanitised = published(x, smooth, noise, given, None if digits else counts)
-        lines.append(Line("released", "sanitised", x, sanitised, "rogers", approximate=True))
+        smoothness = given["smoothness"] * most_smoothness(order)
+        smooth = SmoothRelease(order, smoothness, given["published_noise"], LOG_NOISE, CHANCE)
+        curves["released"] = published(x, smooth, noise, given, None if digits else counts)
     points = printed_points(delta, last)
-    plot = LinePlot(
-        Axis("queries", hover="%{x:,d} queries", kind="steps", write=numbers.steps, shown=(0.0, float(last))),
-        Axis("ε", log=False),
-        tuple(lines),
-        points=points,
-    )
+    plot = chart("papers/pate", "pate", x, curves, x_axis={"shown": (0.0, float(last))}, points=points)
     lead = np.sort(counts[:last], axis=1)
-    record, teachers = recorded(VOTES), given["recorded_teachers"]
-    at_end, publishable = float(sanitised[-1]), float(public[-1])
     facts = Facts(
         queries=last,
-        asked=f"{numbers.steps(last)} quer{'y' if last == 1 else 'ies'}",
         cut=digits and queries > last,
         teachers=int(counts[0].sum()),
-        whatever=float(whatever[-1]),
-        public=publishable,  # the least ε that may be published: the tight one where there is one
+        public=float(public[-1]),
         at_votes=float(at_votes[-1]),
-        gains=at_votes[-1] < public[-1],
         answered=float(answered[-1]),
-        share=float(answered[-1]) / last,
         lead=float(np.median(lead[:, -1] - lead[:, -2])),
-        gaussian=gaussian,
         smooth=smooth,
-        released=at_end if gaussian else None,
-        pays=at_end < publishable,
-        dear=at_end >= publishable,
-        checks=" Each check is paid for as at any votes, and each query as if it were answered."
-        * (threshold is not None),
-        dearer=" Here publishing it does not pay: ε whatever the votes is lower." * (at_end >= publishable),
-        chance=CHANCE,
+        released=float(curves["released"][-1]) if gaussian else None,
         printed=points,
-        made=record.made,
-        teachers_right=record.of(teachers)[0].found["teachers_right"],
-        votes_right=record.of(teachers)[0].found["votes_right"],
+        made=recorded(VOTES).made,
+        recorded=recorded(VOTES).of(given["recorded_teachers"])[0].found,
         taught=None,
-        student="coming",
     )
     return Answer(plot, facts)
 
@@ -118,11 +91,8 @@ def alike(teachers: int, agreement: float) -> Array:
 
 def released(given: Mapping[str, Any]) -> tuple[dict[str, Any], float | None]:
     """The noise of the chosen release, as keywords of dpviz's functions, and the threshold T of its check."""
-    if given["release"] == "lnmax":
-        return {"noise_scale": given["noise_scale"]}, None
-    if given["release"] == "gnmax":
-        return {"noise_std": given["noise_std"]}, None
-    return {"noise_std": given["noise_std"], "threshold_std": given["threshold_std"]}, given["threshold"]
+    noise = {name: given[name] for name in NOISES[given["release"]]}
+    return noise, noise.pop("threshold", None)
 
 
 def chances(counts: Array, threshold: float | None, noise: Mapping[str, Any]) -> Array:
@@ -185,16 +155,9 @@ def recorded_sums(teachers: str, noise_std: float, order: float, one_sided: bool
 
 def taught_key(answer: Answer[Facts]) -> tuple[Any, ...] | None:
     """What decides the student; None where there is none."""
-    if answer.given["votes"] != "digits":
-        return None
-    noise, threshold = released(answer.given)
-    return (
-        answer.given["recorded_teachers"],
-        tuple(noise.items()),
-        threshold,
-        answer.facts.queries,
-        answer.given["draw"],
-    )
+    given, (noise, threshold) = answer.given, released(answer.given)
+    decides = given["recorded_teachers"], tuple(noise.items()), threshold, answer.facts.queries, given["draw"]
+    return decides if given["votes"] == "digits" else None
 
 
 def taught(answer: Answer[Facts]) -> Taught:
@@ -210,48 +173,32 @@ def taught(answer: Answer[Facts]) -> Taught:
 
 
 def with_student(answer: Answer[Facts], outcome: Taught) -> Answer[Facts]:
-    later = {"taught": outcome, "student": "there" if outcome.answered else "none"}
-    return replace(answer, facts=Facts(**vars(answer.facts) | later))
+    return replace(answer, facts=Facts(**vars(answer.facts) | {"taught": outcome}))
 
 
-def layout(get: Reader) -> Groups:
-    digits, release = get(fields.VOTES) == "digits", get(fields.RELEASE)
-    noise = {
-        "gnmax": (fields.VOTE_NOISE,),
-        "confident": (fields.VOTE_NOISE, fields.THRESHOLD, fields.CHECK_NOISE),
-        "lnmax": (fields.LAPLACE,),
-    }
+VOTES_OF, RELEASE = choice("pavotes"), choice("panoise")
+NOISES = {
+    "gnmax": ("noise_std",),
+    "confident": ("noise_std", "threshold", "threshold_std"),
+    "lnmax": ("noise_scale",),
+}
+
+
+def layout(get: Reader) -> Named:
+    digits, release = get(VOTES_OF) == "digits", get(RELEASE)
     publishes = release != "lnmax"
-    whose = (fields.ENSEMBLE,) if digits else (fields.CROWD, fields.AGREEMENT)
+    whose = ("recorded_teachers",) if digits else ("teachers", "agreement")
     return {
-        "Release": (fields.RELEASE, *noise[release], fields.QUERIES, DELTA),
-        "Votes": (fields.VOTES, *whose, *((fields.DRAW,) if digits or publishes else ())),
-        "Show": (fields.ONE_SIDED,),
-    } | ({"Publish": experts(fields.PUBLISHED_NOISE, fields.SMOOTHNESS, fields.ORDER)} if publishes else {})
+        "Release": ("release", *NOISES[release], "queries", "delta"),
+        "Votes": ("votes", *whose, *(("draw",) if digits or publishes else ())),
+        "Show": ("one_sided",),
+    } | ({"Publish": experts(number("pasigss"), number("pabeta"), number("paalpha"))} if publishes else {})
 
 
 PATE = reproduction(
     "pate",
     "pate",
     ensemble,
-    {
-        "votes": fields.VOTES,
-        "recorded_teachers": fields.ENSEMBLE,
-        "teachers": fields.CROWD,
-        "agreement": fields.AGREEMENT,
-        "release": fields.RELEASE,
-        "noise_std": fields.VOTE_NOISE,
-        "threshold": fields.THRESHOLD,
-        "threshold_std": fields.CHECK_NOISE,
-        "noise_scale": fields.LAPLACE,
-        "queries": fields.QUERIES,
-        "delta": DELTA,
-        "one_sided": fields.ONE_SIDED,
-        "order": fields.ORDER,
-        "smoothness": fields.SMOOTHNESS,
-        "published_noise": fields.PUBLISHED_NOISE,
-        "draw": fields.DRAW,
-    },
     layout,
     slow=(Slow(taught_key, taught, with_student),),
     presets=presets("sgpate", "sanitised", "confident"),

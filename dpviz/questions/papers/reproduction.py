@@ -1,26 +1,34 @@
-"""A view of the Papers page: what computes a figure, theorem or example anew, and what its paper's table says of it."""
+"""A view of the Papers page: what computes a figure, theorem or example anew, and what its paper's table says of it.
+
+The table has its words, its chart (`dpviz.questions.chart`), and its settings: keyword → key of a field.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from dpviz.fields.declared import any_kind
+from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer
-from dpviz.questions.layout import Groups, Layout, Reader, experts
-from dpviz.questions.question import Question, Setting
+from dpviz.questions.layout import Expert, Groups, Item, Reader
+from dpviz.questions.question import Question
 from dpviz.questions.shared import IMAGE
-from dpviz.questions.words import words
+from dpviz.questions.words import tables_of, words
 
 Facts = SimpleNamespace  # the numbers that a view's words name
+
+
+Named = Mapping[str, Sequence[Item | str]]  # groups of controls, in which a setting stands by its keyword
 
 
 def reproduction(
     paper: str,
     key: str,
     recompute: Callable[..., Answer[Any]],
-    settings: Mapping[str, Setting],
-    layout: Layout | Groups,
+    layout: Callable[[Reader], Named] | Named | None = None,
+    settings: Mapping[str, Field[Any]] = {},
     **more: Any,
 ) -> Question[Any]:
     """The question of one view.
@@ -29,14 +37,17 @@ def reproduction(
         paper: the file of its words, beside this one and without suffix.
         key: its table there, and its name.
         recompute: its function.
-        settings: keyword of `recompute` → the field behind it.
-        layout: the controls in groups, without what every view shows.
+        layout: the controls in groups, without what every view shows; all settings in one where None.
+        settings: keyword of `recompute` → the field behind it, of what the table does not name.
         more: further attributes of the question.
     """
+    room = f"papers/{paper}"
+    declared = {keyword: any_kind(field) for keyword, field in tables_of(room)[key].get("settings", {}).items()}
+    fields = {**declared, **settings}
 
     def groups(get: Reader) -> Groups:
-        items = dict(layout(get) if callable(layout) else layout)
-        return items | {"Show": (*items.get("Show", ()), *experts(IMAGE))}
+        named = {"Question": tuple(fields)} if layout is None else layout(get) if callable(layout) else layout
+        items = {name: [fields[one] if isinstance(one, str) else one for one in of] for name, of in named.items()}
+        return items | {"Show": [*items.get("Show", ()), Expert(IMAGE)]}
 
-    wording = words(f"papers/{paper}", key)
-    return Question(key=key, settings=settings, answer=recompute, layout=groups, **wording, **more)
+    return Question(key=key, settings=fields, answer=recompute, layout=groups, **words(room, key), **more)

@@ -10,16 +10,15 @@ import numpy as np
 from dpviz import library as dpviz
 from dpviz.accounting.renyi.both_directions import both_directions
 from dpviz.charts import look
-from dpviz.charts.marks import Array, Line
-from dpviz.charts.plot import Axis, LinePlot
+from dpviz.charts.marks import Array
 from dpviz.fields import numbers
-from dpviz.fields.parameters import PARAMETERS
+from dpviz.fields.declared import choice
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.questions import kinds
 from dpviz.questions.answer import Answer
+from dpviz.questions.chart import chart
 from dpviz.questions.layout import InUnits
-from dpviz.questions.mechanism import RATE, SIGMA, SIZE
-from dpviz.questions.papers.fields import NOISE_KIND, SIGMAS
+from dpviz.questions.mechanism import RATE, SIZE
 from dpviz.questions.papers.reproduction import Facts, reproduction
 
 # --- Fig. 1: the closed form against the exact divergence, for several σ ----------------------------------------------
@@ -32,34 +31,22 @@ def closed_form(*, sample_rate: float, first: float, second: float, third: float
     """R(α) exact and by the closed form, a pair of curves for each distinct σ."""
     if sample_rate == 0.0:
         raise ValueError("With q = 0 no example is ever used and every R(α) is 0: choose a sampling rate above 0.")
-    sigmas = tuple(dict.fromkeys((first, second, third)))
-    lines: list[Line] = []
+    curves: dict[str, Any] = {}
     compared = []
-    for sigma, color in zip(sigmas, COLORS, strict=False):
+    for sigma, color in zip(dict.fromkeys((first, second, third)), COLORS, strict=False):
         setting: dict[str, Any] = {"noise_multiplier": sigma, "sample_rate": sample_rate, "orders": ORDERS}
         exact = np.asarray(dpviz.renyi_divergence(**setting))
         closed = dpviz.closed_form_divergence(**setting)
         name = f"σ = {numbers.plain(sigma)}"
-        lines += [
-            Line(f"exact {sigma:g}", name, ORDERS, exact, "renyi_improved", color=color),
-            Line(
-                f"closed {sigma:g}", f"{name}, Theorem 11", ORDERS, closed, "renyi_classic", color=color, kept=False,
-                explained=True,
-            ),
-        ]  # fmt: skip
+        of_theorem = {"name": f"{name}, Theorem 11", "y": closed, "kept": False, "explained": True}
+        curves[f"exact {sigma:g}"] = {"name": name, "y": exact, "family": "renyi_improved", "color": color}
+        curves[f"closed {sigma:g}"] = of_theorem | {"family": "renyi_classic", "color": color}
         compared.append(ratios(name, exact, closed))
-    plot = LinePlot(
-        Axis("order α", column="order_alpha", log=True, hover="α = %{x:,.4~r}"),
-        Axis("R(α) of one step", name="R(α)", column="divergence", log=True, shown=decent(lines)),
-        tuple(lines),
-        end_values=False,
-    )
+    shown = decent([curve["y"] for curve in curves.values()])
+    plot = chart("papers/sampled", "sgm_figure1", ORDERS, curves, y_axis={"shown": shown})
     covered = [one for one in compared if one.last]
-    one, two, three = (*compared, None, None)[:3]
     facts = Facts(
-        one=one,
-        two=two,
-        three=three,
+        each=compared,
         least=min((each.least for each in covered), default=None),
         most=max((each.most for each in covered), default=None),
         covered=", ".join(f"{each.name} up to <b>α = {numbers.plain(each.last)}</b>" for each in covered),
@@ -78,9 +65,10 @@ def ratios(name: str, exact: Array, closed: Array) -> Facts:
     return Facts(name=name, last=last, least=least, most=most, reach=f"α ≤ {numbers.plain(last)}", ratio=span)
 
 
-def decent(lines: list[Line]) -> tuple[float, float] | None:
+def decent(curves: list[Array]) -> tuple[float, float] | None:
     """Six decades from the least value on: exact curves go far up where sampling stops helping."""
-    values = np.concatenate([np.asarray(line.y)[line.seen(log_y=True)] for line in lines])
+    values = np.concatenate(curves)
+    values = values[np.isfinite(values) & (values > 0.0)]
     if not values.size:
         return None
     low = max(float(values.min()), 1e-300)
@@ -91,8 +79,7 @@ SAMPLED_FIGURE_1 = reproduction(
     "sampled",
     "sgm_figure1",
     closed_form,
-    {"sample_rate": RATE, **dict(zip(("first", "second", "third"), SIGMAS, strict=True))},
-    {"Question": (*SIGMAS, InUnits((SIZE, RATE)))},
+    {"Question": ("first", "second", "third", InUnits((SIZE, RATE)))},
     option="sgm1",
 )
 
@@ -110,15 +97,7 @@ def directions(*, noise: str, noise_multiplier: float, scale: float, sample_rate
     removed, added = both_directions(mechanism, x)
     both = (added > 0.0) & np.isfinite(removed)
     ratio = np.where(both, removed / np.where(both, added, 1.0), 1.0)
-    plot = LinePlot(
-        Axis("order α", log=True, hover="α = %{x:,.4~r}"),
-        Axis("Rényi divergence of one step", name="R(α)", log=True),
-        (
-            Line("removed", "A: removed", x, removed, "moments"),
-            Line("added", "B: added", x, added, "moments", color=look.ORANGE),
-        ),
-        end_values=False,
-    )
+    plot = chart("papers/sampled", "theorem5", x, {"removed": removed, "added": added})
     most = int(ratio.argmax())
     facts = Facts(
         holds=bool((ratio >= 1.0 - EQUAL).all()),
@@ -133,12 +112,12 @@ def directions(*, noise: str, noise_multiplier: float, scale: float, sample_rate
     return Answer(plot, facts)
 
 
+NOISE_KIND = choice("pnoise")
 THEOREM_5 = reproduction(
     "sampled",
     "theorem5",
     directions,
-    {"noise": NOISE_KIND, "noise_multiplier": SIGMA, "scale": PARAMETERS["scale"], "sample_rate": RATE},
     lambda get: {
-        "Noise": (NOISE_KIND, PARAMETERS["scale"] if get(NOISE_KIND) == "laplace" else SIGMA, InUnits((SIZE, RATE))),
+        "Noise": ("noise", "scale" if get(NOISE_KIND) == "laplace" else "noise_multiplier", InUnits((SIZE, RATE))),
     },
 )

@@ -21,8 +21,7 @@ from typing import Any
 from dpviz.fields.field import Field, Number
 from dpviz.questions.mechanism import DELTA, SIZE
 from dpviz.questions.papers.bindings import Bindings, Reading, name_of
-from dpviz.questions.papers.check_fields import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED
-from dpviz.questions.papers.described import steps_of
+from dpviz.questions.papers.check import ADJACENCY, BATCH, CLAIM, EPOCHS, NOISE, SAMPLER, UNSETTLED, steps_of
 from dpviz.questions.papers.trainings import Trainings, walked
 
 LONGEST = 20_000  # characters

@@ -16,11 +16,6 @@ from dpviz.fields import numbers
 from dpviz.questions.printed.claim import Recomputed
 
 EXAMPLES, DELTA = 32_561, 1e-4
-ACCOUNTING = {
-    "replaced": "One example replaced",
-    "added": "One added or removed",
-    "printed": "As printed",
-}
 
 
 @dataclass(frozen=True)
@@ -51,8 +46,8 @@ def adult_record() -> ExperimentRecord:
     return recorded("adult_posterior")
 
 
-def reached(method: str, accounted: str) -> tuple[ArmResult, ...]:
-    """All arms of a method, by ascending ε; `accounted` is a key of ACCOUNTING."""
+def reached_on_adult(method: str, accounted: str) -> tuple[ArmResult, ...]:
+    """All arms of a method, by ascending ε; one example is `accounted` as "replaced" or "added", or as "printed"."""
     record = adult_record()
     results = []
     for arm, settings in record.settings.items():
@@ -115,14 +110,14 @@ def standard_sampler() -> Recomputed:
 
 def beside_the_baseline() -> Recomputed:
     """Percentage points by which DP-SGLD with the standard sampler's steps stays below that sampler."""
-    baseline, private = reached("baseline", "replaced")[0].mean, reached("sgld", "replaced")[-1].mean
+    baseline, private = reached_on_adult("baseline", "replaced")[0].mean, reached_on_adult("sgld", "replaced")[-1].mean
     return Recomputed(100.0 * (baseline - private), note=f"points below the baseline's {100.0 * baseline:.1f} %")
 
 
 def beside_one_sample() -> Recomputed:
     """Percentage points by which DP-SGLD is ahead of one posterior sample, each counted as printed."""
     sample, chain = (
-        {one.epsilon: 100.0 * one.mean for one in reached(method, "printed")} for method in ("sample", "sgld")
+        {one.epsilon: 100.0 * one.mean for one in reached_on_adult(method, "printed")} for method in ("sample", "sgld")
     )
     costs, accuracy = np.array(list(chain)), np.array(list(chain.values()))
     ahead = {at: float(np.interp(at, costs, accuracy)) - sample[at] for at in sample if costs[0] <= at <= costs[-1]}

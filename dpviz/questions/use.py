@@ -1,18 +1,33 @@
-"""A training with every number that decides its ε, each written as it is used: never on the unsafe side."""
+"""What to do with a training's numbers: set them, say them in a paper, and train with them by each library.
+
+Every number is written as it is used, never on the unsafe side. Texts and code stand in use.toml; the code draws
+Poisson batches by q itself, not by a batch size, and divides sums by the expected batch: what ε counts.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from string import Template
+from typing import Any
 
 from dpviz._remember import remembered
+from dpviz._version import __version__
 from dpviz.accounting.accountant import Accountant, needs_sampled_gaussian
 from dpviz.accounting.pld.accountant import Tight
+from dpviz.accounting.renyi.accountant import Moments
 from dpviz.fields import numbers
 from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.questions.answer import Folded, Note
 from dpviz.questions.methods import NAMES, method
 from dpviz.questions.needed import MOST_TIGHT_STEPS, SYMBOLS, Composed, dp_need
+from dpviz.questions.question import Block
+from dpviz.questions.words import say, tables_of
 
+TEXTS = tables_of("use")
+# Library → the release that its code was written for and run with.
+RELEASES = {key: library["name"] for key, library in TEXTS["libraries"].items()}
 DIGITS = 4  # of a solved σ or q
 MOST_STEPS = 2.0**53  # more are no whole number that code can count
 CLIP = 1.0  # C in the text and the code: σ counts in it, so that every C costs the same ε
@@ -86,7 +101,7 @@ def solved(composed: Composed, key: str, amplification: str, unknown: str, value
         raise ValueError("No noise is needed: nothing is released, or δ promises nothing.")
     if unknown in ("sample_rate", "delta") and not 0.0 < value < 1.0 + (unknown == "sample_rate"):
         raise ValueError(f"{SYMBOLS[unknown]} = {numbers.delta(value)} is no setting of a training.")
-    four = dict(composed.known(unknown)) | {unknown: _safe(unknown, value)}
+    four = dict(composed.known(unknown)) | {unknown: safe(unknown, value)}
     if not four["delta"] < 1.0:
         raise ValueError("δ = 1 promises nothing.")
     return checked(
@@ -120,6 +135,18 @@ def tight_epsilon(plan: Plan) -> float:
     return float(Tight().evaluate(**plan.known).epsilon)
 
 
+def safe(unknown: str, value: float) -> float:
+    """A solved value with few digits, on the safe side."""
+    if unknown == "steps":
+        return value
+    if unknown == "sample_rate":
+        return numbers.down(value, DIGITS)
+    return numbers.up(value, 3 if unknown == "delta" else DIGITS)
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------
+
+
 def value_text(name: str, value: float) -> str:
     """The number in a sentence: "4.126", "1e-5", "10 000"; where it has more digits, rounded to what costs more."""
     if name == "steps":
@@ -133,43 +160,63 @@ def value_text(name: str, value: float) -> str:
 def spared(plan: Plan) -> str:
     """What the tight accountant allows at the same ε; both numbers on the safe side, the share rounded down."""
     unknown = plan.unknown or "noise_multiplier"
-    symbol, mine = SYMBOLS[unknown], plan.known[unknown]
     if plan.target == 0.0:
         return ""
     composed = Composed(SampledGaussian(plan.noise_multiplier, plan.sample_rate), plan.steps, plan.delta)
     need = dp_need(Tight.name, "", unknown, plan.target, composed.without(unknown))
-    if need.value is None:
-        return f"The tight accountant has no number to compare with: {need.why.rstrip('.') or 'none here'}."
-    if not 0.0 < need.value < math.inf:
+    if need.value is not None and not 0.0 < need.value < math.inf:
         return ""
-    tight = _safe(unknown, need.value)
-    allowed = f"{symbol} = {value_text(unknown, tight)}"
-    ratio = tight / mine if unknown in ("steps", "sample_rate") else mine / tight
-    if not ratio > 1.0:
-        return f"The tight accountant allows no more than that ({allowed})."
-    if unknown == "delta":
-        return f"The tight accountant reaches {allowed} with the same noise."
-    if unknown == "noise_multiplier":
-        return f"The tight accountant allows {_percent(1.0 - tight / mine)} less noise: {allowed}."
-    more = "more steps" if unknown == "steps" else "higher sampling rate"
-    return f"The tight accountant allows {'a ' if unknown != 'steps' else ''}{_percent(ratio - 1.0)} {more}: {allowed}."
-
-
-def _safe(unknown: str, value: float) -> float:
-    """A solved value with few digits, on the safe side."""
-    if unknown == "steps":
-        return value
-    if unknown == "sample_rate":
-        return numbers.down(value, DIGITS)
-    return numbers.up(value, 3 if unknown == "delta" else DIGITS)
-
-
-def _percent(share: float) -> str:
-    return f"{numbers.plain(numbers.down(100.0 * share, 2), digits=2)} %"
+    mine, tight = plan.known[unknown], math.nan if need.value is None else safe(unknown, need.value)
+    values = {"unknown": unknown, "symbol": SYMBOLS[unknown], "mine": mine, "tight": tight, "why": need.why.rstrip(".")}
+    return sentence("spared", **values, ratio=tight / mine if unknown in ("steps", "sample_rate") else mine / tight)
 
 
 def used(plan: Plan) -> str:
     """The one line that says what to set, and what that proves."""
     unknown = plan.unknown or "noise_multiplier"
-    proven = f"ε ≤ {numbers.epsilon(plan.epsilon, up=True)} at δ = {value_text('delta', plan.delta)}"
-    return f"Use {SYMBOLS[unknown]} = {value_text(unknown, plan.known[unknown])}: {proven} ({plan.name})."
+    return sentence("used", plan=plan, unknown=unknown, symbol=SYMBOLS[unknown])
+
+
+def paragraph(plan: Plan) -> str:
+    """What was done, what that promises, by whose theorem, and what must be true; plain text, ε rounded up."""
+    return sentence("paragraph", plan=plan, clip=CLIP, tight=tight_epsilon(plan), card=Tight().card, version=__version__)
+
+
+def sentence(text: str, **values: Any) -> str:
+    """A text of the table; `value` writes a number by its name as `value_text` does."""
+    return say(TEXTS[text], {**values, "value": value_text})
+
+
+def bibliography(plan: Plan) -> str:
+    """BibTeX of everything that the paragraph cites, each once."""
+    tight = Tight().card.bibtex if math.isfinite(tight_epsilon(plan)) else ()
+    entries = (*Moments().card.bibtex[:1], *plan.accountant.card.bibtex, *tight)
+    return "\n\n".join(dict.fromkeys(entries))
+
+
+def snippets(plan: Plan) -> dict[str, str]:
+    """Library → Python source that trains with exactly these numbers; each defines `train` and says its own ε."""
+    values = Template(TEXTS["numbers"]).substitute(
+        sigma=repr(plan.noise_multiplier),
+        rate=repr(plan.sample_rate),
+        steps=f"{plan.steps:_}",
+        clip=repr(CLIP),
+        delta=repr(plan.delta),
+    )
+    parts = {"numbers": values, "account": TEXTS["account"]}
+    return {key: Template(library["source"]).substitute(parts) for key, library in TEXTS["libraries"].items()}
+
+
+def use_it(make: Callable[[], Plan]) -> list[Block]:
+    """Blocks of a page's details; why there are none where `make` has no plan to give."""
+    try:
+        plan = make()
+    except ValueError as none:
+        return [Note(str(none))]
+    code = snippets(plan)
+    return [
+        Note(f"{used(plan)} {spared(plan)}".strip()),
+        Folded("Paragraph for the paper", source=paragraph(plan), open=True),
+        Folded("BibTeX", source=bibliography(plan), language="bibtex"),
+        *(Folded(name, source=code[key], language="python") for key, name in RELEASES.items()),
+    ]

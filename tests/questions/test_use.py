@@ -10,9 +10,7 @@ from dpviz.fields import numbers
 from dpviz.questions.compose.question import GROWTH
 from dpviz.questions.compose.question import plan_of as present
 from dpviz.questions.noise.question import ALONG_NOISE, SOLVE, plan_of
-from dpviz.questions.use.blocks import use_it
-from dpviz.questions.use.paragraph import bibliography, paragraph
-from dpviz.questions.use.plan import Plan, spared, tight_epsilon, used, value_text
+from dpviz.questions.use import Plan, bibliography, paragraph, spared, tight_epsilon, use_it, used, value_text
 from tests.questions.asking import asked
 
 SETTINGS = [{"target": "2"}, {"target": "0.7", "q": "256/60000", "steps": "2345"}, {"target": "8", "delta": "1e-7"}]

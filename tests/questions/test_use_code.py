@@ -12,8 +12,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import dpviz
-from dpviz.questions.use.plan import Plan
-from dpviz.questions.use.snippets import RELEASES, snippets
+from dpviz.questions.use import RELEASES, Plan, snippets
 
 PLAN = Plan(4.126, 0.05, 40, 1e-5, "renyi_improved", "exact")
 EXACT = [PLAN, Plan(0.9, 256 / 60000, 12_345, 1e-7, "renyi_improved", "exact")]
