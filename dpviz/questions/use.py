@@ -179,7 +179,9 @@ def used(plan: Plan) -> str:
 
 def paragraph(plan: Plan) -> str:
     """What was done, what that promises, by whose theorem, and what must be true; plain text, ε rounded up."""
-    return sentence("paragraph", plan=plan, clip=CLIP, tight=tight_epsilon(plan), card=Tight().card, version=__version__)
+    return sentence(
+        "paragraph", plan=plan, clip=CLIP, tight=tight_epsilon(plan), card=Tight().card, version=__version__
+    )
 
 
 def sentence(text: str, **values: Any) -> str:

@@ -17,7 +17,7 @@ from dpviz.experiments.record import Trial, folder, recorded
 from dpviz.experiments.trained import infer
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions.papers.recorded import DELTA, EPSILONS, REACHED_VIEW
-from dpviz.questions.printed.inferred import PLAIN
+from dpviz.questions.printed.bayesian import PLAIN
 from dpviz.training.accounts.live import LiveAccounts, check_run
 from dpviz.training.data import DATA_SETS
 from dpviz.training.posterior_accuracy import accuracy

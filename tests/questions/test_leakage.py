@@ -17,8 +17,8 @@ from dpviz.gradients.leakage import compare_distances, threshold_attack
 from dpviz.questions.answer import Answer
 from dpviz.questions.asked import ask
 from dpviz.questions.leakage import DISTANCES, MEMBERSHIP
-from dpviz.questions.leakage.facts import LeakageFacts
 from dpviz.questions.leakage.fields import NETWORK
+from dpviz.questions.leakage.questions import LeakageFacts
 from dpviz.questions.leakage.stored import of_run, weights_of
 from dpviz.questions.networks import Limit, RunNetwork, SmallNetwork
 from dpviz.questions.source import Missing

@@ -22,7 +22,7 @@ from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE,
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
 from dpviz.questions.printed import CLAIMS, PAPERS
-from dpviz.questions.printed.published_runs import LAST_LAYER, RUNS, PublishedRun
+from dpviz.questions.printed.filters import LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step, unclipped_sample
 from tests.questions.asking import asked, asked_whole, lines, of_preset
 

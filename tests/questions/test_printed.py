@@ -15,8 +15,9 @@ from dpviz import renyi_divergence
 from dpviz.questions import presets
 from dpviz.questions.catalogue import PAGES
 from dpviz.questions.links import PRESETS, VERSION
-from dpviz.questions.printed import BY_KEY, CLAIMS, FIGURES, PAPERS, Printed, Recomputed, published_runs, rows
-from dpviz.questions.printed.reading import read
+from dpviz.questions.printed import BY_KEY, CLAIMS, FIGURES, PAPERS, Printed, Recomputed
+from dpviz.questions.printed.claim import TRAINED, read
+from dpviz.questions.printed.filters import RUNS
 from dpviz.questions.shared import IMAGE
 from dpviz.ui.registry import FIELDS
 
@@ -104,7 +105,7 @@ def test_published_runs_are_those_of_the_paper(
     policy: str, lowest: str, highest: str, shortest: int, longest: int
 ) -> None:
     """Least and largest accuracies are printed in §5.1, cut or rounded; ε of each run comes near the baseline's."""
-    runs = published_runs.RUNS[policy]
+    runs = RUNS[policy]
     accuracies = [100.0 * run.accuracy for run in runs]
     for printed, value in ((lowest, min(accuracies)), (highest, max(accuracies))):
         assert abs(value - float(printed)) <= 10.0 ** -len(printed.partition(".")[2])
@@ -253,4 +254,4 @@ values = {}
 
 
 def test_every_preset_is_offered_by_a_question() -> None:
-    assert presets.PRESETS | rows.BY_KEY == PRESETS
+    assert presets.PRESETS | TRAINED == PRESETS

@@ -18,8 +18,8 @@ from dpviz.questions import links
 from dpviz.questions.asked import ask
 from dpviz.questions.layout import fields_of, of_texts
 from dpviz.questions.presets import Preset
-from dpviz.questions.printed import CLAIMS, rows
-from dpviz.questions.printed.rows import BY_KEY
+from dpviz.questions.printed import CLAIMS
+from dpviz.questions.printed.claim import TRAINED, train
 from dpviz.questions.train import TRAIN, script
 from dpviz.questions.train.facts import missing, unsuited
 from dpviz.questions.train.plan import plan
@@ -273,7 +273,7 @@ def test_a_recorded_row_is_what_was_recorded(row: str, recorded: Experiment, arm
     usual = RunSettings()
     same = ("secure_noise", "device", "threads", "evaluation_every", "histogram_every")
     ran = RunSettings.from_json(dict(recorded.arms[arm])).with_(**{name: getattr(usual, name) for name in same})
-    assert run_settings(TRAIN.read(of_texts(BY_KEY[row].values))) == ran
+    assert run_settings(TRAIN.read(of_texts(TRAINED[row].values))) == ran
 
 
 @pytest.mark.parametrize(("row", "recorded", "arm"), [
@@ -281,7 +281,7 @@ def test_a_recorded_row_is_what_was_recorded(row: str, recorded: Experiment, arm
     ("trreachedcifar", EXPERIMENTS["reached_cifar10"], "scattering_3"),
 ])  # fmt: skip
 def test_what_was_reached_is_what_its_row_trains(row: str, recorded: Experiment, arm: str) -> None:
-    settings = run_settings(TRAIN.read(of_texts(BY_KEY[row].values)))
+    settings = run_settings(TRAIN.read(of_texts(TRAINED[row].values)))
     ran = RunSettings.from_json(dict(recorded.arms[arm]))
     assert settings.noise_multiplier == pytest.approx(ran.noise_multiplier, rel=1e-3)
     steps = ("batch_size", "steps", "learning_rate", "learning_rate_end", "momentum", "max_grad_norm")
@@ -289,7 +289,7 @@ def test_what_was_reached_is_what_its_row_trains(row: str, recorded: Experiment,
         assert getattr(settings, name) == getattr(ran, name), name
 
 
-@pytest.mark.parametrize("row", BY_KEY.values(), ids=lambda row: row.key)
+@pytest.mark.parametrize("row", TRAINED.values(), ids=lambda row: row.key)
 def test_all_that_a_papers_row_sets_acts(row: Preset) -> None:
     by_key = {field.key: field for field in TRAIN.fields}
     assert row.values.keys() <= by_key.keys()
@@ -305,9 +305,9 @@ def test_all_that_a_papers_row_sets_acts(row: Preset) -> None:
 
 def test_claims_of_trained_accuracies_link_to_their_rows() -> None:
     trained = [claim.link for claim in CLAIMS if claim.link.startswith("train?")]
-    for row in BY_KEY.values():
+    for row in TRAINED.values():
         printed = row.name.endswith(" %")
-        assert not printed or any(link.startswith(rows.train(row.key)) for link in trained), "its accuracy is a claim"
+        assert not printed or any(link.startswith(train(row.key)) for link in trained), "its accuracy is a claim"
     known = {field.key: field for field in TRAIN.fields}
     for link in trained:
         for key, text in parse_qsl(link.partition("?")[2]):

@@ -35,8 +35,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE, LOG_X, LOG_Y
 from dpviz.questions.tight_band import tight_part
-from dpviz.questions.use import use_it
-from dpviz.questions.use import Plan, checked, gaussian
+from dpviz.questions.use import Plan, checked, gaussian, use_it
 from dpviz.questions.words import words
 
 

@@ -45,8 +45,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE, IMAGE
 from dpviz.questions.tight_band import TightBand
-from dpviz.questions.use import use_it
-from dpviz.questions.use import Plan, solved
+from dpviz.questions.use import Plan, solved, use_it
 from dpviz.questions.words import words
 
 UNKNOWN, TIGHT = choice("solvefor"), flag("noisetight")

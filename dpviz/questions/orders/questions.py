@@ -36,8 +36,7 @@ from dpviz.questions.presets import presets
 from dpviz.questions.question import Block, Question, Setting
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.tight_band import TightBand, tight_part, with_bands
-from dpviz.questions.use import use_it
-from dpviz.questions.use import Plan, checked
+from dpviz.questions.use import Plan, checked, use_it
 from dpviz.questions.words import rows, words
 
 LARGEST, LOG_X, LOG_Y = number("omax"), flag("ologx"), flag("ology")

@@ -22,8 +22,7 @@ from dpviz.questions.chart import chart, style
 from dpviz.questions.papers.claims import listing
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import CLAIMS
-from dpviz.questions.printed.filters import DELTA
-from dpviz.questions.printed.published_runs import EXAMPLES, LAST_LAYER, RUNS, PublishedRun
+from dpviz.questions.printed.filters import DELTA, EXAMPLES, LAST_LAYER, RUNS, PublishedRun
 from dpviz.questions.question import Block
 
 ROOM = "papers/adaptive"

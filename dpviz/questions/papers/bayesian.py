@@ -21,8 +21,7 @@ from dpviz.questions.layout import Expert
 from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.presets import presets
 from dpviz.questions.printed import BY_KEY, synthetic
-from dpviz.questions.printed.bayesian import LAST_ORDER
-from dpviz.questions.printed.inferred import PLAIN, inferred
+from dpviz.questions.printed.bayesian import LAST_ORDER, PLAIN, inferred
 from dpviz.questions.question import Block
 from dpviz.questions.words import tenths
 

@@ -12,8 +12,8 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 MOST_VALUES = 40  # of one name
 MOST_WORK = 20_000  # expressions evaluated
@@ -37,8 +37,7 @@ OPTIONS = ("add_argument", "option", "argument")  # of argparse and click
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A value at a line; None where it could not be read."""
 
     value: float | bool | None
@@ -46,14 +45,15 @@ class Reading:
 
 
 def name_of(node: ast.AST) -> str:
-    """The last part of a variable, an attribute, a call's function or an item with a text as key, in lower case."""
-    if isinstance(node, ast.Call):
-        return name_of(node.func)
-    if isinstance(node, ast.Attribute):
-        return node.attr.lower()
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return node.slice.value.lower()
-    return node.id.lower() if isinstance(node, ast.Name) else ""
+    """A function's or class's, or the last part of a variable, attribute, item or what is called; in lower case."""
+    match node:
+        case ast.Call():
+            return name_of(node.func)
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name.lower()
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name.lower()
+    return ""
 
 
 class Bindings:
@@ -69,32 +69,32 @@ class Bindings:
 
     def __init__(self, tree: ast.AST) -> None:
         self._bound: dict[str, list[tuple[ast.expr | None, int]]] = defaultdict(list)
-        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = list(ast.walk(tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.calls: dict[str, list[ast.Call]] = defaultdict(list)
         self.functions: dict[str, list[Function]] = defaultdict(list)
+        self._classes: dict[str, list[ast.ClassDef]] = defaultdict(list)
         self.opaque: set[int] = set()
         self._work = 0
         self._targets: set[str] = set()
         self._options: set[str] = set()
-        self.nodes = list(ast.walk(tree))
-        self._classes: dict[str, list[ast.ClassDef]] = defaultdict(list)
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self.calls[name_of(node)].append(node)
             elif isinstance(node, ast.ClassDef):
-                self._classes[node.name.lower()].append(node)
+                self._classes[name_of(node)].append(node)
             elif isinstance(node, Function):
-                self.functions[node.name.lower()].append(node)
-        self.loose = {
-            name_of(node)
-            for node in self.nodes
-            if isinstance(node, ast.Name | ast.Attribute)
-            and isinstance(node.ctx, ast.Load)
-            and name_of(node) in self.functions
-            and not (isinstance(call := self.parents[node], ast.Call) and call.func is node)
-        }
+                self.functions[name_of(node)].append(node)
+        self.loose = {name_of(node) for node in self.passed_on() if name_of(node) in self.functions}
         for node in self.nodes:
             self._collect(node)
+
+    def passed_on(self) -> Iterator[ast.Name | ast.Attribute]:
+        """What is read and not called there."""
+        for node in self.nodes:
+            loaded = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+            if loaded and not (isinstance(call := self.parents[node], ast.Call) and call.func is node):
+                yield node  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._bound)
@@ -103,36 +103,35 @@ class Bindings:
         self._bound[name.lower()].append((value, line))
 
     def _collect(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._bind(target, node.value)
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-            if node.value is not None:
-                self._bind(node.target, node.value)
-        elif isinstance(node, ast.AugAssign):
-            changed = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-            self.parents[changed] = node
-            self._bind(node.target, changed)
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            elements = node.iter.elts if isinstance(node.iter, ast.List | ast.Tuple | ast.Set) else [None]
-            for element in elements:
-                self._bind(node.target, element)
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            self._bind(node.optional_vars, None)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                self._add(alias.asname or alias.name.split(".")[-1], None, node.lineno)
-            if node.names[0].name == "*":
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    self._bind(target, node.value)
+            case ast.AnnAssign(value=ast.expr() as value) | ast.NamedExpr(value=value):
+                self._bind(node.target, value)
+            case ast.AugAssign():
+                changed = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+                self.parents[changed] = node
+                self._bind(node.target, changed)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                for element in node.iter.elts if isinstance(node.iter, ast.List | ast.Tuple | ast.Set) else [None]:
+                    self._bind(node.target, element)
+            case ast.withitem(optional_vars=ast.expr() as target):
+                self._bind(target, None)
+            case ast.Import() | ast.ImportFrom():
+                for alias in node.names:
+                    self._add(alias.asname or alias.name.split(".")[-1], None, node.lineno)
+                if node.names[0].name == "*":
+                    self.opaque.add(node.lineno)
+            case ast.MatchAs() | ast.MatchStar() | ast.MatchMapping():
                 self.opaque.add(node.lineno)
-        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.MatchMapping):
-            self.opaque.add(node.lineno)
-        elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                self._item(key, value)
-        elif isinstance(node, Function | ast.Lambda):
-            self._defaults(node)
-        elif isinstance(node, ast.Call):
-            self._call(node)
+            case ast.Dict():
+                for key, value in zip(node.keys, node.values, strict=True):
+                    self._item(key, value)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                self._defaults(node)
+            case ast.Call():
+                self._call(node)
 
     def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Tuple | ast.List):
@@ -145,51 +144,43 @@ class Bindings:
         elif name := name_of(target):
             self._add(name, value, target.lineno)
             self._targets.add(ast.unparse(target))
-        elif isinstance(target, ast.Subscript) and self._is_dictionary(target.value):
+        elif isinstance(target, ast.Subscript) and self._is_local(target.value):
             self.opaque.add(target.lineno)
-
-    def _is_dictionary(self, node: ast.expr) -> bool:
-        """Whether its items are written in this program."""
-        if isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and name_of(node) == "dict"):
-            return True
-        values = [value for value, _ in self._bound.get(name_of(node), ())]
-        written = ast.Dict | ast.Call
-        return bool(values) and all(isinstance(v, written) and name_of(v) in ("", "dict") for v in values)
 
     def _item(self, key: ast.expr | None, value: ast.expr) -> None:
         if key is None:
-            if not self._is_dictionary(value):
+            if not self._is_local(value):
                 self.opaque.add(value.lineno)
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
             self._add(key.value, value, value.lineno)
 
     def _defaults(self, node: Function | ast.Lambda) -> None:
-        named, arguments = getattr(node, "name", "").lower(), node.args
+        named, arguments = name_of(node), node.args
         positional = [*arguments.posonlyargs, *arguments.args]
         defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults, *arguments.kw_defaults]
-        uncalled = named in self.loose or not self.calls.get(named)
+        decorators = getattr(node, "decorator_list", ())
+        decorated = any(isinstance(one, ast.Call) and name_of(one) in OPTIONS for one in decorators)
+        free = not decorated and (named in self.loose or not self.calls.get(named))
         for argument, default in zip([*positional, *arguments.kwonlyargs], defaults, strict=True):
-            decorated = any(
-                isinstance(d, ast.Call) and name_of(d) in OPTIONS for d in getattr(node, "decorator_list", ())
-            )
             if default is not None:
                 self._add(argument.arg, default, default.lineno)
-            if named in self.loose or (default is None and uncalled and not decorated):
+            if named in self.loose or (default is None and free):
                 self._add(argument.arg, None, argument.lineno)
 
     def _call(self, call: ast.Call) -> None:
         name = name_of(call)
-        texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-        if OPAQUE.search(ast.unparse(call.func)) or (name == "setattr" and not texts):
+        texts = [a.value if isinstance(a, ast.Constant) and isinstance(a.value, str) else None for a in call.args]
+        if OPAQUE.search(ast.unparse(call.func)) or (name == "setattr" and not any(texts)):
             self.opaque.add(call.lineno)
         if name in OPTIONS:
             default = next((word.value for word in call.keywords if word.arg == "default"), None)
-            for option in (text.lstrip("-").replace("-", "_").lower() for text in texts):
+            for option in (text.lstrip("-").replace("-", "_").lower() for text in texts if text is not None):
                 self._options.add(option)
                 self._add(option, default, call.lineno)
-        for first, second in zip(call.args, call.args[1:], strict=False):
-            if isinstance(first, ast.Constant) and isinstance(first.value, str) and name in KEYED:
-                self._add(first.value, second, second.lineno)
+        if name in KEYED:
+            for text, value in zip(texts, call.args[1:], strict=False):
+                if text is not None:
+                    self._add(text, value, value.lineno)
         for word in call.keywords:
             if word.arg is not None:
                 self._add(word.arg, word.value, word.value.lineno)
@@ -220,102 +211,74 @@ class Bindings:
         """The lines that bind `name`."""
         return [line for _, line in self._bound.get(name, ())]
 
-    def readings(self, name: str) -> list[Reading]:
-        """Every value that `name` is given; none where it is bound to nothing."""
-        return self._named(name.lower(), {}, ())
-
-    def _named(self, name: str, now: dict[str, list[Reading]], visited: tuple[str, ...]) -> list[Reading]:
-        if name in now:
-            return now[name]
-        if name in visited:
-            return []
+    def readings(self, name: str, visited: tuple[str, ...] = ()) -> list[Reading]:
+        """Every value that `name` is given; none where it is bound to nothing. What is made of itself is not read."""
         readings: list[Reading] = []
-        later: list[tuple[ast.expr, int]] = []
-        for value, line in self._bound.get(name, ()):
-            if value is None:
-                readings.append(Reading(None, line))
-            elif isinstance(value, ast.Name | ast.Attribute | ast.Subscript) and name_of(value) == name:
-                if not isinstance(value, ast.Name) and not self._written(value, name):
-                    readings.append(Reading(None, line))
-            elif any(name_of(part) == name for part in ast.walk(value) if not isinstance(part, ast.Call)):
-                later.append((value, line))
-            else:
-                readings += self.evaluate(value, now, (*visited, name))
-        for value, line in sorted(later, key=lambda one: one[1]):
-            if self._repeated(value):
-                readings.append(Reading(None, line))
-            else:
-                readings += self.evaluate(value, {**now, name: list(readings)}, (*visited, name))
-        distinct = {(type(reading.value), reading.value, reading.line): reading for reading in readings}
-        if len(distinct) > MOST_VALUES:
-            return [Reading(None, readings[0].line)]
-        return list(distinct.values())
+        for value, line in () if name in visited else self._bound.get(name, ()):
+            if isinstance(value, ast.Name) and name_of(value) == name:
+                continue
+            readings += [Reading(None, line)] if value is None else self.evaluate(value, (*visited, name))
+        distinct = {(type(reading.value), *reading): reading for reading in readings}
+        return [Reading(None, readings[0].line)] if len(distinct) > MOST_VALUES else list(distinct.values())
 
-    def _repeated(self, node: ast.AST) -> bool:
-        """Whether it may happen more than once: in a loop or a function."""
-        up = self.parents.get(node)
-        while up is not None:
-            if isinstance(up, ast.For | ast.AsyncFor | ast.While | ast.comprehension | Function | ast.Lambda):
-                return True
-            up = self.parents.get(up)
-        return False
-
-    def evaluate(
-        self, node: ast.expr, now: dict[str, list[Reading]] | None = None, visited: tuple[str, ...] = ()
-    ) -> list[Reading]:
+    def evaluate(self, node: ast.expr, visited: tuple[str, ...] = ()) -> list[Reading]:
         """Every value that an expression may have; None is no value."""
-        now, unread = now or {}, [Reading(None, node.lineno)]
+        unread, line = [Reading(None, node.lineno)], node.lineno
         self._work += 1
         if self._work > MOST_WORK:
             return unread
-        if isinstance(node, ast.Constant):
-            if node.value is None:
+        match node:
+            case ast.Constant(value=None):
                 return []
-            if isinstance(node.value, bool):
-                return [Reading(node.value, node.lineno)]
-            usable = isinstance(node.value, int | float) and abs(node.value) < 1e300
-            return [Reading(float(node.value), node.lineno)] if usable else unread  # type: ignore[arg-type]
-        if isinstance(node, ast.IfExp | ast.BoolOp):
-            parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
-            return [reading for part in parts for reading in self.evaluate(part, now, visited)]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return [
-                Reading(None if reading.value is None else -reading.value, node.lineno)
-                for reading in self.evaluate(node.operand, now, visited)
-            ]
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
-            left, right = (self.evaluate(side, now, visited) for side in (node.left, node.right))
-            self._work += len(left) * len(right)
-            return [self._combined(node, one, two) for one in left for two in right][: MOST_VALUES + 1] or unread
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
-            numbers = self.evaluate(node.args[0], now, visited) if node.func.id in ("int", "float") else unread
-            whole = node.func.id == "int"
-            return [Reading(float(int(r.value)) if whole and r.value is not None else r.value, r.line) for r in numbers]
-        name = "" if isinstance(node, ast.Call) else name_of(node)
+            case ast.Constant(value=bool() as value):
+                return [Reading(value, line)]
+            case ast.Constant(value=value):
+                usable = isinstance(value, int | float) and abs(value) < 1e300
+                return [Reading(float(value), line)] if usable else unread  # type: ignore[arg-type]
+            case ast.IfExp(body=one, orelse=other):
+                return self.evaluate(one, visited) + self.evaluate(other, visited)
+            case ast.BoolOp():
+                return [reading for part in node.values for reading in self.evaluate(part, visited)]
+            case ast.UnaryOp(op=ast.USub()):
+                readings = self.evaluate(node.operand, visited)
+                return [Reading(None if value is None else -value, line) for value, _ in readings]
+            case ast.BinOp() if type(node.op) in OPERATIONS:
+                left, right = (self.evaluate(side, visited) for side in (node.left, node.right))
+                self._work += len(left) * len(right)
+                pairs = [(one.value, other.value) for one in left for other in right][: MOST_VALUES + 1]
+                return [Reading(_result(node.op, *pair), line) for pair in pairs] or unread
+            case ast.Call(func=ast.Name(id=("int" | "float") as kind), args=[argument], keywords=[]):
+                readings = self.evaluate(argument, visited)
+                whole = kind == "int"
+                return [Reading(float(int(v)) if whole and v is not None else v, at) for v, at in readings] or unread
+            case ast.Call():
+                return unread
+        name = name_of(node)
         elsewhere = isinstance(node, ast.Attribute | ast.Subscript) and not self._written(node, name)
-        return self._named(name, now, visited) if name in self._bound and not elsewhere else unread
+        return self.readings(name, visited) if name in self._bound and not elsewhere else unread
 
     def _written(self, node: ast.Attribute | ast.Subscript, name: str) -> bool:
         """Whether the program itself writes this attribute or item, or all of its owner."""
         return ast.unparse(node) in self._targets or self._is_local(node.value, name)
 
-    def _is_local(self, owner: ast.expr, name: str, visited: tuple[str, ...] = ()) -> bool:
-        if isinstance(owner, ast.Dict):
-            return True
+    def _is_local(self, owner: ast.expr, name: str = "", visited: tuple[str, ...] = ()) -> bool:
+        """Whether all that an object holds under this name, or all in all, is written in this program."""
         named = name_of(owner)
-        if isinstance(owner, ast.Call):
-            return named in self._classes or named in WRITTEN or (named == "parse_args" and name in self._options)
         if named in ("self", "cls") or named in self._classes:
-            return True
+            return bool(name)
+        if isinstance(owner, ast.Dict | ast.Call):
+            options = named == "parse_args" and name in self._options
+            return isinstance(owner, ast.Dict) or named in WRITTEN or options
         values = [value for value, _ in self._bound.get(named, ()) if named not in visited]
         return bool(values) and all(v is not None and self._is_local(v, name, (*visited, named)) for v in values)
 
-    @staticmethod
-    def _combined(node: ast.BinOp, left: Reading, right: Reading) -> Reading:
-        value: float | None = None
-        if left.value is not None and right.value is not None:
-            try:
-                value = float(OPERATIONS[type(node.op)](left.value, right.value))
-            except (ZeroDivisionError, OverflowError):
-                value = None
-        return Reading(value if value is not None and abs(value) < 1e300 else None, node.lineno)
+
+def _result(operation: ast.operator, left: float | None, right: float | None) -> float | None:
+    """None where there is no number, or none that can be used."""
+    if left is None or right is None:
+        return None
+    try:
+        value = float(OPERATIONS[type(operation)](left, right))
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return value if abs(value) < 1e300 else None

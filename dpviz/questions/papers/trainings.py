@@ -40,13 +40,11 @@ class Trainings:
 
     def _count(self, counted: ast.Call) -> list[Reading]:
         """How often `range` goes round."""
-        if len(counted.args) == 1:
-            return self._bindings.evaluate(counted.args[0])
-        if len(counted.args) == 2:
-            return self._bindings.evaluate(
-                ast.copy_location(ast.BinOp(counted.args[1], ast.Sub(), counted.args[0]), counted)
-            )
-        return [Reading(None, counted.lineno)]
+        if len(counted.args) not in (1, 2):
+            return [Reading(None, counted.lineno)]
+        *start, stop = counted.args
+        length = ast.copy_location(ast.BinOp(stop, ast.Sub(), start[0]), counted) if start else stop
+        return self._bindings.evaluate(length)
 
     def _chains(self, node: ast.AST, visited: tuple[str, ...] = ()) -> list[list[ast.AST]]:
         """For each way to `node` the loops around it, the innermost first; a few ways at most."""
@@ -82,10 +80,8 @@ class Trainings:
 
     def _passed_on(self, names: re.Pattern[str]) -> set[int]:
         """Lines that take such a method without calling it."""
-        parents = self._bindings.parents
-        methods = (n for n in self._bindings.nodes if isinstance(n, ast.Attribute) and names.search(name_of(n)))
-        loads = (n for n in methods if isinstance(n.ctx, ast.Load))
-        return {n.lineno for n in loads if not (isinstance(call := parents[n], ast.Call) and call.func is n)}
+        taken = (node for node in self._bindings.passed_on() if isinstance(node, ast.Attribute))
+        return {node.lineno for node in taken if names.search(name_of(node))}
 
     def _training(self) -> tuple[int, ...]:
         """Lines of training calls, where there are several or the loops around one are not just epochs and batches."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpviz.questions.printed.claim import KINDS, VERDICTS, Figure, Paper, Printed, Recomputed
-from dpviz.questions.printed.reading import read
+from dpviz.questions.printed.claim import VERDICTS, Figure, Paper, Printed, Recomputed, read
 
 _FILES = ("bayesian.toml", "abadi.toml", "langevin.toml", "sampled.toml", "filters.toml")
 _READ = [read(Path(__file__).with_name(name)) for name in _FILES]
@@ -14,4 +13,4 @@ CLAIMS: tuple[Printed, ...] = tuple(claim for _, claims, _ in _READ for claim in
 FIGURES: tuple[Figure, ...] = tuple(figure for _, _, figures in _READ for figure in figures)
 BY_KEY: dict[str, Printed] = {claim.key: claim for claim in CLAIMS}
 
-__all__ = ["BY_KEY", "CLAIMS", "FIGURES", "KINDS", "PAPERS", "VERDICTS", "Figure", "Paper", "Printed", "Recomputed"]
+__all__ = ["BY_KEY", "CLAIMS", "FIGURES", "PAPERS", "VERDICTS", "Figure", "Paper", "Printed", "Recomputed"]

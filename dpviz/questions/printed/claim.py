@@ -1,16 +1,23 @@
-"""A printed statement as a value: what a paper says, and the function that computes it anew."""
+"""A printed statement as a value: what a paper says, and the function that computes it anew; read from `NAME.toml`."""
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+from urllib.parse import urlencode
 
 import numpy as np
 
 from dpviz.charts import look
 from dpviz.fields import numbers
+from dpviz.fields.tables import made, tables
+from dpviz.questions import presets
 
 
 class Verdict(NamedTuple):
@@ -23,16 +30,12 @@ class Verdict(NamedTuple):
 
 
 VERDICTS = {
-    "holds": Verdict("holds", "holds", "hold", look.GREEN),
-    "under": Verdict("holds under a condition", "holds under a condition", "hold under a condition", look.BLUE),
-    "misprint": Verdict("misprint", "is a misprint", "are misprints", look.MAUVE),
-    "differs": Verdict("not reproduced", "is not reproduced", "are not reproduced", look.BROWN),
-    "proof": Verdict("error in a proof", "is an error in a proof", "are errors in proofs", look.MAUVE),
-    "baseline": Verdict("rests on its baseline", "rests on its baseline", "rest on their baseline", look.BROWN),
-    "fails": Verdict("does not hold", "does not hold", "do not hold", look.ORANGE),
-    "open": Verdict("cannot be checked", "cannot be checked", "cannot be checked", look.GREY),
+    key: Verdict(name, one, several, getattr(look, color))
+    for key, (name, one, several, color) in tables(Path(__file__).with_name("verdicts.toml"), {"verdicts"})[
+        "verdicts"
+    ].items()
 }
-KINDS = {"epsilon": "privacy", "accuracy": "accuracy", "erratum": "formula or statement"}
+KINDS = ("epsilon", "accuracy", "erratum")  # an erratum: a formula or a statement
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Printed:
         link: page and query that compute it, relative to the app's root; empty where no page does.
         recompute: what comes out; None where nothing can be computed.
         missing: what would be needed, where it cannot be checked.
-        kind: key of KINDS.
+        kind: one of KINDS.
         slow: whether it takes more than a page should wait for.
     """
 
@@ -171,3 +174,49 @@ def tight(lower_upper: tuple[object, object], value: float = math.nan, note: str
     """A value between the ends of an interval."""
     low, high = (float(np.asarray(end).reshape(())) for end in lower_upper)
     return Recomputed(value, low, high, note)
+
+
+# --- papers' files ----------------------------------------------------------------------------------------------------
+
+# What papers trained, and what was trained for this project, as settings of the Train page: one for each row of a table
+# or figure. What a paper leaves open is chosen there and said in the note; data that dpviz does not ship the page asks
+# for.
+TRAINED, _ = presets.read(Path(__file__).with_name("rows.toml"))
+
+
+def train(key: str) -> str:
+    """The link that opens the Train page with this row's settings."""
+    return f"train?{urlencode(TRAINED[key].values)}"
+
+
+def read(path: Path) -> tuple[list[Paper], list[Printed], list[Figure]]:
+    """Papers, claims and figures in the file's order; a claim that names no paper is of the first."""
+    file = tables(path, {"papers", "words", "claims", "figures"})
+    words = file.get("words", {}) | {key: train(key) for key in TRAINED}
+    papers = [made(Paper, {"key": key} | paper, f"{path.name}, {key}", words) for key, paper in file["papers"].items()]
+
+    def each(kind: Any, several: str) -> list[Any]:
+        rows = []
+        for table in ({"paper": papers[0].key} | one for one in file[several]):
+            where = f"{path.name}, {several}, {table.get('key')!r}"
+            if table["paper"] not in file["papers"]:
+                raise ValueError(f"{where}: expected paper={table['paper']!r} to be one of {list(file['papers'])}.")
+            if kind is Printed and "recompute" in table:
+                table |= {"recompute": computation(table["recompute"], table.pop("given", {}), where)}
+            rows.append(made(kind, table, where, words))
+        return rows
+
+    return papers, each(Printed, "claims"), each(Figure, "figures")
+
+
+def computation(name: str, given: Mapping[str, Any], where: str) -> partial[Recomputed]:
+    """`module.function` of this package with its arguments; ValueError where it computes no value or takes others."""
+    module, _, function = name.partition(".")
+    rule = getattr(import_module(f"{__package__}.{module}"), function, None)
+    if not inspect.isfunction(rule) or get_type_hints(rule).get("return") is not Recomputed:
+        raise ValueError(f"{where}: expected recompute={name!r} to be a function that returns Recomputed.")
+    try:
+        inspect.signature(rule).bind(**given)
+    except TypeError as wrong:
+        raise ValueError(f"{where}: {name} cannot take {dict(given)}: {wrong}.") from None
+    return partial(rule, **given)

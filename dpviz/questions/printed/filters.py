@@ -1,17 +1,72 @@
-"""Lécuyer 2021: filters and odometers on CIFAR-10."""
+"""Lécuyer 2021: filters and odometers on CIFAR-10; σ and batch size of each epoch of every published run.
+
+Extracted from the files under exp_results of the author's public repository, adaptive_rdp (matlecu in the paper,
+m-lecuyer today), commit 641b3f3. The repository has no licence: these are numbers from it, and none of its files.
+
+>>> [run.epochs for run in RUNS["noise"]]
+[283, 211, 217, 286, 291]
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpviz import library as dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
-from dpviz.mechanisms import SampledGaussian
+from dpviz.fields.tables import made, tables
+from dpviz.mechanisms import Event, SampledGaussian
 from dpviz.questions.printed.claim import Recomputed, tight
-from dpviz.questions.printed.published_runs import ADAPTED, FIXED_EPOCHS, RUNS, adapted_odometer, lengths, mean_accuracy
+
+EXAMPLES, PLANNED_EPOCHS = 50_000, 100
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """One run.
+
+    Attributes:
+        accuracy: last test accuracy, a share.
+        sigma, batch: noise multiplier and batch size, each as (epochs, value) one after the other.
+    """
+
+    accuracy: float
+    sigma: tuple[tuple[int, float], ...] = ()
+    batch: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def epochs(self) -> int:
+        return sum(count for count, _ in self.sigma or self.batch)
+
+    def by_epoch(self) -> list[tuple[float, int]]:
+        """σ and batch size of each epoch, as recorded: the code writes them after adapting, so they are the next's."""
+        noise = [(sigma, 512) for count, sigma in self.sigma for _ in range(count)]
+        return noise or [(1.0, batch) for count, batch in self.batch for _ in range(count)]
+
+    def events(self) -> list[Event]:
+        """An event for each stretch of equal epochs; an epoch has ⌈50 000/batch⌉ steps, as the author counts them."""
+        parts = [(count, sigma, 512) for count, sigma in self.sigma] or [(c, 1.0, batch) for c, batch in self.batch]
+        return [(SampledGaussian(s, b / EXAMPLES), n * math.ceil(EXAMPLES / b)) for n, s, b in parts]
+
+
+def _run(table: dict[str, Any]) -> PublishedRun:
+    pairs = {key: tuple(map(tuple, value)) for key, value in table.items() if isinstance(value, list)}
+    return made(PublishedRun, table | pairs, "published_runs.toml", {})
+
+
+_FILE = tables(Path(__file__).with_name("published_runs.toml"), {"fixed_epochs", "adapted", "last_layer", "runs"})
+RUNS = {policy: tuple(map(_run, runs)) for policy, runs in _FILE["runs"].items()}
+FIXED_EPOCHS, ADAPTED, LAST_LAYER = _FILE["fixed_epochs"], _FILE["adapted"], _run(_FILE["last_layer"])
+
+
+def mean_accuracy(policy: str) -> float:
+    """Of the five runs of a policy, a share."""
+    return float(np.mean([run.accuracy for run in RUNS[policy]]))
+
 
 RATE, DELTA, EPOCH = 512 / 50_000, 1e-6, 98
 
@@ -31,19 +86,20 @@ def odometer(epochs: int) -> Recomputed:
     authors, paper = (float(dpviz.odometer_epsilon(variant=variant, **known)) for variant in ("authors", "paper"))
     note = f"as in the text: {paper:.3g}"
     if epochs == 6:
-        note += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps(known))
+        steps = known["steps"] + np.arange(EPOCH + 1)  # every value that it takes in the next epoch
+        jumps = np.unique(dpviz.odometer_epsilon(variant="authors", **known | {"steps": steps}))
+        note += "; to epoch 7: " + ", ".join(f"{value:.4f}" for value in jumps)
     return Recomputed(authors, note=note)
-
-
-def jumps(known: dict[str, Any]) -> list[float]:
-    """Every value that the authors' odometer takes in the epoch after `known`, beginning with its present one."""
-    steps = known["steps"] + np.arange(EPOCH + 1)
-    return [float(value) for value in np.unique(dpviz.odometer_epsilon(variant="authors", **known | {"steps": steps}))]
 
 
 def fine_tuned() -> Recomputed:
     """The odometer when the author's adaptive runs reach 80 %: of the run that takes 8 epochs, and of all."""
-    costs = [adapted_odometer(sigmas, DELTA) for sigmas in ADAPTED]
+    costs = []
+    for sigmas in ADAPTED:
+        account = dpviz.Odometer(delta=DELTA, variant="authors")  # counts of correct predictions are not charged
+        for sigma in sigmas:
+            account.spend(SampledGaussian(sigma, RATE), EPOCH)
+        costs.append(float(account.epsilon()))
     epochs = [len(sigmas) for sigmas in ADAPTED]
     listed = ", ".join(f"{count} ({cost:.4g})" for count, cost in zip(epochs, costs, strict=True))
     note = f"of the run that takes 8 epochs; epochs to 80 % (odometer): {listed}"
@@ -63,7 +119,8 @@ def accuracy(policy: str) -> Recomputed:
 
 def longest() -> Recomputed:
     """How many times as long as planned the author's runs are."""
-    (least, most), (short, long) = lengths("noise"), lengths("batch")
+    noise, batch = ([run.epochs / PLANNED_EPOCHS for run in RUNS[policy]] for policy in ("noise", "batch"))
+    least, most, short, long = min(noise), max(noise), min(batch), max(batch)
     return Recomputed(most, note=f"times; noise {least:.2f} to {most:.2f}, batch {short:.2f} to {long:.2f}")
 
 

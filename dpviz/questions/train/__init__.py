@@ -17,7 +17,7 @@ from dpviz.questions.answer import Answer, Folded
 from dpviz.questions.guessing import alone
 from dpviz.questions.layout import Groups, Item, Noted, Own, Reader
 from dpviz.questions.page import Page
-from dpviz.questions.printed.rows import BY_KEY
+from dpviz.questions.printed.claim import TRAINED
 from dpviz.questions.question import Question
 from dpviz.questions.tight_band import band
 from dpviz.questions.train import script
@@ -188,7 +188,7 @@ TRAIN: Question[Planned] = Question(
     settings=SETTINGS,
     answer=planned,
     **words("train", "train"),
-    presets=tuple(BY_KEY.values()),
+    presets=tuple(TRAINED.values()),
     layout=layout,
     more={
         "Train it": lambda answer: (
