@@ -24,8 +24,7 @@ from dpviz._remember import remembered
 from dpviz.gradients.sample import GradientSample, pairs_from_distances
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
-from dpviz.training.engine.per_example import CHUNK_SIZE, PerExample
-from dpviz.training.engine.record import GradientRecord
+from dpviz.training.engine.per_example import CHUNK_SIZE, GradientRecord, PerExample
 from dpviz.training.models import SMALL
 from dpviz.training.networks.by_name import build
 from dpviz.training.progress import advance, resumed, task

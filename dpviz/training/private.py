@@ -27,12 +27,25 @@ from dpviz.training.data.examples import IndexedExamples
 from dpviz.training.data.views import Views
 from dpviz.training.defaults import least_noise
 from dpviz.training.engine.binding import Binding
-from dpviz.training.engine.per_example import Loss, PerExample, cross_entropy
+from dpviz.training.engine.passes import Loss
+from dpviz.training.engine.per_example import PerExample, cross_entropy
+from dpviz.training.methods.base import Info, State
+from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.models import ELSEWHERE
 from dpviz.training.plan import mechanism_at
 from dpviz.training.randomness import randomness
-from dpviz.training.sampling import poisson_indices, usual_batch
+from dpviz.training.sampling import PoissonBatch, poisson_indices, usual_batch
 from dpviz.training.settings import RunSettings, steps_per_epoch
+
+
+class _OwnOptimiser(DpSgd):
+    """DP-SGD whose noisy mean gradient is handed to an optimiser of one's own; the state holds no parameters."""
+
+    binding: Binding
+
+    def descend(self, state: State, gradient: torch.Tensor, info: Info) -> State:
+        self.binding.step(gradient)
+        return state._replace(step=state.step + 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,10 +146,10 @@ class PrivateTraining(Iterator[Step]):
     ) -> None:
         _one_of(epochs=epochs, steps=steps)
         _one_of(target_epsilon=target_epsilon, noise_multiplier=noise_multiplier)
-        self._binding = Binding(network, optimiser)
-        self._optimiser, self._parameters = optimiser, self._binding.trained
-        self.device = self._parameters[0].device
-        self._data = IndexedExamples(data, self._parameters[0])
+        self._binding, self._optimiser = Binding(network, optimiser), optimiser
+        like = self._binding.trained[0]
+        self.device = like.device
+        self._data = IndexedExamples(data, like)
         self.examples = len(self._data)
         batch = batch_size if batch_size is not None else self._data.batch_size
         if batch is None:
@@ -156,15 +169,18 @@ class PrivateTraining(Iterator[Step]):
             noise_multiplier = least_noise(plan, self.examples, target_epsilon)
         self.settings = plan.with_(noise_multiplier=noise_multiplier)
         check_run(self.settings, self.examples)
-        PerExample(network, loss).check(*self._data.at(range(1)))
+        self._first = self._data.at(range(1))
         random = randomness(plan.seed, secure=seed is None, device=self.device)
+        self._batches, self.noise_source = random.batches, random.description
         image_views = None if views == 1 else Views(views, random.views, flips=flips)
-        self._engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
-        self._batches, self._noise, self.noise_source = random.batches, random.noise, random.description
-        self.mechanism = mechanism_at(self.settings, 1, self.examples)
-        self._nothing = self._data.at(range(1))
+        engine = PerExample(network, loss, views=image_views, usual_batch=usual_batch(batch, self.examples))
+        engine.check(*self._first)
         if image_views is not None:
-            image_views(self._nothing[0][:0])  # refuses what is no image
+            image_views(self._first[0][:0])  # refuses what is no image
+        self._method = _OwnOptimiser(engine, self.settings, examples=self.examples, noise=random.noise)
+        self._method.binding = self._binding
+        self._state = self._method.init(like.detach().new_zeros(0))
+        self.mechanism = mechanism_at(self.settings, 1, self.examples)
         self._identity, self._disjoint = self._data.identity(), disjoint_data
         self.settings = self.settings.with_(origins=earlier(self._identity, disjoint=disjoint_data))
         self._charged = False
@@ -187,26 +203,14 @@ class PrivateTraining(Iterator[Step]):
         self.before_step()
         self.charge_plan()
         self.done += 1  # charged before anything is drawn, whatever comes of it
-        chosen = poisson_indices(self._batches, self.examples, self.mechanism.sample_rate)
-        x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._nothing)
-        bound = self.settings.max_grad_norm
-        batch = self._engine.clipped(x, y, max_grad_norm=bound)
-        noise = torch.empty_like(batch.total).normal_(
-            0.0, self.mechanism.noise_multiplier * bound, generator=self._noise
-        )
-        mean = batch.total.add_(noise).div_(self.settings.batch_size).to(self._parameters[0].dtype)
-        parts = torch.split(mean, [parameter.numel() for parameter in self._parameters])
-        self._optimiser.zero_grad()  # gradients that somebody left, of frozen parameters too
-        for parameter, part in zip(self._parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
-        try:
-            self._optimiser.step()
-        finally:
-            self._optimiser.zero_grad()
-            self._binding.renew()
-        drawn, losses = chosen.size, batch.losses
-        clipped = (batch.norms > bound).double().mean() if drawn else torch.tensor(math.nan)
-        return Step(self.done, drawn, float(losses.mean()) if drawn else math.nan, float(clipped), self)
+        rate, expected = self.mechanism.sample_rate, float(self.settings.batch_size)
+        chosen = poisson_indices(self._batches, self.examples, rate)
+        x, y = self._data.at(chosen.tolist()) if chosen.size else (part[:0] for part in self._first)
+        self._state, info = self._method.step(self._state, PoissonBatch(x, y, chosen.size, expected, rate))
+        if not chosen.size or info.norms is None:
+            return Step(self.done, 0, math.nan, math.nan, self)
+        clipped = (info.norms > self.settings.max_grad_norm).double().mean()
+        return Step(self.done, chosen.size, float(info.losses.mean()), float(clipped), self)
 
     def charge_plan(self) -> None:
         """Adds this plan to what was spent on its data in this program, once; the first step does it by itself."""
@@ -225,7 +229,7 @@ class PrivateTraining(Iterator[Step]):
     @property
     def parameters(self) -> int:
         """How many numbers are trained."""
-        return sum(parameter.numel() for parameter in self._parameters)
+        return sum(parameter.numel() for parameter in self._binding.trained)
 
     @property
     def planned(self) -> Claim:

@@ -91,7 +91,7 @@ class Session:
         )  # fmt: skip
         self.method = METHODS[settings.method](self.engine, settings, examples=self.examples, noise=random.noise)
         if settings.private:
-            PerExample(self.network, loss_per_example).check(self._x, self._y)
+            self.engine.check(self._x, self._y)
         self.state = self.method.init(self.parameters)
         self.batches = Batches(self._x, self._y, random.batches)
         self.accounts = LiveAccounts(settings, examples=self.examples) if settings.private else None

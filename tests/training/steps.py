@@ -5,8 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from dpviz.training import PrivateTraining
-from dpviz.training.engine.per_example import PerExample
-from dpviz.training.engine.record import clip_factors
+from dpviz.training.engine.per_example import PerExample, clip_factors
 from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.sampling import PoissonBatch, loss_per_example
@@ -88,3 +87,8 @@ def noise_by_hand(count, seed=9):
     draw = torch.Generator().manual_seed(seed)
     sizes = sum(p.numel() for p in make_network().parameters())
     return [torch.randn(sizes, generator=draw) for _ in range(count)]
+
+
+def weights_of(network):
+    """All parameters in one vector (p,)."""
+    return nn.utils.parameters_to_vector(network.parameters()).detach()

@@ -18,7 +18,7 @@ from torch import nn
 from dpviz.training import PrivateTraining
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.rounding import certified_bound
-from dpviz.training.engine.vectors import flatten, flatten_parameters
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import DpSgd, DpSghmc, DpSgld, DpSgnht
 from dpviz.training.methods.base import Gradient
 from dpviz.training.methods.dpvi import Dpvi
@@ -48,7 +48,7 @@ def half_noise(kind):
 class NoClip(DpSgd):
     def clipped_sum(self, batch):
         record = self.engine.gradients(batch.x, batch.y)
-        return Gradient(flatten(record.weighted_sum(torch.ones(batch.size))), record.losses, record.norms, None)
+        return Gradient(record.weighted_sum(torch.ones(batch.size)), record.losses, record.norms, None)
 
 
 class ClipTwice(DpSgd):
@@ -56,7 +56,7 @@ class ClipTwice(DpSgd):
 
     def clipped_sum(self, batch):
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=2.0 * BOUND)
-        return Gradient(flatten(found.sums), found.losses, found.norms, None)
+        return Gradient(found.total, found.losses, found.norms, None)
 
 
 class RealBatch(DpSgd):

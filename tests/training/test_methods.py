@@ -7,8 +7,8 @@ from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.accounting.methods import LIVE
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.live import LiveAccounts
-from dpviz.training.engine.record import rounding_of_sums
-from dpviz.training.engine.vectors import flatten, flatten_parameters
+from dpviz.training.engine.per_example import rounding_of_sums
+from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.methods import METHODS
 from dpviz.training.methods.dp_sgd import DpSgd
 from dpviz.training.plan import learning_rate, mechanism_at, planned_events
@@ -25,6 +25,7 @@ from tests.training.steps import (
     make_examples,
     make_network,
     noise_by_hand,
+    weights_of,
 )  # fmt: skip
 
 PRIVATE = [name for name, kind in METHODS.items() if kind.private]
@@ -57,7 +58,7 @@ def test_two_steps_of_dp_sgd_by_hand():
         state, info = method.step(state, batch)
         assert (info.mechanism.noise_multiplier, info.mechanism.sample_rate) == (1.3, EXPECTED / EXAMPLES)
         assert (info.batch_size, info.expected, state.step) == (24, 20.0, step)
-        torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(weights_of(network), vector, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("bound", [0.3, 100.0])
@@ -91,7 +92,7 @@ def test_two_langevin_steps_by_hand(name):
         scale = 1.0 if name == "dp_sgld" else 2 * friction
         expected = EXPECTED * (scale / (size * EXAMPLES)) ** 0.5 / BOUND
         assert info.mechanism.noise_multiplier == pytest.approx(expected, rel=1e-12)
-        torch.testing.assert_close(flatten(list(network.parameters())), vector, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(weights_of(network), vector, atol=1e-6, rtol=1e-5)
 
 
 def test_the_thermostat_takes_away_the_heat_of_noisy_gradients():
@@ -128,9 +129,7 @@ def test_plain_training_is_pytorch_s_own(optimiser, make_reference):
         (F.cross_entropy(reference(batch.x), batch.y, reduction="sum") / EXPECTED).backward()
         optimise.step()
         assert info.mechanism is None
-    torch.testing.assert_close(
-        flatten(list(network.parameters())), flatten(list(reference.parameters())).detach(), atol=1e-6, rtol=1e-5
-    )
+    torch.testing.assert_close(weights_of(network), weights_of(reference).detach(), atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
@@ -141,9 +140,7 @@ def test_private_descent_with_hardly_any_noise_is_plain_descent(optimiser):
     for step in range(4):
         private_state, _ = private.step(private_state, make_batch(seed=step))
         plain_state, _ = plain.step(plain_state, make_batch(seed=step))
-    torch.testing.assert_close(
-        flatten(list(network.parameters())), flatten(list(reference.parameters())), atol=1e-5, rtol=1e-4
-    )
+    torch.testing.assert_close(weights_of(network), weights_of(reference), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -197,7 +194,7 @@ def test_an_example_that_is_not_a_number_counts_as_nothing(name):
     state, info = method.step(state, batch._replace(x=x))
     other, other_state, reference = make(name)
     other.step(other_state, batch._replace(x=batch.x[good], y=batch.y[good], size=22))
-    torch.testing.assert_close(flatten(list(network.parameters())), flatten(list(reference.parameters())))
+    torch.testing.assert_close(weights_of(network), weights_of(reference))
     assert int((~torch.isfinite(info.norms)).sum()) == 2
 
 

@@ -20,7 +20,7 @@ from torch.utils.data import (
 import dpviz
 from dpviz.training import PrivateTraining
 from dpviz.training.data.views import Views
-from dpviz.training.engine.record import clip_factors
+from dpviz.training.engine.per_example import clip_factors
 from dpviz.training.randomness import randomness
 from dpviz.training.sampling import PoissonBatch, poisson_indices
 from tests.training.steps import OWN, clipped_by_hand, make_network, own_data, own_training

@@ -20,9 +20,10 @@ import torch
 from torch import nn
 from torch.optim import optimizer
 
-Tensor = torch.Tensor
+from dpviz.training.engine.accepted import refusal
+from dpviz.training.engine.vectors import shaped
 
-_ANEW = "Make a new PrivateTraining of what is there now; on the same data its claim includes this one's cost."
+Tensor = torch.Tensor
 
 
 class Binding:
@@ -43,22 +44,16 @@ class Binding:
         self._network, self._optimiser = network, optimiser
         self.trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         if not self.trained:
-            raise ValueError(
-                "Expected a network with trainable parameters, found none: all are frozen. Call requires_grad_(True) "
-                "on those that are to be trained."
-            )
+            raise refusal("no parameters")
         if len({(parameter.dtype, parameter.device) for parameter in self.trained}) > 1:
-            raise ValueError("Expected all trainable parameters of one type on one device, found several.")
+            raise refusal("several types")
         if isinstance(optimiser, torch.optim.LBFGS):
-            raise ValueError("Expected an optimiser that takes one gradient a step, found LBFGS, which asks for more.")
+            raise refusal("LBFGS")
         self._modules = list(network.modules())
         self._parameters = {name: (p, p.requires_grad) for name, p in network.named_parameters()}
         self._held = self._held_now()
         if not _ids(self._held) <= _ids(network.parameters()):
-            raise ValueError(
-                "Expected the optimiser to hold parameters of the network alone, found others: no noise reaches them. "
-                "Make it after the network, from network.parameters()."
-            )
+            raise refusal("foreign parameters")
         self._weights: dict[str, Tensor] = {}
         self._memory: dict[str, Tensor] = {}
 
@@ -76,34 +71,32 @@ class Binding:
             self.renew()
         changed = _changed(self._weights, _weights(self._network)) or _changed(self._memory, self._memory_now())
         if changed:
-            raise ValueError(
-                f"Expected {changed} as step {step} left it, found it changed since: no noise covers that. Leave out "
-                "every other backward() and step(), write to no parameter or buffer, and evaluate the network between "
-                "eval() and train()."
-            )
+            raise refusal("changed", changed=changed, step=step)
 
     def _refuse_others(self) -> None:
         if [id(module) for module in self._network.modules()] != [id(module) for module in self._modules]:
-            raise ValueError(f"Expected the modules that the network was made of, found others. {_ANEW}")
+            raise refusal("other modules")
         now = {name: (p, p.requires_grad) for name, p in self._network.named_parameters()}
         for name in {**self._parameters, **now}:
             (one, trained), (other, trains) = self._parameters.get(name, (None, False)), now.get(name, (None, False))
             if one is not other or trained != trains:
-                raise ValueError(
-                    f"Expected parameter {name!r} as it was when this training was made, found it added, replaced, "
-                    f"frozen or unfrozen: its gradients are not those that are clipped. {_ANEW}"
-                )
+                raise refusal("other parameter", name=name)
         if _ids(self._held_now()) != _ids(self._held):
-            raise ValueError(
-                "Expected the optimiser to hold the parameters that it held when this training was made, found "
-                f"others: no noise reaches them. {_ANEW}"
-            )
+            raise refusal("other groups")
         own = (self._optimiser._optimizer_step_pre_hooks, self._optimiser._optimizer_step_post_hooks)
         if any(own) or optimizer._global_optimizer_pre_hooks or optimizer._global_optimizer_post_hooks:
-            raise ValueError(
-                "Expected an optimiser without hooks on its step, found one: it could change parameters where no noise "
-                "reaches. Remove it, and do what it does between the steps of this training."
-            )
+            raise refusal("optimiser hooks")
+
+    def step(self, gradient: Tensor) -> None:
+        """Lets the optimiser make what it will of a noisy mean gradient (p,), and takes what it leaves."""
+        self._optimiser.zero_grad()  # gradients that somebody left, of frozen parameters too
+        for parameter, part in zip(self.trained, shaped(gradient.to(self.trained[0].dtype), self.trained), strict=True):
+            parameter.grad = part
+        try:
+            self._optimiser.step()
+        finally:
+            self._optimiser.zero_grad()
+            self.renew()
 
     def renew(self) -> None:
         """Takes trained parameters, buffers and optimiser state as a step left them; the frozen stay as at first."""

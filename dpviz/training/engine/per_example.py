@@ -1,58 +1,43 @@
 """Per-example gradients of any network at little more than the cost of one plain backward pass.
 
-Each trainable layer runs as one autograd function whose backward pass returns only the gradient towards the layer's
-input and hands (input, output gradient) over; no weight gradient is ever formed by autograd, and none flows towards
-the data. Norms, clipped sums and pair distances follow from those two (Bu, Wang, Zha, Karypis 2022, "book-keeping").
+Each layer hands over, on the way back, what its gradients are made of (`passes`, `layers`), kept in whichever form is
+smallest (`products`). Norms, clipped sums and pair distances follow from that; the gradients themselves are not needed.
 
     >>> engine = PerExample(network)
-    >>> record = engine.gradients(images, labels)
-    >>> record.norms, record.clipped_sum(1.0), record.neighbours_apart()
+    >>> step = engine.clipped(images, labels, max_grad_norm=1.0, pairs=8)
+    >>> step.total, step.norms, step.distances
+    >>> engine.gradients(images, labels).neighbours_apart()
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.autograd.function import once_differentiable
-from torch.func import functional_call
 
 from dpviz import _validate
 from dpviz.training.data.views import Views
 from dpviz.training.engine.accepted import (
     full_precision,
-    refuse_device,
-    refuse_half,
+    refusal,
+    refuse_batch_norms,
     refuse_parameters,
     refuse_rounded_products,
 )
-from dpviz.training.engine.layers import FunctionalLayer, Layer, Parameters, layers_of
-from dpviz.training.engine.layers.base import Buffers
-from dpviz.training.engine.layers.linear import LinearLayer
-from dpviz.training.engine.one_at_a_time import each
-from dpviz.training.engine.products import Dense, Products
-from dpviz.training.engine.record import (
-    Chunk,
-    GradientRecord,
-    LayerGradients,
-    checked_norm,
-    clip_factors,
-    joined,
-    rounding_of_sums,
-)
-from dpviz.training.engine.rounding import BLOCK
-from dpviz.training.engine.rowwise import treats_rows_alone
+from dpviz.training.engine.layers import Buffers, FunctionalLayer, Layer, layers_of
+from dpviz.training.engine.passes import Loss, Pass
+from dpviz.training.engine.products import Products
+from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
-from dpviz.training.sampling import loss_per_example
 
 Tensor = torch.Tensor
-Loss = Callable[[Tensor, Tensor], Tensor]
 
 # Measured on CPUs: chunks of about 256 stay near the cache and bound the memory of patches and written-out gradients.
 # The room above 256 keeps a Poisson batch that came out large from costing one more.
@@ -72,8 +57,116 @@ def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(outputs, labels, reduction="none")
 
 
-# Losses that give each example its own from a whole batch; any other sees one example at a time.
-LISTED_LOSSES: tuple[Loss, ...] = (cross_entropy, loss_per_example)
+def clip_factors(lengths: Tensor, max_grad_norm: float, dtype: torch.dtype) -> Tensor:
+    """min(1, C' / length) in `dtype` for upper ends (b,) of norms; 0 where one is not finite.
+
+    C' is C less what rounding may add to a sum (`rounding.certified_bound`).
+    """
+    # C / ∞ is 0 already; NaN is left to be made 0.
+    factors = (certified_bound(max_grad_norm, dtype) / lengths).clamp_(max=1.0).nan_to_num_(nan=0.0)
+    return factors.to(dtype)
+
+
+def rounding_of_sums(max_grad_norm: float, dtype: torch.dtype) -> float:
+    """How much longer than two clipped gradients' difference that of two sums may be."""
+    return max_grad_norm - certified_bound(max_grad_norm, dtype)
+
+
+class _Part(NamedTuple):
+    """Per-example gradients of one layer, or of what is written out, and where its parameters stand among all."""
+
+    layer: Layer[Any] | None
+    positions: tuple[int, ...]
+    products: Products
+
+
+class _Chunk:
+    """Gradients of consecutive examples, layer by layer.
+
+    Attributes:
+        parts: What each layer that was reached holds.
+        norms, lengths, losses, outputs: As in `GradientRecord`.
+    """
+
+    def __init__(self, parts: list[_Part], losses: Tensor, outputs: Tensor) -> None:
+        self.parts, self.losses, self.outputs = parts, losses, outputs
+        exact = _joined([part.products.lengths() for part in parts], losses)
+        self.norms = exact.norms.to(losses.dtype)
+        self.lengths = exact.norms.mul_(1.0 + exact.relative)
+        # One NaN example would make the sum NaN even with weight 0. Looking whether there is one waits for the device,
+        # so on an accelerator the mask is always applied.
+        finite = torch.isfinite(self.norms)
+        if self.norms.device.type != "cpu" or not bool(finite.all()):
+            self.lengths = torch.where(finite, self.lengths, torch.inf)
+            for part in parts:
+                part.products.zero(~finite)
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def add_weighted_sum(self, weights: Tensor, sums: BlockSums) -> None:
+        """Σ_i w_i g_i, block by block; where the norm is not finite the example counts as 0."""
+        for start in range(0, len(self), BLOCK):
+            rows, into = slice(start, start + BLOCK), sums.next()
+            missing = set(range(len(into)))
+            for layer, positions, products in self.parts:
+                totals = (products if len(self) <= BLOCK else products.part(rows)).weighted_sum(weights[rows])
+                for position, total in zip(positions, layer.arrange(totals) if layer else totals, strict=True):
+                    into[position].copy_(total.reshape(into[position].shape))
+                missing.difference_update(positions)
+            for position in missing:
+                into[position].zero_()
+
+    def differences(self, factors: Tensor) -> Lengths:
+        """‖f_1 g_1 − f_2 g_2‖, ‖f_3 g_3 − f_4 g_4‖, … for `factors` (2p,), in whose precision differences are taken."""
+        weights = factors.clone()
+        weights[1::2].neg_()
+        return _joined([part.products.combined(weights).lengths() for part in self.parts], weights[::2])
+
+
+def _joined(parts: Sequence[Lengths], like: Tensor) -> Lengths:
+    """Over all layers, float64; zeros for as many examples as `like` where no layer was reached."""
+    if not parts:
+        return Lengths(torch.zeros_like(like, dtype=torch.float64), 0.0)
+    return parts[0].joined(*parts[1:])
+
+
+class GradientRecord:
+    """Per-example gradients of one batch of b examples.
+
+    Attributes:
+        norms: ‖g_i‖, (b,); NaN or infinite where an example's gradient is.
+        lengths: Upper ends of the norms, float64 (b,); infinite where a norm is not finite.
+        losses: Loss of each example, (b,).
+        outputs: The network's outputs, (b, …), of K views (bK, …), an example's together; (0,) for an empty batch.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], chunks: Sequence[_Chunk]) -> None:
+        self._parameters, self._chunks = parameters, chunks
+        empty = parameters[0].new_zeros(0)
+        self.norms = torch.cat([chunk.norms for chunk in chunks] or [empty])
+        self.lengths = torch.cat([chunk.lengths for chunk in chunks] or [empty.double()])
+        self.losses = torch.cat([chunk.losses for chunk in chunks] or [empty])
+        self.outputs = torch.cat([chunk.outputs for chunk in chunks] or [empty])
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """Σ_i w_i g_i for `weights` (b,), (p,) in the order of the engine's parameters."""
+        if weights.shape != self.norms.shape:
+            raise refusal("weights", wanted=tuple(self.norms.shape), shape=tuple(weights.shape))
+        sums, sizes = BlockSums(self._parameters), [len(chunk) for chunk in self._chunks]
+        for chunk, own in zip(self._chunks, torch.split(weights, sizes), strict=True):
+            chunk.add_weighted_sum(own, sums)
+        return sums.take(len(weights))[0]
+
+    def neighbours_apart(self) -> Tensor:
+        """‖g_1 − g_2‖, ‖g_3 − g_4‖, …, float64.
+
+        The difference is taken in double precision from the kept numbers, so that a small distance is not lost. No
+        pair may be torn: chunks hold an even number of examples, or there is one.
+        """
+        ones = (torch.ones_like(chunk.lengths[: len(chunk) // 2 * 2]) for chunk in self._chunks)
+        distances = [chunk.differences(pairs).norms for chunk, pairs in zip(self._chunks, ones, strict=True)]
+        return torch.cat([*distances, self.lengths[:0]])
 
 
 class Clipped(NamedTuple):
@@ -105,18 +198,12 @@ class Clipped(NamedTuple):
         # What is not finite counts as nothing.
         return torch.where(torch.isfinite(self.lengths), self.lengths + added, 0.0).clamp(max=self.max_grad_norm)
 
-    @property
-    def non_finite(self) -> Tensor:
-        """How many examples counted as 0 because their gradient is not finite; a scalar tensor."""
-        return (~torch.isfinite(self.norms)).sum()
-
 
 class PerExample:
     """The engine for one network and one loss.
 
-    Examples are independent by construction. A network of listed modules (`rowwise`) runs on whole batches; any other,
-    and any loss that is not the project's own, runs one example at a time (`one_at_a_time`), where what would mix
-    examples does not run. Parameters in less than single precision, or recomputed by a hook, are refused. What one
+    Examples are independent by construction: every network runs one example at a time, where what would mix examples
+    does not run (`passes`). Parameters in less than single precision, or recomputed by a hook, are refused. What one
     example adds to a clipped sum is bounded in the numbers that are computed, not in exact arithmetic (`rounding`).
 
     Args:
@@ -145,24 +232,16 @@ class PerExample:
         views: Views | None = None,
         usual_batch: int | None = None,
     ) -> None:
-        self.network = network
-        self.loss = loss
-        self.views = views
-        self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
-        if not self.parameters:
-            raise ValueError("Expected a network with trainable parameters, found none.")
         refuse_parameters(network)
-        refuse_device(self.parameters[0].device)
+        self.network, self.loss, self.views = network, loss, views
+        self.parameters = tuple(p for p in network.parameters() if p.requires_grad)
         self._position = {id(parameter): at for at, parameter in enumerate(self.parameters)}
-        self._buffers, self._block_sums = Buffers(), BlockSums(self.parameters)
-        self._all_layers = tuple(layers_of(network))
         self._names = {id(p): name for name, p in network.named_parameters()}
+        self._buffers, self._block_sums = Buffers(), BlockSums(self.parameters)
+        self._chunk_size = None if chunk_size is None else _validate.whole(1, chunk_size=chunk_size)
+        self._usual_batch = usual_batch
+        self._seen = False  # whether an example has shown how parameters are used
         self._write_out(set())
-        if chunk_size is not None:
-            chunk_size = int(_validate.scalar("chunk_size", _validate.steps(chunk_size, "chunk_size", 1)))
-        self._chunk_size, self._usual_batch = chunk_size, usual_batch
-        self._batch_norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
-        self._outside: bool | None = None  # until an example has been seen
 
     def _write_out(self, outside: set[int]) -> None:
         """Sets which parameters go through layers' own forms, and which are written out: `outside`, shared and others.
@@ -170,21 +249,20 @@ class PerExample:
         Args:
             outside: Identities of parameters that are used beyond their layer.
         """
-        holders = Counter(id(p) for layer in self._all_layers for p in layer.parameters)
+        known = [layer for layer in layers_of(self.network) if layer.parameters]
+        holders = Counter(id(p) for layer in known for p in layer.parameters)
         self.layers = tuple(
-            layer
-            for layer in self._all_layers
-            if layer.parameters and all(holders[id(p)] == 1 and id(p) not in outside for p in layer.parameters)
+            layer for layer in known if all(holders[id(p)] == 1 and id(p) not in outside for p in layer.parameters)
         )
         for layer in self.layers:
             layer.buffers = self._buffers
         formed = {id(p) for layer in self.layers for p in layer.parameters}
-        self._written = tuple(p for p in self.parameters if id(p) not in formed)
+        self._written = {self._names[id(p)]: p for p in self.parameters if id(p) not in formed}
 
     @property
     def fallback_layers(self) -> tuple[str, ...]:
         functional = {id(layer.module) for layer in self.layers if isinstance(layer, FunctionalLayer)}
-        written = {id(p) for p in self._written}
+        written = {id(p) for p in self._written.values()}
         return tuple(
             f"{name or 'network'} ({type(module).__name__})"
             for name, module in self.network.named_modules()
@@ -196,9 +274,9 @@ class PerExample:
         """Most examples worked on at once."""
         most = self._chunk_size
         if most is None:
-            linear = all(isinstance(layer, LinearLayer) for layer in self.layers) and not self._written
+            linear = all(isinstance(layer.module, nn.Linear) for layer in self.layers) and not self._written
             most = LINEAR_CHUNK_SIZE if linear else CHUNK_SIZE
-        written = sum(p.numel() for p in self._written)
+        written = sum(p.numel() for p in self._written.values())
         return min(most, max(ROWS, _MOST_WRITTEN // written)) if written else most
 
     def gradients(self, x: Tensor, y: Tensor) -> GradientRecord:
@@ -212,42 +290,47 @@ class PerExample:
         return GradientRecord(self.parameters, list(self._chunks(x, y)))
 
     def check(self, x: Tensor, y: Tensor) -> None:
-        """Refuses what cannot be followed, on the first of these examples; random numbers are left as they were."""
+        """Refuses what cannot be followed, on the first of these examples without its views.
+
+        Random numbers are left as they were.
+        """
         x, y = x[:1], y[:1]
         if x.is_floating_point():
             x = x.nan_to_num(0.0, 0.0, 0.0)  # a broken example is the run's to tell
-        with torch.random.fork_rng(devices=[x.device] if x.device.type == "cuda" else []):
-            self.gradients(x, y)
+        with _random_numbers_kept(x.device):
+            PerExample(self.network, self.loss).gradients(x, y)
 
     def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: int | None = None) -> Clipped:
         """The clipped sum of a batch chunk by chunk, so that memory does not grow with it.
 
         Args:
             x, y: As in `gradients`.
-            max_grad_norm: C; no example adds a vector longer than this.
+            max_grad_norm: C; no example adds a vector longer than this (Abadi et al. 2016, Alg. 1; `rounding`).
             pairs: How many pairs of neighbours, (0, 1), (2, 3), …, the distances are wanted of: disjoint random pairs
                 where the batch comes in random order. Chunks then hold whole pairs, so at least 2 examples.
         """
-        bound, dtype = checked_norm(max_grad_norm), self.parameters[0].dtype
-        left = 0 if pairs is None else 2 * _checked_pairs(pairs, x.shape[0])
+        bound, dtype = _checked_norm(max_grad_norm), self.parameters[0].dtype
+        left = 2 * _validate.whole(0, pairs=pairs or 0)
+        if left > len(x):
+            raise refusal("pairs", pairs=pairs, most=len(x) // 2, examples=len(x))
         self._buffers.reuse = True
         blocks = self._block_sums
         blocks.clear()
-        kept, apart = [], []
+        kept, apart = [], [self.parameters[0].new_zeros(0, dtype=torch.float64)]
         for chunk in self._chunks(x, y, even=left > 0):
             factors = clip_factors(chunk.lengths, bound, dtype)
             chunk.add_weighted_sum(factors, blocks)
             if left:
-                apart.append(chunk.neighbours_apart(factors[:left], bound))
+                distances = chunk.differences(factors[:left])
+                upper = distances.norms.mul_(1.0 + distances.relative)
+                apart.append(upper.add_(rounding_of_sums(bound, dtype)))  # as the sum shows them
                 left -= min(left, len(chunk))
             chunk.parts.clear()
             kept.append(chunk)
-        record = GradientRecord(self.parameters, kept)
-        total, sums = blocks.take(len(record))
-        distances = None
-        if pairs is not None:
-            distances = joined(apart, total.new_zeros(0, dtype=torch.float64))
-        return Clipped(total, sums, record.norms, record.lengths, record.losses, record.outputs, distances, bound)
+        seen = GradientRecord(self.parameters, kept)
+        total, sums = blocks.take(len(seen.norms))
+        told = None if pairs is None else torch.cat(apart)
+        return Clipped(total, sums, seen.norms, seen.lengths, seen.losses, seen.outputs, told, bound)
 
     def _step(self, *, even: bool) -> int:
         """Size of the chunks that a batch is cut into; the last may be smaller.
@@ -261,241 +344,54 @@ class PerExample:
         step = most - most % BLOCK or most
         return max(2, step - step % 2) if even else step
 
-    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[Chunk]:
+    def _chunks(self, x: Tensor, y: Tensor, *, even: bool = False) -> Iterator[_Chunk]:
         if x.shape[0] != y.shape[0]:
-            raise ValueError(f"Expected a target for each of {x.shape[0]} examples, found {y.shape[0]}.")
-        if any(_mixes_examples(norm) for norm in self._batch_norms):
-            raise ValueError("Expected no norm over the batch: it mixes examples. Use group norm, or eval().")
+            raise refusal("targets", examples=x.shape[0], targets=y.shape[0])
+        refuse_batch_norms(self.network)
         refuse_rounded_products(x.device)
-        modules = {layer.module for layer in self._all_layers}
-        alone = bool(self._written) or x.ndim < 2 or not treats_rows_alone(self.network, modules)
-        if alone and self._outside is None and len(x):
-            self._find_outside(x[:1], y[:1])
+        if not self._seen and len(x):
+            self._see(x[:1], y[:1])
         step = self._step(even=even)
         for start in range(0, x.shape[0], step):
             end = start + step
-            yield self._chunk(start, x[start:end], y[start:end], None if self._usual_batch is None else step, alone)
+            yield self._chunk(x[start:end], y[start:end], None if self._usual_batch is None else step)
 
-    def _find_outside(self, x: Tensor, y: Tensor) -> None:
+    def _see(self, x: Tensor, y: Tensor) -> None:
         """Parameters used beyond their layer are written out; which these are depends on no example's numbers."""
-        with torch.random.fork_rng(devices=[x.device] if x.device.type == "cuda" else []):
-            run = self._run(_filled(x, _LEAST), _filled(y, _LEAST), alone=True)
-        self._outside = bool(run.outside)
+        with _random_numbers_kept(x.device):
+            run = self._pass(_filled(x, _LEAST), _filled(y, _LEAST))
+        self._seen = True
         if run.outside:
             self._write_out({id(p) for p in run.outside})
 
-    def _chunk(self, start: int, x: Tensor, y: Tensor, rows: int | None, alone: bool) -> Chunk:
-        """Of the examples from `start` on, filled up to `rows`."""
+    def _chunk(self, x: Tensor, y: Tensor, rows: int | None) -> _Chunk:
+        """Of these examples, filled up to `rows`."""
         self._buffers.rewind()
         size, views = x.shape[0], 1 if self.views is None else self.views.count
         if self.views is not None:
             x, y = self.views(x), y.repeat_interleave(views, dim=0)
-        if alone:
-            rows = max(rows or size, _LEAST)
-        if rows is not None:
-            x, y = _filled(x, rows * views), _filled(y, rows * views)
-        run = self._run(x, y, alone=alone)
+        rows = max(rows or size, _LEAST)
+        run = self._pass(_filled(x, rows * views), _filled(y, rows * views))
         if run.outside:
-            names = ", ".join(repr(self._names[id(p)]) for p in run.outside)
-            raise ValueError(
-                f"Expected the network to use its parameters as in its first run, found {names} used anew."
-            )
+            raise refusal("used anew", names=", ".join(repr(self._names[id(p)]) for p in run.outside))
         parts = []
-        for layer, products in run.products():
+        for layer, products in run.products:
             grouped = products if views == 1 else products.grouped(views)
-            positions = tuple(self._position[id(p)] for p in (layer.parameters if layer else self._written))
+            own = layer.parameters if layer else self._written.values()
             whole = grouped if len(run.losses) == size * views else grouped.part(slice(0, size))
-            parts.append(LayerGradients(layer or Parameters(), positions, whole))
+            parts.append(_Part(layer, tuple(self._position[id(p)] for p in own), whole))
         losses = run.losses.view(-1, views).mean(1) if views > 1 else run.losses
-        return Chunk(start, parts, losses[:size], run.outputs[: size * views])
+        return _Chunk(parts, losses[:size], run.outputs[: size * views])
 
-    def _run(self, x: Tensor, y: Tensor, *, alone: bool) -> _Run:
-        run = _Run(self, x, y)
-        with full_precision(x.device), torch.enable_grad():
-            if alone:
-                run.each()
-            else:
-                run.together()
-            run.differentiate()
-        return run
+    def _pass(self, x: Tensor, y: Tensor) -> Pass:
+        views = 1 if self.views is None else self.views.count
+        with full_precision(x.device):
+            return Pass(self.network, self.loss, self.layers, self._written, x, y, views)
 
 
-class _Run:
-    """One forward and one backward pass.
-
-    Attributes:
-        losses, outputs: Of the examples, (b,) and (b, …).
-        tape: What each layer hands over.
-        own: The parameters that are written out, each example's its own, (b, …).
-        outside: Parameters that were used beyond their layer.
-    """
-
-    def __init__(self, engine: PerExample, x: Tensor, y: Tensor) -> None:
-        self.engine, self.x, self.y = engine, x.detach(), y
-        # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
-        self._token = torch.zeros(len(x), device=x.device, requires_grad=True)
-        self.anchor = self._token
-        self.tape: dict[Layer, Products] = {}
-        self.own = {engine._names[id(p)]: p.detach().expand(len(x), *p.shape).requires_grad_() for p in engine._written}
-        self._own_gradients: list[Tensor | None] = []
-        self.outside: list[nn.Parameter] = []
-
-    def together(self) -> None:
-        """On the whole batch; the network is of listed modules."""
-        network, loss = self.engine.network, self.engine.loss
-        with self._tapped(alone=False):
-            self.outputs = network(self.x)
-        if any(loss is listed for listed in LISTED_LOSSES):
-            self.losses = loss(self.outputs, self.y)
-        else:
-            self.losses, _ = each(network, lambda o, t: (self._loss(o.unsqueeze(0), t), o), self.outputs, self.y)
-
-    def each(self) -> None:
-        """One example at a time."""
-        network = self.engine.network
-
-        def of_one(x: Tensor, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-            self.anchor = anchor
-            outputs = functional_call(network, own, (x.unsqueeze(0),)) if own else network(x.unsqueeze(0))
-            if not isinstance(outputs, Tensor):
-                raise ValueError(f"Expected the network to return one tensor, found {type(outputs).__name__}.")
-            return self._loss(outputs, y), outputs.squeeze(0) if outputs.shape[:1] == (1,) else outputs
-
-        with self._tapped(alone=True):
-            self.losses, self.outputs = each(network, of_one, self.x, self.y, self._token, self.own)
-        self.anchor = self._token
-
-    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor:
-        losses = self.engine.loss(outputs, y.unsqueeze(0))
-        if losses.shape != (1,):
-            raise ValueError(
-                f"Expected a loss for each example, of shape (1,) for one alone, found shape {tuple(losses.shape)}: "
-                "leave out means and sums over examples (reduction='none')."
-            )
-        return losses.squeeze(0)
-
-    def differentiate(self) -> None:
-        if not self.losses.requires_grad:
-            raise ValueError("Expected the loss to depend on a trainable layer of the network; it does not.")
-        engine = self.engine
-        formed = [p for layer in engine.layers for p in layer.parameters]
-        towards = (self._token, *self.own.values(), *formed)
-        total = self.losses.sum() / (1 if engine.views is None else engine.views.count)
-        gradients: Sequence[Tensor | None] = torch.autograd.grad(total, towards, allow_unused=True)[1:]
-        self._own_gradients = list(gradients[: len(self.own)])
-        pairs = zip(formed, gradients[len(self.own) :], strict=True)
-        self.outside = [parameter for parameter, gradient in pairs if gradient is not None]
-        self.losses, self.outputs = self.losses.detach(), self.outputs.detach()
-
-    def products(self) -> Iterator[tuple[Layer | None, Products]]:
-        """Of each layer that was reached; of the parameters that are written out, with None, if any."""
-        yield from ((layer, self.tape[layer]) for layer in self.engine.layers if layer in self.tape)
-        if any(gradient is not None for gradient in self._own_gradients):
-            pairs = zip(self._own_gradients, self.own.values(), strict=True)
-            yield None, Dense(*((torch.zeros_like(p) if g is None else g).reshape(len(p), -1) for g, p in pairs))
-
-    @contextmanager
-    def _tapped(self, *, alone: bool) -> Iterator[None]:
-        """For the forward pass alone, each layer's `forward` goes through `_Tap`, that of a frozen one is checked."""
-        layers = self.engine.layers if alone else self.engine._all_layers
-        replaced = [(vars(layer.module), vars(layer.module).get("forward")) for layer in layers]
-        for layer in layers:
-            vars(layer.module)["forward"] = self._of_one(layer) if alone else self._of_all(layer)
-        try:
-            yield
-        finally:
-            for attributes, before in replaced:
-                if before is None:
-                    del attributes["forward"]
-                else:
-                    attributes["forward"] = before
-
-    def _of_all(self, layer: Layer) -> Callable[[Tensor], Tensor]:
-        original, examples = layer.module.forward, len(self.x)
-
-        def forward(x: Tensor) -> Tensor:
-            if x.ndim == 0 or x.shape[0] != examples:
-                raise ValueError(
-                    f"Expected the input of layer {layer.name!r} to keep the {examples} examples as its first "
-                    f"dimension, found shape {tuple(x.shape)}."
-                )
-            layer.check(x)
-            if not layer.parameters:
-                whole: Tensor = original(x)
-                return whole
-            y: Tensor = _Tap.apply(x, self.anchor, layer, self, False)  # type: ignore[no-untyped-call]
-            refuse_half(layer.name, x)
-            refuse_half(layer.name, y)
-            return y
-
-        return forward
-
-    def _of_one(self, layer: Layer) -> Callable[..., Tensor]:
-        original, own = layer.module.forward, tuple(layer.module.parameters())
-
-        def forward(x: Tensor, *others: object, **named: object) -> Tensor:
-            if others or named:
-                raise ValueError(f"Expected layer {layer.name!r} to be called with one tensor, found more arguments.")
-            replaced = any(mine is not now for mine, now in zip(own, layer.module.parameters(), strict=True))
-            if replaced or not vars(layer.module).keys().isdisjoint(("weight", "bias")):
-                whole: Tensor = original(x)  # somebody calls it with weights of their own
-                return whole
-            y: Tensor = _Batched.apply(x, self.anchor, layer, self)  # type: ignore[no-untyped-call]
-            refuse_half(layer.name, x)
-            refuse_half(layer.name, y)
-            return y
-
-        return forward
-
-
-class _Tap(torch.autograd.Function):
-    """A layer that hands over its per-example products on the way back; `stacked` inputs are (b, n, …)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, anchor: Tensor, layer: Layer, run: _Run, stacked: bool) -> Tensor:
-        shape = x.shape[:2]
-        if stacked:
-            x = x.flatten(0, 1)
-        y, kept = layer.forward(x)
-        ctx.save_for_backward(x, *kept)
-        ctx.layer, ctx.run, ctx.shape = layer, run, shape if stacked else None
-        if stacked or y._is_view():  # not a view: what comes next may write into it
-            y = torch.ops.aten._unsafe_view(y, (*shape, *y.shape[1:]) if stacked else y.shape)
-        return y
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None, None]:
-        x, *kept = ctx.saved_tensors
-        layer, run = ctx.layer, ctx.run
-        if ctx.shape:
-            gradient = gradient.flatten(0, 1)
-        # Detached, or the products would keep the whole graph alive.
-        to_input, products = layer.backward(x.detach(), tuple(kept), gradient, wants_input=ctx.needs_input_grad[0])
-        if ctx.shape:
-            to_input = None if to_input is None else to_input.reshape(*ctx.shape, *to_input.shape[1:])
-            products = products if ctx.shape[1] == 1 else products.grouped(ctx.shape[1])
-        run.tape[layer] = run.tape[layer].merge(products) if layer in run.tape else products
-        return to_input, None, None, None, None
-
-
-class _Batched(torch.autograd.Function):
-    """`_Tap` under vmap: the layer runs once, for all examples."""
-
-    @staticmethod
-    def forward(x: Tensor, anchor: Tensor, layer: Layer, run: _Run) -> Tensor:
-        raise ValueError(f"Expected layer {layer.name!r} to run in the forward pass alone, and without torch.func.")
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing: this function only runs by its rule."""
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, x: Tensor, anchor: Tensor, layer: Layer, run: _Run) -> tuple[Tensor, int]:
-        b = info.batch_size
-        x = x.expand(b, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
-        y: Tensor = _Tap.apply(x, anchor, layer, run, layer.stacked(x.ndim - 1))  # type: ignore[no-untyped-call]
-        return y, 0
+def _random_numbers_kept(device: torch.device) -> AbstractContextManager[None]:
+    """PyTorch's global generators as they were, afterwards."""
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
 def _filled(tensor: Tensor, rows: int) -> Tensor:
@@ -504,15 +400,6 @@ def _filled(tensor: Tensor, rows: int) -> Tensor:
     return torch.cat((tensor, tensor[:1].expand(missing, *tensor.shape[1:]))) if missing else tensor
 
 
-def _mixes_examples(norm: nn.modules.batchnorm._NormBase) -> bool:
-    """Batch norm on batch statistics, or any norm that writes running statistics from the batch."""
-    if isinstance(norm, nn.modules.batchnorm._BatchNorm):
-        return norm.training or norm.running_mean is None
-    return norm.training and norm.track_running_stats
-
-
-def _checked_pairs(pairs: int, examples: int) -> int:
-    count = int(_validate.scalar("pairs", _validate.steps(pairs, "pairs")))
-    if 2 * count > examples:
-        raise ValueError(f"Expected pairs={count} <= {examples // 2}, the disjoint pairs of {examples} examples.")
-    return count
+@lru_cache(maxsize=64)
+def _checked_norm(max_grad_norm: float) -> float:
+    return _validate.number(max_grad_norm=max_grad_norm)

@@ -11,7 +11,7 @@ adds such terms in single precision after its norm was taken (`rounding`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 import torch
@@ -33,7 +33,9 @@ class Products(ABC):
 
     def like(self, *factors: Tensor) -> Self:
         """Gradients of the same parameters, made of other factors."""
-        return type(self)(*factors)
+        other = copy(self)
+        other.factors = factors
+        return other
 
     @abstractmethod
     def lengths(self) -> Lengths:
@@ -43,9 +45,10 @@ class Products(ABC):
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         """Σ_i w_i g_i for `weights` (b,): a tensor with the right number of entries for each trainable parameter."""
 
-    @abstractmethod
     def scaled(self, weights: Tensor) -> Products:
         """w_i g_i for `weights` (b,)."""
+        *others, outputs = self.factors
+        return self.like(*others, outputs * _along(weights, outputs))
 
     @abstractmethod
     def grouped(self, size: int) -> Products:
@@ -71,7 +74,7 @@ class Products(ABC):
         """Take out the examples where the mask `rows`, shape (b,), is true, whatever they hold (NaN times 0 is NaN)."""
         # Not in place: the inputs may be the caller's own data.
         self.factors = tuple(
-            factor.masked_fill(rows.view(-1, *[1] * (factor.ndim - 1)), 0) if factor.is_floating_point() else factor
+            factor.masked_fill(_along(rows, factor), 0) if factor.is_floating_point() else factor
             for factor in self.factors
         )
 
@@ -116,9 +119,6 @@ class Rows(Products):
         super().__init__(indices, outputs)
         self.size = size
 
-    def like(self, *factors: Tensor) -> Self:
-        return type(self)(*factors, size=self.size)
-
     @classmethod
     def of(cls, indices: Tensor, outputs: Tensor, *, size: int) -> Self:
         """From the gradients (b, t, o) at each position, where indices (b, t) may occur again."""
@@ -129,10 +129,6 @@ class Rows(Products):
 
     def lengths(self) -> Lengths:
         return lengths(self.factors[1].flatten(1))
-
-    def scaled(self, weights: Tensor) -> Self:
-        indices, outputs = self.factors
-        return self.like(indices, outputs * weights[:, None, None])
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         indices, outputs = self.scaled(weights).factors
@@ -161,9 +157,6 @@ class Outer(Products):
         super().__init__(inputs, outputs)
         self.bias = bias
 
-    def like(self, *factors: Tensor) -> Self:
-        return type(self)(*factors, bias=self.bias)
-
     def lengths(self) -> Lengths:
         into, out = map(lengths, self.factors)
         if self.bias:
@@ -173,33 +166,30 @@ class Outer(Products):
 
     def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
         inputs, outputs = self.factors
-        into = (inputs.new_empty(outputs.shape[1], inputs.shape[1]), outputs.new_empty(outputs.shape[1]))
-        self.write_weighted_sum(weights, into)
-        return into if self.bias else into[:1]
-
-    def write_weighted_sum(self, weights: Tensor, into: Sequence[Tensor]) -> None:
-        """`weighted_sum` written into tensors of the parameters' shapes, without a copy on the way."""
-        inputs, outputs = self.factors
-        scaled = outputs * weights[:, None]
-        torch.mm(scaled.t(), inputs, out=into[0])
-        if self.bias:
-            torch.sum(scaled, 0, out=into[1])
+        outputs = (outputs * _along(weights, outputs)).flatten(0, -2)  # (b, o) or (b t, o)
+        weight = outputs.t() @ inputs.flatten(0, -2)
+        return (weight, outputs.sum(0)) if self.bias else (weight,)
 
     def scaled(self, weights: Tensor) -> Factored:
-        return self.at_positions().scaled(weights)
+        whole = self.at_positions()
+        inputs, outputs = whole.factors
+        return whole.like(inputs, outputs * _along(weights, outputs))
 
     def grouped(self, size: int) -> Factored:
-        return self.at_positions().grouped(size)
+        # One example at t positions in each of its views is one at as many times t.
+        whole = self.at_positions()
+        return whole.like(*(factor.reshape(-1, size * factor.shape[1], factor.shape[2]) for factor in whole.factors))
 
-    def merge(self, other: Outer | Factored) -> Factored:
-        return self.at_positions().merge(other)
+    def merge(self, other: Outer) -> Factored:
+        whole, theirs = self.at_positions(), other.at_positions()
+        return whole.like(*(torch.cat(both, dim=1) for both in zip(whole.factors, theirs.factors, strict=True)))
 
     def at_positions(self) -> Factored:
         inputs, outputs = self.factors
         return Factored(inputs[:, None], outputs[:, None], bias=self.bias)
 
 
-class Factored(Products):
+class Factored(Outer):
     """Gradients Σ_t out_t ⊗ in_t of a matrix, and Σ_t out_t of its bias: norms are products of Gram matrices.
 
     Their terms cancel as far as the positions' contributions do; factors are kept, and summed, in double precision.
@@ -210,11 +200,7 @@ class Factored(Products):
     """
 
     def __init__(self, inputs: Tensor, outputs: Tensor, *, bias: bool = True) -> None:
-        super().__init__(inputs.double(), outputs.double())
-        self.bias = bias
-
-    def like(self, *factors: Tensor) -> Self:
-        return type(self)(*factors, bias=self.bias)
+        super().__init__(inputs.double(), outputs.double(), bias=bias)
 
     def at_positions(self) -> Self:
         return self
@@ -230,19 +216,7 @@ class Factored(Products):
         squared = into.mul_(out).sum((1, 2)).clamp_(min=0.0)
         return Lengths(squared.add_(error).sqrt_(), gamma(4, terms.dtype))
 
-    def scaled(self, weights: Tensor) -> Self:
-        inputs, outputs = self.factors
-        return self.like(inputs, outputs * weights[:, None, None])
 
-    def weighted_sum(self, weights: Tensor) -> tuple[Tensor, ...]:
-        inputs, outputs = (factor.flatten(0, 1) for factor in self.scaled(weights).factors)  # (b t, …)
-        weight = outputs.t() @ inputs
-        return (weight, outputs.sum(0)) if self.bias else (weight,)
-
-    def grouped(self, size: int) -> Self:
-        # One example at t positions in each of its views is one at as many times t.
-        return self.like(*(factor.reshape(-1, size * factor.shape[1], factor.shape[2]) for factor in self.factors))
-
-    def merge(self, other: Outer | Self) -> Self:
-        theirs = other.at_positions().factors
-        return self.like(*(torch.cat(both, dim=1) for both in zip(self.factors, theirs, strict=True)))
+def _along(weights: Tensor, factor: Tensor) -> Tensor:
+    """`weights` (b,), or a mask, as (b, 1, …) beside `factor` (b, …)."""
+    return weights.view(-1, *[1] * (factor.ndim - 1))

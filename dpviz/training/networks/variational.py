@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.func import functional_call
-
-from dpviz.training.engine.vectors import flatten
+from torch.nn.utils import parameters_to_vector
 
 Tensor = torch.Tensor
 
@@ -34,7 +33,7 @@ class Variational(nn.Module):
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self._weights = {name: weight.shape for name, weight in network.named_parameters() if weight.requires_grad}
-        start = flatten([weight.detach() for weight in network.parameters() if weight.requires_grad])
+        start = parameters_to_vector(p for p in network.parameters() if p.requires_grad).detach()
         self.network = network.requires_grad_(False)
         self.mean = nn.Parameter(start)
         self.log_std = nn.Parameter(torch.full_like(start, math.log(START_STD)))

@@ -1,0 +1,401 @@
+"""Layers as the engine sees them: outputs, gradients towards inputs, and per-example gradients as products.
+
+Linear layers, embeddings, convolutions and norms have forms of their own; what else is known is written out.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call, vjp, vmap
+from torch.nn.grad import conv2d_input
+
+from dpviz.training.engine.accepted import refuse_recomputed
+from dpviz.training.engine.products import Dense, Factored, Outer, Products, Rows
+from dpviz.training.networks.variational import Variational
+
+Tensor = torch.Tensor
+Module = TypeVar("Module", bound=nn.Module)
+
+# One number written to memory and read back costs about as much as this many multiplications in a matrix product.
+_MEMORY_COST = 10
+
+# Narrower products on a CPU run in kernels that round a row by where it stands; zeros are added up to this width.
+NARROW = 16
+
+
+class Buffers:
+    """Large uninitialised tensors, handed out in order; after `rewind` the same memory is handed out again.
+
+    A fresh allocation of some megabytes makes the system map and clear pages each time, which costs as much as filling
+    them: on a CPU a third of a step of a small convolutional network.
+
+    Attributes:
+        reuse: False while somebody keeps what was handed out; every tensor is then its own.
+    """
+
+    def __init__(self) -> None:
+        self.reuse = False
+        self._memory: list[Tensor] = []
+        self._next = 0
+
+    def rewind(self) -> None:
+        self._next = 0
+
+    def take(self, shape: Sequence[int], like: Tensor) -> Tensor:
+        """An uninitialised tensor of `shape`, of the dtype and on the device of `like`."""
+        if not self.reuse:
+            return like.new_empty(shape)
+        size = math.prod(shape)
+        if self._next == len(self._memory):
+            self._memory.append(like.new_empty(size))
+        memory = self._memory[self._next]
+        if memory.numel() < size or memory.dtype != like.dtype or memory.device != like.device:
+            memory = self._memory[self._next] = like.new_empty(size)
+        self._next += 1
+        return memory[:size].view(*shape)
+
+
+class Layer(ABC, Generic[Module]):
+    """One parameterised module of a network, seen by the engine.
+
+    Attributes:
+        name: Its path in the network, "" for the network itself.
+        module: The module; only read.
+        parameters: Its trainable parameters, in the order of the sums of its products.
+        buffers: Where it takes the memory of large products from.
+    """
+
+    def __init__(self, name: str, module: Module) -> None:
+        self.name = name
+        self.module = module
+        self.buffers = Buffers()
+        self.parameters = tuple(p for p in module.parameters() if p.requires_grad)
+
+    def trains(self, role: str) -> bool:
+        """Whether its "weight" or "bias" is there and trained."""
+        parameter: Tensor | None = getattr(self.module, role)
+        return parameter is not None and parameter.requires_grad
+
+    def stacked(self, ndim: int) -> bool:
+        """Whether the first of so many dimensions of a call's input counts inputs that are treated one by one."""
+        return False
+
+    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Sums of the products' gradients in the order of the parameters' own entries, where products keep another."""
+        return sums
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The module's output for `x`, and tensors that `backward` wants back. Runs without recording gradients."""
+
+    @abstractmethod
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        """From the gradient towards the output: the one towards `x`, if wanted, and the per-example ones."""
+
+
+def _gram_is_cheaper(positions: int, inputs: int, outputs: int) -> bool:
+    """Whether t × t Gram matrices cost less than the k × o gradient of each example (Bu et al. 2022, §3.3).
+
+    Both forms need t·k·o multiplications for the gradient or its weighted sum; beyond those the Gram form needs
+    t²(k + o) for the norm and all of it in double precision, at twice the cost; the written-out form the traffic
+    of k·o numbers.
+    """
+    t, k, o = positions, inputs, outputs
+    return t * k * o + 2 * t * t * (k + o) <= _MEMORY_COST * k * o
+
+
+class _Linear(Layer[nn.Linear]):
+    """`nn.Linear` on inputs of shape (b, …, k): at one position or many (sequences)."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        weight, own, outputs = self.module.weight, cast("Tensor | None", self.module.bias), self.module.out_features
+        if outputs >= NARROW or x.device.type != "cpu":
+            return F.linear(x, weight, own), ()
+        missing = NARROW - outputs
+        bias = None if own is None else F.pad(own, (0, missing))
+        return F.linear(x, F.pad(weight, (0, 0, 0, missing)), bias)[..., :outputs].contiguous(), ()
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        inputs = x.reshape(x.shape[0], -1, x.shape[-1])  # (b, t, k)
+        outputs = gradient.reshape(x.shape[0], -1, gradient.shape[-1])  # (b, t, o)
+        return self._to_input(gradient) if wants_input else None, self._products(inputs, outputs)
+
+    def _to_input(self, gradient: Tensor) -> Tensor:
+        weight, inputs = self.module.weight, self.module.in_features
+        if inputs >= NARROW or weight.device.type != "cpu":
+            return gradient @ weight
+        return (gradient @ F.pad(weight, (0, NARROW - inputs)))[..., :inputs]
+
+    def _products(self, inputs: Tensor, outputs: Tensor) -> Products:
+        """In the cheaper form."""
+        bias = self.trains("bias")
+        if not self.trains("weight"):
+            return Dense(outputs.sum(1))
+        if inputs.shape[1] == 1:
+            return Outer(inputs[:, 0], outputs[:, 0], bias=bias)
+        if _gram_is_cheaper(inputs.shape[1], inputs.shape[2], outputs.shape[2]):
+            return Factored(inputs, outputs, bias=bias)
+        weight = torch.bmm(outputs.transpose(1, 2), inputs).flatten(1)
+        return Dense(weight, outputs.sum(1)) if bias else Dense(weight)
+
+
+class _Embedding(Layer[nn.Embedding]):
+    """`nn.Embedding` on indices of shape (b, …)."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return F.embedding(x, self.module.weight), ()
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        indices = x.reshape(x.shape[0], -1)
+        outputs = gradient.reshape(x.shape[0], -1, self.module.embedding_dim)
+        if self.module.padding_idx is not None:
+            outputs = outputs.masked_fill((indices == self.module.padding_idx)[:, :, None], 0.0)
+        return None, Rows.of(indices, outputs, size=self.module.num_embeddings)
+
+
+class _Convolution(Layer[nn.Conv2d]):
+    """`nn.Conv2d` with zero padding given in numbers, a matrix applied to every patch; any stride, dilation, groups."""
+
+    def stacked(self, ndim: int) -> bool:
+        return ndim == 4
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        conv, x, weight = self.module, _laid_out(x), _laid_out(self.module.weight)
+        return F.conv2d(x, weight, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups), ()
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        conv, to_input = self.module, None
+        if wants_input:
+            to_input = conv2d_input(  # type: ignore[no-untyped-call]
+                x.shape, _laid_out(conv.weight), gradient, conv.stride, conv.padding, conv.dilation, conv.groups
+            )
+        outputs, bias = gradient.flatten(2), self.trains("bias")  # (b, o, t)
+        if not self.trains("weight"):
+            return to_input, Dense(outputs.sum(2))
+        windows = self._patches(x)
+        if conv.groups == 1 and _gram_is_cheaper(windows.shape[1], windows.shape[2], conv.out_channels):
+            return to_input, Factored(windows, outputs.transpose(1, 2), bias=bias)
+        weight = self._written_out(windows, outputs)
+        return to_input, Dense(weight, outputs.sum(2)) if bias else Dense(weight)
+
+    def arrange(self, sums: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if not self.trains("weight"):
+            return sums
+        conv = self.module
+        shape = (*conv.kernel_size, conv.in_channels // conv.groups)
+        weight = sums[0].view(conv.out_channels, -1)[:, : math.prod(shape)].reshape(-1, *shape)
+        return weight.permute(0, 3, 1, 2), *sums[1:]
+
+    def _patches(self, x: Tensor) -> Tensor:
+        """What the kernel sees in `x` (b, c, h, w): (b, positions, kh·kw·c), channels varying fastest, wide enough.
+
+        A strided view of the picture with its channels last, copied once: the runs it copies are long, which makes it
+        4 to 8 times as fast on a CPU as `F.unfold`.
+        """
+        kernel, stride, padding, dilation = (
+            cast("tuple[int, int]", getattr(self.module, name))
+            for name in ("kernel_size", "stride", "padding", "dilation")
+        )
+        if padding != (0, 0):
+            x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
+        x = x.permute(0, 2, 3, 1).contiguous()
+        b, height, width, c = x.shape
+        rows = (height - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
+        columns = (width - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1
+        example, down, across, _ = x.stride()
+        between = (stride[0] * down, stride[1] * across)
+        within = (dilation[0] * down, dilation[1] * across)
+        view = x.as_strided((b, rows, columns, *kernel, c), (example, *between, *within, 1))
+        entries = math.prod(kernel) * c
+        least = NARROW if self.module.groups == 1 and x.device.type == "cpu" else 0
+        wide = self.buffers.take((b, rows, columns, max(entries, least)), x)
+        wide[..., :entries].view(view.shape).copy_(view)
+        wide[..., entries:].zero_()
+        return wide.view(b, rows * columns, -1)
+
+    def _written_out(self, windows: Tensor, outputs: Tensor) -> Tensor:
+        """The kernel's gradient of each example, (b, o·kh·kw·c/groups): patches (b, t, k), outputs (b, o, t)."""
+        (b, o, t), groups = outputs.shape, self.module.groups
+        if groups == 1:
+            gradients = self.buffers.take((b, o, windows.shape[2]), windows)
+            return torch.bmm(outputs, windows, out=gradients).flatten(1)
+        by_group = windows.view(b, t, -1, groups, self.module.in_channels // groups).permute(0, 3, 1, 2, 4)
+        inputs = by_group.reshape(b * groups, t, -1)
+        return torch.bmm(outputs.reshape(b * groups, o // groups, t), inputs).view(b, -1)
+
+
+def _laid_out(x: Tensor) -> Tensor:
+    """On a CPU with channels last: pooling what comes out is then 10 times, the convolution up to 1.3 times faster."""
+    return x if x.device.type != "cpu" else x.to(memory_format=torch.channels_last)
+
+
+class _GroupNorm(Layer[nn.GroupNorm]):
+    """`nn.GroupNorm` on inputs of shape (b, channels, …); its gradients are small, so they are written out."""
+
+    def stacked(self, ndim: int) -> bool:
+        return True
+
+    def _sizes(self, x: Tensor) -> tuple[int, int, int, int]:
+        return x.shape[0], x.shape[1], math.prod(x.shape[2:]), self.module.num_groups
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        norm = self.module
+        y, *moments = torch.native_group_norm(_dense(x), norm.weight, norm.bias, *self._sizes(x), norm.eps)
+        return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, groups)
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        to_input, dense = None, _dense(x)
+        if wants_input:
+            alike = torch.empty_like(dense).copy_(gradient)  # in the layout of x
+            to_input, _, _ = torch.ops.aten.native_group_norm_backward(
+                alike, dense, *kept, self.module.weight, *self._sizes(x), [True, False, False]
+            )
+        out = gradient.flatten(2) if x.ndim > 2 else gradient[:, :, None]  # (b, channels, positions)
+        gradients = []
+        if self.trains("weight"):
+            within = x.shape[1] // self.module.num_groups
+            centre, scale = (moment.repeat_interleave(within, dim=1)[:, :, None] for moment in kept)
+            gradients.append(((x.reshape(out.shape) - centre).mul_(out).sum(2)).mul_(scale[:, :, 0]))
+        if self.trains("bias"):
+            gradients.append(out.sum(2))
+        return to_input, Dense(*gradients)
+
+
+def _dense(x: Tensor) -> Tensor:
+    """Channels first or last, as it comes: both are read without a copy."""
+    last = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    return x if last else x.contiguous()
+
+
+class _LayerNorm(Layer[nn.LayerNorm]):
+    """`nn.LayerNorm` on inputs of shape (b, …, *normalized_shape); its gradients are written out."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        norm = self.module
+        y, *moments = torch.native_layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+        return y, tuple(moments)  # mean and 1 ÷ deviation, both (b, …, 1, …, 1)
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        norm, (mean, scale), to_input = self.module, kept, None
+        if wants_input:
+            to_input, _, _ = torch.ops.aten.native_layer_norm_backward(
+                gradient.contiguous(), x.contiguous(), norm.normalized_shape, mean, scale, norm.weight, norm.bias,
+                [True, False, False],
+            )  # fmt: skip
+        at_positions = {"weight": (x - mean) * scale * gradient, "bias": gradient}
+        shape = (x.shape[0], -1, math.prod(norm.normalized_shape))
+        return to_input, Dense(*(at.reshape(shape).sum(1) for role, at in at_positions.items() if self.trains(role)))
+
+
+class _Bare(nn.Module):
+    """A module without its hooks, which ran where it was called, and without the engine's own `forward`."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = type(self.inner).forward(self.inner, x)
+        return answer
+
+
+class FunctionalLayer(Layer[nn.Module]):
+    """A module, with all that is inside it, as a function of one example and its parameters, run one at a time.
+
+    The function is evaluated twice, so it must not draw random numbers or keep a state between calls.
+    """
+
+    def stacked(self, ndim: int) -> bool:
+        kernel = getattr(self.module, "kernel_size", None)
+        return kernel is None or ndim == len(kernel) + 2
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        content = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+        return vmap(lambda one: self._output(content, one))(x.contiguous()), ()
+
+    def _output(self, content: dict[str, Tensor], one: Tensor) -> Tensor:
+        inner = {f"inner.{name}": tensor for name, tensor in content.items()}
+        answer: Tensor = functional_call(_Bare(self.module), inner, (one.unsqueeze(0),))
+        return answer.squeeze(0)
+
+    def backward(
+        self, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor, *, wants_input: bool
+    ) -> tuple[Tensor | None, Products]:
+        trained = {name: p.detach() for name, p in self.module.named_parameters() if p.requires_grad}
+        fixed = {name: p.detach() for name, p in self.module.named_parameters() if not p.requires_grad}
+        fixed |= dict(self.module.named_buffers())
+
+        def of_one(example: Tensor, towards: Tensor) -> tuple[Tensor | None, dict[str, Tensor]]:
+            def output(parameters: dict[str, Tensor], one: Tensor) -> Tensor:
+                return self._output(parameters | fixed, one)
+
+            if wants_input:
+                pull: Any = vjp(output, trained, example)[1]
+                to_parameters, to_input = pull(towards)
+                return to_input, to_parameters
+            # Not towards the data, which may be whole numbers.
+            pull = vjp(lambda parameters: output(parameters, example), trained)[1]
+            return None, pull(towards)[0]
+
+        places: Any = (0 if wants_input else None, 0)
+        # PyTorch 2.13's group norm crashes on channels last, in which convolutions hand over, if only the parameters
+        # are differentiated: back to the usual layout.
+        to_input, gradients = vmap(of_one, out_dims=places)(x.contiguous(), gradient.contiguous())
+        return to_input, Dense(*(gradients[name].flatten(1) for name in trained))
+
+
+_FORMS: dict[type[nn.Module], type[Layer[Any]]] = {
+    nn.Linear: _Linear,
+    nn.GroupNorm: _GroupNorm,
+    nn.LayerNorm: _LayerNorm,
+    **dict.fromkeys(
+        (
+            nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
+            nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.PReLU, Variational,
+        ),
+        FunctionalLayer,
+    ),
+}  # fmt: skip
+
+
+def layers_of(network: nn.Module) -> Iterator[Layer[Any]]:
+    """The modules with parameters, frozen ones too, that have a form, outermost first; each once."""
+    inside: set[nn.Module] = set()
+    for name, module in network.named_modules():
+        form = None if module in inside or "forward" in vars(module) else _form(module)
+        if form is None or not any(True for _ in module.parameters()):
+            continue
+        refuse_recomputed(name, module)
+        if form is FunctionalLayer or "weight" in module._parameters:  # else something computes it
+            inside.update(module.modules())
+            yield form(name, module)
+
+
+def _form(module: nn.Module) -> type[Layer[Any]] | None:
+    # Exact types: a subclass may compute something else.
+    kind = type(module)
+    if isinstance(module, nn.Conv2d) and module.padding_mode == "zeros" and not isinstance(module.padding, str):
+        return _Convolution if kind is nn.Conv2d else None
+    # max_norm rewrites the table during the forward pass, scale_grad_by_freq counts over the whole batch.
+    if isinstance(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq:
+        return _Embedding if kind is nn.Embedding and not module.sparse else None
+    return _FORMS.get(kind)

@@ -1,0 +1,316 @@
+"""One forward and backward pass through any network, one example at a time, which leaves per-example products.
+
+`torch.func.vmap` shows the network one example at a time and runs the operations for all of them at once: what one
+example's output depends on is that example, by construction. What would look at other examples, or carry something of
+them out of the forward pass, does not run:
+
+- a mean, a maximum or a sort over the first dimension is over one example;
+- numbers taken out (`.item()`), branches on values and writes into buffers raise;
+- buffers are copies, so that counters stay as they were; an assigned buffer or an attribute that keeps activations is
+  taken away, and the network refused.
+
+What Python code does beyond PyTorch's operations (a custom `autograd.Function` with a `vmap` rule of its own, printing)
+is taken on trust.
+
+Each layer with a form runs as one autograd function for all examples, whose backward pass returns only the gradient
+towards the layer's input and hands (input, output gradient) over; no weight gradient is ever formed by autograd, and
+none flows towards the data (Bu, Wang, Zha, Karypis 2022, "book-keeping").
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, cast
+
+import torch
+from torch import nn
+from torch.autograd.function import once_differentiable
+from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from dpviz.training.engine.accepted import refusal, refuse_half, way_out
+from dpviz.training.engine.layers import Layer
+from dpviz.training.engine.products import Dense, Products
+
+Tensor = torch.Tensor
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+_RECURRENT = frozenset(f"{kind}{cell}" for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu") for cell in ("", "_cell"))
+_STANDARD = frozenset(vars(nn.Module()))
+
+
+class Pass:
+    """One forward and one backward pass.
+
+    Args:
+        network, loss: Called on one example, (1, …).
+        layers: Those whose products are wanted.
+        written: Name and parameter of those whose gradients are written out.
+        x, y: Examples and targets, (b, …); b ≥ 2, for PyTorch loses the memory layout of a single one under vmap.
+        views: How many of the examples stand in for one.
+
+    Attributes:
+        losses, outputs: Of the examples, (b,) and (b, …).
+        tape: What each layer handed over.
+        outside: Parameters of layers that were used beyond them.
+        products: Of each layer that was reached; of the parameters that are written out, with None, if any was.
+
+    Raises:
+        ValueError: for what cannot run so, with the module and the way out.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Loss,
+        layers: Sequence[Layer[Any]],
+        written: Mapping[str, nn.Parameter],
+        x: Tensor,
+        y: Tensor,
+        views: int,
+    ) -> None:
+        # Inputs of the first layer need no gradient; this keeps the graph alive without one towards the data.
+        self._anchor = token = torch.zeros(len(x), device=x.device, requires_grad=True)
+        self.tape: dict[Layer[Any], Products] = {}
+        own = {name: p.detach().expand(len(x), *p.shape).requires_grad_() for name, p in written.items()}
+
+        def of_one(x: Tensor, y: Tensor, anchor: Tensor, own: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+            self._anchor = anchor
+            outputs = functional_call(network, own, (x.unsqueeze(0),)) if own else network(x.unsqueeze(0))
+            if not isinstance(outputs, Tensor):
+                raise refusal("one tensor", kind=type(outputs).__name__)
+            losses = loss(outputs, y.unsqueeze(0))
+            if losses.shape != (1,):
+                raise refusal("a loss for each", shape=tuple(losses.shape))
+            return losses.squeeze(0), outputs.squeeze(0) if outputs.shape[:1] == (1,) else outputs
+
+        with torch.enable_grad():
+            with _forwards({layer.module: self._tapped(layer) for layer in layers}):
+                losses, outputs = _each(network, of_one, x.detach(), y, token, own)
+            if not losses.requires_grad:
+                raise refusal("loss without parameters")
+            formed = [p for layer in layers for p in layer.parameters]
+            towards = (token, *own.values(), *formed)
+            reached = torch.autograd.grad(losses.sum() / views, towards, allow_unused=True)[1:]
+        gradients = cast("Sequence[Tensor | None]", reached)
+        self.losses, self.outputs = losses.detach(), outputs.detach()
+        pairs = list(zip(own.values(), gradients, strict=False))
+        self.outside = [p for p, gradient in zip(formed, gradients[len(own) :], strict=True) if gradient is not None]
+        self.products: list[tuple[Layer[Any] | None, Products]] = [
+            (layer, self.tape[layer]) for layer in layers if layer in self.tape
+        ]
+        if any(gradient is not None for _, gradient in pairs):
+            whole = ((torch.zeros_like(p) if g is None else g).reshape(len(p), -1) for p, g in pairs)
+            self.products.append((None, Dense(*whole)))
+
+    def _tapped(self, layer: Layer[Any]) -> Callable[..., Tensor]:
+        """The layer's `forward`, for all examples at once, which hands over what its gradients are made of."""
+        original, parameters = layer.module.forward, tuple(layer.module.parameters())
+
+        def forward(x: Tensor, *others: object, **named: object) -> Tensor:
+            if others or named:
+                raise refusal("more arguments", layer=layer.name)
+            replaced = any(mine is not now for mine, now in zip(parameters, layer.module.parameters(), strict=True))
+            if replaced or not vars(layer.module).keys().isdisjoint(("weight", "bias")):
+                whole: Tensor = original(x)  # somebody calls it with weights of their own
+                return whole
+            y: Tensor = _Batched.apply(x, self._anchor, layer, self)  # type: ignore[no-untyped-call]
+            refuse_half(layer.name, x, y)
+            return y
+
+        return forward
+
+
+class _Tap(torch.autograd.Function):
+    """A layer that hands over its per-example products on the way back; `stacked` inputs are (b, n, …)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, anchor: Tensor, layer: Layer[Any], run: Pass, stacked: bool) -> Tensor:
+        shape = x.shape[:2]
+        if stacked:
+            x = x.flatten(0, 1)
+        y, kept = layer.forward(x)
+        ctx.save_for_backward(x, *kept)
+        ctx.layer, ctx.tape, ctx.shape = layer, run.tape, shape if stacked else None
+        if stacked or y._is_view():  # not a view: what comes next may write into it
+            y = torch.ops.aten._unsafe_view(y, (*shape, *y.shape[1:]) if stacked else y.shape)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None, None]:
+        x, *kept = ctx.saved_tensors
+        layer, tape = ctx.layer, ctx.tape
+        if ctx.shape:
+            gradient = gradient.flatten(0, 1)
+        # Detached, or the products would keep the whole graph alive.
+        to_input, products = layer.backward(x.detach(), tuple(kept), gradient, wants_input=ctx.needs_input_grad[0])
+        if ctx.shape:
+            to_input = None if to_input is None else to_input.reshape(*ctx.shape, *to_input.shape[1:])
+            products = products if ctx.shape[1] == 1 else products.grouped(ctx.shape[1])
+        tape[layer] = tape[layer].merge(products) if layer in tape else products
+        return to_input, None, None, None, None
+
+
+class _Batched(torch.autograd.Function):
+    """`_Tap` under vmap: the layer runs once, for all examples."""
+
+    @staticmethod
+    def forward(x: Tensor, anchor: Tensor, layer: Layer[Any], run: Pass) -> Tensor:
+        raise refusal("torch.func", layer=layer.name)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing: this function only runs by its rule."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, anchor: Tensor, layer: Layer[Any], run: Pass) -> tuple[Tensor, int]:
+        b = info.batch_size
+        x = x.expand(b, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+        y: Tensor = _Tap.apply(x, anchor, layer, run, layer.stacked(x.ndim - 1))  # type: ignore[no-untyped-call]
+        return y, 0
+
+
+def _each(network: nn.Module, function: Callable[..., tuple[Tensor, Tensor]], *batched: Any) -> tuple[Tensor, Tensor]:
+    """`function` of every example of `batched`, which calls `network`."""
+    for name, module in network.named_modules():
+        if module._backward_hooks or module._backward_pre_hooks:
+            raise refusal("backward hooks", layer=name)
+    mha = torch.backends.mha
+    try:
+        with ExitStack() as stack:
+            # Fused attention has no rule for examples on a CPU; the fast path of nn.Transformer runs it.
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+            stack.enter_context(_off(mha.get_fastpath_enabled, mha.set_fastpath_enabled))
+            stack.enter_context(torch.autograd.graph.disable_saved_tensors_hooks("no saved tensor hooks"))
+            stack.enter_context(_nothing_is_kept(network))
+            stack.enter_context(_recurrent(network))
+            answer: tuple[Tensor, Tensor] = vmap(function, randomness="different")(*batched)
+            return answer
+    except (RuntimeError, NotImplementedError) as error:
+        text = str(error)
+        first = (text.strip() or type(error).__name__).splitlines()[0][:200].rstrip(". ")
+        raise refusal("alone", where=_where(network, error), first=first, way_out=way_out(text)) from error
+
+
+def _where(network: nn.Module, error: Exception) -> str:
+    """The innermost module of `network` in which `error` was raised, in words."""
+    names = {id(module): name for name, module in network.named_modules()}
+    trace, where = error.__traceback__, "the network or its loss"
+    while trace is not None:
+        module = trace.tb_frame.f_locals.get("self")
+        if id(module) in names:
+            where = f"layer {names[id(module)] or 'network'!r} ({type(module).__name__})"
+        trace = trace.tb_next
+    return where
+
+
+@contextmanager
+def _off(get: Callable[[], bool], put: Callable[[bool], Any]) -> Iterator[None]:
+    """A switch of PyTorch's, off meanwhile."""
+    before = get()
+    put(False)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+@contextmanager
+def _forwards(functions: Mapping[nn.Module, Callable[..., Any]]) -> Iterator[None]:
+    """Modules with other `forward`s meanwhile."""
+    before = {module: vars(module).get("forward") for module in functions}
+    for module, forward in functions.items():
+        vars(module)["forward"] = forward
+    try:
+        yield
+    finally:
+        for module, own in before.items():
+            if own is None:
+                del vars(module)["forward"]
+            else:
+                vars(module)["forward"] = own
+
+
+@contextmanager
+def _nothing_is_kept(network: nn.Module) -> Iterator[None]:
+    """Buffers are copies meanwhile; what the forward pass left on a module is taken away and refused."""
+    modules = list(network.named_modules())
+    buffers = [(m._buffers, key, name, b) for name, m in modules for key, b in m._buffers.items() if b is not None]
+    own = [(name, vars(m), dict(vars(m))) for name, m in modules]
+    copies = [buffer.clone() for *_, buffer in buffers]
+    for (table, key, *_), copy in zip(buffers, copies, strict=True):
+        table[key] = copy
+    kept = ""
+    try:
+        yield
+    finally:
+        for (table, key, name, buffer), copy in zip(buffers, copies, strict=True):
+            if table[key] is not copy or copy._version:
+                kept = kept or f"buffer {key!r} of layer {name or 'network'!r}"
+            table[key] = buffer
+        for name, attributes, before in own:
+            for key in [key for key in attributes if key not in _STANDARD and _holds_examples(attributes[key])]:
+                kept = kept or f"attribute {key!r} of layer {name or 'network'!r}"
+                was = before.get(key)
+                attributes.pop(key) if _holds_examples(was) or key not in before else attributes.update({key: was})
+    if kept:
+        raise refusal("kept", kept=kept)
+
+
+def _holds_examples(value: object, depth: int = 4) -> bool:
+    """Whether a tensor that belongs to single examples is in `value`, in containers and objects too."""
+    if isinstance(value, Tensor):
+        return bool(torch._C._functorch.is_functorch_wrapped_tensor(value))
+    if depth == 0 or value is None or isinstance(value, (nn.Module, type, ModuleType, FunctionType, MethodType)):
+        return False
+    inner: list[object] = []
+    if isinstance(value, Mapping):
+        inner = list(value.values())
+    elif isinstance(value, (list, tuple, set, frozenset, deque)):
+        inner = list(value)
+    if hasattr(value, "__dict__"):
+        inner += vars(value).values()
+    return any(_holds_examples(one, depth - 1) for one in inner)
+
+
+@contextmanager
+def _recurrent(network: nn.Module) -> Iterator[None]:
+    """LSTM, GRU and RNN in the operations that they are made of; GRU and RNN start from zeros of each example."""
+    modules = [m for m in network.modules() if isinstance(m, (nn.RNNBase, nn.RNNCellBase))]
+    starting = [m for m in modules if isinstance(m, (nn.GRU, nn.RNN)) and "forward" not in vars(m)]
+    # MKL-DNN's own LSTM is one operation without a rule for examples.
+    mkldnn = _off(torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled) if modules else nullcontext()
+    try:
+        with _forwards({m: _with_zeros(m) for m in starting}), mkldnn, _Decomposed() if modules else nullcontext():
+            yield
+    finally:
+        for module in modules:
+            if isinstance(module, nn.RNNBase):
+                module._init_flat_weights()  # a list of the weights beside them, which holds those of examples
+
+
+class _Decomposed(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in _RECURRENT:
+            operation = getattr(torch.ops.aten, name)
+            func = (operation.default if name.endswith("_cell") else operation.input).decompose
+        return func(*args, **(kwargs or {}))
+
+
+def _with_zeros(module: nn.GRU | nn.RNN) -> Callable[..., Any]:
+    forward: Any = module.forward
+
+    def with_zeros(x: Any, start: Any = None) -> Any:
+        if start is None and isinstance(x, Tensor):
+            at = 0 if module.batch_first else 1
+            layers = module.num_layers * (2 if module.bidirectional else 1)
+            start = x.new_zeros(layers, *(() if x.ndim == 2 else (x.shape[at],)), module.hidden_size)
+        return forward(x, start)
+
+    return with_zeros
