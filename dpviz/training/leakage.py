@@ -20,11 +20,10 @@ from torch import nn
 
 from dpviz import _validate
 from dpviz.gradients.leakage import Leakage
-from dpviz.training import measured
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.engine.vectors import flatten_parameters
-from dpviz.training.measured import single_thread
+from dpviz.training.measured import DIGITS, MEASURING, Training, chunks, network_at, single_thread
 from dpviz.training.models import MODELS, SMALL
 from dpviz.training.networks.by_name import build, prepared
 from dpviz.training.progress import task
@@ -90,19 +89,16 @@ def leakage_of_small_network(
     Raises:
         ValueError: for an unknown model or a step that is not whole, or beyond `measured.LAST_STEP`.
     """
-    _validate.choice("model", model, tuple(SMALL))
-    step = measured._whole("training_step", training_step, 0, measured.LAST_STEP)
-    start = measured._whole("seed", seed, 0, 2**63 - 1)
-    chosen = _chosen(load(measured.DIGITS.key), examples, start)
+    training = Training.checked(model, training_step, seed)
+    chosen = _chosen(load(DIGITS.key), examples, training.seed)
     with single_thread():
-        network = measured._network_at(model, step, start, measured.BATCH_SIZE, measured.LEARNING_RATE)
-        words = f"{SMALL[model].title} on {chosen.title} after {step:,} plain training steps"
-        return _measured(network, chosen, words)
+        words = f"{SMALL[model].title} on {chosen.title} after {training.step:,} plain training steps"
+        return _measured(network_at(training), chosen, words)
 
 
 def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
     """As many training as test examples, drawn uniformly without replacement."""
-    asked = int(_validate.scalar("examples", _validate.steps(examples, "examples", LEAST_EXAMPLES)))
+    asked = _validate.whole(LEAST_EXAMPLES, examples=examples)
     if asked % 2:
         raise ValueError(f"Expected examples={asked} to be even, to make up pairs.")
     size = min(asked, len(data.train_y), len(data.test_y))
@@ -120,19 +116,14 @@ def _chosen(data: TrainingData, examples: int, seed: int) -> TrainingData:
 def _measured(network: nn.Module, data: TrainingData, words: str) -> Leakage:
     network.eval()
     engine = PerExample(network, loss_per_example)
-    with task(*measured.MEASURING, len(data.train_y) + len(data.test_y)):
+    with task(*MEASURING, len(data.train_y) + len(data.test_y)):
         train, test = _of(engine, data.train_x, data.train_y), _of(engine, data.test_x, data.test_y)
     return Leakage(
-        train_distances=train.distances,
-        test_distances=test.distances,
-        train_losses=train.losses,
-        test_losses=test.losses,
-        examples=train.losses.size,
-        left_out=train.not_finite + test.not_finite,
-        train_accuracy=train.accuracy,
-        test_accuracy=test.accuracy,
-        description=words,
-    )
+        train_distances=train.distances, test_distances=test.distances,
+        train_losses=train.losses, test_losses=test.losses,
+        examples=train.losses.size, left_out=train.not_finite + test.not_finite,
+        train_accuracy=train.accuracy, test_accuracy=test.accuracy, description=words,
+    )  # fmt: skip
 
 
 class _Side(NamedTuple):
@@ -144,7 +135,7 @@ class _Side(NamedTuple):
 
 def _of(engine: PerExample, x: Tensor, y: Tensor) -> _Side:
     distances, losses, right = [], [], 0
-    for labels, record in measured.chunks(engine, x, y, engine.chunk_size):
+    for labels, record in chunks(engine, x, y, engine.chunk_size):
         finite = torch.isfinite(record.norms)
         distances.append(torch.where(finite[::2] & finite[1::2], record.neighbours_apart(), torch.nan))
         losses.append(record.losses.double())

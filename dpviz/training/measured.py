@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ LAST_STEP = 20_000
 Tensor = torch.Tensor
 
 # Parameters are kept at these steps, so that a training step is reached from the last one before it.
-_KEPT_STEPS = (0, 10, 100, *range(1_000, LAST_STEP + 1, 1_000))
+_KEPT_STEPS = (10, 100, *range(1_000, LAST_STEP + 1, 1_000))
 
 # What is told of the measurement (`progress`).
 MEASURING = ("measuring gradients", "examples")
@@ -76,56 +76,62 @@ def measure(
         ValueError: for an unknown model, a step that is not whole or beyond `LAST_STEP`, more examples than digits,
             or a training that diverged.
     """
-    _validate.choice("model", model, tuple(SMALL))
-    digits = DIGITS.examples
-    pairs = _whole("examples", examples, 4, digits)
-    if pairs % 2:
+    training = Training.checked(model, training_step, seed, batch_size, learning_rate)
+    count = _whole("examples", examples, 4, DIGITS.examples)
+    if count % 2:
         raise ValueError(f"Expected examples={examples} to be even, to make up pairs.")
-    return _measured(
-        model,
-        _whole("training_step", training_step, 0, LAST_STEP),
-        pairs,
-        _whole("seed", seed, 0, 2**63 - 1),
-        _whole("batch_size", batch_size, 1, digits),
-        _validate.scalar("learning_rate", _validate.positive("learning_rate", learning_rate)),
-    )
+    return _measured(training, count)
+
+
+class Training(NamedTuple):
+    """Plain training of a small network up to a step."""
+
+    model: str
+    step: int
+    seed: int
+    batch_size: int = BATCH_SIZE
+    learning_rate: float = LEARNING_RATE
+
+    @classmethod
+    def checked(
+        cls, model: str, step: int, seed: int, batch_size: int = BATCH_SIZE, learning_rate: float = LEARNING_RATE
+    ) -> Self:
+        return cls(
+            _validate.choice("model", model, tuple(SMALL)),
+            _whole("training_step", step, 0, LAST_STEP),
+            _whole("seed", seed, 0, 2**63 - 1),
+            _whole("batch_size", batch_size, 1, DIGITS.examples),
+            _validate.number(learning_rate=learning_rate),
+        )
 
 
 @remembered
-def _measured(
-    model: str, training_step: int, examples: int, seed: int, batch_size: int, learning_rate: float
-) -> GradientSample:
+def _measured(training: Training, examples: int) -> GradientSample:
     with single_thread():
-        network = _network_at(model, training_step, seed, batch_size, learning_rate)
-        norms, left, right, distances = _gradients(network, examples, seed)
-    if not all(np.isfinite(numbers).all() for numbers in (norms, left, right, distances)):
+        network, data = network_at(training), load(DIGITS.key)
+        draw = np.random.default_rng([_EXAMPLES, training.seed])
+        chosen = torch.from_numpy(draw.choice(len(data.train_y), examples, replace=False))
+        x, y = data.train_x[chosen], data.train_y[chosen]
+        with task(*MEASURING, examples):
+            records = [record for _, record in chunks(PerExample(network), x, y, CHUNK_SIZE)]
+    norms = torch.cat([record.norms.double() for record in records]).numpy()
+    distances = torch.cat([record.neighbours_apart() for record in records]).numpy()
+    if not (np.isfinite(norms).all() and np.isfinite(distances).all()):
         raise ValueError(
-            f"Expected learning_rate={learning_rate:.6g} to train, found gradients that are not finite at step "
-            f"{training_step}: choose a smaller one."
+            f"Expected learning_rate={training.learning_rate:.6g} to train, found gradients that are not finite at "
+            f"step {training.step}: choose a smaller one."
         )
-    sample = GradientSample(
-        norms=norms,
-        description=_description(model, training_step, examples, seed, batch_size, learning_rate),
-        independent=True,
-        pairs=pairs_from_distances(left, right, distances),
+    model, step, seed, batch_size, learning_rate = training
+    description = (
+        f"Gradients of {SMALL[model].title} ({DIGITS.parameters[model]:,} parameters) on handwritten digits after "
+        f"{step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
+        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, shipped subset, in {examples // 2:,} "
+        "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
     )
+    pairs = pairs_from_distances(norms[::2], norms[1::2], distances)
+    sample = GradientSample(norms=norms, description=description, independent=True, pairs=pairs)
     sample.norms.setflags(write=False)  # shared by every caller with the same arguments
     return sample
-
-
-def _gradients(network: nn.Module, examples: int, seed: int) -> tuple[np.typing.NDArray[np.float64], ...]:
-    """Norms (examples,), and left and right norms and distances (examples / 2,) of random training digits."""
-    data = load(DIGITS.key)
-    chosen = torch.from_numpy(
-        np.random.default_rng([_EXAMPLES, seed]).choice(len(data.train_y), examples, replace=False)
-    )
-    norms, distances = [], []
-    with task(*MEASURING, examples):
-        for _, record in chunks(PerExample(network), data.train_x[chosen], data.train_y[chosen], CHUNK_SIZE):
-            norms.append(record.norms.double())
-            distances.append(record.neighbours_apart())
-    own = torch.cat(norms).numpy()
-    return own, own[::2], own[1::2], torch.cat(distances).numpy()
 
 
 def chunks(engine: PerExample, x: Tensor, y: Tensor, size: int) -> Iterator[tuple[Tensor, GradientRecord]]:
@@ -135,39 +141,33 @@ def chunks(engine: PerExample, x: Tensor, y: Tensor, size: int) -> Iterator[tupl
         advance(len(part_y))
 
 
-def _network_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> nn.Module:
-    network = build(model, DIGITS, seed=seed)
-    with task("training the network", "steps", step):
-        parameters = _parameters_at(model, step, seed, batch_size, learning_rate)
+def network_at(training: Training) -> nn.Module:
+    network = build(training.model, DIGITS, seed=training.seed)
+    with task("training the network", "steps", training.step):
+        parameters = _parameters_at(training)
     nn.utils.vector_to_parameters(parameters.clone(), network.parameters())
     return network
 
 
 @remembered
-def _parameters_at(model: str, step: int, seed: int, batch_size: int, learning_rate: float) -> Tensor:
-    """All parameters after `step` steps in one vector (at most 0.4 MB); shared, not to be written into."""
-    network = build(model, DIGITS, seed=seed)
-    if step > 0:
-        start = max(kept for kept in _KEPT_STEPS if kept < step)
-        earlier = _parameters_at(model, start, seed, batch_size, learning_rate)
-        nn.utils.vector_to_parameters(earlier.clone(), network.parameters())
-        _train(network, range(start, step), seed, batch_size, learning_rate)
-    return nn.utils.parameters_to_vector(network.parameters()).detach()
-
-
-def _train(network: nn.Module, steps: range, seed: int, batch_size: int, learning_rate: float) -> None:
-    data = load(DIGITS.key)
+def _parameters_at(training: Training) -> Tensor:
+    """All parameters after its steps in one vector (at most 0.4 MB); shared, not to be written into."""
+    network, data = build(training.model, DIGITS, seed=training.seed), load(DIGITS.key)
+    start = max((kept for kept in _KEPT_STEPS if kept < training.step), default=0)
+    if start:
+        nn.utils.vector_to_parameters(_parameters_at(training._replace(step=start)).clone(), network.parameters())
+    resumed(start)
     parameters: list[Tensor] = list(network.parameters())
-    resumed(steps.start)
-    for step in steps:
+    for step in range(start, training.step):
         # Each step draws from a generator of its own, so that training resumed at a step goes on as it would have.
-        draw = np.random.default_rng([_BATCHES, seed, step])
-        batch = torch.from_numpy(draw.choice(len(data.train_y), batch_size, replace=False))
+        draw = np.random.default_rng([_BATCHES, training.seed, step])
+        batch = torch.from_numpy(draw.choice(len(data.train_y), training.batch_size, replace=False))
         loss = F.cross_entropy(network(data.train_x[batch]), data.train_y[batch])
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
-            torch._foreach_add_(parameters, gradients, alpha=-learning_rate)
+            torch._foreach_add_(parameters, gradients, alpha=-training.learning_rate)
         advance()
+    return nn.utils.parameters_to_vector(network.parameters()).detach()
 
 
 @contextmanager
@@ -179,18 +179,6 @@ def single_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _description(
-    model: str, training_step: int, examples: int, seed: int, batch_size: int, learning_rate: float
-) -> str:
-    parameters = DIGITS.parameters[model]
-    return (
-        f"Gradients of {SMALL[model].title} ({parameters:,} parameters) on handwritten digits after "
-        f"{training_step:,} plain training steps (SGD, batch {batch_size}, step size {learning_rate:g}, seed {seed}): "
-        f"{examples:,} of the {DIGITS.examples:,} training digits of MNIST, shipped subset, in {examples // 2:,} "
-        "disjoint pairs. They are measured on the training data without noise: the measurement is not private itself."
-    )
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:

@@ -13,6 +13,7 @@ from dpviz.accounting.langevin.step_sizes import langevin_step_size
 from dpviz.training.data import DATA_SETS
 from dpviz.training.engine.per_example import PerExample
 from dpviz.training.methods import METHODS
+from dpviz.training.methods.base import Gradient
 from dpviz.training.posterior_sample import SHORTER, Array, LogisticPosterior, signed, unit_rows, with_one
 from dpviz.training.progress import advance, task
 from dpviz.training.sampling import Batches
@@ -24,15 +25,6 @@ NEVER = 1e9  # a norm that no gradient here exceeds
 Tensor = torch.Tensor
 
 
-class ClippedSum(NamedTuple):
-    """What methods with noise read of a batch: Σ clipped g_i (p,); of each example loss and norm (b,)."""
-
-    total: Tensor
-    losses: Tensor
-    norms: Tensor
-    distances: None = None
-
-
 class LogisticEngine:
     """Clipped gradient sums at θ (p,), which a method writes in place: `PerExample` for this one model, and faster.
 
@@ -42,12 +34,12 @@ class LogisticEngine:
     def __init__(self, parameters: Tensor) -> None:
         self.parameters = parameters
 
-    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None) -> ClippedSum:
+    def clipped(self, x: Tensor, y: Tensor, *, max_grad_norm: float, pairs: Any = None) -> Gradient:
         """Σ g_i min(1, C/‖g_i‖) with g_i = −σ(−v_i·θ) v_i."""
         against = -(x @ self.parameters)
         wrong, lengths = against.sigmoid(), x.norm(dim=1)
         weights = (SHORTER * max_grad_norm / lengths).minimum(wrong)
-        return ClippedSum(-(weights @ x), against.logaddexp(against.new_zeros(())), wrong * lengths)
+        return Gradient(-(weights @ x), against.logaddexp(against.new_zeros(())), wrong * lengths, None)
 
 
 class SignedRows(NamedTuple):

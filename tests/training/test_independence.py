@@ -252,13 +252,6 @@ def test_looking_at_an_example_leaves_the_run_as_it_was():
     assert not any(p.any() for p in network.parameters())
 
 
-def test_a_private_training_looks_before_its_first_step():
-    network = with_(torch.ao.quantization.MinMaxObserver())
-    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
-    with pytest.raises(ValueError, match="MinMaxObserver"):
-        PrivateTraining(network, (examples(6), LABELS), optimiser, batch_size=4, steps=2, noise_multiplier=1.0)
-
-
 def test_convolutions_of_cudnn_are_in_full_precision_meanwhile():
     conv = torch.backends.cudnn.conv
     assert conv.fp32_precision == "tf32"

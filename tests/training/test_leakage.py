@@ -12,10 +12,11 @@ import torch.nn.functional as F
 
 import dpviz
 from dpviz.gradients.leakage import compare_distances, threshold_attack
-from dpviz.training import leakage, measured
+from dpviz.training import leakage
 from dpviz.training.data.catalogue import TrainingData, load
 from dpviz.training.leakage import leakage_of_run, leakage_of_small_network
 from dpviz.training.loop import FreeRun, run
+from dpviz.training.measured import Training, network_at
 from dpviz.training.networks.by_name import build
 from dpviz.training.settings import RunSettings
 from tests.training.steps import gradients_by_hand
@@ -98,7 +99,7 @@ def test_no_attack_on_a_private_run_beats_its_bound(tmp_path: Path) -> None:
 
 def test_small_network_is_the_measured_one() -> None:
     found = leakage_of_small_network("logistic", training_step=2, examples=40, seed=3)
-    network = measured._network_at("logistic", 2, 3, measured.BATCH_SIZE, measured.LEARNING_RATE)
+    network = network_at(Training("logistic", 2, 3))
     data = load("mnist-10k")
     chosen = torch.from_numpy(np.random.default_rng([leakage._OTHERS, 3]).choice(len(data.test_y), 40, replace=False))
     losses = F.cross_entropy(network(data.test_x[chosen]), data.test_y[chosen], reduction="none")
@@ -106,13 +107,9 @@ def test_small_network_is_the_measured_one() -> None:
     assert "2 plain training steps" in found.description
     again = leakage_of_small_network("logistic", training_step=2, examples=40, seed=3)
     np.testing.assert_array_equal(found.train_distances, again.train_distances)
-
-
-def test_examples_are_different_and_at_most_what_there_is() -> None:
-    data = toy(30, 3, seed=0)
-    chosen = leakage._chosen(data, 100, 0)
-    assert len(chosen.train_y) == len(chosen.test_y) == 30
-    assert len(torch.unique(chosen.train_x, dim=0)) == 30
+    assert not any(getattr(found, f.name).flags.writeable for f in dataclasses.fields(found) if f.type == "Array")
+    everything = leakage._chosen(toy(30, 3, seed=0), 100, 0)
+    assert len(torch.unique(everything.train_x, dim=0)) == len(everything.test_y) == 30
 
 
 def test_a_diverged_network_is_measured_as_far_as_it_can_be() -> None:
@@ -126,24 +123,14 @@ def test_a_diverged_network_is_measured_as_far_as_it_can_be() -> None:
     assert not np.isnan(found.train_losses).any()
 
 
-def test_torch_keeps_its_threads() -> None:
-    before = torch.get_num_threads()
-    leakage_of_small_network("logistic", training_step=0, examples=8)
-    assert torch.get_num_threads() == before
-
-
 def test_weights_of_something_else(tmp_path: Path) -> None:
     path, _ = trained(tmp_path, SMALL.with_(steps=1))
-    with pytest.raises(ValueError, match="model='logistic', found 'mlp'"):
-        leakage_of_run(SMALL.with_(model="logistic"), weights=path, examples=8)
-    with pytest.raises(ValueError, match="hold the parameters of a run"):
-        leakage_of_run(SMALL, weights=tmp_path / "none.pt", examples=8)
     stored = torch.load(path, weights_only=True)
-    torch.save(stored | {"parameters": stored["parameters"][:-1]}, path)
-    with pytest.raises(ValueError, match="parameters, found"):
-        leakage_of_run(SMALL, weights=path, examples=8)
-
-
-def test_what_was_measured_can_not_be_changed() -> None:
-    found = leakage_of_small_network("logistic", training_step=0, examples=8)
-    assert not any(getattr(found, f.name).flags.writeable for f in dataclasses.fields(found) if f.type == "Array")
+    torch.save(stored | {"parameters": stored["parameters"][:-1]}, tmp_path / "short.pt")
+    for changed, name, words in (
+        ({"model": "logistic"}, "weights.pt", "model='logistic', found 'mlp'"),
+        ({}, "none.pt", "hold the parameters of a run"),
+        ({}, "short.pt", "parameters, found"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            leakage_of_run(SMALL.with_(**changed), weights=tmp_path / name, examples=8)

@@ -10,21 +10,17 @@ import torch.nn.functional as F
 from dpviz._remember import MEMORY
 from dpviz.training import measured, progress
 from dpviz.training.leakage import leakage_of_small_network
-from dpviz.training.measured import measure, single_thread
+from dpviz.training.measured import Training, measure, network_at
 from dpviz.training.models import SMALL
 from dpviz.training.progress import Progress, advance, duration, listening, resumed, task
 from tests.training.small import digits, small
 from tests.training.steps import gradients_by_hand
 
 
-def network_at(model, step, seed=0):
-    return measured._network_at(model, step, seed, measured.BATCH_SIZE, measured.LEARNING_RATE)
-
-
 @pytest.mark.parametrize("model", SMALL)
 def test_norms_and_pair_distances_are_those_of_plain_gradients(model):
     sample = measure(model, training_step=3, examples=12, seed=1)
-    network, data = network_at(model, 3, seed=1), digits()
+    network, data = network_at(Training(model, 3, 1)), digits()
     chosen = np.random.default_rng([measured._EXAMPLES, 1]).choice(10_000, 12, replace=False)
     gradients = gradients_by_hand(network, data.train_x[chosen], data.train_y[chosen]).double().numpy()
     norms = np.linalg.norm(gradients, axis=1)
@@ -35,31 +31,34 @@ def test_norms_and_pair_distances_are_those_of_plain_gradients(model):
         np.testing.assert_allclose(sample.distances(bound), np.linalg.norm(difference, axis=1), rtol=2e-5)
 
 
-def test_the_digits_are_different_and_in_disjoint_pairs():
-    sample = measure("logistic", training_step=0, examples=600)
-    assert sample.norms.shape == (600,)
-    assert sample.size == 300
-    assert sample.independent
-    np.testing.assert_allclose(sample.pairs.left, sample.norms[::2], rtol=1e-5)
-    np.testing.assert_allclose(sample.pairs.right, sample.norms[1::2], rtol=1e-5)
-
-
-def test_the_same_arguments_give_the_same_numbers():
-    first = measure("mlp", training_step=12, examples=100, seed=4)
-    MEMORY.clear()
-    again = measure("mlp", training_step=12, examples=100, seed=4)
+def test_the_same_arguments_give_the_same_numbers_and_nothing_else_moves():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        state = torch.random.get_rng_state()
+        first = measure("mlp", training_step=12, examples=100, seed=4)
+        assert measure("mlp", training_step=12, examples=100, seed=4) is first
+        MEMORY.clear()
+        again = measure("mlp", training_step=np.int64(12), examples=np.int32(100), seed=4)
+        assert torch.get_num_threads() == 2
+        assert torch.equal(torch.random.get_rng_state(), state)
+    finally:
+        torch.set_num_threads(before)
     assert first is not again
     np.testing.assert_array_equal(first.norms, again.norms)
     np.testing.assert_array_equal(first.distances(), again.distances())
-    other = measure("mlp", training_step=12, examples=100, seed=5)
-    assert not np.array_equal(first.norms, other.norms)
+    assert not np.array_equal(first.norms, measure("mlp", training_step=12, examples=100, seed=5).norms)
+    with pytest.raises(ValueError, match="read-only"):
+        first.norms[0] = 0.0
+    assert "100 of the 10,000 training digits of MNIST, shipped subset, in 50 disjoint pairs" in first.description
+    assert "without noise: the measurement is not private itself" in first.description
 
 
 def test_kept_steps_do_not_change_the_training():
     """Step 105 reached from kept steps 10 and 100 equals 105 plain steps of SGD in one go."""
     MEMORY.clear()
     measure("logistic", training_step=105, examples=4)
-    resumed = network_at("logistic", 105)
+    resumed = network_at(Training("logistic", 105, 0))
     straight = small("logistic", seed=0)
     optimiser, data = torch.optim.SGD(straight.parameters(), lr=measured.LEARNING_RATE), digits()
     for step in range(105):
@@ -70,62 +69,6 @@ def test_kept_steps_do_not_change_the_training():
         optimiser.step()
     for found, wanted in zip(resumed.parameters(), straight.parameters(), strict=True):
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize(("model", "step", "least"), [("logistic", 100, 0.85), ("mlp", 100, 0.85), ("cnn", 60, 0.7)])
-def test_the_network_learns(model, step, least):
-    data, network = digits(), network_at(model, step)
-    with torch.no_grad():
-        right = (network(data.test_x[:1000]).argmax(1) == data.test_y[:1000]).float().mean()
-    assert float(right) > least
-
-
-def test_gradients_shrink_as_the_network_learns():
-    early, late = (measure("mlp", training_step=step, examples=400) for step in (0, 200))
-    assert np.median(late.norms) < 0.5 * np.median(early.norms)
-
-
-def test_the_same_sample_is_answered_from_memory_and_cannot_be_written_into():
-    sample = measure("logistic", training_step=1, examples=10)
-    assert measure("logistic", training_step=1, examples=10) is sample
-    with pytest.raises(ValueError, match="read-only"):
-        sample.norms[0] = 0.0
-
-
-def test_the_description_says_what_was_measured():
-    text = measure("cnn", training_step=2, examples=20, seed=9).description
-    for words in (
-        "MNIST, shipped subset",
-        "CNN",
-        "26,010 parameters",
-        "2 plain training steps",
-        "20 of the 10,000",
-        "10 disjoint pairs",
-        "seed 9",
-        "without noise",
-        "not private",
-    ):
-        assert words in text
-
-
-def test_threads_and_the_global_generator_are_left_as_they_were():
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(2)
-        state = torch.random.get_rng_state()
-        MEMORY.clear()
-        measure("logistic", training_step=1, examples=4)
-        assert torch.get_num_threads() == 2
-        assert torch.equal(torch.random.get_rng_state(), state)
-        with single_thread():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_numpy_whole_numbers_are_fine():
-    assert measure("logistic", training_step=np.int64(0), examples=np.int32(4)).size == 2
 
 
 def test_example():

@@ -17,10 +17,10 @@ _TABLES = tomllib.loads((resources.files(__package__) / "refusals.toml").read_te
 
 def refusal(key: str, **facts: Any) -> ValueError:
     """The error `key` of `refusals.toml`; a layer without a name is the network itself, a dtype is told in short."""
-    told = {name: str(fact).removeprefix("torch.") if name == "dtype" else fact for name, fact in facts.items()}
+    shown = {name: str(fact).removeprefix("torch.") if name == "dtype" else fact for name, fact in facts.items()}
     if "layer" in facts:
-        told["layer"] = facts["layer"] or "network"
-    return ValueError(_TABLES["messages"][key].format(**told))
+        shown["layer"] = facts["layer"] or "network"
+    return ValueError(_TABLES["messages"][key].format(**shown))
 
 
 def way_out(text: str) -> str:

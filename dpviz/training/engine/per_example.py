@@ -321,16 +321,16 @@ class PerExample:
             factors = clip_factors(chunk.lengths, bound, dtype)
             chunk.add_weighted_sum(factors, blocks)
             if left:
-                distances = chunk.differences(factors[:left])
-                upper = distances.norms.mul_(1.0 + distances.relative)
+                exact = chunk.differences(factors[:left])
+                upper = exact.norms.mul_(1.0 + exact.relative)
                 apart.append(upper.add_(rounding_of_sums(bound, dtype)))  # as the sum shows them
                 left -= min(left, len(chunk))
             chunk.parts.clear()
             kept.append(chunk)
         seen = GradientRecord(self.parameters, kept)
         total, sums = blocks.take(len(seen.norms))
-        told = None if pairs is None else torch.cat(apart)
-        return Clipped(total, sums, seen.norms, seen.lengths, seen.losses, seen.outputs, told, bound)
+        distances = None if pairs is None else torch.cat(apart)
+        return Clipped(total, sums, seen.norms, seen.lengths, seen.losses, seen.outputs, distances, bound)
 
     def _step(self, *, even: bool) -> int:
         """Size of the chunks that a batch is cut into; the last may be smaller.
