@@ -12,7 +12,7 @@ from dpviz.fields import numbers
 from dpviz.mechanisms import MECHANISMS
 from dpviz.questions.attack.roc import ROC, region_key
 from dpviz.questions.attack.success import SUCCESS
-from dpviz.questions.attack.town import RESIDENTS, SEEN, TOWN
+from dpviz.questions.attack.town import RESIDENTS, TOWN
 from dpviz.questions.presets import POINTS
 from tests.questions.asking import asked, asked_whole, curves
 
@@ -29,10 +29,6 @@ class TestSuccess:
         for point in POINTS["attack"]:
             exact = dpviz.attack_success(point.x)
             assert abs(exact - point.y) < (0.0025 if point.x == 2.2 else 0.0016), point.printed
-
-    def test_headline_rounds_up(self) -> None:
-        assert "88.1 %" in SUCCESS.headline(asked(SUCCESS, delta="1e-9"))  # 0.88079…
-        assert "2.1 %" in SUCCESS.headline(asked(SUCCESS, aprior="0.01", aeps="0.71", delta="1e-9"))  # 2.033 %
 
     @pytest.mark.parametrize("prior", ["0.01", "0.5", "0.9", "0.999999"])
     @pytest.mark.parametrize("delta", ["1e-100", "1e-5", "0.03", "0.999"])
@@ -60,24 +56,8 @@ class TestSuccess:
         assert (belief.value.removeprefix("≤ ") in said) == (prior != "0.5") or belief.value == right
         assert set(curves(a)) >= ({"bound"} if prior == "0.5" else {"accuracy", "belief"})
 
-    def test_right_guesses_are_told_from_guessing_unseen_in_few_digits(self) -> None:
-        for prior, said in (("0.01", "99.01 %"), ("0.9", "90.01 %"), ("0.999999", "99.99991 %"), ("0.4", "60.01 %")):
-            assert SUCCESS.metrics(asked(SUCCESS, aprior=prior, aeps="0.036"))[0].value == f"≤ {said}"
-        assert SUCCESS.metrics(asked(SUCCESS, aprior="0.4", aeps="0.036", delta="1e-100"))[0].value == "≤ 60 %"
-        sure = SUCCESS.metrics(asked(SUCCESS, aprior="1e-9", aeps="0.036", delta="1e-100"))
-        assert (sure[0].value, sure[1].value) == ("≤ 99.99999991 %", "99.99999990 %")
-
-    def test_an_epsilon_beyond_the_chart_is_told(self) -> None:
-        assert any("beyond the chart" in note.text for note in SUCCESS.notes(asked(SUCCESS, aeps="20")))
-        assert not any("beyond the chart" in note.text for note in SUCCESS.notes(asked(SUCCESS, aeps="2")))
-
 
 class TestRoc:
-    def test_a_known_mechanism_allows_what_its_whole_curve_says(self) -> None:
-        a = asked_whole(ROC)
-        assert round(a.facts.success, 4) == 0.5505
-        assert "<b>55.1 %</b>" in ROC.headline(a)
-
     def test_curves_are_ordered_by_what_they_know(self) -> None:
         a = asked_whole(ROC, **SMALL)
         by = curves(a)
@@ -116,12 +96,6 @@ class TestTown:
         if noise == "laplace":
             assert f.outlier.sure[-1] == pytest.approx(bound, abs=0.006)
             assert f.outlier.accuracy[-1] == pytest.approx(1 - 0.5 * math.exp(-1), abs=0.006)
-
-    def test_the_best_attack_is_exact(self) -> None:
-        a = asked(TOWN)
-        assert a.facts.best == pytest.approx(1 - 0.5 * math.exp(-1), rel=1e-12)
-        assert TOWN.metrics(a)[0][1:] == ("≤ 81.7 %", "ε alone: 88.1 %")
-        assert SEEN.metrics(asked(SEEN))[0] == TOWN.metrics(a)[0]
 
     def test_measured_above_the_bound_is_told(self) -> None:
         """Sure claims are as good as the bound: some seed among many must exceed it, and then the page says so."""

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,72 +19,45 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import ReplaceOneGaussian, SampledGaussian
-from dpviz.questions.answer import Answer
+from dpviz.questions.answer import Answer, whole
 from dpviz.questions.papers.check import CHECK, CheckFacts, described, renyi_above, steps_of
 from dpviz.questions.papers.snippet import LONGEST, read
-from tests.questions.asking import asked, asked_whole
+from tests.questions.asking import asked, asked_whole, linked
 
 
 def verdict(answer: Answer[CheckFacts]) -> str:
     return answer.facts.verdict(answer.given)
 
 
-KNOWN = {"size": 60_000, "batch": 256, "epochs": 60.0, "sigma": 1.1}
-
-
-@pytest.mark.parametrize(
-    ("texts", "found"),
-    [
-        ({}, "consistent"),
-        ({"kclaim": "2.0"}, "low"),
-        ({"kclaim": "2.381"}, "between"),
-        ({"kadj": "replace"}, "low"),
-        ({"ksampler": "unsaid"}, "open"),
-        ({"ksampler": "unsaid", "kclaim": "1"}, "open"),
-        ({"kadj": "unsaid"}, "open"),
-        ({"kadj": "unsaid", "kclaim": "1"}, "low"),
-        ({"ksampler": "fixed"}, "between"),
-        ({"ksampler": "fixed", "kclaim": "30"}, "consistent"),
-        ({"ksampler": "fixed", "kclaim": "2"}, "low"),
-        ({"ksampler": "shuffled"}, "between"),
-        ({"ksampler": "shuffled", "kclaim": "55"}, "consistent"),
-    ],
+# Programs whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
+PROGRAMS = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
+GOOD, WORSE, KEYS, PLAIN, MISLEADING, REPEATED, WRAPPED, NEUTRAL = (
+    PROGRAMS[table] for table in ("good", "worse", "keys", "plain", "misleading", "repeated", "wrapped", "neutral")
 )
-def test_verdicts(texts: dict[str, str], found: str) -> None:
-    assert verdict(asked_whole(CHECK, **texts)) == found
+CLAIMED = 2.6  # holds for the good plan, and for none of the worse ones
 
 
-def test_words_say_how_much_too_low_and_what_is_missing() -> None:
-    said = CHECK.headline(asked_whole(CHECK, kclaim="2"))
-    assert "too low, by at least × 1.18" in said
-    said = CHECK.headline(asked_whole(CHECK, kclaim="2", ksampler="unsaid"))
-    assert (
-        "cannot be checked</b>: it is not said how batches are made. Read as Poisson sampling, it would be too" in said
-    )
-    assert "on its way" in CHECK.headline(asked(CHECK, kclaim="2.5"))
+@pytest.mark.parametrize(("query", "judged"), PROGRAMS["verdicts"].items())
+def test_verdicts(query: str, judged: str) -> None:
+    assert verdict(whole(linked(CHECK, query), CHECK.slow)) == judged
 
 
-def test_a_claim_that_the_tight_interval_refutes_is_never_called_consistent() -> None:
+def test_the_lower_end_is_the_tight_intervals_at_steps_rounded_up() -> None:
     answer = asked_whole(CHECK, kclaim="2.3789")
-    low = float(np.asarray(tight_epsilon(SampledGaussian(1.1, 256 / 60_000), 14_063, 1e-5).lower))
+    steps = steps_of(60_000, 256, 60.0)  # 14062.5
+    assert (steps, steps_of(60_000, 250, 1.0), steps_of(10, 10, 1e-9)) == (14_063, 240, 1)
+    low = float(np.asarray(tight_epsilon(SampledGaussian(1.1, 256 / 60_000), steps, 1e-5).lower))
     assert answer.facts.low == low > 2.3789
     assert verdict(answer) == "low"
 
 
-def test_steps_are_rounded_up() -> None:
-    assert steps_of(60_000, 256, 60.0) == 14_063  # 14062.5
-    assert steps_of(60_000, 250, 1.0) == 240
-    assert steps_of(10, 10, 1e-9) == 1
-
-
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("sigma", [0.8, 2.0, 10.0])
-def test_upper_bounds_lie_above_lower_ones(sigma: float, *, replace: bool) -> None:
-    for sampler in ("poisson", "fixed", "shuffled"):
-        known = described(size=1000, batch=20, epochs=4.0, sigma=sigma, sampler=sampler, replace=replace)
-        high = renyi_above(known, 1e-5)
-        if known.below is not None:
-            assert float(np.asarray(tight_epsilon(*known.below, 1e-5).lower)) <= high
+@pytest.mark.parametrize("sampler", ["poisson", "fixed"])
+def test_upper_bounds_lie_above_lower_ones(sampler: str, sigma: float, *, replace: bool) -> None:
+    known = described(size=1000, batch=20, epochs=4.0, sigma=sigma, sampler=sampler, replace=replace)
+    assert known.below is not None
+    assert float(np.asarray(tight_epsilon(*known.below, 1e-5).lower)) <= renyi_above(known, 1e-5)
 
 
 def test_the_fixed_size_bound_covers_a_step_in_both_directions() -> None:
@@ -120,92 +94,23 @@ def test_the_doubled_bound_is_above_the_symmetric_pairs_divergence() -> None:
 
 
 def test_shuffled_counts_one_use_an_epoch() -> None:
-    known = described(**KNOWN, sampler="shuffled", replace=True)  # type: ignore[arg-type]
-    assert known.above == (SampledGaussian(0.55, 1.0), 60)
-    assert described(**KNOWN, sampler="poisson", replace=True).below == (  # type: ignore[arg-type]
-        ReplaceOneGaussian(1.1, 256 / 60_000), 14_063,
-    )  # fmt: skip
+    known = {"size": 60_000, "batch": 256, "epochs": 60.0, "sigma": 1.1, "replace": True}
+    shuffled, poisson = (described(sampler=sampler, **known) for sampler in ("shuffled", "poisson"))  # type: ignore[arg-type]
+    assert (shuffled.above, shuffled.below) == ((SampledGaussian(0.55, 1.0), 60), None)
+    assert poisson.below == (ReplaceOneGaussian(1.1, 256 / 60_000), 14_063)
 
 
-OPACUS = """
-%pip install opacus
-EPOCHS = 20
-DELTA = 1e-5
-loader = DataLoader(train, batch_size=2 * 256, shuffle=True)
-model, optimizer, loader = PrivacyEngine().make_private(
-    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.3, max_grad_norm=1.0{more})
-for epoch in range(EPOCHS): train_one(model)
-print(engine.get_epsilon(DELTA))
-"""
-
-
-def test_opacus_is_read() -> None:
-    code = read(OPACUS.format(more=""))
-    assert code.texts() == {
-        "kbatch": "512", "ksigma": "1.3", "kepochs": "20", "delta": "1e-5", "ksampler": "poisson", "kadj": "unsaid",
-        "kopen": "n.kclaim",
-    }  # fmt: skip
-    assert "N: not in the code. Enter it." in code.sentences
-    assert code.texts({"n", "kclaim", "kadj"})["kopen"] == "", "what a person entered stands"
-    assert read(OPACUS.format(more=", poisson_sampling=False")).texts()["ksampler"] == "shuffled"
-
-
-def test_tensorflow_privacy_is_read_without_names_too() -> None:
-    texts = read("compute_dp_sgd_privacy_lib.compute_dp_sgd_privacy(60000, 250, 1.3, 15, 1e-5)").texts()
-    assert texts == {
-        "n": "60000", "kbatch": "250", "ksigma": "1.3", "kepochs": "15", "delta": "1e-5", "ksampler": "unsaid",
-        "kadj": "unsaid", "kopen": "kclaim.clip",
-    }  # fmt: skip
-
-
-def test_jax_privacys_updates_become_epochs() -> None:
-    code = read(
-        "DpParams(num_samples=50_000, batch_size=4096, noise_multiplier=3.0, dp_delta=1e-5); Run(num_updates=875)"
-    )
-    assert float(code.texts()["kepochs"]) == pytest.approx(875 * 4096 / 50_000)
-
-
-# A program whose ε is claimed: every quantity is a line of its own, so that each can be written otherwise.
-PROGRAMS = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
-GOOD, WORSE, KEYS, PLAIN, MISLEADING, REPEATED = (
-    PROGRAMS[table] for table in ("good", "worse", "keys", "plain", "misleading", "repeated")
-)
-USE = """
-engine = PrivacyEngine(accountant=RdpAccountant(neighbors=NeighboringRelation.ADD_OR_REMOVE_ONE))
-loader = DataLoader(train, batch_size={batch_size})
-model, optimizer, loader = engine.make_private(
-    module=model, optimizer=optimizer, data_loader=loader, noise_multiplier={noise_multiplier}, max_grad_norm=1.0)
-for epoch in range({epochs}):
-    for x, y in loader:
-        optimizer.zero_grad(); loss(model(x), y).backward(); optimizer.step()
-report(target_epsilon={claim}, delta={delta}, num_samples={n})
-"""
-WRAPPED = (
-    "for seed in range(5):\n{inside}",
-    "for seed in seeds:\n{inside}",
-    "while more():\n{inside}",
-    "def run():\n{inside}\nrun()\nrun()",
-    "def run():\n{inside}\n[run() for seed in seeds]",
-    "def run():\n{inside}\nrepeat(run)",
-)
-NEUTRAL = (
-    "model = ConvNet(28, 10)",
-    "print('ready')",
-    "torch.manual_seed(0)",
-    "scheduler.step()",
-    "for batch in test: score(batch)",
-    "",
-)
-
-
-CLAIMED = 2.6  # holds for the good plan, and for none of the worse ones
+@pytest.mark.parametrize("code", PROGRAMS["read"].values(), ids=PROGRAMS["read"])
+def test_what_libraries_write_is_read(code: dict[str, Any]) -> None:
+    texts = read(code["text"]).texts(code.get("entered", ()))
+    assert {key: texts.get(key) for key in code["as"]} == code["as"]
 
 
 def program(
     written: dict[str, str] | None = None, before: Sequence[str] = (), after: Sequence[str] = (), claim: float = CLAIMED
 ) -> str:
     """The good plan, where it is not written otherwise."""
-    return "\n".join([*before, USE.format(**(GOOD | (written or {})), claim=claim), *after])
+    return "\n".join([*before, PROGRAMS["use"].format(**(GOOD | (written or {})), claim=claim), *after])
 
 
 @cache
@@ -247,10 +152,11 @@ def test_a_plain_program_is_judged(claimed: float, judged: str) -> None:
     assert verdict(asked_whole(CHECK, **texts)) == judged
 
 
-def not_consistent(code: str) -> None:
-    """The verdict on a false claim; the slow bounds are only computed where they matter."""
+def not_consistent(code: str, *, flat: bool = True) -> None:
+    """The verdict on a false claim, no `flat` one at all; the slow bounds are only computed where they matter."""
     texts = read(code).texts()
     if not texts["kopen"] and "unsaid" not in (texts["ksampler"], texts["kadj"]):
+        assert flat, code
         assert verdict(asked_whole(CHECK, **texts)) == "low", code
 
 
@@ -280,33 +186,10 @@ def test_a_training_that_is_repeated_blocks_a_verdict(wrapping: str) -> None:
     not_consistent(wrapping.format(inside=textwrap.indent(program(), "    ")))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("noise_multiplier=1.1, ", "sigma_of_loss=1.1, "),
-        ("model, optimizer, loader = engine", "model, optimizer, private = engine"),
-        ("model, optimizer, loader = engine", "model, optimizer, _ = engine"),
-        ("optimizer.zero_grad();", "\n        if i % 8: continue\n       "),
-        ("optimizer.step()", "optimizer.step() if i % 8 == 0 else None"),
-        ("optimizer.step()", "step = optimizer.step; step(); step()"),
-        (".make_private(", ".make_private; more("),
-        ("DataLoader(train,", "DataLoader(train[:6000],"),
-        (".backward();", ".backward(); loss(model(x2), y).backward();"),
-        ("in loader:", "in cycle(loader):"),
-        ("optimizer.step()", "optimizer.original_optimizer.step()"),
-        ("in range(60):", "in product(range(60), range(3)):"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), PROGRAMS["places"])
 def test_a_program_that_differs_in_one_place_has_no_flat_verdict(old: str, new: str) -> None:
-    plain = program()
-    assert old in plain
-    texts = read(plain.replace(old, new)).texts()
-    assert texts["kopen"] or texts["ksampler"] == "unsaid"
-
-
-def test_what_is_not_settled_has_no_verdict() -> None:
-    for claimed in ("2", "2.6"):
-        assert verdict(asked_whole(CHECK, kclaim=claimed, kopen="ksigma")) == "unsettled"
+    assert old in program()
+    not_consistent(program().replace(old, new), flat=False)
 
 
 def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
@@ -319,17 +202,10 @@ def test_a_conflict_says_its_lines_and_what_settles_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("for for", "no Python that can be read in line 1"),
-        ("print('hello')", "No number of a private training"),
-        ("x" * (LONGEST + 1), "20,001 characters"),
-        ("a = " + "-" * 5000 + "1", "no Python|No number"),
-        ("batch_size = " + "1+" * 5000 + "1", "no Python|No number"),
-        ("sigma = 9 ** 9 ** 9 ** 9", "No number"),
-        ("delta = 1/0", "No number"),
-    ],
-)
+    ("text", "said"), [*PROGRAMS["refused"], ("x" * (LONGEST + 1), "20,001 characters"),
+                       ("a = " + "-" * 5000 + "1", "no Python|No number"),
+                       ("batch_size = " + "1+" * 5000 + "1", "no Python|No number")]
+)  # fmt: skip
 def test_what_cannot_be_read_is_said(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read(text)

@@ -10,15 +10,11 @@ import pytest
 import dpviz
 from dpviz.questions.answer import Answer
 from dpviz.questions.papers.pate import PATE, alike, recorded_votes
-from tests.questions.asking import asked, asked_whole, curves, lines
+from tests.questions.asking import asked, asked_whole, curves
 
 
 def ends(a: Answer[object]) -> dict[str, float]:
     return {key: float(values[-1]) for key, values in curves(a).items()}
-
-
-def said(a: Answer[object]) -> str:
-    return " ".join([PATE.headline(a), *map(str, PATE.metrics(a)), *(note.text for note in PATE.notes(a))])
 
 
 CONFIDENT = {"panoise": "confident", "paens": "250", "pasigma": "25", "pat": "150", "pasig1": "75"}
@@ -50,23 +46,20 @@ def test_at_no_place_do_known_votes_cost_more_than_any() -> None:
         assert (np.diff(by["votes"]) >= 0).all()
 
 
-def test_only_the_number_for_all_votes_may_be_published() -> None:
-    answer = asked(PATE)
-    public, private = PATE.metrics(answer)[:2]
-    assert (public.note, private.note) == ("may be published", "may not: it tells of the votes")
-    assert "itself private" in PATE.headline(answer)
-    assert "may not be published" in PATE.notes(answer)[0].text
-    assert lines(answer)["votes"].approximate, "dashed: no promise"
-    nothing = asked(PATE, pasigma="100")
-    assert nothing.facts.at_votes == nothing.facts.public
-    assert "does not lower it" in PATE.headline(nothing)
+def test_the_papers_direction_is_less_for_these_votes_alone() -> None:
+    both, one = asked(PATE).facts, asked(PATE, paone="1").facts
+    assert one.at_votes < both.at_votes
+    assert one.public == both.public
 
 
-def test_the_papers_direction_is_less_and_said() -> None:
-    both, one = asked(PATE), asked(PATE, paone="1")
-    assert one.facts.at_votes < both.facts.at_votes
-    assert one.facts.public == both.facts.public
-    assert any(note.kind == "caution" and "One direction" in note.text for note in PATE.notes(one))
+def test_what_may_be_published_lies_above_what_may_not() -> None:
+    """And what is no promise is dashed. Few teachers: publishing costs more than it saves."""
+    answer = asked(PATE, paens="250", pasigma="20")
+    assert answer.facts.at_votes < answer.facts.released < answer.facts.public
+    assert [line.key for line in answer.plot.lines if line.approximate] == ["votes", "released"]
+    dear, nothing = asked(PATE, paens="25", pasigma="10").facts, asked(PATE, pasigma="100").facts
+    assert dear.released > dear.public
+    assert nothing.at_votes == nothing.public
 
 
 def test_what_is_printed_stands_at_its_delta_and_its_queries() -> None:
@@ -77,13 +70,6 @@ def test_what_is_printed_stands_at_its_delta_and_its_queries() -> None:
     assert points(delta="1e-6") == [(500.0, 5.04), (1000.0, 8.19)], "500 queries: Papernot et al. 2017, Fig. 4"
     assert points(paqueries="500") == [(100.0, 2.04)]
     assert points(delta="1e-4") == []
-
-
-def test_the_curve_ends_where_the_record_does() -> None:
-    answer = asked(PATE, paqueries="5000")
-    assert answer.facts.queries == 1000
-    assert "1000 queries are recorded" in said(answer)
-    assert asked(PATE, pavotes="alike", paqueries="5000").facts.queries == 5000
 
 
 @pytest.mark.parametrize(("teachers", "share"), [(250, 0.9), (2, 0.1), (10, 0.1), (1000, 1.0), (37, 0.33)])
@@ -114,35 +100,11 @@ def test_the_sanitised_curve_is_the_librarys(texts: dict[str, str]) -> None:
     assert answer.facts.released == ends(answer)["released"]
 
 
-def test_the_sanitised_number_lies_between_and_says_what_it_is() -> None:
-    answer = asked(PATE, paens="250", pasigma="20")
-    assert answer.facts.at_votes < answer.facts.released < answer.facts.public
-    metric = next(each for each in PATE.metrics(answer) if each[0] == "Sanitised")
-    assert metric.note == "may be published; too low 1 time in 100"
-    assert "made fit to be published" in PATE.headline(answer)
-    note = next(note.text for note in PATE.notes(answer) if note.text.startswith("Sanitised"))
-    assert "errs above" in note
-    assert "without looking at the votes" in note
-    assert lines(answer)["released"].approximate
-    # Few teachers: one of them may change much, and publishing costs more than it saves.
-    dear = asked(PATE, paens="25", pasigma="10")
-    assert dear.facts.released > dear.facts.public
-    assert "does not pay" in said(dear)
-    # The check is paid for as at any votes.
-    assert "as if it were answered" in said(asked(PATE, **CONFIDENT))
-
-
 def test_smoothing_acts_through_its_controls_and_is_not_there_for_laplace() -> None:
-    known = {"paens": "250", "pasigma": "20"}
-    first = asked(PATE, **known).facts.released
-    others = [
-        asked(PATE, **known, **changed).facts.released
-        for changed in ({"padraw": "1"}, {"paalpha": "8"}, {"pabeta": "0.2"}, {"pasigss": "10"})
-    ]
-    assert len({first, *others}) == 5
+    changes = ({}, {"padraw": "1"}, {"paalpha": "8"}, {"pabeta": "0.2"}, {"pasigss": "10"})
+    assert len({asked(PATE, paens="250", pasigma="20", **changed).facts.released for changed in changes}) == 5
     laplace = asked(PATE, panoise="lnmax")
     assert laplace.facts.released is None
-    assert "built for Gaussian noise" in said(laplace)
     assert "released" not in ends(laplace)
 
 
@@ -161,19 +123,11 @@ def test_alike_queries_cost_as_many_times_one() -> None:
 
 
 def test_the_student_comes_later_and_follows_the_noise() -> None:
-    first = asked(PATE)
-    assert first.facts.taught is None
-    plain = asked_whole(PATE).facts.taught
-    noisy = asked_whole(PATE, pasigma="100").facts.taught
-    assert plain is not None
-    assert noisy is not None
+    assert asked(PATE).facts.taught is None
+    plain, noisy = (asked_whole(PATE, **texts).facts.taught for texts in ({}, {"pasigma": "100"}))
     assert (plain.answered, noisy.answered) == (1000, 1000)
-    assert noisy.accuracy < 0.6 < 0.85 < plain.accuracy
-    assert plain.right > 0.85
-    checked = asked_whole(PATE, **CONFIDENT)
-    assert checked.facts.taught.answered == pytest.approx(checked.facts.answered, abs=60)
-    assert "of its labels are" in said(checked)
-    none = asked_whole(PATE, panoise="confident", pat="1000", pasig1="1")
-    assert none.facts.taught.answered == 0
-    assert "no query was answered" in said(none)
+    assert noisy.accuracy < 0.6 < 0.85 < min(plain.accuracy, plain.right)
+    checked, none = (asked_whole(PATE, **t).facts for t in (CONFIDENT, CONFIDENT | {"pat": "1000", "pasig1": "1"}))
+    assert checked.taught.answered == pytest.approx(checked.answered, abs=60)
+    assert none.taught.answered == 0
     assert PATE.slow[0].key(asked(PATE, pavotes="alike")) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from dpviz.accounting.attack import income_example as towns
 from dpviz.charts.marks import Region, Ring
 from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number
-from dpviz.fields.field import Field
 from dpviz.questions.answer import Answer
 from dpviz.questions.attack.success import EPSILON, LARGEST
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import Groups, Reader, experts
 from dpviz.questions.mechanism import DELTA
 from dpviz.questions.presets import Preset, presets
-from dpviz.questions.question import Question
+from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.words import words
 
@@ -36,12 +35,12 @@ ORDERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)  # a town costs lit
 class TownRelease:
     """The town's mean, released once: the settings that all questions about it have."""
 
-    epsilon: float
-    noise: str
-    delta: float
-    residents: int
-    factor: float
-    seed: int
+    epsilon: Annotated[float, EPSILON]
+    noise: Annotated[str, NOISE]
+    delta: Annotated[float, DELTA]
+    residents: Annotated[int, PEOPLE]
+    factor: Annotated[float, FACTOR]
+    seed: Annotated[int, SEED]
 
     def town(self) -> towns.Town:
         return towns.draw_town(
@@ -112,7 +111,13 @@ def played(release: TownRelease, people: towns.Town, share: float, releases: int
     return Guessed(release, outlier, resident, float(towns.guess_success(1.0, **release.promise)))
 
 
-def town(*, share: float, releases: int, largest: float, **setting: Any) -> Answer[Guessed]:
+def town(
+    *,
+    share: Annotated[float, SHARE],
+    releases: Annotated[int, RELEASES],
+    largest: Annotated[float, LARGEST],
+    **setting: Any,
+) -> Answer[Guessed]:
     """Right guesses, measured, against ε, and what (ε, δ) alone allows; other keywords as in `TownRelease`."""
     release = TownRelease(**setting)
     x = np.linspace(0.0, max(largest, 1.25 * release.epsilon), 81)[1:]
@@ -157,7 +162,7 @@ class Seen(Guessed):
     scale: float
 
 
-def seen(*, share: float, releases: int, **setting: Any) -> Answer[Seen]:
+def seen(*, share: Annotated[float, SHARE], releases: Annotated[int, RELEASES], **setting: Any) -> Answer[Seen]:
     """Both densities, and the threshold between them; other keywords as in `TownRelease`."""
     release = TownRelease(**setting)
     people, noise = release.town(), release.noise
@@ -199,7 +204,7 @@ class ResidentFacts:
     cut: bool
 
 
-def residents(*, share: float, **setting: Any) -> Answer[ResidentFacts]:
+def residents(*, share: Annotated[float, SHARE], **setting: Any) -> Answer[ResidentFacts]:
     """ε against the share of residents that is left out, x = 1 − p; other keywords as in `TownRelease`."""
     release = TownRelease(**setting)
     people, epsilon, delta = release.town(), release.epsilon, release.delta
@@ -228,27 +233,22 @@ def residents(*, share: float, **setting: Any) -> Answer[ResidentFacts]:
     return Answer(chart("attack", "residents", x, curves), facts)
 
 
-SETTINGS: dict[str, Field[Any]] = {
-    "epsilon": EPSILON, "noise": NOISE, "delta": DELTA, "residents": PEOPLE, "factor": FACTOR, "seed": SEED,
-    "share": SHARE,
-}  # fmt: skip
-
-
-def about(key: str, answer: Callable[..., Answer[Any]], *presets: Preset, **own: Field[Any]) -> Question[Any]:
-    """A question about the town; of its `own` fields how many releases are played stands there, others under Show."""
+def about(key: str, answer: Callable[..., Answer[Any]], *presets: Preset) -> Question[Any]:
+    """A question about the town."""
+    own = annotated(answer)
 
     def layout(get: Reader) -> Groups:
         delta = (DELTA,) if get(NOISE) == "gaussian" else ()
         return {
             "Question": (EPSILON, NOISE, *delta, SHARE),
-            "Town": (FACTOR, PEOPLE, *experts(*(one for one in own.values() if one is RELEASES), SEED)),
-            "Show": experts(*(one for one in own.values() if one is not RELEASES), IMAGE),
+            "Town": (FACTOR, PEOPLE, *experts(*((RELEASES,) if "releases" in own else ()), SEED)),
+            "Show": experts(*((LARGEST,) if "largest" in own else ()), IMAGE),
         }
 
-    wording = words("attack", key)
-    return Question(key=key, settings=SETTINGS | own, answer=answer, presets=presets, layout=layout, **wording)
+    settings = annotated(TownRelease) | own
+    return Question(key=key, settings=settings, answer=answer, presets=presets, layout=layout, **words("attack", key))
 
 
-TOWN = about("town", town, *presets("bdptown"), releases=RELEASES, largest=LARGEST)
-SEEN = about("releases", seen, releases=RELEASES)
+TOWN = about("town", town, *presets("bdptown"))
+SEEN = about("releases", seen)
 RESIDENTS = about("residents", residents, *presets("bdppercentile"))
