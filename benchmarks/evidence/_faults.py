@@ -645,14 +645,14 @@ FAULTS = (
     ),
     Fault(
         "a solved σ is rounded down",
-        "dpviz/accounting/boundary.py",
+        "dpviz/accounting/solve.py",
         "return nudged(math.exp(boundary(at, *ends, tolerance)), 1.0, fits)",
         "return math.exp(boundary(at, *ends, tolerance)) * (1.0 - 1e-9)",
         "tests/accounting/test_solve.py::test_the_answer_holds_and_nothing_better_does",
     ),
     Fault(
         "a solved number is not looked at again",
-        "dpviz/accounting/boundary.py",
+        "dpviz/accounting/solve.py",
         "        if fits(value):\n            return value\n        value *=",
         "        if True:\n            return value\n        value *=",
         "tests/accounting/test_solve.py::test_an_answer_that_rounding_put_on_the_wrong_side_is_moved_and_looked_at_again",

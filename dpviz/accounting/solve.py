@@ -8,6 +8,17 @@
 
 ε itself is `dpviz.epsilon`. What is returned was put back into the accountant: epsilon(method, answer) ≤ target_epsilon
 holds for the very float.
+
+The point where a monotone requirement starts to hold, approached from the side where it does.
+
+The requirement is a function `gap` that is ≤ 0 where it holds; inf and −inf are allowed where it has no size. The
+answer is always a point at which gap ≤ 0 was *seen*: rounding can make it a little too careful, never too bold.
+
+Where a guarantee needs no noise: the event that an example is ever drawn fits into δ.
+
+Of T Poisson samples with rate q an example is in none with probability (1 − q)^T; then it leaves no trace, whatever is
+released. So any mechanism is (0, δ)-DP for δ ≥ 1 − (1 − q)^T, and those that are drawn may be published as they are:
+formally a guarantee, and none that anyone should want.
 """
 
 from __future__ import annotations
@@ -24,18 +35,7 @@ from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.boundary import (
-    MOST_LOG,
-    boundary,
-    bracket,
-    largest_share,
-    last_whole,
-    nudged,
-    size_of_gap,
-    smallest,
-)
 from dpviz.accounting.methods import accountant, one_mechanism
-from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
@@ -111,7 +111,7 @@ def solve(
             chosen.kind_reason,
         )
     chosen.check(mechanism)
-    return _Problem(chosen, target, mechanism, known, width).solved(for_)
+    return _Problem(target, known, width, chosen, mechanism).solved(for_)
 
 
 class NoAnswer(ValueError):
@@ -126,11 +126,11 @@ class NoAnswer(ValueError):
 class _Problem:
     """One accountant, one target, and all numbers but one: `known` are the mechanism's parameters, T and δ."""
 
-    method: Accountant
     target: float
-    mechanism: Mechanism
     known: dict[str, float]
     tolerance: float
+    method: Accountant
+    mechanism: Mechanism
     _near: float | None = None  # the order that decided last
     _seen: dict[tuple[str, float], Bound] = field(default_factory=dict)
 
@@ -154,7 +154,6 @@ class _Problem:
         return self._seen[name, value]
 
     def fits(self, name: str, value: float) -> bool:
-        """Whether the accountant itself proves the target there: the last word on every answer."""
         return bool(self.bound(name, value).epsilon <= self.target)
 
     def gap(self, name: str, value: float) -> float:
@@ -172,7 +171,6 @@ class _Problem:
         return size_of_gap(float(epsilon[0]), self.target)
 
     def check_floor(self) -> None:
-        """Refuse a target that no noise at all can reach, because the largest order charges more for nothing."""
         if not isinstance(self.method, AdditiveAccountant) or self.method.searches(1):
             return  # what is searched says 0 where next to nothing is released
         orders, delta = self.method.orders, self.known["delta"]
@@ -188,7 +186,6 @@ class _Problem:
             )
 
     def no_answer(self, words: str, name: str, value: float) -> NoAnswer:
-        """No value in `words` will do; the accountant's reason is that at one of them."""
         reason = self.bound(name, value).reason
         given = ", ".join(f"{key}={number:.12g}" for key, number in self.known.items())
         return NoAnswer(
@@ -197,12 +194,12 @@ class _Problem:
             reason,
         )
 
-    def start(self, for_: str) -> float | None:
-        """Where to look first: for an accountant that takes its time (tight), the Rényi accountant's answer."""
+    def start(self, name: str) -> float | None:
+        """For an accountant that takes its time (tight), the Rényi accountant's answer."""
         if not isinstance(self.method, Tight) or Renyi().supports(self.mechanism):
             return None
         try:
-            value = replace(self, method=Renyi(), tolerance=1e-3, _seen={}).solved(for_)
+            value = replace(self, method=Renyi(), tolerance=1e-3, _seen={}).solved(name)
         except ValueError:  # below the floor of its orders
             return None
         return value if 0.0 < value < math.inf else None
@@ -221,6 +218,7 @@ class _Problem:
         return self._searched(smallest, name, 1.0, 1e6)
 
     def _searched(self, search: Callable[..., float | None], name: str, start: float, beyond: float) -> float:
+        """The answer of `smallest` or `largest_share`."""
         self.check_floor()
         gap, fits = partial(self.gap, name), partial(self.fits, name)
         answer = search(gap, fits, self.start(name) or start, self.tolerance)
@@ -283,3 +281,177 @@ class _Problem:
                 break
             delta = larger
         return nudged(delta, 1.0, lambda value: value >= 1.0 or self.fits("delta", value))
+
+
+# The point where a monotone requirement starts to hold --------------------------------------------------------------
+
+
+Gap = Callable[[float], float]
+Fits = Callable[[float], bool]
+
+MOST_LOG = 230.0  # |ln x| that is tried; R(α) ~ q² of smaller q would underflow to 0 and seem free
+_MOST_STEPS = 400
+
+
+def size_of_gap(epsilon: float, target: float) -> float:
+    """ln(ε/target), ≤ 0 exactly where ε ≤ target; ±inf where there is no such number."""
+    if epsilon <= target:
+        return math.log(epsilon / target) if epsilon > 0.0 else -math.inf
+    if target == 0.0 or not math.isfinite(epsilon):  # NaN too: no bound is no proof
+        return math.inf
+    return max(math.log(epsilon / target), 5e-324)
+
+
+def smallest(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
+    """The smallest x > 0 with gap ≤ 0, which larger ones help: to a relative `tolerance`, rounded up until `fits`.
+
+    None where no x will do; the least one that is tried where all do.
+    """
+
+    def at(log: float) -> float:
+        return gap(math.exp(log))
+
+    ends = bracket(at, math.log(start), towards=1.0, limit=MOST_LOG)
+    if ends is None or math.isinf(ends[1]):
+        return None if ends is None else math.exp(ends[0])
+    return nudged(math.exp(boundary(at, *ends, tolerance)), 1.0, fits)
+
+
+def largest_share(gap: Gap, fits: Fits, start: float, tolerance: float) -> float | None:
+    """The largest x in (0, 1] with gap ≤ 0, which smaller ones help: rounded down until `fits`; None where none is."""
+    at_one = gap(1.0)
+    if at_one <= 0.0 and fits(1.0):
+        return 1.0
+
+    def at(log: float) -> float:
+        return gap(math.exp(log)) if log < 0.0 else max(at_one, 5e-324) + log
+
+    ends = bracket(at, math.log(start), towards=-1.0, limit=MOST_LOG)
+    return None if ends is None else nudged(math.exp(boundary(at, *ends, tolerance)), -1.0, fits)
+
+
+def nudged(value: float, direction: float, fits: Fits) -> float:
+    """`value`, moved to the safe side by a few units in the last place where rounding put it on the other one."""
+    for k in range(16):
+        if fits(value):
+            return value
+        value *= 1.0 + direction * 2.0**-52 * 8.0**k
+    raise ArithmeticError(f"no safe answer near {value!r}: please report this")  # ε jumps there: not a known accountant
+
+
+def bracket(gap: Gap, start: float, towards: float, limit: float) -> tuple[float, float, float, float] | None:
+    """Points on both sides of the boundary, found by growing steps from `start`.
+
+    Args:
+        gap: the requirement, holding further in the direction `towards`.
+        start: where to look first.
+        towards: +1 where larger x help, −1 where smaller ones do.
+        limit: how far |x| may grow.
+
+    Returns:
+        (good, bad, gap(good), gap(bad)); bad is −towards·inf where even the limit is good, None where none is good.
+    """
+    x, value = start, gap(start)
+    direction = towards if value > 0 else -towards
+    # It crosses where gap falls by about 1 for each 1 of x, as ln ε against ln σ or ln q does at least.
+    step = min(max(1.05 * abs(value), 0.02), 3.0) if math.isfinite(value) else 1.0
+    while True:
+        further = min(max(x + direction * step, -limit), limit)
+        if further == x:
+            return None if direction == towards else (x, -towards * math.inf, value, math.inf)
+        beyond = gap(further)
+        if (beyond > 0) != (value > 0):
+            return (further, x, beyond, value) if direction == towards else (x, further, value, beyond)
+        x, value, step = further, beyond, 2.0 * step
+
+
+def boundary(gap: Gap, good: float, bad: float, at_good: float, at_bad: float, tolerance: float) -> float:
+    """The good end of a bracket narrowed down to `tolerance`: secants (Illinois), halving where those stall."""
+    held = 0  # how often in a row the same end has stayed
+    weight_good, weight_bad = at_good, at_bad
+    width = abs(good - bad)
+    for step in range(1, _MOST_STEPS):
+        if abs(good - bad) <= tolerance:
+            break
+        x = 0.5 * (good + bad)
+        stalled = step % 4 == 0 and abs(good - bad) > 0.25 * width
+        if step % 4 == 0:
+            width = abs(good - bad)
+        if math.isfinite(weight_good) and math.isfinite(weight_bad) and weight_bad > weight_good and not stalled:
+            x = good + (bad - good) * (-weight_good / (weight_bad - weight_good))
+            least = 0.5 * tolerance / abs(bad - good)  # no nearer to either end than that: each look must cut
+            x = good + (bad - good) * min(max((x - good) / (bad - good), least), 1.0 - least)
+        if x in (good, bad):  # no number lies between them
+            break
+        value = gap(x)
+        if value <= 0:
+            good, weight_good = x, value
+            held = max(held, 0) + 1
+            weight_bad = 0.5 * weight_bad if held > 1 else weight_bad
+        else:
+            bad, weight_bad = x, value
+            held = min(held, 0) - 1
+            weight_good = 0.5 * weight_good if held < -1 else weight_good
+    return good
+
+
+def last_whole(gap: Gap, start: float, largest: float, tolerance: float = 0.0) -> float:
+    """The largest whole x in [0, largest] with gap ≤ 0, gap(0) ≤ 0 taken for granted; secants in ln x.
+
+    With a `tolerance` > 0 a smaller x will do, by as large a part of itself.
+    """
+    good, at_good = 0.0, -math.inf
+    x = float(min(max(math.floor(start), 1), largest))
+    value = gap(x)
+    factor = 2.0
+    while value <= 0:  # upwards until it fails
+        if x == largest:
+            return largest
+        good, at_good = x, value
+        x = float(min(max(math.floor(x * factor), x + 1.0), largest))
+        value, factor = gap(x), factor**2
+    bad, at_bad = x, value
+    held, tries = 0, 0
+    while bad - good > max(1.0, tolerance * good):
+        x = _between(good, bad, at_good, at_bad, halve=tries % 3 == 2)
+        least = math.floor(0.5 * tolerance * good)  # no nearer to either end than that: each look must cut
+        x = min(max(x, good + least), bad - least) if least else x
+        tries += 1
+        value = gap(x)
+        if value <= 0:
+            good, at_good, held = x, value, max(held, 0) + 1
+            at_bad = 0.5 * at_bad if held > 1 else at_bad
+        else:
+            bad, at_bad, held = x, value, min(held, 0) - 1
+            at_good = 0.5 * at_good if held < -1 else at_good
+    return good
+
+
+def _between(good: float, bad: float, at_good: float, at_bad: float, *, halve: bool) -> float:
+    """A whole number strictly between two whole numbers: where the secant in ln x crosses 0, or half way."""
+    if good == 0.0:
+        x = math.sqrt(bad) if bad < 1e6 or halve else bad / 16.0
+    elif halve or not (math.isfinite(at_good) and math.isfinite(at_bad) and at_bad > at_good):
+        x = math.sqrt(good * bad)
+    else:
+        x = math.exp(math.log(good) + math.log(bad / good) * (-at_good / (at_bad - at_good)))
+    return float(min(max(math.floor(x), good + 1.0), bad - 1.0))
+
+
+# Where a guarantee needs no noise ------------------------------------------------------------------------------------
+
+
+def chance_of_being_drawn(sample_rate: float, steps: float) -> float:
+    """1 − (1 − q)^T, rounded up; q in [0, 1], T ≥ 0."""
+    if sample_rate == 1.0:
+        return float(steps > 0.0)
+    return min(-math.expm1(steps * math.log1p(-sample_rate)) * (1.0 + 1e-12), 1.0)
+
+
+def no_noise_needed(delta: float, sample_rate: float, steps: float) -> str:
+    """What to tell someone who asks for a private run where `solve` answers that no noise is needed."""
+    return (
+        f"Expected delta={delta:.12g} < {chance_of_being_drawn(sample_rate, steps):.3g} = 1 − (1 − q)^T, the chance "
+        f"that an example is drawn in {steps:.0f} steps at q = {sample_rate:.4g}: at that δ no noise is needed, and "
+        "those that are drawn are promised nothing. Lower delta, or set the noise by hand."
+    )

@@ -12,20 +12,23 @@ from typing import Any
 
 from dpviz import _validate
 from dpviz._remember import remembered
-from dpviz.accounting.boundary import (
+from dpviz.accounting.renyi.accountant import Moments, Renyi
+from dpviz.accounting.solve import (
+    LARGEST_STEPS,
+    TOLERANCE,
     Fits,
     Gap,
+    NoAnswer,
     boundary,
     bracket,
+    chance_of_being_drawn,
     largest_share,
     last_whole,
     nudged,
     size_of_gap,
     smallest,
+    solve,
 )
-from dpviz.accounting.no_noise import chance_of_being_drawn
-from dpviz.accounting.renyi.accountant import Moments, Renyi
-from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, solve
 from dpviz.gradients.law_bound import law_bound
 
 UNKNOWNS = ("noise_multiplier", "sample_rate", "steps", "delta_mu")

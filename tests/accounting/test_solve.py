@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.accounting.bound import Kind
-from dpviz.accounting.boundary import boundary, bracket, last_whole, nudged
-from dpviz.accounting.no_noise import chance_of_being_drawn
 from dpviz.accounting.renyi.closed_form import ClosedForm
-from dpviz.accounting.solve import NoAnswer
+from dpviz.accounting.solve import NoAnswer, boundary, bracket, chance_of_being_drawn, last_whole, nudged
 
 SHAPES = {
     "line": lambda x: x,

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,18 @@ from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, bayesian_bound, bayesian_cost
-from dpviz.accounting.boundary import largest_share, last_whole, nudged, size_of_gap, smallest
 from dpviz.accounting.renyi.accountant import Moments
-from dpviz.accounting.solve import LARGEST_STEPS, TOLERANCE, NoAnswer, solve
+from dpviz.accounting.solve import (
+    LARGEST_STEPS,
+    TOLERANCE,
+    NoAnswer,
+    largest_share,
+    last_whole,
+    nudged,
+    size_of_gap,
+    smallest,
+    solve,
+)
 
 UNKNOWNS = ("noise_std", "steps", "sample_rate", "delta_mu")
 _OF_DP = {"noise_std": "noise_multiplier", "delta_mu": "delta"}
@@ -77,25 +88,22 @@ def solve_bayesian(
     fixed = {"estimator_failure": estimator_failure, "divergence": divergence, "estimates": estimates}
     fixed["largest_distance"] = largest_distance
     whole = np.unique(_validate.whole_orders(orders))
-    problem = _BayesianProblem(sample, target, known, fixed, whole, tolerance)
-    return _SOLVERS[for_](problem)
+    problem = _BayesianProblem(target, known, tolerance, sample, fixed, whole)
+    answer: float = getattr(problem, for_)()
+    return answer
 
 
+@dataclass
 class _BayesianProblem:
     """One sample, one target, three of the four numbers; orders are tried near the one that decided last."""
 
-    def __init__(
-        self,
-        distances: Array,
-        target: float,
-        known: dict[str, Any],
-        fixed: dict[str, Any],
-        orders: Array,
-        width: float,
-    ) -> None:
-        self.distances, self.target, self.known, self.fixed = distances, target, known, fixed
-        self.orders, self.tolerance = orders, width
-        self.best = -1  # place of the order that decided last; none has yet
+    target: float
+    known: dict[str, Any]
+    tolerance: float
+    distances: Array
+    fixed: dict[str, Any]
+    orders: Array
+    best: int = -1  # its place; none has yet
 
     @property
     def largest(self) -> float:
@@ -103,15 +111,15 @@ class _BayesianProblem:
         largest = self.fixed["largest_distance"]
         return float(self.distances.max()) if largest is None else float(largest)
 
-    def start(self, missing: str, otherwise: float) -> float:
-        """Where to look first: the moments accountant's answer, which this one is where every distance is largest."""
-        known = {_OF_DP.get(name, name): value for name, value in self.known.items()}
+    def start(self, name: str) -> float | None:
+        """The moments accountant's answer, which this one is where every distance is largest."""
+        known = {_OF_DP.get(each, each): value for each, value in self.known.items()}
         if "noise_multiplier" in known:
             known["noise_multiplier"] /= self.largest or 1.0
-        answer = _moments_answer(_OF_DP.get(missing, missing), self.target, tuple(known.items()))
+        answer = _moments_answer(_OF_DP.get(name, name), self.target, tuple(known.items()))
         if not 0.0 < answer < math.inf:
-            return otherwise
-        return answer * self.largest if missing == "noise_std" else answer
+            return None
+        return answer * self.largest if name == "noise_std" else answer
 
     def _look(self, places: Index, unknown: dict[str, Any]) -> float:
         """The least ε_μ that the orders at these places prove; which of them does is kept."""
@@ -120,17 +128,19 @@ class _BayesianProblem:
         self.best = int(np.searchsorted(self.orders, float(bound.order) - 1.0))
         return float(bound.epsilon)
 
-    def fits(self, **unknown: float) -> bool:
+    def fits(self, name: str, value: float) -> bool:
         """Every order bounds ε_μ: those near the best may prove it; where they do not, all are asked."""
+        unknown = {name: value}
         if self.best >= 0 and self._look(self.best + _NEAR, unknown) <= self.target:
             return True
         return self._look(np.arange(self.orders.size), unknown) <= self.target
 
-    def gap(self, **unknown: float) -> float:
+    def gap(self, name: str, value: float) -> float:
         """`size_of_gap` by a few orders: exact where it is small and positive, for there they are followed downhill.
 
         Else its size is enough for the next guess, and any order that meets the target proves it.
         """
+        unknown = {name: value}
         spread = np.round(np.geomspace(1, self.orders.size, 6)).astype(np.intp) - 1
         centre = self.best
         epsilon = self._look(spread if centre < 0 else centre + _NEAR, unknown)
@@ -143,7 +153,6 @@ class _BayesianProblem:
         return size_of_gap(epsilon, self.target)
 
     def check_floor(self) -> None:
-        """Refuse a target below ln(1/(δ_μ − Γ))/λ_max, which the largest order charges for doing nothing."""
         at = {**self.known, "noise_std": 1.0, "sample_rate": 0.0, "steps": 1}
         floor = float(bayesian_bound(self.distances, orders=self.orders[-1:], **at, **self.fixed).floor)
         if self.target < floor * (1 + 1e-12):
@@ -154,11 +163,56 @@ class _BayesianProblem:
                 f"orders up to λ = {self.orders[-1]:.0f} charge {floor:.3g} at this δ_μ for doing nothing",
             )
 
-    def no_answer(self, name: str) -> ValueError:
+    def no_answer(self, words: str) -> NoAnswer:
         return NoAnswer(
-            f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {name} will do here. "
+            f"Expected target_epsilon={self.target:.12g} to be within reach of Bayesian DP: no {words} will do here. "
             "Raise target_epsilon, add noise, or clip."
         )
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is released."""
+        return self.known.get("sample_rate") == 0.0 or self.largest == 0.0
+
+    def noise_std(self) -> float:
+        self.check_floor()
+        return 0.0 if self.free else self._searched(smallest, "noise_std", self.largest)
+
+    def sample_rate(self) -> float:
+        self.check_floor()
+        return self._searched(largest_share, "sample_rate", 0.01)
+
+    def _searched(self, search: Callable[..., float | None], name: str, start: float) -> float:
+        gap, fits = partial(self.gap, name), partial(self.fits, name)
+        answer = search(gap, fits, self.start(name) or start, self.tolerance)
+        if answer is None:
+            raise self.no_answer(name)
+        return answer
+
+    def steps(self) -> float:
+        self.check_floor()
+        if self.free:
+            return math.inf
+        longest = last_whole(partial(self.gap, "steps"), self.start("steps") or 1000.0, LARGEST_STEPS)
+        while longest > 0.0 and not self.fits("steps", longest):  # a table refined elsewhere may read a unit higher
+            longest -= 1.0
+        return longest
+
+    def delta_mu(self) -> float:
+        """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
+        of_cost = {name: value for name, value in self.fixed.items() if name != "estimates"}
+        noise = {name: self.known[name] for name in ("noise_std", "sample_rate")}
+        steps = self.known["steps"]
+        cost = bayesian_cost(self.distances, **noise, total_steps=steps, orders=self.orders, **of_cost)
+        exponents = cost * float(steps) - self.orders * self.target
+        self.best = int(exponents.argmin())
+        exponent = float(exponents[self.best])
+        doubt = float(self.fixed["estimator_failure"]) * float(self.fixed["estimates"])
+        least = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
+        least = max(least, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
+        if least >= 1.0:
+            raise self.no_answer("delta_mu below 1")
+        return nudged(least, 1.0, lambda value: value >= 1.0 or self.fits("delta_mu", value))
 
 
 @remembered
@@ -168,68 +222,3 @@ def _moments_answer(missing: str, target: float, known: tuple[tuple[str, float],
         return solve(missing, method=Moments.name, target_epsilon=target, tolerance=1e-3, **given)
     except ValueError:  # no answer there says nothing of this one
         return math.nan
-
-
-def _noise_std(problem: _BayesianProblem) -> float:
-    problem.check_floor()
-    if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
-        return 0.0
-
-    start = problem.start("noise_std", problem.largest)
-    std = smallest(lambda x: problem.gap(noise_std=x), lambda x: problem.fits(noise_std=x), start, problem.tolerance)
-    if std is None:
-        raise problem.no_answer("noise_std")
-    return std
-
-
-def _sample_rate(problem: _BayesianProblem) -> float:
-    problem.check_floor()
-    start = problem.start("sample_rate", 0.01)
-    rate = largest_share(
-        lambda x: problem.gap(sample_rate=x), lambda x: problem.fits(sample_rate=x), start, problem.tolerance
-    )
-    if rate is None:
-        raise problem.no_answer("sample_rate")
-    return rate
-
-
-def _steps(problem: _BayesianProblem) -> float:
-    problem.check_floor()
-    if problem.known["sample_rate"] == 0.0 or problem.largest == 0.0:
-        return math.inf
-    longest = last_whole(lambda t: problem.gap(steps=t), problem.start("steps", 1000.0), LARGEST_STEPS)
-    while longest > 0.0 and not problem.fits(steps=longest):  # a table refined elsewhere may read a unit higher
-        longest -= 1.0
-    return longest
-
-
-def _delta_mu(problem: _BayesianProblem) -> float:
-    """Γ + min over λ of exp(T·ĉ(λ, T) − λε): Corollary 1 solved for δ_μ."""
-    known, fixed = problem.known, problem.fixed
-    cost = bayesian_cost(
-        problem.distances,
-        noise_std=known["noise_std"],
-        sample_rate=known["sample_rate"],
-        total_steps=known["steps"],
-        orders=problem.orders,
-        estimator_failure=fixed["estimator_failure"],
-        divergence=fixed["divergence"],
-        largest_distance=fixed["largest_distance"],
-    )
-    exponents = cost * float(known["steps"]) - problem.orders * problem.target
-    problem.best = int(exponents.argmin())
-    exponent = float(exponents[problem.best])
-    doubt = float(fixed["estimator_failure"]) * float(fixed["estimates"])
-    least = doubt + math.exp(exponent) if exponent < 0.0 else 1.0
-    least = max(least, doubt * (1.0 + 2.0**-50), math.ulp(0.0))
-    if least >= 1.0:
-        raise problem.no_answer("delta_mu below 1")
-    return nudged(least, 1.0, lambda value: value >= 1.0 or problem.fits(delta_mu=value))
-
-
-_SOLVERS: dict[str, Callable[[_BayesianProblem], float]] = {
-    "noise_std": _noise_std,
-    "sample_rate": _sample_rate,
-    "steps": _steps,
-    "delta_mu": _delta_mu,
-}

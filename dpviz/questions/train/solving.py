@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 from dpviz._remember import remembered
 from dpviz.accounting.adaptive.filter import planned_epsilon
-from dpviz.accounting.boundary import boundary, bracket
 from dpviz.accounting.methods import accountant
-from dpviz.accounting.no_noise import no_noise_needed
 from dpviz.accounting.renyi.accountant import Renyi
-from dpviz.accounting.solve import TOLERANCE, solve
+from dpviz.accounting.solve import TOLERANCE, boundary, bracket, no_noise_needed, solve
 from dpviz.fields import numbers
 from dpviz.mechanisms import GaussianEvent, SampledGaussian
 
