@@ -5,8 +5,7 @@ Not from `dpviz` itself: its `ask` imports the questions.
 
 from __future__ import annotations
 
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter
-from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
+from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, IndividualFilter, individual_steps
 from dpviz.accounting.adaptive.odometer import Odometer, odometer_epsilon
 from dpviz.accounting.adaptive.rogers import rogers_filter_steps, rogers_odometer_epsilon
 from dpviz.accounting.attack.best_accuracy import Accuracy, best_accuracy

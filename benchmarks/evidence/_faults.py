@@ -267,21 +267,21 @@ FAULTS = (
     ),
     Fault(
         "a vote that moves counts for one class alone",
-        "dpviz/accounting/pate/noisy_max.py",
+        "dpviz/accounting/pate/answers.py",
         "SampledGaussian(self.noise_std / math.sqrt(2.0)), 1",
         "SampledGaussian(self.noise_std), 1",
         f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
     ),
     Fault(
         "what votes cost holds in one direction alone",
-        "dpviz/accounting/pate/noisy_max.py",
+        "dpviz/accounting/pate/answers.py",
         "_LEAD = 2.0",
         "_LEAD = 0.0",
         f"{_VOTES}::test_no_bound_lies_below_the_exact_divergence",
     ),
     Fault(
         "only the runner-up can overtake the class of most votes",
-        "dpviz/accounting/pate/noisy_max.py",
+        "dpviz/accounting/pate/answers.py",
         "np.minimum(logsumexp(each, axis=1), 0.0)",
         "np.minimum(each.max(axis=1), 0.0)",
         f"{_VOTES}::test_the_chance_of_an_upset_is_bounded_here_and_at_every_neighbour",
@@ -631,7 +631,7 @@ FAULTS = (
     ),
     Fault(
         "an individual filter lets the last step exceed the budget",
-        "dpviz/accounting/adaptive/individual.py",
+        "dpviz/accounting/adaptive/filter.py",
         "(self._spent + cost <= self.budget)",
         "(self._spent <= self.budget)",
         "tests/accounting/test_adaptive.py::test_changing_norms_are_added_up_and_whoever_would_exceed_is_left_out",

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz.accounting.accountant import Accountant
 from dpviz.accounting.bound import Bound, Kind
-from dpviz.accounting.methods import accountant, one_mechanism
+from dpviz.accounting.methods import Options, accountant, one_mechanism
 from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.accounting.renyi.additive import AdditiveAccountant
@@ -60,7 +60,7 @@ def solve(
     delta: float | None = None,
     mechanism: Mechanism | None = None,
     tolerance: float = TOLERANCE,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> float:
     """The missing one of (σ, q, T, δ) at which `method` proves ε ≤ target_epsilon.
 

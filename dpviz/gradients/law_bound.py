@@ -38,9 +38,7 @@ from dpviz.accounting.renyi.conversion import epsilon_per_order
 from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.accounting.renyi.search import bottom_near, downhill
 from dpviz.gradients.families import law
-from dpviz.mechanisms.excess import log_sums
-from dpviz.mechanisms.log_moments import log_moment
-from dpviz.mechanisms.moment_table import MOST_STEPS, log_moment_table
+from dpviz.mechanisms.log_moments import MOST_STEPS, log_moment, log_moment_table, log_sums
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 # Ends of the cells as parts of C²: narrower towards 1, where exp(Tψ) piles up, and in ratio where it is nearly 1.

@@ -33,14 +33,13 @@ from dpviz import _validate
 from dpviz._arrays import Array, Index
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.accounting.pld.composed_loss import delta_at
-from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, too_large
+from dpviz.accounting.pld.grid import ADD, LARGEST_LOSS, REMOVE, SLACK, too_large
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_for_rows, rough_log_deltas, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise
-from dpviz.accounting.pld.without_grid import SLACK
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import quantile_of
-from dpviz.mechanisms.noise import gaussian_log_delta
+from dpviz.mechanisms.pair import gaussian_log_delta
 from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 CELLS = 40

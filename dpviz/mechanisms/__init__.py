@@ -1,11 +1,9 @@
 """What is done to the data, as values: new samplers and noises come here and nowhere else."""
 
-from dpviz.mechanisms.events import Event, GaussianEvent, History, merge_events
 from dpviz.mechanisms.laplace import Laplace
-from dpviz.mechanisms.mechanism import Adjacency, Mechanism
+from dpviz.mechanisms.mechanism import Adjacency, Event, History, Mechanism, merge_events
 from dpviz.mechanisms.person_rows import PersonRows
-from dpviz.mechanisms.replace_one import ReplaceOneGaussian
-from dpviz.mechanisms.sampled_gaussian import SampledGaussian
+from dpviz.mechanisms.sampled_gaussian import GaussianEvent, ReplaceOneGaussian, SampledGaussian
 
 # Every mechanism that pages, `dpviz.ask` and the shell offer, in their order; the contract suite tries all of them.
 MECHANISMS: tuple[type[Mechanism], ...] = (SampledGaussian, ReplaceOneGaussian, PersonRows, Laplace)

@@ -14,8 +14,7 @@ import numpy as np
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz._remember import remembered
-from dpviz.mechanisms.excess import batches, log_excess, log_mixture, log_sums
-from dpviz.mechanisms.log_moments import renyi_divergence
+from dpviz.mechanisms.log_moments import batches, log_excess, log_mixture, log_sums, renyi_divergence
 from dpviz.mechanisms.mixture_pair import MixturePair, Weights
 
 ROUNDING = 1e-10  # relative, of E[X^α] − 1

@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from dpviz.mechanisms.divergences import laplace_divergence
 from dpviz.mechanisms.mechanism import Adjacency, RenyiCurve, SampledSum
-from dpviz.mechanisms.noise import LaplaceNoise
-from dpviz.mechanisms.sampled import SampledPair
+from dpviz.mechanisms.pair import LaplaceNoise, SampledPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from scipy.special import log_ndtr, ndtr
 
 from dpviz._arrays import Array
 from dpviz._remember import remembered
-from dpviz.mechanisms.excess import log_sums
-from dpviz.mechanisms.noise import LEAST_SCALE
-from dpviz.mechanisms.pair import ULPS, UNIT, Cells, DominatingPair, LossSplit
+from dpviz.mechanisms.log_moments import log_sums
+from dpviz.mechanisms.pair import LEAST_SCALE, ULPS, UNIT, Cells, DominatingPair, LossSplit
 
 Weights = tuple[tuple[float, float], ...]
 

@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.accounting.adaptive.filter import BudgetExceeded, Filter, one_order_filter, planned_epsilon
-from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
+from dpviz.accounting.adaptive.filter import (
+    BudgetExceeded,
+    Filter,
+    IndividualFilter,
+    individual_steps,
+    one_order_filter,
+    planned_epsilon,
+)
 from dpviz.accounting.adaptive.odometer import PAPER_ORDERS, VARIANTS, OdometerAccountant
 from dpviz.accounting.adaptive.rogers import (
     rogers_filter_steps,

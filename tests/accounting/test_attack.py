@@ -26,7 +26,7 @@ from dpviz.accounting.attack.income_example import (
 )
 from dpviz.accounting.attack.membership import attack_success, sure_success
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_profile
-from dpviz.accounting.pld.without_grid import gaussian_epsilon, gaussian_log_delta
+from dpviz.accounting.pld.grid import gaussian_epsilon, gaussian_log_delta
 from dpviz.mechanisms import SampledGaussian
 from tests.accounting.references import gaussian_delta
 

@@ -12,8 +12,15 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 import dpviz
-from dpviz.accounting.pate.answers import Threshold, pate_divergence_at, pate_epsilon, pate_epsilon_at
-from dpviz.accounting.pate.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyMax
+from dpviz.accounting.pate.answers import (
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    NoisyMax,
+    Threshold,
+    pate_divergence_at,
+    pate_epsilon,
+    pate_epsilon_at,
+)
 from dpviz.accounting.pate.release import (
     SmoothRelease,
     VoteSensitivity,

@@ -22,11 +22,12 @@ from dpviz.accounting.adaptive.policies import (
     Fixed,
     Policy,
     Released,
+    Scenario,
     Setting,
     Spending,
+    policy_trajectory,
     release,
 )
-from dpviz.accounting.adaptive.trajectory import Scenario, policy_trajectory
 from tests.accounting.released_counts import released
 
 BASE = Setting(noise_multiplier=1.0, batch_size=512)

@@ -20,6 +20,7 @@ LINES = {  # each with the code of what mypy says of it; "" for nothing
     f"dpviz.epsilon('renyi', {KNOWN}, detla=1e-5)": "call-overload",
     f"dpviz.epsilon('renyi', {KNOWN}, delta=1e-5, conversion='clasic')": "call-overload",
     f"dpviz.delta('renyi', {KNOWN}, epsilon=1.0, order=[2.0])": "call-overload",
+    f"dpviz.solve('delta', target_epsilon=1.0, method='renyi', {KNOWN}, convresion='classic')": "call-arg",
 }
 
 

@@ -14,8 +14,7 @@ from dpviz.accounting.renyi.orders import FINE_ORDERS
 from dpviz.gradients.families import FAMILIES, law
 from dpviz.gradients.law_bound import ClippedLaw, law_bound, law_cells
 from dpviz.gradients.law_sample import true_norms_epsilon
-from dpviz.mechanisms.log_moments import log_moment
-from dpviz.mechanisms.moment_table import log_moment_table
+from dpviz.mechanisms.log_moments import log_moment, log_moment_table
 from tests.gradients.population import population_cost
 
 Array = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.gradients.families import FAMILIES, law
 from dpviz.gradients.law_tight import law_tight
 from dpviz.mechanisms import SampledGaussian
-from dpviz.mechanisms.noise import gaussian_log_delta
+from dpviz.mechanisms.pair import gaussian_log_delta
 
 GIVEN: dict[str, Any] = {"noise_multiplier": 4.0, "sample_rate": 0.01, "delta_mu": 1e-5}
 

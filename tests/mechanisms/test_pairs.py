@@ -14,8 +14,8 @@ from scipy.stats import laplace, norm
 
 from dpviz.accounting.pld import privacy_loss
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
+from dpviz.accounting.pld.grid import single_step_epsilon
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise
-from dpviz.accounting.pld.without_grid import single_step_epsilon
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
 from dpviz.mechanisms.divergences import laplace_divergence, replaced_divergence
 from tests.contract.cases import promised

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 import dpviz
-from dpviz.accounting.adaptive.individual import IndividualFilter
+from dpviz.accounting.adaptive.filter import IndividualFilter
 from dpviz.fields import numbers
 from dpviz.questions import kinds
 from dpviz.questions.asked import ask

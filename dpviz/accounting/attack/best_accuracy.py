@@ -32,7 +32,7 @@ from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import aim_at_epsilon, tail_for
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
 from dpviz.mechanisms import Laplace, Mechanism, PersonRows, ReplaceOneGaussian, SampledGaussian
-from dpviz.mechanisms.noise import LEAST_SCALE
+from dpviz.mechanisms.pair import LEAST_SCALE
 
 RESOLVED = 1e-12  # smaller differences of the accuracy than this are of no use to anybody
 MOST_NOISE = 1e12  # beyond, nothing is computed

@@ -25,7 +25,7 @@ from scipy.special import betaincinv, ndtr
 from dpviz import _validate
 from dpviz._arrays import Array, Whole
 from dpviz._remember import remembered
-from dpviz.mechanisms.noise import gaussian_log_delta
+from dpviz.mechanisms.pair import gaussian_log_delta
 
 MECHANISMS = ("laplace", "gaussian")
 LARGEST_TOWN = 1_000_000

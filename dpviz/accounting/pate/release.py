@@ -72,8 +72,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
-from dpviz.accounting.pate.answers import checked_votes
-from dpviz.accounting.pate.noisy_max import GaussianNoisyMax
+from dpviz.accounting.pate.answers import GaussianNoisyMax, checked_votes
 from dpviz.accounting.renyi.conversion import to_bound
 
 

@@ -32,8 +32,7 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.accounting.pld.grid import LARGEST_EPSILON, delta_bounds, delta_of_row, epsilon_of_rows, without_grid
 from dpviz.accounting.pld.plan import promised
-from dpviz.mechanisms.events import Event, merge_events
-from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms import Event, Mechanism, merge_events
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,26 @@
 """(lower, upper) ε of one composition, or of many that share their grids: closed forms, grids, and the Rényi cap.
 
 See `tight` for the method. Rows of one mechanism that lie close share a discretisation and its transform.
+
+What can be said of composed steps without a grid.
+
+Closed forms: the privacy curve of one step, and of the Gaussian mechanism without sampling.
+
+>>> from dpviz.mechanisms import SampledGaussian
+>>> round(single_step_epsilon(SampledGaussian(noise_multiplier=1.0, sample_rate=1.0), 1e-5)[1], 4)
+4.3772
+
+The Rényi bound on the tight accountant's steps: the same orders, the same ε as the Rényi accountant's.
+
+δ(ε) as the inverse of ε(δ): the bounds at one are the bounds at the other, in both directions.
+
+What is returned was put back: ε_upper(δ_upper) ≤ ε and ε_lower(δ_lower) ≥ ε hold for the very floats, whatever δ is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -14,15 +28,141 @@ import numpy as np
 from dpviz._arrays import Array
 from dpviz.accounting.pld import plan
 from dpviz.accounting.pld import two_grids as two_scales
-from dpviz.accounting.pld import without_grid as closed
 from dpviz.accounting.pld.composed_loss import ComposedLoss, blurred, delta_at, epsilon_above, epsilon_below
-from dpviz.accounting.pld.inverse import delta_interval
 from dpviz.accounting.pld.loss_transform import compose
 from dpviz.accounting.pld.plan import Aim
 from dpviz.accounting.pld.privacy_loss import discretise, pair_of
-from dpviz.mechanisms.mechanism import Mechanism
-from dpviz.mechanisms.noise import LEAST_SCALE, gaussian_log_delta
-from dpviz.mechanisms.sampled_gaussian import SampledGaussian
+from dpviz.accounting.renyi.accountant import Renyi
+from dpviz.accounting.renyi.varying_noise import VARYING_ORDERS
+from dpviz.mechanisms import Mechanism, SampledGaussian
+from dpviz.mechanisms.pair import LEAST_SCALE, gaussian_log_delta
+
+LEAST_DELTA = float(np.finfo(np.float64).tiny)
+SLACK = 1e-9  # relative; covers rounding of the closed forms many times over
+
+
+def _bisect(log_delta_of: Callable[[float], float], delta: float) -> tuple[float, float]:
+    """Neighbouring ε with δ(upper) ≤ delta < δ(lower), for decreasing δ(ε), parted by their rounding."""
+    most = math.log(delta)
+    if log_delta_of(0.0) <= most:
+        return 0.0, 0.0
+    low, high = 0.0, 1.0
+    while log_delta_of(high) > most:
+        low, high = high, 2 * high
+        if not math.isfinite(high):
+            return low * (1 - SLACK), math.inf
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if log_delta_of(middle) > most else (low, middle)
+    return low * (1 - SLACK), high * (1 + SLACK)
+
+
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> tuple[float, float]:
+    """Lower and upper ε of the Gaussian mechanism; they differ by rounding only."""
+    return _bisect(lambda e: float(gaussian_log_delta(noise_multiplier, e)), delta)
+
+
+def single_step_epsilon(mechanism: Mechanism, delta: float) -> tuple[float, float]:
+    """Lower and upper ε of one step; they differ by rounding only."""
+    return _bisect(pair_of(mechanism).log_delta, delta)
+
+
+def around(log_delta: float) -> tuple[float, float]:
+    """Lower and upper δ from ln δ with its rounding; 0 and the least double where it underflows."""
+    exact = math.exp(log_delta)
+    upper = exact * (1.0 + SLACK) if exact > 0.0 or log_delta == -math.inf else 0.0
+    if log_delta > -math.inf:  # what was spent leaves some δ
+        upper = max(upper, LEAST_DELTA)
+    return exact * (1.0 - SLACK), min(upper, 1.0)
+
+
+MOST_MECHANISMS = 8  # with all orders; divergences of many different steps take their time
+
+
+def renyi_epsilon(mechanisms: Sequence[Mechanism], counts: Array, delta: float) -> float:
+    """ε of all steps together by `Renyi`, fewer orders where many mechanisms differ; inf where a curve is unknown."""
+    if any(mechanism.renyi() is None for mechanism in mechanisms):
+        return math.inf
+    accountant = Renyi() if len(mechanisms) <= MOST_MECHANISMS else Renyi(order_values=VARYING_ORDERS)
+    events = [(mechanism, int(count)) for mechanism, count in zip(mechanisms, counts.tolist(), strict=True)]
+    return float(accountant.of_events(events, delta).epsilon)
+
+
+LEAST_LOG_DELTA = -690.0  # below, a double has no digits to spare
+LARGEST_LOG_DELTA = -1e-9
+TOLERANCE = 1e-3  # of ln δ
+_LONGEST_STEP = 50.0
+_MOST_LOOKS = 40
+
+Interval = Callable[[float], tuple[float, float]]
+
+
+def delta_interval(interval: Interval, epsilon: float, start: float, slope: float) -> tuple[float, float]:
+    """Lower and upper δ at ε.
+
+    Args:
+        interval: δ ↦ (lower, upper) ε, both falling.
+        epsilon: ε ≥ 0.
+        start: ln δ where to look first.
+        slope: −d ln δ/dε there, an estimate; it only steers.
+    """
+    seen: dict[float, tuple[float, float]] = {}
+
+    def at(x: float) -> tuple[float, float]:
+        if x not in seen:
+            seen[x] = interval(math.exp(x))
+        return seen[x]
+
+    def too_high(x: float) -> float:
+        high = at(x)[1]
+        return _gap(slope * (high - epsilon)) if high > 0.0 else -1.0  # ε ends at 0: there is no telling how far off
+
+    def too_low(x: float) -> float:
+        low = at(x)[0]
+        return _gap(slope * (epsilon - low)) if low > 0.0 else 1.0
+
+    upper = _search(too_high, _clipped(start), 1.0)
+    nearest = min(seen, key=lambda x: abs(seen[x][0] - epsilon))
+    lower = _search(too_low, nearest, -1.0)
+    high = 1.0 if upper is None else math.exp(upper)
+    return min(0.0 if lower is None else math.exp(lower), high), high
+
+
+def _clipped(x: float) -> float:
+    return min(max(x, LEAST_LOG_DELTA), LARGEST_LOG_DELTA)
+
+
+def _gap(move: float) -> float:
+    """How far ln δ has to move, about; > 0 exactly where it has to."""
+    return max(move, -_LONGEST_STEP) if move <= 0.0 else min(max(move, 1e-300), _LONGEST_STEP)
+
+
+def _search(gap: Callable[[float], float], x: float, towards: float) -> float | None:
+    """The x nearest to where gap turns positive at which gap ≤ 0 was seen, to TOLERANCE; None where there is none."""
+    good: tuple[float, float] | None = None
+    bad: tuple[float, float] | None = None
+    stretch = 1.0
+    for step in range(_MOST_LOOKS):
+        value = gap(x)
+        if value <= 0.0:
+            good = (x, value)
+        else:
+            bad = (x, value)
+        if -TOLERANCE < value <= 0.0 or (good and bad and abs(good[0] - bad[0]) < TOLERANCE):
+            break
+        if good and bad:  # aimed a little on the good side
+            share = (-0.3 * TOLERANCE - good[1]) / (bad[1] - good[1]) if step % 3 < 2 else 0.5
+            x = good[0] + min(max(share, 0.02), 0.98) * (bad[0] - good[0])
+            continue
+        further = _clipped(x + towards * stretch * (value + 0.3 * TOLERANCE))
+        stretch *= 2.0
+        if further == x:
+            break
+        x = further
+    return None if good is None else good[0]
+
 
 Mechanisms = Sequence[Mechanism]
 
@@ -54,16 +194,16 @@ def epsilon_without_grid(mechanisms: Mechanisms, counts: Array, delta: float) ->
     if not mechanisms:
         return 0.0, 0.0
     if (sigma := _one_gaussian(mechanisms, counts)) is not None:
-        return closed.gaussian_epsilon(sigma, delta)
+        return gaussian_epsilon(sigma, delta)
     if min(pair_of(m).scale for m in mechanisms) < LEAST_SCALE:
-        return 0.0, closed.renyi_epsilon(mechanisms, counts, delta)
+        return 0.0, renyi_epsilon(mechanisms, counts, delta)
     if counts.sum() == 1.0:
-        return closed.single_step_epsilon(mechanisms[0], delta)
+        return single_step_epsilon(mechanisms[0], delta)
     if sum(t * _total_variation(m) for m, t in zip(mechanisms, counts, strict=True)) * (1 + 1e-9) <= delta:
         return 0.0, 0.0  # total variation adds up at most
     if any(too_large(m) for m in mechanisms):
-        single = max(closed.single_step_epsilon(m, delta)[0] for m in mechanisms)
-        return single, closed.renyi_epsilon(mechanisms, counts, delta)
+        single = max(single_step_epsilon(m, delta)[0] for m in mechanisms)
+        return single, renyi_epsilon(mechanisms, counts, delta)
     return None
 
 
@@ -169,9 +309,9 @@ def _capped(mechanisms: Mechanisms, row: Array, delta: float, lower: float, uppe
         return lower, upper
     active, counts = releasing(mechanisms, row)
     if upper - lower > plan.promised(lower):
-        lower = max(lower, *(closed.single_step_epsilon(m, delta)[0] for m in active))
+        lower = max(lower, *(single_step_epsilon(m, delta)[0] for m in active))
     pure = sum(t * max(pair_of(m).largest_losses) for m, t in zip(active, counts.tolist(), strict=True))
-    bound = min(closed.renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
+    bound = min(renyi_epsilon(active, counts, delta), float(pure)) * (1 + 1e-9)
     return lower, min(upper, bound) if bound >= lower else upper
 
 
@@ -268,9 +408,9 @@ def delta_of_row(mechanisms: Mechanisms, counts: Array, epsilon: float) -> tuple
     if not active:
         return 0.0, 0.0
     if (sigma := _one_gaussian(active, counts)) is not None:
-        return closed.around(float(gaussian_log_delta(sigma, epsilon)))
+        return around(float(gaussian_log_delta(sigma, epsilon)))
     if counts.sum() == 1.0:
-        return closed.around(pair_of(active[0]).log_delta(epsilon))
+        return around(pair_of(active[0]).log_delta(epsilon))
 
     def interval(delta: float) -> tuple[float, float]:
         ((lower, upper),) = epsilon_of_rows(active, counts[None], delta)

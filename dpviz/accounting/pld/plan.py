@@ -17,7 +17,7 @@ from dpviz._remember import remembered
 from dpviz.accounting.pld.composed_loss import log_weight
 from dpviz.accounting.pld.loss_transform import LEAST_ATOM
 from dpviz.accounting.pld.privacy_loss import pair_of
-from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms import Mechanism
 
 RELATIVE_WIDTH, ABSOLUTE_WIDTH = 0.01, 0.005  # promised: the larger of 1 % of ε and 0.005
 AIM = 0.002  # share of ε that the discretisation may take

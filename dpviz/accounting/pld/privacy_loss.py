@@ -27,7 +27,7 @@ import numpy as np
 
 from dpviz._arrays import Array, Bools, Whole
 from dpviz._remember import remembered
-from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.pair import DominatingPair
 
 PASSES = 40  # over all corners at once, before they are taken one by one

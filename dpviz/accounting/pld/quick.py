@@ -28,8 +28,7 @@ from dpviz.accounting.pld import grid as grids
 from dpviz.accounting.pld.bounds import TightProfile, tight_delta, tight_profile
 from dpviz.accounting.pld.composed_loss import blurred, delta_at, epsilon_above, epsilon_below
 from dpviz.accounting.pld.plan import Aim, aim_at_epsilon, aim_for_rows, rough_epsilon, tail_for
-from dpviz.mechanisms.events import Event, merge_events
-from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms import Event, Mechanism, merge_events
 
 ANCHOR = 0.15  # of the largest ε of a curve: one tilt resolves it all from there, from the middle not where δ is near 1
 ENOUGH = 1.008  # times the truth at most, else the slow ones are asked

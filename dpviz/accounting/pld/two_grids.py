@@ -29,9 +29,8 @@ from dpviz.accounting.pld.composed_loss import ComposedLoss
 from dpviz.accounting.pld.loss_transform import compose, masses_of
 from dpviz.accounting.pld.plan import Aim
 from dpviz.accounting.pld.privacy_loss import LossDistribution, discretise, lower_corners
-from dpviz.mechanisms.mechanism import Mechanism
+from dpviz.mechanisms import Mechanism, SampledGaussian
 from dpviz.mechanisms.pair import UNIT
-from dpviz.mechanisms.sampled_gaussian import SampledGaussian
 
 LARGE_SHARE = 3e-5  # of the steps, about, that count as large
 MOST_LARGE = 2.0  # expected number of large ones

@@ -15,8 +15,7 @@ from dpviz import _validate
 from dpviz._arrays import Array, ArrayLike
 from dpviz.mechanisms import Laplace, SampledGaussian
 from dpviz.mechanisms.divergences import laplace_directions
-from dpviz.mechanisms.excess import log_excess, log_sums
-from dpviz.mechanisms.log_moments import renyi_divergence
+from dpviz.mechanisms.log_moments import log_excess, log_sums, renyi_divergence
 
 _POINTS = 4801
 _TAIL = 12.0

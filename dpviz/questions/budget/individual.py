@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from dpviz.accounting.adaptive.individual import IndividualFilter, individual_steps
+from dpviz.accounting.adaptive.filter import IndividualFilter, individual_steps
 from dpviz.charts import look
 from dpviz.charts.marks import Array, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot

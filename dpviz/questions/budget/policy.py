@@ -10,8 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpviz.accounting.adaptive.policies import AdaptiveBatch, AdaptiveNoise, FineTuning, Fixed, Policy, Setting
-from dpviz.accounting.adaptive.trajectory import PolicyTrajectory, Scenario, policy_trajectory
+from dpviz.accounting.adaptive.policies import (
+    AdaptiveBatch,
+    AdaptiveNoise,
+    FineTuning,
+    Fixed,
+    Policy,
+    PolicyTrajectory,
+    Scenario,
+    Setting,
+    policy_trajectory,
+)
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
-from dpviz.accounting.adaptive.trajectory import MARGIN_EPOCHS
+from dpviz.accounting.adaptive.policies import MARGIN_EPOCHS
 from dpviz.accounting.formula import tex
 from dpviz.charts import look
 from dpviz.charts.axes import Span
