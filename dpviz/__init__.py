@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dpviz import library as _library
 from dpviz._extras import extra
 from dpviz._version import __version__ as __version__
 from dpviz.library import *  # noqa: F403
-from dpviz.library import __all__ as _library
 
 if TYPE_CHECKING:
     from dpviz.questions.asked import Asked
@@ -34,4 +34,5 @@ def ask(question: str, /, **settings: Any) -> Asked:
     return asked.ask(question, **settings)
 
 
-__all__ = sorted([*_library, "ask"], key=lambda name: (not name.isupper(), name.islower(), name))
+_NAMES = {name for name in vars(_library) if not name.startswith("_")} | {"ask"}
+__all__ = sorted(_NAMES, key=lambda name: (not name.isupper(), name.islower(), name))

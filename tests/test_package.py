@@ -79,14 +79,16 @@ for words in ("ask success", "ask", "app"):
     assert [re.findall(r"dpviz\[\w+\]", line) for line in told] == [["dpviz[ask]"], ["dpviz[ask]"], ["dpviz[app]"]]
 
 
-def test_a_missing_extra_is_named() -> None:
-    with pytest.raises(MissingExtra, match=r"^This needs torch, .* comes with dpviz\[train\]\.$"), extra("train"):
-        raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
-    with (
-        pytest.raises(ModuleNotFoundError, match=r"dpviz\.gone"),
-        extra("train"),
-    ):  # a fault of ours is no missing extra
-        raise ModuleNotFoundError("No module named 'dpviz.gone'", name="dpviz.gone")
+@pytest.mark.parametrize(
+    ("kind", "missing", "words"),
+    [
+        (MissingExtra, "torch.nn", r"^This needs torch, .* comes with dpviz\[train\]\.$"),
+        (ModuleNotFoundError, "dpviz.gone", r"dpviz\.gone"),  # a fault of ours is no missing extra
+    ],
+)
+def test_a_missing_extra_is_named(kind: type[Exception], missing: str, words: str) -> None:
+    with pytest.raises(kind, match=words), extra("train"):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
 
 def test_extras_and_requirements_name_the_same_packages() -> None:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dpviz import _remember
 from dpviz._remember import MEMORY, Memory, Named, remembered, weight
 from dpviz.accounting.bayesian.accountant import BayesianSweep
 from dpviz.gradients.families import draw_norms
@@ -33,16 +33,13 @@ from tests.ui.shown import SHOWN
 ROOT = Path(__file__).resolve().parents[1]
 
 
-class Things:
+class Things(SimpleNamespace):
     """Holds arrays as results do."""
-
-    def __init__(self, *held: object) -> None:
-        self.held = held
 
 
 def test_weight_is_what_is_kept_alive() -> None:
     array = np.zeros(10_000)
-    for value in (array, array[:1], array[::2].reshape(50, 100), Things(array), {"a": [(array,)]}, lambda: array):
+    for value in (array, array[:1], array[::2].reshape(50, 100), Things(held=array), {"a": [(array,)]}, lambda: array):
         assert 80_000 <= weight(value) < 83_000, value
     assert 160_000 <= weight([array, array.copy(), array[1:]]) < 162_000
     assert weight("x" * 500) > 500
@@ -61,23 +58,19 @@ def test_least_recently_used_goes_first_when_there_are_too_many_bytes() -> None:
     assert memory.get("large") is None
     assert len(memory) == 3
     for number in range(500):
-        memory.put(number, Things(np.zeros(number)))
+        memory.put(number, Things(held=np.zeros(number)))
         assert memory.held <= memory.most
     memory.clear()
     assert memory.held == len(memory) == 0
 
 
 def test_what_grows_is_weighed_again() -> None:
-    class Growing:
-        nbytes = 10
-
-    memory, growing = Memory(100_000), Growing()
+    memory, growing = Memory(100_000), SimpleNamespace(nbytes=10)
     memory.put("grows", growing)
     memory.put("other", 1)
     growing.nbytes = 99_900
     memory.put("new", 2)
-    assert memory.get("grows") is None
-    assert memory.get("new") == 2
+    assert (memory.get("grows"), memory.get("new")) == (None, 2)
     assert memory.held < 2_000
 
 
@@ -221,15 +214,7 @@ def test_sessions_end_some_time_after_their_visitor_left(monkeypatch: pytest.Mon
 
 
 SMALL = {
-    "float",
-    "int",
-    "bool",
-    "str",
-    "None",
-    "Mechanism",
-    "SampledGaussian",
-    "Shape",
-    "torch.dtype",
+    *["float", "int", "bool", "str", "None", "Mechanism", "SampledGaussian", "Shape", "torch.dtype"],
     "tuple[float, float]",
 }
 # Of the processes that train, or one fixed value each.
@@ -273,7 +258,3 @@ def test_every_other_cache_holds_a_bounded_number_of_small_values() -> None:
     for text in ("@cache" + signature + "float: ...", "@st.cache_data" + signature + "float: ..."):
         assert growing(text) == ["f"]
     assert growing("@functools.lru_cache(maxsize=9)" + signature + "Array: ...") == ["f"]
-
-
-def test_the_bound_is_the_process_s_own() -> None:
-    assert _remember.MEMORY.most == _remember.MOST == 64 * 2**20

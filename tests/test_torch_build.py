@@ -57,48 +57,37 @@ def test_without_a_card_the_cpu_build_comes_by_uv_then_by_pip_then_by_the_plain_
     assert asked == ["https://download.pytorch.org/whl/cpu/torch/"]
 
 
-def test_without_uv_pip_asks_the_cpu_index(torch_build) -> None:
-    found, _ = chosen(torch_build)
-    assert [way.command[0] for way in found.ways] == ["python", "python"]
-    assert "--index-url" in found.ways[0].command
-    assert "--index-url" not in found.ways[1].command
+CPU, CARD = "https://download.pytorch.org/whl/cpu", "https://download.pytorch.org/whl/cu130"
 
 
-@pytest.mark.parametrize("uv", [None, "/bin/uv"])
-def test_an_index_out_of_reach_is_said_and_the_plain_one_taken(torch_build, uv) -> None:
-    found, _ = chosen(torch_build, uv=uv, silent="name not known")
-    assert [way.command for way in found.ways] == [[*PIP, WANTED]]
-    assert "cannot be reached (name not known)" in found.why
-
-
-def test_with_a_card_uv_finds_the_build_of_its_driver_and_pip_takes_the_usual_one(torch_build) -> None:
-    found, _ = chosen(torch_build, card=True, uv="/bin/uv")
-    assert "--torch-backend=auto" in found.ways[0].command
-    assert found.ways[1].command == [*PIP, WANTED]
-    found, asked = chosen(torch_build, card=True)
-    assert [way.command for way in found.ways] == [[*PIP, WANTED]]
-    assert not asked
-    assert "An NVIDIA card was found" in found.why
-
-
-@pytest.mark.parametrize("card", [True, False])
-def test_a_named_backend_wins_for_both_ways(torch_build, card) -> None:
-    found, _ = chosen(torch_build, card=card, uv="/bin/uv", named="cu130")
-    assert "--torch-backend=cu130" in found.ways[0].command
-    assert "https://download.pytorch.org/whl/cu130" in found.ways[1].command
-    assert "UV_TORCH_BACKEND=cu130" in found.why
-    assert "CPU" not in found.why
-
-
-def test_macos_has_one_build(torch_build) -> None:
-    found, asked = chosen(torch_build, uv="/bin/uv", system="Darwin")
-    assert ([way.command for way in found.ways], asked) == ([[*PIP, WANTED]], [])
-
-
-def test_no_way_names_a_local_version(torch_build) -> None:
-    for card in (True, False):
-        for way in chosen(torch_build, card=card, uv="/bin/uv")[0].ways:
-            assert not any("+" in part for part in way.command)
+@pytest.mark.parametrize(
+    ("machine", "backends", "words"),
+    [
+        # What is there → of each way in turn: a backend for uv, an index for pip, "" for the plain index; the reason.
+        ({}, [CPU, ""], "No NVIDIA card"),
+        ({"silent": "name not known"}, [""], "cannot be reached (name not known)"),
+        ({"silent": "name not known", "uv": "/bin/uv"}, [""], "cannot be reached (name not known)"),
+        ({"card": True, "uv": "/bin/uv"}, ["auto", ""], "An NVIDIA card was found"),
+        ({"card": True}, [""], "An NVIDIA card was found"),
+        ({"named": "cu130", "uv": "/bin/uv"}, ["cu130", CARD], "UV_TORCH_BACKEND=cu130"),
+        ({"named": "cu130", "uv": "/bin/uv", "card": True}, ["cu130", CARD], "UV_TORCH_BACKEND=cu130"),
+        ({"system": "Darwin", "uv": "/bin/uv"}, [""], ""),
+    ],
+)
+def test_which_ways_are_tried(torch_build, machine, backends, words) -> None:
+    choice, asked = chosen(torch_build, **machine)
+    for way, backend in zip(choice.ways, backends, strict=False):
+        assert not any("+" in part for part in way.command), "no local version"
+        if not backend:
+            assert way.command == [*PIP, WANTED]
+        elif backend.startswith("https"):
+            assert way.command[way.command.index("--index-url") + 1] == backend
+        else:
+            assert f"--torch-backend={backend}" in way.command
+    assert len(choice.ways) >= len(backends)
+    assert words in choice.why
+    assert "CPU" not in choice.why or "named" not in machine
+    assert not asked or not (machine == {"card": True} or "system" in machine)
 
 
 def test_tools_of_a_driver_without_a_card_are_no_card(torch_build, tmp_path, monkeypatch) -> None:

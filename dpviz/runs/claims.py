@@ -1,11 +1,15 @@
-"""The claim of a recorded run: what every page, table, file and report says of its ε."""
+"""What a recorded run has spent, what may be claimed of it, and what a run that starts from its weights takes over.
+
+Every page, table, file and report reads its ε here.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,15 +20,16 @@ from dpviz.accounting.pld.accountant import Tight
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.accounting.renyi.accountant import Renyi
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
-from dpviz.runs.spending import charged_through, has_gap, mechanisms
 from dpviz.runs.store import jsontext
-from dpviz.runs.store.records import Event, RunRecord
+from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, Event, RunRecord, State
 from dpviz.runs.store.store import Store
 from dpviz.runs.views import Array, RunView
+from dpviz.runs.work import TRAINING
 from dpviz.training.accounts.claims import (
     LOSSES_DECIDED,
     MOST_DIFFERENT,
     RELEASED_NOTHING,
+    WITHOUT_NOISE,
     claim_at,
     conditions,
     epsilon_before,
@@ -33,9 +38,50 @@ from dpviz.training.accounts.claims import (
     was_planned,
 )
 from dpviz.training.accounts.live import renyi_accountant
-from dpviz.training.accounts.origins import spent_before
+from dpviz.training.accounts.origins import Origin, spent_before
 from dpviz.training.defaults import examples_of
 from dpviz.training.settings import RunSettings
+
+
+def mechanisms(events: Iterable[Event]) -> tuple[GaussianEvent, ...]:
+    """Everything that the events of an attempt charged, private counts included; equal steps together.
+
+    Where it did not come to its end that is also what was charged ahead: those steps may have been taken, and seen.
+    """
+    runs: list[GaussianEvent] = []
+    ahead: list[GaussianEvent] = []
+    for event in events:
+        if event.kind == CHARGED_KIND:
+            ahead = _runs(event.data["mechanisms"])
+        elif event.kind in FINAL_KINDS:
+            ahead = []
+        elif event.kind in ("step", "count"):
+            runs += _runs([event.data["mechanism"]] if event.kind == "count" else event.data.get("mechanisms") or [])
+    taken = dict(merge_events(runs))
+    more = [(mechanism, count - taken.get(mechanism, 0)) for mechanism, count in merge_events(ahead)]
+    return merge_events((*runs, *((mechanism, count) for mechanism, count in more if count > 0)))
+
+
+def _runs(triples: Sequence[Sequence[float]]) -> list[GaussianEvent]:
+    return [(SampledGaussian(sigma, rate), int(count)) for sigma, rate, count in triples]
+
+
+def charged_through(events: Iterable[Event]) -> int:
+    """The last step of an attempt that was charged: its last, or one ahead of it where it did not come to its end."""
+    steps = ahead = 0
+    for event in events:
+        steps = max(steps, event.step)
+        if event.kind == CHARGED_KIND:
+            ahead = int(event.data["through"])
+        elif event.kind in FINAL_KINDS:
+            ahead = 0
+    return max(steps, ahead)
+
+
+def has_gap(events: Sequence[Event]) -> bool:
+    """Whether events of an attempt are missing before its last one."""
+    return [event.seq for event in events] != list(range(len(events)))
+
 
 UNKNOWN = "its settings are not those of this version"
 GAP = "Events of this run are missing, so that its whole plan is claimed, whatever the others say."
@@ -78,7 +124,7 @@ def claim_of_view(view: RunView, store: Store) -> Claim:
     claim = _ahead(record, settings, view.started)
     reading, step = last_reading(view, OdometerAccountant.name), record.steps
     if view.charged and view.charged["through"] > step:  # ahead, and perhaps seen
-        charged = tuple((SampledGaussian(sigma, rate), int(n)) for sigma, rate, n in view.charged["mechanisms"])
+        charged = tuple(_runs(view.charged["mechanisms"]))
         reading, step = max(reading, _odometer(settings, charged)), view.charged["through"]
     claim = claim.if_it_ended(odometer=reading, step=step)
     return _with_earlier(claim, record, settings, _examples(settings, view.started), store)
@@ -104,8 +150,7 @@ def _from_events(record: RunRecord, settings: RunSettings, store: Store) -> Clai
     """From what the latest attempt charged, held against what its settings plan."""
     try:
         events = store.events(record.id)
-        started = next((event.data for event in events if event.kind == "started"), {})
-        gap = has_gap(events)
+        started, gap = _started(events), has_gap(events)
         if not started:
             return Claim.nothing(NO_BEGINNING if gap or record.steps else RELEASED_NOTHING, settings.delta)
         charged, step = mechanisms(events), charged_through(events)
@@ -140,12 +185,6 @@ def _odometer(settings: RunSettings, charged: tuple[GaussianEvent, ...]) -> floa
 
 def _examples(settings: RunSettings, started: Mapping[str, Any]) -> int:
     return int(started.get("examples") or examples_of(settings.data))
-
-
-def examples_in(record: RunRecord, settings: RunSettings, store: Store) -> int:
-    """N of a run's data, as it found them."""
-    started = store.events(record.id, kinds=("started",))
-    return _examples(settings, started[0].data if started else {})
 
 
 def _ahead(record: RunRecord, settings: RunSettings, started: Mapping[str, Any]) -> Claim:
@@ -192,10 +231,14 @@ def charged_before(record: RunRecord, store: Store) -> tuple[GaussianEvent, ...]
 
 
 def _charged(record: RunRecord, events: Sequence[Event]) -> tuple[GaussianEvent, ...]:
-    settings, started = settings_of(record), next((event.data for event in events if event.kind == "started"), {})
+    settings = settings_of(record)
     if settings is None or not has_gap(events):
         return mechanisms(events)
-    return everything_planned(settings, _examples(settings, started))
+    return everything_planned(settings, _examples(settings, _started(events)))
+
+
+def _started(events: Sequence[Event]) -> dict[str, Any]:
+    return next((event.data for event in events if event.kind == "started"), {})
 
 
 def _of_all_attempts(earlier: Sequence[GaussianEvent], settings: RunSettings, examples: int) -> Claim:
@@ -273,3 +316,81 @@ def claims_of_shorter_plans(view: RunView, claim: Claim, at: Array) -> Array:
 @remembered
 def _tight_of(mechanism: SampledGaussian, steps: tuple[float, ...], delta: float) -> Array:
     return tight_epsilon(mechanism, np.array(steps), delta).upper
+
+
+FINISHED: tuple[State, ...] = ("done", "stopped")
+
+
+class StartFrom(NamedTuple):
+    """Where a run starts: a file of weights, and the runs that led to it, the latest first; random weights for none."""
+
+    weights: str | None = None
+    origins: tuple[Origin, ...] = ()
+
+
+def unfit(record: RunRecord, weights: Callable[[str], Path]) -> str:
+    """Why no run can start from this one, in words; empty where one can. `weights` says where a run's lie."""
+    settings = settings_of(record)
+    if record.state not in FINISHED:
+        return f"that is {record.state}"
+    if record.imported or record.deleted or record.target != TRAINING or not weights(record.id).is_file():
+        return "whose weights are not kept here"
+    if settings is None or not record.steps:
+        return "that trained nothing that this version knows"
+    if settings.start_from is not None and not settings.origins:
+        return "that started from a file, of which nobody knows what it learned from"
+    return ""
+
+
+def start_of(run: str, store: Store, weights: Callable[[str], Path]) -> StartFrom:
+    """The start from the weights of `run`.
+
+    Raises:
+        ValueError: naming start_from, where there are no such weights.
+    """
+    try:
+        record = store.run(run)
+    except KeyError:
+        raise ValueError(
+            f"Expected start_from={run!r} to be a run that is kept here, found none: choose another start."
+        ) from None
+    settings, why = settings_of(record), unfit(record, weights)
+    if settings is None or why:
+        raise ValueError(
+            f"Expected start_from={record.title!r} to be a finished run with its weights, found one {why}: choose "
+            "another start."
+        )
+    return StartFrom(str(weights(run)), (_origin(record, settings, store), *settings.origins))
+
+
+def _origin(record: RunRecord, settings: RunSettings, store: Store) -> Origin:
+    claim = claim_of_record(record, store)
+    mechanisms: tuple[tuple[float, float, int], ...] = ()
+    unbounded = _unbounded(settings) or ("" if claim.shown.holds else claim.shown.reason)
+    if not unbounded:
+        examples = _examples(settings, _started(store.events(record.id, kinds=("started",))))
+        runs = merge_events((*charged_before(record, store), *everything_planned(settings, examples)))
+        if not was_planned(_runs(record.summary.get("mechanisms") or []), settings, examples):
+            unbounded = "what it spent is not what was planned"
+        elif len(runs) > MOST_DIFFERENT:
+            unbounded = f"its {len(runs):,} steps with a noise of their own are not added up here"
+        else:
+            mechanisms = tuple((m.noise_multiplier, m.sample_rate, count) for m, count in runs)
+    return Origin(
+        run=record.id,
+        name=record.title,
+        data=settings.data,
+        mechanisms=mechanisms,
+        epsilon=claim.shown.epsilon if claim.shown.holds else None,
+        delta=settings.delta,
+        unbounded=unbounded,
+        replayable=claim.demonstration,
+    )
+
+
+def _unbounded(settings: RunSettings) -> str:
+    if not settings.private:
+        return WITHOUT_NOISE
+    if settings.adaptive:
+        return "its policy chose its steps by what it saw, so that they are not known ahead"
+    return ""

@@ -73,7 +73,7 @@ def start_mark(pid: int) -> str | None:
 
 
 def this_process() -> Process:
-    return Process(this_machine(), os.getpid(), start_mark(os.getpid()) or "")
+    return process_of(os.getpid())
 
 
 def process_of(pid: int) -> Process:

@@ -169,15 +169,17 @@ class _Record:
         while self._accounts.charges < done:
             self._count(0, math.nan, math.nan)
 
-    def _count(self, examples: int, loss: float, clipped: float) -> None:
+    def _count(self, examples: int, *losses: float) -> None:
+        """A step: the loss and the clipped share of its examples."""
         now = time.monotonic()
         self._accounts.step(self._training.mechanism, None)
+        loss, clipped = (value if math.isfinite(value) else None for value in losses)
         self._rows.append(
             {
                 "batch_size": examples,
                 "expected_batch_size": self._training.settings.batch_size,
-                "loss": _finite(loss),
-                "clipped": _finite(clipped),
+                "loss": loss,
+                "clipped": clipped,
                 "non_finite": 0,
                 "learning_rate": self._training.learning_rate,
                 "seconds": now - self._stepped,
@@ -211,17 +213,6 @@ class _Record:
         """The last event."""
         self._ended = True
         self._catch_up(self._training.done)
-        self._end(state, reason, text)
-        try:
-            self._sender.insist()
-        except StoreError as error:
-            if state != "failed":  # which raises already
-                words = f"The end of this run could not be recorded: it claims all that it was charged ahead. {error}"
-                warnings.warn(words, stacklevel=4)
-        with suppress(StoreError):  # as long as this program runs its thread goes on trying
-            self._sender.close()
-
-    def _end(self, state: str, reason: str, text: str) -> None:
         self._tell()
         summary = closing(
             self._training.settings,
@@ -234,7 +225,11 @@ class _Record:
         )
         nothing = dict.fromkeys(("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy", "weights"))
         self._emit(state, **summary, **nothing, text=text)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        try:
+            self._sender.insist()
+        except StoreError as error:
+            if state != "failed":  # which raises already
+                words = f"The end of this run could not be recorded: it claims all that it was charged ahead. {error}"
+                warnings.warn(words, stacklevel=4)
+        with suppress(StoreError):  # as long as this program runs its thread goes on trying
+            self._sender.close()

@@ -50,11 +50,7 @@ class Columns:
         """
         fresh = {}
         for name, entries in values.items():
-            numbers = [np.nan if entry is None else entry for entry in entries]
-            try:
-                column = np.array(numbers, dtype=np.float64)
-            except OverflowError:  # whole numbers that no float holds, which a program may well record
-                column = np.array([_float(number) for number in numbers])
+            column = np.array([np.nan if entry is None else entry for entry in entries], dtype=np.float64)
             if column.shape != (count,):
                 raise ValueError(f"Expected {name} with {count} numbers, found shape {column.shape}.")
             fresh[name] = column
@@ -78,14 +74,6 @@ def _joined(name: str, parts: Sequence[tuple[int, Mapping[str, Array]]]) -> Arra
     return column
 
 
-def _float(value: float) -> float:
-    """The number itself, infinite where it is too large for a float."""
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-
-
 def numbers(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """The numbers of an event, those of dicts inside it as "epsilon.renyi"."""
     flat: dict[str, float] = {}
@@ -93,7 +81,7 @@ def numbers(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
         if isinstance(value, Mapping):
             flat |= numbers(value, f"{prefix}{key}.")
         elif isinstance(value, (int, float)):
-            flat[prefix + key] = _float(value)
+            flat[prefix + key] = float(value)
     return flat
 
 
@@ -266,22 +254,25 @@ class _Reader:
 
     def look(self, max_age: float) -> RunView:
         now = _seen_at_once(self._store.run(self._run))
-        if self._recent(now, max_age) and self._shown is not None:
-            return self._shown[0]
+        if (view := self._recent(now, max_age)) is not None:
+            return view
         # Another state shows at once, so it is waited for.
-        if not self._reading.acquire(blocking=not self._recent(now)) and self._shown is not None:
-            return self._shown[0]
+        late = self._recent(now)
+        if not self._reading.acquire(blocking=late is None) and late is not None:
+            return late
         try:
-            if self._shown is None or not self._recent(now, max_age):
-                self._shown = self._read(), time.monotonic()
-            return self._shown[0]
+            if (view := self._recent(now, max_age)) is None:
+                view = self._read()
+                self._shown = view, time.monotonic()
+            return view
         finally:
             self._reading.release()
 
-    def _recent(self, now: tuple[Hashable, ...], max_age: float = math.inf) -> bool:
-        """Whether what is shown has this state and is no older."""
-        shown = self._shown
-        return shown is not None and _seen_at_once(shown[0].record) == now and time.monotonic() - shown[1] <= max_age
+    def _recent(self, now: tuple[Hashable, ...], max_age: float = math.inf) -> RunView | None:
+        """What is shown, if it has this state and is no older."""
+        if self._shown is None or _seen_at_once(self._shown[0].record) != now:
+            return None
+        return self._shown[0] if time.monotonic() - self._shown[1] <= max_age else None
 
     def _read(self) -> RunView:
         # Before the events: a record that says "done" then has all its events after it.

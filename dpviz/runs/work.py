@@ -184,13 +184,6 @@ class AskedControl:
         self._asked = time.monotonic()
         self._paused = False
 
-    def _look(self, interval: float) -> None:
-        if time.monotonic() - self._asked >= interval:
-            self._asked = time.monotonic()
-            # A scheduler or store that does not answer must not end hours of training: the last desired state stands.
-            with suppress(OSError, TimeoutError, StoreError):
-                self._desired, self._granted = self._ask()
-
     def _say(self, paused: bool) -> None:
         if paused != self._paused:
             self._paused = paused
@@ -199,7 +192,11 @@ class AskedControl:
 
     def poll(self) -> str:
         """What to do next; a paused caller is held for a moment, so that its waiting loop does not spin."""
-        self._look(PAUSED_POLL_INTERVAL if self._paused else POLL_INTERVAL)
+        if time.monotonic() - self._asked >= (PAUSED_POLL_INTERVAL if self._paused else POLL_INTERVAL):
+            self._asked = time.monotonic()
+            # A scheduler or store that does not answer must not end hours of training: the last desired state stands.
+            with suppress(OSError, TimeoutError, StoreError):
+                self._desired, self._granted = self._ask()
         if self._desired == "pause":
             self._say(paused=True)
             if self._granted > self._used:
@@ -223,16 +220,16 @@ def _resolve(target: str) -> Callable[..., Any]:
 
 def call(target: str, settings: Event, options: Event, sender: Sender, control: AskedControl) -> None:
     """Call the target so that exactly one final event comes, whatever it does."""
+    last: Event = {"kind": "done", "reason": "end", "text": ""}
     try:
         _resolve(target)(settings, sender.emit, control, **options)
     except Exception as error:
-        if not sender.ended:
-            # Our own errors, and those about values, are written for people: the name of their type says nothing more.
-            worded = isinstance(error, ValueError) or type(error).__module__.startswith("dpviz.")
-            text = str(error) if worded else f"{type(error).__name__}: {error}"
-            sender.emit({"kind": "failed", "text": text, "traceback": traceback.format_exc()})
+        # Our own errors, and those about values, are written for people: the name of their type says nothing more.
+        worded = isinstance(error, ValueError) or type(error).__module__.startswith("dpviz.")
+        text = str(error) if worded else f"{type(error).__name__}: {error}"
+        last = {"kind": "failed", "text": text, "traceback": traceback.format_exc()}
     if not sender.ended:
-        sender.emit({"kind": "done", "reason": "end", "text": ""})
+        sender.emit(last)
 
 
 def desired_state(client: Any, run: str) -> Any:

@@ -17,14 +17,20 @@ from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.claims import Claim
 from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.mechanisms import SampledGaussian, merge_events
-from dpviz.runs.claims import claim_of_record, claim_of_view, claims_along, claims_of_shorter_plans, last_reading
+from dpviz.runs.claims import (
+    claim_of_record,
+    claim_of_view,
+    claims_along,
+    claims_of_shorter_plans,
+    last_reading,
+    mechanisms,
+    start_of,
+)
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.checks import NotARun
 from dpviz.runs.exchange.disputes import disputes_of
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.exchange.recheck import NOT_AS_PLANNED
-from dpviz.runs.origins import start_of
-from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.training.accounts.claims import planned_claim
 from dpviz.training.accounts.origins import Origin, spent_before
@@ -228,22 +234,29 @@ def test_the_whole_way_back_counts(engine: Engine, weights: Path) -> None:
     assert dict(spent_before(third)) == {SampledGaussian(3.0, 64 / N): 6, SampledGaussian(2.0, 64 / N): 6}
 
 
-def test_of_a_run_that_was_stopped_the_whole_plan_counts(engine: Engine, weights: Path) -> None:
-    events = [event for event in events_of(TINY.with_(steps=3)) if event.kind != "started"]
-    last = {**events[-1].data, "kind": "stopped", "reason": "stopped"}
-    started = events_of(TINY)[0]
-    first = finished(engine, TINY, weights, [started, *events[:-1], events[-1]._replace(kind="stopped", data=last)])
+def stopped_early(events: list[Event]) -> list[Event]:
+    *shorter, last = events_of(TINY.with_(steps=3))
+    return [
+        events[0],
+        *shorter[1:],
+        last._replace(kind="stopped", data=last.data | {"kind": "stopped", "reason": "stopped"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "steps", "unbounded"),
+    [
+        (lambda events: [stopped_early(events)], 6, ""),  # the whole plan
+        (lambda events: [events[:-1], events], 12, ""),
+        (lambda events: [changed(events, "done", mechanisms=[[1.0, 64 / N, 6]])], 0, "not what was planned"),
+    ],
+)
+def test_what_a_start_costs(engine: Engine, weights: Path, attempts: Any, steps: int, unbounded: str) -> None:
+    first = finished(engine, TINY, weights, *attempts(events_of(TINY)))
     (origin,) = start_of(first.id, engine.store, engine.weights).origins
-    assert first.steps == 3
-    assert origin.mechanisms == ((2.0, 64 / N, 6),)
-
-
-def test_every_attempt_counts(engine: Engine, weights: Path) -> None:
-    once = events_of(TINY)
-    again = finished(engine, TINY, weights, once[:-1], once)
-    assert again.attempt == 2
-    (origin,) = start_of(again.id, engine.store, engine.weights).origins
-    assert origin.mechanisms == ((2.0, 64 / N, 12),)
+    assert origin.mechanisms == (((2.0, 64 / N, steps),) if steps else ())
+    assert unbounded in origin.unbounded
+    assert bool(unbounded) == bool(origin.unbounded)
 
 
 ADAPTIVE = TINY.with_(
@@ -270,13 +283,6 @@ def test_what_cannot_be_added_up_says_why(engine: Engine, weights: Path, setting
     with pytest.raises(ValueError, match="learned from the same data"):
         TINY.with_(start_from=start.weights, origins=start.origins).check()
     TINY.with_(data="adult", start_from=start.weights, origins=start.origins).check()
-
-
-def test_what_was_not_as_planned_bounds_nothing(engine: Engine, weights: Path) -> None:
-    events = events_of(TINY)
-    last = {**events[-1].data, "mechanisms": [[1.0, 64 / N, 6]]}
-    first = finished(engine, TINY, weights, [*events[:-1], events[-1]._replace(data=last)])
-    assert "not what was planned" in start_of(first.id, engine.store, engine.weights).origins[0].unbounded
 
 
 def test_a_demonstration_is_known_as_one(engine: Engine, weights: Path) -> None:

@@ -62,17 +62,18 @@ def writing(store: Store, heard: Heard) -> Iterator[Collector]:
 
 
 def test_gaps_are_filled_from_the_result(store: Store, writing: Collector, heard: Heard) -> None:
+    """What has no place is not told: whoever waits to hear of it must not go on."""
     run = started(store)
     whole = batch(run, *steps(10), {"kind": "done", "step": 10})
-    writing.put(text(batch(run, *steps(3))))
-    writing.put(text(batch(run, {"kind": "done", "step": 10}, first=10)))
+    for one in (batch("gone", *steps(3)), batch(run, *steps(3)), batch(run, {"kind": "done", "step": 10}, first=10)):
+        writing.put(text(one))
     future = Future("finished", zlib.compress(text(whole).encode()))
     writing.put(EndedFuture(run, future))
     until(lambda: heard.ends == [run])
     assert [event.seq for event in store.events(run)] == list(range(11))
     assert store.run(run).state == "done"
     assert future.released
-    assert len(heard.batches) == 2
+    assert [one.run for one in heard.batches] == [run, run]
 
 
 def test_a_task_that_dask_gave_up(store: Store, writing: Collector, heard: Heard) -> None:
@@ -100,6 +101,11 @@ def test_nothing_is_thrown_away_while_the_disk_is_full(
     run, disk = started(store), FullDisk(monkeypatch)
     for i in range(5):
         writing.put(text(batch(run, *steps(10, 1 + 10 * i), first=10 * i)))
+    ending = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=lambda _: None)
+    ending.put(text(batch(run, *steps(10))))
+    until(lambda: ending.trouble)
+    ending.close()
+    assert not ending._thread.is_alive(), "it ends also while nothing can be written"
     until(lambda: heard.troubles == ["the disk is full"])
     until(lambda: writing.trouble == f"the disk is full {collector.HELD}")
     assert store.run(run).steps == 0
@@ -122,23 +128,3 @@ def test_a_failure_is_written_once_there_is_room(
     disk.free()
     until(lambda: heard.ends == [run])
     assert (store.run(run).state, store.run(run).reason) == ("failed", "OSError: no")
-
-
-def test_what_has_no_place_is_not_told(store: Store, writing: Collector, heard: Heard) -> None:
-    """Whoever waits to hear of it must not go on."""
-    run = started(store)
-    writing.put(text(batch("gone", *steps(3))))
-    writing.put(text(batch(run, *steps(3))))
-    until(lambda: heard.batches)
-    assert [one.run for one in heard.batches] == [run]
-
-
-def test_it_ends_also_while_nothing_can_be_written(store: Store, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = started(store)
-    FullDisk(monkeypatch)
-    made = Collector(store, on_batch=heard.batches.append, on_end=heard.ends.append, on_trouble=heard.troubles.append)
-    made.put(text(batch(run, *steps(3))))
-    until(lambda: made.trouble)
-    made.close()
-    assert not made._thread.is_alive()
-    assert heard.batches == []

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from dpviz.runs import collector
+from dpviz.runs.claims import mechanisms
 from dpviz.runs.cluster.scheduler import Scheduler
 from dpviz.runs.engine import Engine
 from dpviz.runs.processes import Process, is_alive
-from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.file import SqliteFile
 from dpviz.runs.store.records import RunRecord, StoreError
 from tests.runs.conftest import HERE, PLAIN, FullDisk, family, gone, kill, until

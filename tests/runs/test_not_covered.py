@@ -19,8 +19,8 @@ import pytest
 from dpviz.accounting.methods import READINGS
 from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
+from dpviz.runs.exchange.checks import KINDS
 from dpviz.runs.exchange.files import export_json, import_json, steps_csv
-from dpviz.runs.exchange.validation import KINDS
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.runs.views import RunView
 from dpviz.training import events

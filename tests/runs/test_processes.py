@@ -86,28 +86,22 @@ def test_a_child_ends_with_its_input_or_by_force(tmp_path: Path, source: str, co
     assert ("EOFError" in log.read_text()) == (code > 0)
 
 
-def test_from_nothing_to_the_first_that_is_up() -> None:
-    start = Start(workers=3, begun=10.0)
-    assert start.words(12.4) == "The workers are starting, 2 s so far: loading Dask (stage 1 of 4)."
+def test_what_a_start_waits_for() -> None:
+    """From nothing to the first that is up; one that ended is told of and waited for anew."""
+    start, moment = Start(workers=3, begun=10.0), 12.4
+    assert start.words(moment) == "The workers are starting, 2 s so far: loading Dask (stage 1 of 4)."
     start.scheduler = True
-    assert start.words(14.0).endswith("4 s so far: Python starts (stage 2 of 4).")
-    start.changed(1, "loading", 14.0)
-    start.changed(2, "loading", 14.0)
-    assert start.words(15.0).endswith("2 of 3 loading PyTorch (stage 3 of 4).")
-    start.changed(1, "connecting", 16.0)
-    assert start.words(16.0).endswith("1 of 3 loading PyTorch, 1 of 3 connecting (stage 4 of 4).")
-    start.changed(1, "up", 17.0)
-    assert start.words(17.0) == ""
-
-
-def test_one_that_ended_is_told_of_and_waited_for_anew() -> None:
-    start = Start(workers=1, begun=0.0, scheduler=True)
-    start.changed(1, "up", 3.0)
-    start.changed(1, "ended", 100.0)
-    assert start.failed == 1
-    said = start.words(101.0)
-    assert said == "The workers are starting, 1 s so far: Python starts (stage 2 of 4). 1 ended and was started again."
-    start.changed(2, "up", 104.0)
-    start.changed(2, "replaced", 200.0)
-    assert start.failed == 1
-    assert "0 s so far" in start.words(200.0)
+    for worker, phase, words in (
+        (0, "", "Python starts (stage 2 of 4)."),
+        (1, "loading", "1 of 3 loading PyTorch (stage 3 of 4)."),
+        (2, "loading", "2 of 3 loading PyTorch (stage 3 of 4)."),
+        (1, "connecting", "1 of 3 loading PyTorch, 1 of 3 connecting (stage 4 of 4)."),
+        (1, "up", ""),
+        (1, "ended", "0 s so far: 1 of 3 loading PyTorch (stage 3 of 4). 1 ended and was started again."),
+        (2, "up", ""),
+        (2, "replaced", "0 s so far: Python starts (stage 2 of 4). 1 ended and was started again."),
+    ):
+        moment += 1.0
+        start.changed(worker, phase, moment)
+        assert start.words(moment).endswith(words)
+        assert bool(words) == bool(start.words(moment))

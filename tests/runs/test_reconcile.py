@@ -29,13 +29,6 @@ def run_of(store: Store, owner: str, *, host: Process | None = None, queued: boo
     return run
 
 
-def test_of_living_engines_nothing_changes(store: Store) -> None:
-    store.heartbeat("me", this_process())
-    runs = [run_of(store, "me"), run_of(store, "me", host=this_process()), run_of(store, "me", queued=True)]
-    assert reconcile.reconcile(store) == []
-    assert [store.run(run).state for run in runs] == ["running", "running", "queued"]
-
-
 def begin(store: Store, run: str) -> str:
     """Let it begin, so that it cannot be sent again as if nothing had been."""
     store.record([Delivery(run, "one", this_process().to_json(), (), time.time())])
@@ -70,24 +63,14 @@ def test_what_waits_of_a_dead_engine_is_taken_over_once(store: Store) -> None:
 
 
 def test_of_a_dead_host_what_ran_there_is_lost(store: Store) -> None:
+    """Of living ones nothing changes; a run of an engine that nobody knows is lost too."""
     store.heartbeat("me", this_process())
-    running = begin(store, run_of(store, "me", host=dead()))
-    sent = run_of(store, "me", host=dead())
+    running, lives = begin(store, run_of(store, "me", host=dead())), run_of(store, "me", host=this_process())
+    sent, unknown = run_of(store, "me", host=dead()), begin(store, run_of(store, "never seen"))
     queued = run_of(store, "me", queued=True)
-    assert sorted(reconcile.reconcile(store)) == sorted([running, sent])
-    assert store.run(running).state == "lost"
-    assert [store.run(run).state for run in (sent, queued)] == ["queued", "queued"]
-
-
-def test_why_a_broken_connection_broke(store: Store) -> None:
-    runs = [run_of(store, "me", host=host) for host in (dead(), this_process(), None)]
-    assert [reconcile.why_gone(store, run) for run in runs] == [reconcile.HOST_DIED, reconcile.GONE, reconcile.GONE]
-
-
-def test_of_nobody(store: Store) -> None:
-    assert reconcile.reconcile(store) == []
-    run = begin(store, run_of(store, "never seen"))
-    assert reconcile.reconcile(store) == [run]
+    assert sorted(reconcile.reconcile(store)) == sorted([running, sent, unknown])
+    states = ["lost", "running", "queued", "lost", "queued"]
+    assert [store.run(run).state for run in (running, lives, sent, unknown, queued)] == states
 
 
 def test_on_another_machine_the_heartbeat_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +90,12 @@ def test_costs_one_query_where_all_has_ended(store: Store, reads: list[int]) -> 
 
 def test_a_host_that_is_still_ending_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connections go before it does: on a busy machine the run was said to have lost its workers instead."""
+    assert reconcile.why_gone(store, run_of(store, "me", host=dead())) == reconcile.HOST_DIED
     run = run_of(store, "me", host=this_process())
     looks = iter([True, True, False])
     monkeypatch.setattr(reconcile, "is_alive", lambda _: next(looks))
     assert reconcile.why_gone(store, run) == reconcile.HOST_DIED
-    monkeypatch.setattr(reconcile, "is_alive", lambda _: True)
     monkeypatch.setattr(reconcile, "ENDING_TAKES", 0.1)
-    assert reconcile.why_gone(store, run) == reconcile.GONE
-    monkeypatch.setattr(reconcile, "is_alive", lambda _: None)  # on another machine
-    assert reconcile.why_gone(store, run) == reconcile.GONE
+    for alive in (True, None):  # None: on another machine
+        monkeypatch.setattr(reconcile, "is_alive", lambda _, alive=alive: alive)
+        assert reconcile.why_gone(store, run) == reconcile.GONE

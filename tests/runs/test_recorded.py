@@ -13,12 +13,11 @@ import pytest
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.runs import recorded as recorded_module
 from dpviz.runs import work
-from dpviz.runs.claims import claim_of_record, claim_of_view
+from dpviz.runs.claims import claim_of_record, claim_of_view, has_gap, mechanisms
 from dpviz.runs.exchange.disputes import disputes_of
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
 from dpviz.runs.recorded import recorded
-from dpviz.runs.spending import has_gap, mechanisms
 from dpviz.runs.store.store import Store, open_store
 from dpviz.runs.views import view_of
 from dpviz.runs.work import NotRecorded

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpviz.accounting.methods import accountant
 from dpviz.mechanisms import SampledGaussian
-from dpviz.runs import spending
+from dpviz.runs.claims import charged_through, mechanisms
 from dpviz.runs.store.store import Store
 from dpviz.training.settings import RunSettings
 from tests.runs.test_store import batch, started
@@ -46,14 +46,14 @@ def test_what_was_charged_ahead_counts_until_the_end(store: Store) -> None:
     run = stored(store, planned(PLAN[:2]))
     ahead = {"kind": "charged", "step": 7, "through": 12, "mechanisms": [[2.0, 0.1, 3], [2.5, 0.1, 9]]}
     store.record([batch(run, ahead, first=3)])
-    assert spending.mechanisms(store.events(run)) == ((two, 3), (half, 9))
-    assert spending.charged_through(store.events(run)) == 12
+    assert mechanisms(store.events(run)) == ((two, 3), (half, 9))
+    assert charged_through(store.events(run)) == 12
     store.record([batch(run, {"kind": "stopped", "step": 7, "text": ""}, first=4)])
-    assert spending.mechanisms(store.events(run)) == ((two, 3), (half, 4))
-    assert spending.charged_through(store.events(run)) == 7
+    assert mechanisms(store.events(run)) == ((two, 3), (half, 4))
+    assert charged_through(store.events(run)) == 7
 
 
 def test_mechanisms(store: Store) -> None:
     events = [*planned([(2.0, 0.1, 3), (3.0, 0.1, 1), (2.0, 0.1, 2)]), {"kind": "count", "mechanism": [100.0, 1.0, 1]}]
-    runs = spending.mechanisms(store.events(stored(store, events)))
+    runs = mechanisms(store.events(stored(store, events)))
     assert runs == ((SampledGaussian(2.0, 0.1), 5), (SampledGaussian(3.0, 0.1), 1), (SampledGaussian(100.0, 1.0), 1))

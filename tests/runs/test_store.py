@@ -73,13 +73,6 @@ def at_once(*acts: Callable[[], object]) -> list[BaseException]:
 
 
 class TestRuns:
-    def test_a_new_one(self, store: Store) -> None:
-        first, second = new(store), new(store, "named")
-        assert (first.state, first.attempt, first.steps, first.desired) == ("queued", 0, 0, "go")
-        assert (first.settings, first.title, second.title) == (SETTINGS, "Run 1", "named")
-        assert [run.id for run in store.runs()] == [second.id, first.id]
-        assert store.run(first.id) == first
-
     def test_claim_in_order_and_within_the_limit(self, store: Store) -> None:
         first, second, other = new(store), new(store), new(store, owner="other")
         host = this_process()
@@ -108,21 +101,24 @@ class TestRuns:
         assert at_once(*[take] * 4) == []
         assert len(taken) == len(set(taken)) == 7
 
-    def test_asked_for_twice_it_is_one_run(self, store: Store) -> None:
+    def test_words_of_the_user_and_unknown_runs(self, store: Store) -> None:
         run = new_id()
-        for count in (3, 4):
+        for count in (3, 4):  # asked for twice, it is one run
             made = store.create(target="m:f", settings={"steps": count}, options={}, name="", owner=OWNER, run=run)
-            assert (made.id, made.settings) == (run, {"steps": 3})
-        assert [record.id for record in store.runs()] == [run]
-
-    def test_unknown(self, store: Store) -> None:
+            assert (made.id, made.settings, made.title) == (run, {"steps": 3}, "Run 1")
+        other = new(store, "named").id
+        assert [record.title for record in store.runs()] == ["named", "Run 1"]
+        store.rename(run, "ä <b>")
+        store.annotate(run, "note")
+        for baseline in (run, other, None):
+            store.pin_baseline(baseline)
+            assert [record.id for record in store.runs() if record.baseline] == [baseline] * (baseline is not None)
+        assert (store.run(run).name, store.run(run).note) == ("ä <b>", "note")
         for ask in (store.run, store.events_since, store.delete, store.undelete, store.pin_baseline, store.events):
             with pytest.raises(KeyError, match="no run 'x'"):
                 ask("x")
         with pytest.raises(KeyError):
             store.set_desired("x", "stop")
-        store.record([batch("x", *steps(1))])
-        assert store.runs() == []
 
     def test_desired_states(self, store: Store) -> None:
         run = started(store)
@@ -133,17 +129,6 @@ class TestRuns:
             assert store.set_desired(run, "pause", single_steps=1, granted=3).granted == 4
         record = store.set_desired(new(store).id, "stop")
         assert (record.state, record.ended is None) == ("stopped", False)
-
-    def test_words_of_the_user(self, store: Store) -> None:
-        run, other = new(store).id, new(store).id
-        store.rename(run, "ä <b>")
-        store.annotate(run, "note")
-        store.pin_baseline(run)
-        store.pin_baseline(other)
-        assert (store.run(run).name, store.run(run).note, store.run(run).baseline) == ("ä <b>", "note", False)
-        assert store.run(other).baseline
-        store.pin_baseline(None)
-        assert not any(record.baseline for record in store.runs())
 
     def test_delete_and_undo(self, store: Store) -> None:
         run = started(store)
@@ -162,15 +147,6 @@ class TestRuns:
         assert store.runs(deleted=True) == []
         assert store.file.fetch("SELECT COUNT(*) FROM events") == [(0,)]
 
-    def test_owners(self, store: Store) -> None:
-        process = Process("elsewhere/1/2", 3, "4")
-        store.heartbeat("a", process)
-        first = store.owners()[0]
-        store.heartbeat("a", process)
-        [owner] = store.owners()
-        assert (owner.id, owner.process) == ("a", process)
-        assert owner.heartbeat >= first.heartbeat
-
 
 class TestEvents:
     def test_twice_is_once(self, store: Store) -> None:
@@ -184,12 +160,16 @@ class TestEvents:
     def test_news(self, store: Store) -> None:
         run = started(store)
         assert store.events_since(run) == (0, [], -1)
-        store.record([batch(run, *steps(5))])
+        control = [{"kind": "control", "step": 5, "state": state} for state in ("paused", "running")]
+        store.record([batch(run, *steps(5), control[0])])
+        assert store.run(run).state == "paused"
         news = store.events_since(run)
-        assert (news.attempt, len(news.events), news.last) == (1, 5, 4)
-        assert store.events_since(run, 4, 1) == (1, [], 4)
-        assert [event.step for event in store.events_since(run, 2, 1).events] == [4, 5]
-        assert [event.step for event in store.events_since(run, 1).events] == [3, 4, 5]
+        assert (news.attempt, len(news.events), news.last) == (1, 6, 5)
+        assert store.events_since(run, 5, 1) == (1, [], 5)
+        assert [event.step for event in store.events_since(run, 2, 1).events] == [4, 5, 5]
+        assert [event.seq for event in store.events(run, kinds=("control",))] == [5]
+        store.record([batch(run, control[1], first=6)])
+        assert store.run(run).state == "running"
 
     def test_only_the_latest_attempt_is_shown(self, store: Store) -> None:
         run = started(store)
@@ -220,13 +200,6 @@ class TestEvents:
         assert record.summary["loss"] != record.summary["loss"]
         assert record.ended is not None
         assert store.attempts(run)[0]["outcome"] == kind
-
-    def test_paused_and_on(self, store: Store) -> None:
-        run = started(store)
-        store.record([batch(run, *steps(1), {"kind": "control", "step": 1, "state": "paused"})])
-        assert store.run(run).state == "paused"
-        store.record([batch(run, {"kind": "control", "step": 1, "state": "running"}, first=2)])
-        assert store.run(run).state == "running"
 
     def test_a_lost_run_may_turn_out_to_have_ended_well(self, store: Store) -> None:
         run = started(store)
@@ -354,40 +327,22 @@ class TestTrouble:
         with pytest.raises(StoreError, match="format 99"):
             open_store(tmp_path)
 
-    def test_a_file_that_may_only_be_read(self, store: Store) -> None:
-        run = started(store)
-        with store.file.connection() as db:
-            db.execute("PRAGMA query_only = ON")
-        with pytest.raises(StoreError, match="cannot be written"):
-            store.record([batch(run, *steps(1))])
 
-    def test_closed(self, store: Store) -> None:
-        store.close()
-        with pytest.raises(StoreError, match="was closed"):
-            store.runs()
-
-
-class TestPlace:
-    def test_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setenv("DPVIZ_HOME", str(tmp_path / "here"))
-        assert home() == tmp_path / "here"
-        made = open_store()
-        assert made.place == str(tmp_path / "here" / "runs.sqlite")
-        made.close()
-
-    @pytest.mark.parametrize(
-        ("system", "expected"),
-        [
-            ("linux", ".local/share/dpviz"),
-            ("darwin", "Library/Application Support/dpviz"),
-            ("win32", "AppData/Local/dpviz"),
-        ],
-    )
-    def test_of_each_system(self, monkeypatch: pytest.MonkeyPatch, system: str, expected: str) -> None:
-        for variable in ("DPVIZ_HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
-            monkeypatch.delenv(variable, raising=False)
-        monkeypatch.setattr(sys, "platform", system)
-        assert home() == Path.home() / expected
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [
+        ("linux", ".local/share/dpviz"),
+        ("darwin", "Library/Application Support/dpviz"),
+        ("win32", "AppData/Local/dpviz"),
+    ],
+)
+def test_its_place_on_each_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, expected: str) -> None:
+    for variable in ("DPVIZ_HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(sys, "platform", system)
+    assert home() == Path.home() / expected
+    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path / "here"))
+    assert home() == tmp_path / "here"
 
 
 # Durations are true whatever the clock is set to meanwhile.

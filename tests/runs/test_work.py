@@ -16,6 +16,8 @@ from dpviz.runs.store.records import EventRow
 from dpviz.runs.work import AskedControl, NotRecorded, Sender, call
 from tests.runs.conftest import HERE
 
+MISSING = "Expected target='fake_training:missing' to be the name of a function, as in 'module:function'."
+
 
 class DesiredStates:
     """Stands for the scheduler."""
@@ -39,22 +41,25 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestSender:
     def test_all_in_order_and_in_few_batches(self) -> None:
+        """Soon, without further events; step and time are filled in, and a copy is taken."""
         sent: list[list[EventRow]] = []
-        sender = Sender(sent.append)
-        for step in range(2000):
+        arrived = threading.Event()
+        sender = Sender(lambda rows: (sent.append(rows), arrived.set()))  # type: ignore[func-returns-value]
+        event = {"kind": "step", "step": 0, "loss": [1.0]}
+        sender.emit(event)
+        event["loss"] = None
+        assert arrived.wait(5.0)
+        for step in range(1, 2000):
             sender.emit({"kind": "step", "step": step, "time": 0.5})
+        sender.emit({"kind": "note"})
         sender.close()
         rows = [row for batch in sent for row in batch]
-        assert [row.seq for row in rows] == list(range(2000))
+        assert [row.seq for row in rows] == list(range(2001))
         assert rows == sender.rows
         assert len(sent) < 100
-
-    def test_sent_soon_without_further_events(self) -> None:
-        arrived = threading.Event()
-        sender = Sender(lambda rows: arrived.set())
-        sender.emit({"kind": "note", "text": "now"})
-        assert arrived.wait(5.0)
-        sender.close()
+        assert rows[-1].step == 1999
+        assert rows[-1].time >= rows[0].time >= 0.0
+        assert jsontext.read(rows[0].text)["loss"] == [1.0]
 
     def test_what_cannot_be_passed_on_is_passed_on_later_and_what_comes_meanwhile_too(self) -> None:
         sent: list[EventRow] = []
@@ -108,17 +113,6 @@ class TestSender:
         sender.rows.clear()  # its thread may end
         sender.close()
 
-    def test_step_and_time_are_filled_in_and_a_copy_is_taken(self) -> None:
-        sender = Sender(lambda rows: None)
-        event = {"kind": "step", "step": 7, "loss": [1.0]}
-        sender.emit(event)
-        event["loss"] = None
-        sender.emit({"kind": "note"})
-        sender.close()
-        assert [row.step for row in sender.rows] == [7, 7]
-        assert sender.rows[1].time >= sender.rows[0].time >= 0.0
-        assert jsontext.read(sender.rows[0].text)["loss"] == [1.0]
-
     def test_what_the_run_does_about_it_is_sent_at_once(self) -> None:
         """Not with the next events: a paused run has none."""
         sent: list[EventRow] = []
@@ -158,15 +152,6 @@ class TestControl:
         assert states == said.split()
 
 
-def test_a_running_loop_asks_four_times_a_second_at_most() -> None:
-    desired_states = DesiredStates()
-    control = AskedControl(desired_states, lambda event: None)
-    end = time.monotonic() + 0.6
-    while time.monotonic() < end:
-        control.poll()
-    assert 2 <= desired_states.asked <= 4
-
-
 class TestCall:
     def run(self, target: str, **options: Any) -> list[dict[str, Any]]:
         sender = Sender(lambda rows: None)
@@ -182,6 +167,11 @@ class TestCall:
             ("breaking", "failed", "RuntimeError: out of luck"),
             ("silent", "done", ""),
             ("failing_in_words", "failed", "in its own words"),
+            (
+                "missing",
+                "failed",
+                "Expected target='fake_training:missing' to be the name of a function, as in 'module:function'.",
+            ),
             ("unavailable", "failed", "The digits are not here."),  # our own errors speak without their type's name
         ],
     )
@@ -189,9 +179,6 @@ class TestCall:
         events = self.run(f"fake_training:{target}")
         assert [event["kind"] for event in events if event["kind"] in ("done", "failed", "stopped")] == [kind]
         assert (events[-1]["kind"], events[-1]["text"]) == (kind, text)
-
-    def test_unknown_options_fail_the_run(self) -> None:
-        assert "unexpected keyword" in self.run("fake_training:refusing", speed=2)[-1]["text"]
 
 
 def test_importing_the_worker_loads_neither_torch_nor_streamlit() -> None:

@@ -23,10 +23,9 @@ from dpviz.questions.train import TRAIN, script
 from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import plan
 from dpviz.questions.train.settings import run_settings, texts_of
-from dpviz.runs.claims import claim_of_record
+from dpviz.runs.claims import claim_of_record, start_of
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
-from dpviz.runs.origins import start_of
 from dpviz.runs.store.records import Event, RunRecord
 from dpviz.training import settings as declared
 from dpviz.training.accounts.claims import everything_planned

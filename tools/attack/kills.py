@@ -24,11 +24,10 @@ import psutil
 
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
-from dpviz.runs.claims import claim_of_record
+from dpviz.runs.claims import claim_of_record, mechanisms
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json, import_json
 from dpviz.runs.reconcile import reconcile
-from dpviz.runs.spending import mechanisms
 from dpviz.runs.store.store import open_store
 from tests.runs.conftest import HERE, PLAIN, family, gone, kill
 

@@ -25,7 +25,7 @@ from dpviz.training.models.base import image
 from dpviz.training.settings import FIELDS, RunSettings
 
 if TYPE_CHECKING:
-    from dpviz.runs.origins import StartFrom
+    from dpviz.runs.claims import StartFrom
 
 
 def _start(get: Reader) -> StartFrom | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dpviz.accounting.claims import Claim
 from dpviz.fields import numbers
-from dpviz.runs.claims import claim_of_record, settings_of
+from dpviz.runs.claims import FINISHED, StartFrom, claim_of_record, settings_of, start_of, unfit
 from dpviz.runs.engine import Engine, engine
-from dpviz.runs.origins import FINISHED, StartFrom, start_of, unfit
 from dpviz.runs.store.records import RunRecord
 from dpviz.training.data.own.place import data_of
 from dpviz.training.models import MODELS

@@ -1,20 +1,26 @@
-"""Where runs are computed: a local cluster in a child process, or the one at DASK_SCHEDULER_ADDRESS."""
+"""Where runs are computed: a local cluster in a child process, or the one at DASK_SCHEDULER_ADDRESS.
+
+`Connection` is the scheduler's way to it: started or found, lost, and tried again ever more rarely.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import logging
 import os
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from dpviz.runs.child import Child
 from dpviz.runs.cluster.tls import Certificate
 from dpviz.runs.cluster.worker import PRELOAD_VARIABLE
-from dpviz.runs.processes import process_of
+from dpviz.runs.processes import Process, process_of
 from dpviz.runs.store.folders import scratch_folder
 
 ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
@@ -66,11 +72,8 @@ def worker_environment(workers: int, preload: tuple[str, ...]) -> dict[str, str]
     }
 
 
-# What a phase that a worker tells of is called while people wait for it.
+# What a phase that a worker tells of is called while people wait for it: the stages after Dask and Python.
 PHASES = {"loading": "loading PyTorch", "connecting": "connecting"}
-# Stages of a start: Dask, Python, then these.
-ORDER = tuple(PHASES)
-STAGES = 2 + len(ORDER)
 
 
 @dataclass(slots=True)
@@ -88,36 +91,26 @@ class Start:
     phases: dict[int, str] = field(default_factory=dict)
 
     def changed(self, worker: int, phase: str, now: float) -> None:
-        if phase in ("ended", "replaced") and self.up <= 1:
+        if phase in ("ended", "replaced") and self.count("up") <= 1:
             self.begun = now  # from here on the next one is waited for
         self.phases[worker] = phase
 
-    @property
-    def up(self) -> int:
-        return sum(phase == "up" for phase in list(self.phases.values()))
-
-    @property
-    def failed(self) -> int:
-        """How many workers have ended."""
-        return sum(phase == "ended" for phase in list(self.phases.values()))
-
-    @property
-    def stage(self) -> int:
-        """How far the foremost worker is, from 1 to STAGES."""
-        reached = [ORDER.index(phase) for phase in list(self.phases.values()) if phase in ORDER]
-        return 3 + max(reached) if reached else 1 + self.scheduler
+    def count(self, phase: str) -> int:
+        """How many workers are in this phase."""
+        return list(self.phases.values()).count(phase)
 
     def words(self, now: float) -> str:
         """What a run would wait for at time `now`; "" once a worker is up."""
-        if self.up:
+        if self.count("up"):
             return ""
+        stage, what = 1 + self.scheduler, ["Python starts" if self.scheduler else "loading Dask"]
+        if coming := [phase for phase in PHASES if self.count(phase)]:
+            stage = 3 + list(PHASES).index(coming[-1])  # of the foremost worker
+            what = [f"{self.count(phase)} of {self.workers} {PHASES[phase]}" for phase in coming]
+        failed = self.count("ended")
+        again = f" {failed} ended and was started again." if failed else ""
         waited = f"The workers are starting, {now - self.begun:.0f} s so far:"
-        phases = list(self.phases.values())
-        counts = {words: phases.count(phase) for phase, words in PHASES.items()}
-        coming = [f"{count} of {self.workers} {words}" for words, count in counts.items() if count]
-        what = ", ".join(coming) or ("Python starts" if self.scheduler else "loading Dask")
-        again = f" {self.failed} ended and was started again." if self.failed else ""
-        return f"{waited} {what} (stage {self.stage} of {STAGES}).{again}"
+        return f"{waited} {', '.join(what)} (stage {stage} of {2 + len(PHASES)}).{again}"
 
 
 class Host:
@@ -174,7 +167,7 @@ class Host:
     def starting(self) -> str:
         """What the first run would wait for now, in words; "" once a worker is up."""
         words = self._start.words(time.monotonic())
-        return f"{words} See {self._child.log}." if self._start.failed and words else words
+        return f"{words} See {self._child.log}." if self._start.count("ended") and words else words
 
     @property
     def alive(self) -> bool:
@@ -219,3 +212,156 @@ def connect(address: str, security: Any = None) -> Any:
             f"No Dask scheduler answers at {address} ({type(error).__name__}: {error}). "
             f"Start it, or unset {ADDRESS_VARIABLE} to use a local one."
         ) from error
+
+
+# Longest pause in seconds between two tries to start or find the cluster; the first is SHORTEST_PAUSE, each next twice
+# that.
+LONGEST_PAUSE = 30.0
+SHORTEST_PAUSE = 0.2
+
+# Seconds that a scheduler may take to answer whether it is there.
+ANSWER_LIMIT = 2.0
+
+# Seconds between two looks whether dpviz has come to a cluster that lacked it.
+LOOK_AGAIN = 2.0
+
+WAITS = "Runs that wait stay queued, and it is tried again."
+
+
+class Connection:
+    """Host and Dask client; only the thread that owns it changes them.
+
+    Args:
+        workers: How many runs at once.
+        preload: Modules that workers load ahead.
+        log: File for messages of the workers.
+
+    Attributes:
+        client: The Dask client; None while there is no cluster.
+        problem: Why the last try to start or find a cluster failed, or what that cluster lacks; "" if nothing is wrong.
+    """
+
+    def __init__(self, workers: int, preload: tuple[str, ...], log: Path) -> None:
+        self.client: Any = None
+        self.problem = ""
+        self._workers, self._preload, self._log = workers, preload, log
+        self._host: Host | None = None
+        self._tries = 0  # failed ones since the last that went well
+        self._next_try = 0.0
+        self._equipped: set[str] = set()  # addresses at which dpviz is, "" the scheduler's
+        self._next_look = 0.0
+
+    # From any thread
+
+    @property
+    def starting(self) -> str:
+        """What the first run waits for, in words; "" if it need not wait, or if nothing is starting."""
+        host = self._host
+        return host.starting if host is not None else ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a run that is sent now starts at once."""
+        return self.client is not None and not self.starting
+
+    @property
+    def host(self) -> Process | None:
+        """The process of the local cluster; None for a cluster of the user's, or while there is none."""
+        return self._host.process if self._host is not None else None
+
+    @property
+    def local(self) -> bool:
+        return self._host is not None
+
+    # From its own thread
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a cluster that can be talked to."""
+        if self.client is None:
+            return False
+        return self._host.alive if self._host is not None else self.client.status in ("running", "connecting")
+
+    def open(self) -> None:
+        """Start or find the cluster, without waiting for one that is coming up.
+
+        Raises:
+            ClusterError: if there is none to be had now. Runs stay queued, and it is tried again, ever more rarely.
+        """
+        if self.client is not None or time.monotonic() < self._next_try:
+            return
+        try:
+            address = os.environ.get(ADDRESS_VARIABLE, "")
+            if not address:
+                self._host = self._host or Host(self._workers, self._log, self._preload)
+            self.client = self._host.connect() if self._host is not None else connect(address)
+            if self.client is not None:
+                self.problem, self._tries = "", 0
+        except (ClusterError, OSError) as error:
+            self.leave()
+            self._next_try = time.monotonic() + min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._tries)
+            self._tries = min(self._tries + 1, 10)
+            self.problem = f"{error} {WAITS}"
+            raise ClusterError(self.problem) from error
+
+    def capacity(self) -> int:
+        """How many runs may be active: those that a worker is there for."""
+        there = len(self.client.scheduler_info(n_workers=-1)["workers"])
+        return min(self._workers, there) if self.local else there
+
+    def equipped(self) -> bool:
+        """Whether everything in the cluster can import dpviz; `problem` says what cannot.
+
+        To be asked before anything is sent: a scheduler that lacks it fails every run with words about something else,
+        and a worker that lacks it ends without a word when a run arrives.
+        """
+        if self.local:
+            return True
+        places = {"", *self.client.scheduler_info(n_workers=-1)["workers"]}
+        self._equipped &= places
+        if missing := sorted(places - self._equipped):
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + LOOK_AGAIN
+                self._look(missing)
+        else:
+            self.problem = ""
+        return not self.problem
+
+    def _look(self, places: list[str]) -> None:
+        """Ask these workers, and at "" the scheduler; with a function of Python's own: they may have no other."""
+        question = (importlib.util.find_spec, "dpviz")
+        workers = [address for address in places if address]
+        specs = self.client.run(*question, workers=workers, on_error="return") if workers else {}
+        if "" in places:
+            specs = {"": self.client.run_on_scheduler(*question), **specs}
+        self._equipped |= {place for place, spec in specs.items() if isinstance(spec, ModuleSpec)}  # or it has gone
+        lacking = [
+            f"worker at {place}" if place else f"scheduler at {self.client.scheduler.address}"
+            for place, spec in specs.items()
+            if spec is None
+        ]
+        self.problem = (
+            f"dpviz cannot be imported by the Dask {' and the '.join(lacking)}: "
+            f"install it there, the same as here, with dpviz[train], and start it again. {WAITS}"
+            if lacking
+            else ""
+        )
+
+    def answers(self) -> bool:
+        """Whether the Dask scheduler is there and listens."""
+        try:
+            self.client.sync(self.client.scheduler.identity, n_workers=0, callback_timeout=ANSWER_LIMIT)
+        except Exception:  # whatever Dask raises of a connection that is gone
+            return False
+        return self.alive
+
+    def leave(self) -> None:
+        """Let go of the client and end the local cluster."""
+        client, host = self.client, self._host
+        self.client = self._host = None
+        self._equipped.clear()
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close(timeout=2)
+        if host is not None:
+            host.close()

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.runs.cluster import memory
-from dpviz.runs.cluster.connection import Connection
-from dpviz.runs.cluster.launch import ClusterError
+from dpviz.runs.cluster.launch import ClusterError, Connection
 from dpviz.runs.collector import Collector, EndedFuture
 from dpviz.runs.processes import Process, is_alive, this_machine, this_process
 from dpviz.runs.reconcile import HOST_DIED, adopt, give_up, reconcile
@@ -145,7 +144,7 @@ class Scheduler:
 
     def _tick(self) -> float:
         """One look at everything; returns the seconds until the next."""
-        if self.connection.broken:
+        if self.connection.client is not None and not self.connection.alive:
             self._lose()
         self._pass_on()
         mine = [record for record in self._store.runs(states=OPEN) if record.owner == self.owner]

@@ -1,4 +1,7 @@
-"""What a file holds, checked piece by piece: each check returns the value or says what was expected and found.
+"""What an exported run may hold: every field typed and bounded, before anything is made of it.
+
+What has another name is dropped: an export of a later version may say more, and nothing here would read it. What is
+missing, of another type, too long or not in step with the rest is refused with a reason.
 
 >>> whole(1, 10)("steps of the run", 7)
 7
@@ -8,13 +11,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+
+from dpviz.accounting.methods import READINGS
+from dpviz.runs.store.records import CHARGED_KIND, FINAL_KINDS, IMPORTED_KIND, STATES, Event
+from dpviz.training.data import DATA_SETS
+from dpviz.training.settings import RunSettings
 
 Check = Callable[[str, Any], Any]
 
@@ -177,3 +189,232 @@ def listed(entry: Check, most: int, least: int = 0) -> Check:
         return [entry(f"entry {at} of {what}", part) for at, part in enumerate(value)]
 
     return check
+
+
+_FORMAT = tomllib.loads((Path(__file__).parent / "format.toml").read_text(encoding="utf-8"))
+MOST: Mapping[str, int] = _FORMAT["limits"]
+
+
+def _spent(what: str, value: Any) -> list[float]:
+    """A mechanism of steps that were made."""
+    sigma, rate, times = checked("mechanism")(what, value)
+    possible = 1e-6 <= sigma <= 1e12 and rate <= 1.0 and times == int(times) and times >= 1
+    expect(possible, f"{what} as noise in [1e-6, 1e12], rate in [0, 1] and whole times")
+    return [sigma, rate, times]
+
+
+def _counted(what: str, value: Any) -> list[float]:
+    """A mechanism of a count."""
+    spent = _spent(what, value)
+    expect(spent[1:] == [1, 1], f"{what} as noise in [1e-6, 1e12], rate 1, once")
+    return spent
+
+
+def _built(spec: Any) -> Check:
+    """The check that an entry of `format.toml` writes."""
+    if isinstance(spec, dict):
+        fields = {name: _built(entry) for names, entry in spec.items() if names != "needs" for name in names.split()}
+        return table({name: fields.pop(name) for name in spec.get("needs", ())}, fields)
+    if isinstance(spec, list):
+        return listed(_built(spec[0]), *(MOST.get(most, most) for most in spec[1:]))
+    if spec.endswith("?"):
+        return none_or(_built(spec[:-1]))
+    kind, *ends = spec.split()
+    if kind in ("whole", "text"):
+        return (whole if kind == "whole" else text)(*(MOST[end] if end in MOST else int(end) for end in ends))
+    return number(*map(float, ends), endless=kind == "float") if ends else checked(kind)
+
+
+@lru_cache(maxsize=256)
+def checked(name: str) -> Check:
+    """The check of this name, in code or one of the types of `format.toml`."""
+    in_code: dict[str, Check] = {
+        "flag": flag,
+        "state": one_of(STATES),
+        "spent": _spent,
+        "counted": _counted,
+        "settings": settings_of_file,
+    }
+    if name in in_code:
+        return in_code[name]
+    if name.startswith("readings"):
+        reading: Any = "epsilon?" if name == "readings" else ["epsilon?", "steps"]
+        return table({}, dict.fromkeys(READINGS, _built(reading)))
+    return _built(_FORMAT["types"][name])
+
+
+def _setting(what: str, value: Any) -> Any:
+    """One value of a setting, or a short list of such."""
+    if what.startswith("'origins'"):
+        return listed(checked("origin"), MOST["origins"])(what, value)
+    return listed(_setting_value, 20)(what, value) if isinstance(value, list) else _setting_value(what, value)
+
+
+def _setting_value(what: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    return checked("name" if isinstance(value, str) else "real")(what, value)
+
+
+def settings_of_file(what: str, value: Any) -> dict[str, Any]:
+    """Settings as plain values, complete and of their own types where they are those of this version.
+
+    Others, of another version or with names unknown here, stay what they are: `claims.settings_of` refuses them, and
+    pages say so.
+    """
+    if not isinstance(value, dict):
+        refuse(what, "to be an object", value)
+    expect(len(value) <= 200, f"{what} with at most 200 entries, found {len(value):,}")
+    plain = {text(60)(f"a name in {what}", name): _setting(f"{name!r:.60} of {what}", v) for name, v in value.items()}
+    try:
+        settings = RunSettings.from_json(plain)
+        settings.check()
+    except (ValueError, TypeError):
+        return plain
+    numbers = {  # 64.0 is a legal batch size
+        field.name: int(value) if str(field.type).startswith("int") else float(value)
+        for field in dataclasses.fields(settings)
+        if isinstance(value := getattr(settings, field.name), (int, float)) and not isinstance(value, bool)
+    }
+    settings = settings.with_(**numbers)
+    _small_enough(settings)
+    return settings.to_json()
+
+
+def _small_enough(settings: RunSettings) -> None:
+    """Pages work out what was planned, step by step where each has its own noise, and what was spent before."""
+    before = [one for origin in settings.origins for one in origin.mechanisms]
+    expect(
+        len(before) <= MOST["mechanisms"]
+        and all(1e-6 <= sigma <= 1e12 and rate <= 1.0 and count <= MOST["planned"] for sigma, rate, count in before),
+        f"origins with at most {MOST['mechanisms']} mechanisms, noise in [1e-6, 1e12], rate in [0, 1] and "
+        f"at most {MOST['planned']:,} times each",
+    )
+    most = MOST["mechanisms"] if settings.changing else MOST["planned"]
+    expect(settings.last_step <= most, f"at most {most:,} planned steps, found {settings.last_step:,}")
+    trainable = max(settings.learning_rate, settings.max_grad_norm) <= 1e39
+    expect(trainable, "learning_rate and max_grad_norm of a run that can be trained")
+    free = settings.reads("noise_multiplier") or not settings.private  # not decided by the step size
+    noise = settings.noise_multiplier
+    expect(not free or 1e-6 <= noise <= 1e12, f"noise_multiplier={noise:.6g} in [1e-6, 1e12]")
+
+
+KINDS = {kind: _built(fields) for kinds, fields in _FORMAT["kinds"].items() for kind in kinds.split()}
+COLUMNS = next(names.split() for names, check in _FORMAT["kinds"]["step"].items() if check == "column")
+
+
+def attempts_of(value: Any, latest: int) -> list[dict[str, Any]]:
+    """Attempts 1 … `latest`; whose process it was is not a file's to say."""
+    attempts = listed(checked("attempt"), MOST["attempts"])("'attempts'", value)
+    numbers = [attempt["attempt"] for attempt in attempts]
+    expect(numbers == list(range(1, latest + 1)), f"attempts 1 … {latest}, found {numbers}")
+    executions = {attempt["execution"] for attempt in attempts}
+    expect(len(executions) == len(attempts), "an execution of its own for each attempt")
+    return [{**attempt, "worker": {}} for attempt in attempts]
+
+
+def events_of(value: Any, attempts: int) -> list[Event]:
+    """All events in order, each of a known kind and in step with those before it."""
+    if not isinstance(value, list):
+        raise NotARun("Expected 'events' as a list.")
+    expect(len(value) <= MOST["events"], f"at most {MOST['events']:,} events, found {len(value):,}")
+    events = [_event(f"event {at}", entry) for at, entry in enumerate(value)]
+    places = [(event.attempt, event.seq) for event in events]
+    expect(len(set(places)) == len(places), "each event to have a number of its own")
+    for event in events:
+        belongs = event.kind == IMPORTED_KIND or 1 <= event.attempt <= attempts
+        expect(belongs, f"every event to belong to an attempt, found one of attempt {event.attempt}")
+    events.sort(key=lambda event: (event.attempt, event.seq))
+    for attempt in range(1, attempts + 1):
+        _in_step([event for event in events if event.attempt == attempt and event.kind != IMPORTED_KIND])
+    _bounded(events)
+    return events
+
+
+def _event(what: str, entry: Any) -> Event:
+    head = checked("event")(what, entry)
+    kind, data = head["kind"], entry["data"]
+    expect(data["kind"] == kind, f"{what} to hold its own kind {kind!r}, found {data['kind']!r:.60}")
+    expect(kind in KINDS, f"{what} of a known kind, found {kind!r}")
+    if kind == "step" and "first" not in data:  # a single step told in plain numbers
+        data = {"first": head["step"], "count": 1, **{name: [data[name]] for name in COLUMNS if name in data}}
+    body = KINDS[kind](what, data)
+    if kind == "step":
+        _columns(what, body, head["step"])
+    content = {"kind": kind, "step": head["step"], "time": head["time"], **body}
+    return Event(head["attempt"], head["seq"], kind, head["step"], float(head["time"]), content)
+
+
+def _columns(what: str, body: dict[str, Any], step: int) -> None:
+    """Every list as long as `count`, before anything is made of it."""
+    count = body["count"]
+    last = body["first"] + count - 1
+    expect(step == last, f"{what} to end at step {last}, found step {step}")
+    body.update({"mechanisms": [], "epsilon": {}, "distances": None} | body)
+    lists = {name: body[name] for name in COLUMNS if name in body} | body["epsilon"]
+    lists |= {} if body["distances"] is None else {"distances": body["distances"]}
+    for name, entries in lists.items():
+        expect(len(entries) == count, f"{name} of {what} with {count} numbers, found {len(entries)}")
+    steps = int(sum(times for _, _, times in body["mechanisms"]))
+    expect(not body["mechanisms"] or steps == count, f"mechanisms of {count} steps in {what}, found {steps}")
+    if norms := body.get("norms"):
+        edges = norms["edges"]
+        rising = len(edges) == len(norms["counts"]) + 1 and edges == sorted(set(edges))
+        expect(rising, f"norms of {what} with rising edges, one more than counts")
+
+
+def _in_step(events: Sequence[Event]) -> None:
+    """One attempt: begun once, steps one after the other where no event is missing, nothing after its end."""
+    at, begun, last, missing = 0, False, 0, False
+    for place, event in enumerate(events):
+        expect(event.step >= last, f"steps that never fall, found step {event.step} after {last}")
+        last = event.step
+        missing |= event.seq != (events[place - 1].seq + 1 if place else 0)
+        if event.kind == "started":
+            expect(not begun and not at, "'started' once, before the first step")
+            begun = True
+        elif event.kind == "step":
+            first = event.data["first"]
+            expect(first == at + 1 or (first > at and missing), f"step {at + 1} next, found {first}")
+            at, missing = event.step, False
+        elif event.kind in FINAL_KINDS:
+            expect(place == len(events) - 1, f"nothing after {event.kind!r}")
+
+
+def _bounded(events: Sequence[Event]) -> None:
+    """What is cheap in a file and dear to work out."""
+    steps = [event for event in events if event.kind == "step"]
+    counts = [event for event in events if event.kind == "count"]
+    charges = [event.data["mechanisms"] for event in events if event.kind == CHARGED_KIND]
+    sizes = {
+        "steps in all attempts": (sum(event.data["count"] for event in steps), MOST["steps"]),
+        "different mechanisms": (
+            len({(s, q) for event in steps for s, q, _ in event.data["mechanisms"]})
+            + len({(s, q) for mechanisms in charges for s, q, _ in mechanisms})
+            + len({event.data["mechanism"][0] for event in counts}),
+            MOST["mechanisms"],
+        ),
+        "changes of mechanism": (
+            sum(map(len, [*charges, *(event.data["mechanisms"] for event in steps)])) + len(counts),
+            MOST["events"],
+        ),
+        "distances": (
+            sum(len(one) for event in steps for one in event.data["distances"] or []),
+            MOST["distances"],
+        ),
+        "new plans": (sum(event.kind == "replanned" for event in events), MOST["replans"]),
+    }
+    for what, (many, most) in sizes.items():
+        expect(many <= most, f"at most {most:,} {what}, found {many:,}: to check their ε would take too long")
+
+
+def known_size(settings: RunSettings, events: Sequence[Event]) -> None:
+    """A known data set has its own number of examples: q and the plan rest on it."""
+    for event in events:
+        if event.kind == "started":
+            expect("examples" in event.data, "'started' to have 'examples'")
+            examples = event.data["examples"]
+            size = DATA_SETS[settings.data].examples if settings.data in DATA_SETS else examples
+            expect(examples == size, f"examples={examples:,} to be the {size:,} of {settings.data}")
+            batch = settings.batch_size
+            expect(batch <= examples, f"batch_size={batch:,} <= {examples:,} examples")

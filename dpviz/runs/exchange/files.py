@@ -7,14 +7,12 @@ import io
 from dataclasses import replace
 from typing import Any
 
-from dpviz.runs.claims import settings_of
-from dpviz.runs.exchange.checks import NotARun, expect, parsed
+from dpviz.runs.claims import has_gap, settings_of
+from dpviz.runs.exchange.checks import MOST, NotARun, attempts_of, checked, events_of, expect, known_size, parsed
 from dpviz.runs.exchange.checksums import KEY, NONE, verified, with_checksums
 from dpviz.runs.exchange.disputes import of_event
 from dpviz.runs.exchange.recheck import Recheck
 from dpviz.runs.exchange.sharing import cut, shared, shared_event, shared_settings, without_paths
-from dpviz.runs.exchange.validation import MOST, attempts_of, checked, events_of, known_size
-from dpviz.runs.spending import has_gap
 from dpviz.runs.store import jsontext
 from dpviz.runs.store.records import ENDED, FINAL_KINDS, IMPORTED_KIND, Event, RunRecord, State
 from dpviz.runs.store.store import Store

@@ -8,9 +8,9 @@ from typing import Any
 
 from dpviz.accounting.methods import READINGS
 from dpviz.mechanisms import SampledGaussian
+from dpviz.runs.claims import has_gap
 from dpviz.runs.exchange.checks import NotARun, expect
 from dpviz.runs.exchange.disputes import Dispute, differ
-from dpviz.runs.spending import has_gap
 from dpviz.runs.store.records import FINAL_KINDS, Event
 from dpviz.training.accounts.claims import planned_claim, was_planned
 from dpviz.training.accounts.live import LiveAccounts, decoded, encoded_events

@@ -74,16 +74,11 @@ class Worker:
             self._parent.say("progress", ("The measuring process starts: loading PyTorch", None))
         with extra("train"):
             function = getattr(importlib.import_module(module), name)
-        self._step_back()
+        if hasattr(os, "setpriority"):
+            with suppress(OSError):  # those who train go first; only now, for loading holds up whoever waits
+                os.setpriority(os.PRIO_PROCESS, 0, NICE)
         self._parent.say("progress", ("Reading the data", None))
         return function
-
-    @staticmethod
-    def _step_back() -> None:
-        """Those who train go first; only now, for loading holds up whoever waits."""
-        if hasattr(os, "setpriority"):
-            with suppress(OSError):  # forbidden
-                os.setpriority(os.PRIO_PROCESS, 0, NICE)
 
     _told = 0.0
 

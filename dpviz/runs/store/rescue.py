@@ -219,11 +219,10 @@ def _all(old: sqlite3.Connection, table: str, key: str) -> list[Row]:
     select = f"SELECT {key} AS _key, * FROM {table}"
     rows = {row["_key"]: row for row in _rows(old, f"{select} ORDER BY {key}")}
     last = max(rows, default=0)
-    rows |= {row["_key"]: row for row in _rows(old, f"{select} WHERE {key} > ? ORDER BY {key} DESC", last)}
-    end = min((number for number in rows if number > last), default=last + TRIES)
-    for number in range(last + 1, min(end, last + TRIES + 1)):
+    behind = {row["_key"]: row for row in _rows(old, f"{select} WHERE {key} > ? ORDER BY {key} DESC", last)}
+    for number in range(last + 1, min([*behind, last + TRIES + 1])):
         rows |= {row["_key"]: row for row in _rows(old, f"{select} WHERE {key} = ?", number)}
-    return [rows[key] for key in sorted(rows)]
+    return [row for _, row in sorted((rows | behind).items())]
 
 
 def _events_of(old: sqlite3.Connection, run: Row, attempts: list[Row]) -> list[Row] | None:

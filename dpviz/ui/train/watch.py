@@ -12,11 +12,10 @@ import streamlit as st
 
 from dpviz.questions.train import PAGE, script
 from dpviz.questions.train.settings import texts_of
-from dpviz.runs.claims import claim_of_view, settings_of
+from dpviz.runs.claims import claim_of_view, settings_of, unfit
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.disputes import MISMATCH, disputes_of
 from dpviz.runs.exchange.files import export_json, steps_csv, steps_parquet
-from dpviz.runs.origins import unfit
 from dpviz.runs.store.records import RunRecord, StoreError
 from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.accounts.live import encoded_events
