@@ -20,9 +20,9 @@ from dpviz.questions.papers.adaptive import ADAPTIVE
 from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER
 from dpviz.questions.papers.claims import PRINTED_CLAIMS
 from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
-from dpviz.questions.printed import CLAIMS, PAPERS
+from dpviz.questions.printed import CLAIMS, PAPERS, synthetic
 from dpviz.questions.printed.filters import LAST_LAYER, RUNS, PublishedRun
-from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step, unclipped_sample
+from dpviz.questions.printed.synthetic import ORDERS, epsilon_of_costs, one_step
 from tests.questions.asking import asked, asked_whole, lines
 
 
@@ -51,7 +51,7 @@ def test_dp_is_the_same_in_all_panels_and_the_panels_differ() -> None:
 
 
 def test_costs_of_one_fixed_distribution_add_up_to_bayesian_epsilon() -> None:
-    distances, noise = unclipped_sample(0.75, 0)
+    distances, noise = synthetic.distances(0.75, 0, clipped=False)
     costs = dpviz.bayesian_cost(distances, noise_std=noise, sample_rate=1e-3, total_steps=1, orders=list(ORDERS))
     alone = epsilon_of_costs(costs[None, :])[0]
     known = bayesian_epsilon(distances, noise_std=noise, sample_rate=1e-3, steps=1, delta_mu=1e-5, orders=ORDERS)

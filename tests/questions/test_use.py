@@ -38,13 +38,9 @@ def test_what_is_spared_is_computed_and_never_more_than_there_is():
     least = dpviz.solve("noise_multiplier", target_epsilon=2.0, method="tight", tolerance=4e-4, **known)
     assert least <= sigma <= 1.001 * least
     assert 0.0 < share <= 1 - sigma / plan.noise_multiplier
-
-
-@pytest.mark.parametrize(("unknown", "words"), [("steps", "more steps"), ("sample_rate", "higher sampling rate")])
-def test_more_is_spared_in_steps_and_rate(unknown, words):
-    plan = plan_of(asked(SOLVE, solvefor=unknown, noisecurves="moments"))
-    assert words in spared(plan)
-    assert float(re.search(r"([\d.]+) %", spared(plan))[1]) > 1.0
+    for unknown, words in (("steps", "more steps"), ("sample_rate", "higher sampling rate")):
+        sentence = spared(plan_of(asked(SOLVE, solvefor=unknown, noisecurves="moments")))
+        assert float(re.search(rf"([\d.]+) % {words}", sentence)[1]) > 1.0
 
 
 def test_both_questions_of_noise_say_the_same():
@@ -86,9 +82,8 @@ def test_where_there_is_nothing_to_use_it_says_why(question, setting, why):
 
 
 def test_numbers_in_sentences_are_never_flattering():
-    assert value_text("noise_multiplier", 1.23456789) == "1.23456"
-    assert value_text("sample_rate", 256 / 60000) == "0.00426667"
-    assert value_text("delta", 1.2341e-5) == "1.24e-5"
+    values = {"noise_multiplier": 1.23456789, "sample_rate": 256 / 60000, "delta": 1.2341e-5}
+    assert [value_text(name, value) for name, value in values.items()] == ["1.23456", "0.00426667", "1.24e-5"]
 
 
 def test_the_paragraph_says_what_decides():
@@ -102,15 +97,9 @@ def test_the_paragraph_says_what_decides():
 
 
 def test_what_the_paragraph_cites_is_in_its_bibliography():
-    entries = bibliography(SHOWN)
-    assert [
-        key for key in ("abadi2016", "mironov2019", "balle2020", "doroshenko2022") if f"{{{key}," not in entries
-    ] == []
-    assert len(set(re.findall(r"@\w+\{(\w+),", entries))) == entries.count("@")
-
-
-def test_the_blocks_begin_with_what_to_use():
-    first, *rest = SOLVE.more["Use it"](asked(SOLVE, noisecurves="moments"))
-    assert first.text.startswith("Use σ = ")
-    assert [block.name for block in rest][:2] == ["Paragraph for the paper", "BibTeX"]
-    assert use_it(lambda: SHOWN)[0].text.startswith("Use σ = 4.126: ε ≤ 1.00")
+    first, *folded = use_it(lambda: SHOWN)
+    assert first.text.startswith("Use σ = 4.126: ε ≤ 1.00")
+    assert [block.name for block in folded][:2] == ["Paragraph for the paper", "BibTeX"]
+    keys = re.findall(r"@\w+\{(\w+),", bibliography(SHOWN))
+    assert set(keys) >= {"abadi2016", "mironov2019", "balle2020", "doroshenko2022"}
+    assert len(set(keys)) == len(keys)

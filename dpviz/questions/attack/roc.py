@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpviz.charts.plot import LinePlot
 from dpviz.fields.declared import flag
 from dpviz.mechanisms import Mechanism
 from dpviz.questions import guessing, kinds
-from dpviz.questions.answer import Answer, Slow
+from dpviz.questions.answer import Answer, slow_facts
 from dpviz.questions.chart import chart, style
 from dpviz.questions.layout import experts
 from dpviz.questions.mechanism import DELTA, STEPS
@@ -45,8 +45,8 @@ class RocFacts:
         rates: the plot's false positive rates.
         unsampled: σ of one step in which everybody takes part, where it is a Gaussian mechanism.
         left: accountants that do not know this mechanism → why.
-        best: the lowest curve so far, TPR at the plot's rates; None where no ε is proven.
-        tight: whether the tight curve is in.
+        bound: the lowest curve without the tight one, TPR at these rates; None where no ε is proven.
+        profiles: privacy curves (ε, δ) behind the tight one; empty before it is there.
         problem: why it cannot be had.
     """
 
@@ -56,14 +56,20 @@ class RocFacts:
     rates: Array
     unsampled: float | None
     left: Mapping[str, str]
-    best: Array | None = None
-    tight: bool = False
+    bound: Array | None = None
+    profiles: tuple[tuple[Array, Array], ...] = ()
     problem: str = ""
+
+    @property
+    def best(self) -> Array | None:
+        """The lowest curve so far."""
+        regions = [dpviz.profile_roc(self.rates, epsilon=epsilon, delta=delta) for epsilon, delta in self.profiles]
+        return np.min(regions, axis=0) if regions else self.bound
 
     @property
     def source(self) -> tuple[str, str]:
         """Where the privacy curve comes from, in many words and in one."""
-        return ("tight accountant", "tight") if self.tight else ("Rényi divergences", "Rényi")
+        return ("tight accountant", "tight") if self.profiles else ("Rényi divergences", "Rényi")
 
     def alone(self, delta: float) -> float:
         """Right guesses that the pair allows."""
@@ -71,16 +77,8 @@ class RocFacts:
 
     def most(self, rate: float) -> float:
         """The true positive rate at a false positive rate, at most; NaN where nothing is proven."""
-        return math.nan if self.best is None else float(np.interp(rate, self.rates, self.best))
-
-
-@dataclass(frozen=True, eq=False)
-class TightRegion:
-    """The tight region: true positive rates at `rates(log)`, by `log`; accuracy at even odds; why there is none."""
-
-    curves: dict[bool, Array] = field(default_factory=dict)
-    success: float = math.nan
-    problem: str = ""
+        best = self.best
+        return math.nan if best is None else float(np.interp(rate, self.rates, best))
 
 
 def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> Answer[RocFacts]:
@@ -99,13 +97,13 @@ def roc(*, mechanism: Mechanism, steps: int, delta: float, log_rates: bool) -> A
     if math.isfinite(epsilon):
         pair = dpviz.roc_bound(x, epsilon=epsilon, delta=delta)
         curves["pair"] = pair
-        facts = replace(facts, success=facts.alone(delta), best=pair)
+        facts = replace(facts, success=facts.alone(delta), bound=pair)
     if math.isfinite(epsilon) and Renyi().family not in left:
         at = np.linspace(0.0, 1.5 * epsilon, 61)
         failure = np.minimum(np.asarray(dpviz.delta("renyi", epsilon=at, **known)), 1.0)
         curve = dpviz.profile_roc(x, epsilon=at, delta=failure)
         curves["renyi"] = curve
-        facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), best=curve)
+        facts = replace(facts, success=dpviz.profile_success(epsilon=at, delta=failure), bound=curve)
     if unsampled is not None:
         curves["unsampled"] = np.asarray(dpviz.gaussian_roc(x, noise_multiplier=unsampled))
     plot = chart(
@@ -136,51 +134,47 @@ def region_key(answer: Answer[RocFacts]) -> Hashable | None:
     return (answer.given["mechanism"], answer.given["steps"]) if known else None
 
 
-def region(answer: Answer[RocFacts]) -> TightRegion:
-    """The mechanism's whole privacy curve as a region of error rates."""
+def region(answer: Answer[RocFacts]) -> dict[str, Any]:
+    """The mechanism's whole privacy curve as a region of error rates, beside the quick one."""
     mechanism, steps = answer.given["mechanism"], answer.given["steps"]
+    soon = region_soon(answer)
+    if "problem" in soon:
+        return soon
     try:
         profile = tight_profile(mechanism, steps, points=POINTS)
     except ValueError as problem:
-        return TightRegion(problem=str(problem))
-    upper = np.clip(profile.upper, 0.0, 1.0)
-    soon = region_soon(answer, (False, True))
-    curves = {
-        log: np.minimum(dpviz.profile_roc(rates(log), epsilon=profile.epsilon, delta=upper), curve)
-        for log, curve in soon.curves.items()
-    }
-    return TightRegion(curves, min(guessing.accuracy(mechanism, steps).upper, soon.success))
+        return {"problem": str(problem)}
+    profiles = (*soon["profiles"], (profile.epsilon, np.clip(profile.upper, 0.0, 1.0)))
+    return {"profiles": profiles, "success": min(guessing.accuracy(mechanism, steps).upper, soon["success"])}
 
 
-def region_soon(answer: Answer[RocFacts], logs: tuple[bool, ...] = ()) -> TightRegion:
-    """The same, hardly larger, from two distributions instead of some fifteen; of the present axes unless told."""
+def region_soon(answer: Answer[RocFacts]) -> dict[str, Any]:
+    """The same, hardly larger, from two distributions instead of some fifteen."""
     mechanism, steps = answer.given["mechanism"], answer.given["steps"]
     try:
         profile = quick_profile(mechanism, steps, POINTS)
     except ValueError as problem:
-        return TightRegion(problem=str(problem))
-    delta = np.clip(profile.upper, 0.0, 1.0)
-    shown = logs or (answer.given["log_rates"],)
-    curves = {log: dpviz.profile_roc(rates(log), epsilon=profile.epsilon, delta=delta) for log in shown}
-    return TightRegion(curves, guessing.accuracy_soon(mechanism, steps).upper)
+        return {"problem": str(problem)}
+    profiles = ((profile.epsilon, np.clip(profile.upper, 0.0, 1.0)),)
+    return {"profiles": profiles, "success": guessing.accuracy_soon(mechanism, steps).upper}
 
 
-def with_region(answer: Answer[RocFacts], tight: TightRegion) -> Answer[RocFacts]:
-    if tight.problem:
-        return replace(answer, facts=replace(answer.facts, problem=tight.problem))
+def with_region(answer: Answer[RocFacts]) -> LinePlot:
+    """The plot with the tight curve, which alone is kept when it is pinned."""
     assert isinstance(answer.plot, LinePlot)
-    log = answer.given["log_rates"]
-    curve = Line("tight", x=rates(log), y=tight.curves[log], **style("attack", "roc", "tight"))
-    kept = tuple(replace(line, kept=False) for line in answer.plot.lines)
-    facts = replace(answer.facts, success=tight.success, best=tight.curves[log], tight=True)
-    return replace(answer, plot=replace(answer.plot, lines=(*kept, curve)), facts=facts)
+    best = answer.facts.best
+    if best is None or not answer.facts.profiles:
+        return answer.plot
+    curve = Line("tight", x=answer.facts.rates, y=best, **style("attack", "roc", "tight"))
+    kept = (replace(line, kept=False) for line in answer.plot.lines if line.key != "tight")
+    return replace(answer.plot, lines=(*kept, curve))
 
 
 ROC: Question[RocFacts] = Question(
     key="roc",
     settings={"mechanism": kinds.MECHANISM, "steps": STEPS, "delta": DELTA, "log_rates": LOG_RATES},
     answer=roc,
-    slow=(Slow(region_key, region, with_region, region_soon),),
+    slow=(slow_facts(region_key, region, region_soon, with_region),),
     layout=lambda get: {"Question": (*kinds.controls(get), LOG_RATES), "Show": experts(IMAGE)},
     **words("attack", "roc"),
 )

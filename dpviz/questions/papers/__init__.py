@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from dpviz.questions.page import Page
-from dpviz.questions.papers.abadi import BOB, CLIPPING, LOSS, MAIN_THEOREM, TAIL
-from dpviz.questions.papers.adaptive import ADAPTIVE
-from dpviz.questions.papers.bayesian import FIGURE_1, FIGURE_3, INFERENCE, RARE, TOGETHER
-from dpviz.questions.papers.check import CHECK
-from dpviz.questions.papers.claims import PRINTED_CLAIMS
-from dpviz.questions.papers.pate import PATE
-from dpviz.questions.papers.recorded import ADULT_FIGURE, REACHED_VIEW
-from dpviz.questions.papers.sampled import SAMPLED_FIGURE_1, THEOREM_5
+from dpviz.questions.papers import abadi, adaptive, bayesian, check, claims, pate, recorded, sampled
 
 PAPERS = Page(
     key="papers",
@@ -19,24 +12,11 @@ PAPERS = Page(
     asks="What do the papers print, and does it hold?",
     about="Every printed ε of five papers beside what comes out, their figures, and a desk to check any claim.",
     questions=(
-        PRINTED_CLAIMS,
-        CHECK,
-        FIGURE_1,
-        FIGURE_3,
-        INFERENCE,
-        RARE,
-        TOGETHER,
-        MAIN_THEOREM,
-        LOSS,
-        TAIL,
-        CLIPPING,
-        BOB,
-        SAMPLED_FIGURE_1,
-        THEOREM_5,
-        ADULT_FIGURE,
-        PATE,
-        REACHED_VIEW,
-        ADAPTIVE,
+        *(claims.PRINTED_CLAIMS, check.CHECK),
+        *(bayesian.FIGURE_1, bayesian.FIGURE_3, bayesian.INFERENCE, bayesian.RARE, bayesian.TOGETHER),
+        *(abadi.MAIN_THEOREM, abadi.LOSS, abadi.TAIL, abadi.CLIPPING, abadi.BOB),
+        *(sampled.SAMPLED_FIGURE_1, sampled.THEOREM_5),
+        *(recorded.ADULT_FIGURE, pate.PATE, recorded.REACHED_VIEW, adaptive.ADAPTIVE),
     ),
     view="pview",
     help="Printed values; a claim of your own to check; figures, theorems and examples that no other page draws.",

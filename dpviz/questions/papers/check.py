@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpviz.fields import numbers
 from dpviz.fields.declared import choice, number, several
 from dpviz.mechanisms import Mechanism, ReplaceOneGaussian, SampledGaussian
 from dpviz.questions import units
-from dpviz.questions.answer import PENDING, Answer, Pending, Slow
+from dpviz.questions.answer import PENDING, Answer, Pending, slow_facts
 from dpviz.questions.layout import Own, Reader
 from dpviz.questions.listing import Listing
 from dpviz.questions.mechanism import DELTA, SIZE
@@ -177,10 +177,11 @@ def check(
     )
     renyi = renyi_above(known, delta)
     low = PENDING if renyi <= LARGEST else math.nan
-    return beside(CheckFacts(known, renyi, low, renyi, steps_of(size, batch, epochs)), claimed)
+    facts = CheckFacts(known, renyi, low, renyi, steps_of(size, batch, epochs))
+    return Answer(beside(facts, claimed), facts)
 
 
-def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
+def beside(facts: CheckFacts, claimed: float) -> DotPlot:
     """The claim and the bounds on one axis: an upper end is rounded up, a lower one down."""
     most = [numbers.epsilon(value, digits=4, up=True) for value in (facts.high, facts.renyi)]
     marks = [("claimed", "claimed", claimed, numbers.plain(claimed, digits=4), look.GREY)]
@@ -191,7 +192,7 @@ def beside(facts: CheckFacts, claimed: float) -> Answer[CheckFacts]:
     marks.append(("renyi", "at most, Rényi", facts.renyi, most[1], look.MAUVE))
     dots = tuple(Dot(name, at, text, f"{name}: ε = {at:.4g}", color, key=key) for key, name, at, text, color in marks)
     axis = Axis("ε", column="epsilon", log=True)
-    return Answer(DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim"), facts)
+    return DotPlot(axis, dots, rows="bound", reference=claimed, summary="ε of the claim")
 
 
 def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
@@ -200,9 +201,10 @@ def tight_key(answer: Answer[CheckFacts]) -> tuple[object, ...] | None:
     return (known.above, known.below, answer.given["delta"]) if answer.facts.low is PENDING else None
 
 
-def tight_ends(answer: Answer[CheckFacts]) -> tuple[float, float]:
+def tight_ends(answer: Answer[CheckFacts]) -> dict[str, float]:
     """The least and the largest ε that what is described may have."""
-    return ends(answer.facts.described, answer.facts.renyi, answer.given["delta"])
+    low, high = ends(answer.facts.described, answer.facts.renyi, answer.given["delta"])
+    return {"low": low, "high": high}
 
 
 @remembered
@@ -214,13 +216,6 @@ def ends(known: Described, renyi: float, delta: float) -> tuple[float, float]:
     if not known.doubled:
         high = min(high, float(np.asarray(tight_epsilon(*known.above, delta).upper)))
     return low, high
-
-
-def with_ends(answer: Answer[CheckFacts], interval: tuple[float, float]) -> Answer[CheckFacts]:
-    """The interval in chart and facts."""
-    low, high = interval
-    facts = replace(answer.facts, low=low, high=high)
-    return replace(beside(facts, answer.given["claimed"]), given=answer.given)
 
 
 def below(answer: Answer[CheckFacts]) -> list[Block]:
@@ -244,6 +239,6 @@ CHECK = reproduction(
     check,
     layout,
     {"unsettled": UNSETTLED},
-    slow=(Slow(tight_key, tight_ends, with_ends, tight_ends),),
+    slow=(slow_facts(tight_key, tight_ends, tight_ends, lambda answer: beside(answer.facts, answer.given["claimed"])),),
     below=below,
 )

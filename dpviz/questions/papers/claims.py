@@ -148,20 +148,11 @@ def row(claim: Printed, result: Recomputed | None) -> tuple[str | Way, ...]:
 
 def figures(paper: str) -> Listing:
     """Where each figure and table is drawn."""
-    return Listing(
-        ("Source", "Shows", "What is drawn here", ""),
-        tuple(
-            (
-                f"{PAPERS[figure.paper].name}, {figure.where}",
-                figure.shows,
-                figure.why,
-                Way("Open" if figure.link else "Not drawn", figure.link),
-            )
-            for figure in FIGURES
-            if paper in ("all", figure.paper)
-        ),
-        (1.7, 2.2, 4.5, 0.8),
-    )
+    chosen = [figure for figure in FIGURES if paper in ("all", figure.paper)]
+    ways = [Way("Open" if figure.link else "Not drawn", figure.link) for figure in chosen]
+    cells = [(f"{PAPERS[one.paper].name}, {one.where}", one.shows, one.why) for one in chosen]
+    lines = tuple((*cell, way) for cell, way in zip(cells, ways, strict=True))
+    return Listing(("Source", "Shows", "What is drawn here", ""), lines, (1.7, 2.2, 4.5, 0.8))
 
 
 PRINTED_CLAIMS = reproduction(

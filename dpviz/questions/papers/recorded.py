@@ -20,7 +20,7 @@ from dpviz.questions.papers.reproduction import Facts, reproduction
 from dpviz.questions.printed import CLAIMS
 from dpviz.questions.printed.adult import ArmResult, adult_record, reached_on_adult
 from dpviz.questions.question import Block
-from dpviz.questions.words import tenths
+from dpviz.questions.words import rows, tenths
 from dpviz.training.data import DATA_SETS
 from dpviz.training.models import MODELS as NETWORKS
 
@@ -121,6 +121,10 @@ class Reach:
         return NETWORKS[self.model].short
 
     @property
+    def data(self) -> str:
+        return DATA_SETS[str(self.settings["data"])].title
+
+    @property
     def median(self) -> float:
         return float(np.median(self.accuracies))
 
@@ -179,22 +183,7 @@ def reached() -> Answer[Facts]:
 
 def runs(answer: Answer[Facts]) -> list[Block]:
     """A row an arm."""
-    rows = [
-        {
-            "data": DATA_SETS[str(one.settings["data"])].title,
-            "model": one.name,
-            "N": f"{one.examples:,}",
-            "ε, tight": numbers.epsilon(one.epsilon, up=True),
-            "median": tenths(one.median),
-            "seeds from to": one.span,
-            "σ": f"{one.settings['noise_multiplier']:g}",
-            "batch": f"{one.settings['batch_size']:,}",
-            "T": f"{one.settings['steps']}",
-            "step size": f"{one.settings['learning_rate']:g}",
-        }
-        for one in answer.facts.all
-    ]
-    return [pd.DataFrame(rows)]
+    return [pd.DataFrame(rows("papers/reached", "runs", answer.facts))]
 
 
 REACHED_VIEW = reproduction(

@@ -137,20 +137,14 @@ def figure_1(quantile: float) -> Recomputed:
     """Bayesian DP at λ = 16 after 100 steps by the authors' procedure: the middle of three draws, and their spread."""
     each = np.array([synthetic.epsilon_of_costs(synthetic.fresh_costs(quantile, seed))[-1] for seed in range(DRAWS)])
     fixed, best = np.sort(each[:, synthetic.ORDERS.index(16)]), np.sort(each.min(axis=1))
-    dp_fixed, dp_best = figure_1_dp()
+    known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "delta": synthetic.DELTA}
+    dp_fixed = float(dpviz.epsilon("renyi", orders=[17.0], conversion="classic", steps=100, **known))
+    dp_best = float(dpviz.epsilon("moments", steps=100, **known))
     note = (
         f"middle of {DRAWS} draws, {fixed[0]:.3g} to {fixed[-1]:.3g}; DP at λ = 16: {dp_fixed:.4g}; at the best λ of "
         f"each: DP {dp_best:.3g}, Bayesian DP {best[0]:.3g} to {best[-1]:.3g}"
     )
     return Recomputed(float(fixed[DRAWS // 2]), note=note)
-
-
-def figure_1_dp() -> tuple[float, float]:
-    """DP after 100 steps, at λ = 16 and at its best λ."""
-    known: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": synthetic.RATE, "steps": 100}
-    known["delta"] = synthetic.DELTA
-    fixed = dpviz.epsilon("renyi", orders=[17.0], conversion="classic", **known)
-    return float(fixed), float(dpviz.epsilon("moments", **known))
 
 
 def medians() -> Recomputed:

@@ -48,31 +48,24 @@ def epsilon_of_costs(costs: Array, orders: tuple[int, ...] = ORDERS) -> Array:
 
 
 @remembered
-def clipped_sample(quantile: float, seed: int) -> tuple[Array, float]:
-    """Distances of the clipped gradients, shape (1225,), and 2C."""
+def distances(quantile: float, seed: int, *, clipped: bool) -> tuple[Array, float]:
+    """Distances of the gradients, shape (1225,), and 2C."""
     sample = weibull_vectors(vectors=VECTORS, dimensions=DIMENSIONS, shape=SHAPE, seed=seed, pairing="all")
     threshold = sample.threshold(quantile)
-    return sample.distances(threshold), 2.0 * threshold
-
-
-@remembered
-def unclipped_sample(quantile: float, seed: int) -> tuple[Array, float]:
-    """The same without clipping."""
-    sample = weibull_vectors(vectors=VECTORS, dimensions=DIMENSIONS, shape=SHAPE, seed=seed, pairing="all")
-    return sample.distances(), 2.0 * sample.threshold(quantile)
+    return sample.distances(threshold if clipped else None), 2.0 * threshold
 
 
 @remembered
 def one_step_curve(quantile: float, unclipped: bool, seed: int, sigmas: tuple[float, ...]) -> Array:
     """ε_μ(λ) of one step at each σ, shape (sigmas, orders)."""
-    distances, sensitivity = (unclipped_sample if unclipped else clipped_sample)(quantile, seed)
-    return np.array([one_step(distances, sensitivity, sigma) for sigma in sigmas])
+    lengths, sensitivity = distances(quantile, seed, clipped=not unclipped)
+    return np.array([one_step(lengths, sensitivity, sigma) for sigma in sigmas])
 
 
-def one_step(distances: Array, sensitivity: float, sigma: float, orders: tuple[int, ...] = ORDERS) -> Array:
+def one_step(lengths: Array, sensitivity: float, sigma: float, orders: tuple[int, ...] = ORDERS) -> Array:
     """ε_μ(λ) of one step (T = 1) at noise σ · sensitivity, shape (orders,)."""
     cost = bayesian_cost(
-        distances,
+        lengths,
         noise_std=sigma * sensitivity,
         sample_rate=RATE,
         total_steps=1,
@@ -84,5 +77,5 @@ def one_step(distances: Array, sensitivity: float, sigma: float, orders: tuple[i
 
 def median_share(quantile: float, seed: int = 0) -> float:
     """The median distance of clipped gradients ÷ 2C, what DP takes for every pair."""
-    distances, sensitivity = clipped_sample(quantile, seed)
-    return float(np.median(distances)) / sensitivity
+    lengths, sensitivity = distances(quantile, seed, clipped=True)
+    return float(np.median(lengths)) / sensitivity
