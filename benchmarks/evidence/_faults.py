@@ -47,6 +47,20 @@ FAULTS = (
         "tests/training/test_views.py::test_the_mean_over_views_is_what_is_clipped",
     ),
     Fault(
+        "a loss of one's own sees the batch",
+        "dpviz/training/engine/per_example.py",
+        "self.loss in _ROWWISE_LOSSES and not",
+        "not",
+        "tests/training/test_per_example.py::test_networks_against_autograd",
+    ),
+    Fault(
+        "a hook on a chain is not seen",
+        "dpviz/training/engine/passes.py",
+        "for hooks in _HOOKS)",
+        "for hooks in ())",
+        "tests/training/test_per_example.py::test_networks_against_autograd",
+    ),
+    Fault(
         "an attribute may keep activations",
         "dpviz/training/engine/passes.py",
         "key not in _STANDARD and _holds_examples(attributes[key])",

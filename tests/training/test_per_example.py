@@ -8,9 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from dpviz.training.data import DATA_SETS
+from dpviz.training.engine.passes import is_rowwise
 from dpviz.training.engine.per_example import PerExample, cross_entropy, rounding_of_sums
 from dpviz.training.engine.rounding import BLOCK, certified_bound
 from dpviz.training.models import SMALL
+from dpviz.training.networks.by_name import build
 from tests.training.small import Applied, digits, small
 from tests.training.steps import gradients_by_hand
 
@@ -236,6 +239,7 @@ FOLLOWED = {
     "time first": reads(lambda: nn.Linear(4, 6), lambda m, x: torch.tanh(m(turned(x))).mean(0), 6),
 }
 VECTORS = MIXING | dict.fromkeys(MIXING_LOSSES, logistic) | {
+    "chain": lambda: nn.Sequential(nn.Flatten(), nn.Linear(6, 20), nn.GELU(), nn.Linear(20, 3).requires_grad_(False)),
     "weight norm": lambda: with_(nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))),
     "spectral norm at rest": lambda: with_(nn.utils.parametrizations.spectral_norm(nn.Linear(6, 6)).eval()),
     "hook on a module": lambda: hooked(nn.Sequential(nn.PReLU(6), nn.Linear(6, 3))),
@@ -303,6 +307,14 @@ def test_networks_against_autograd(name):
     tokens = torch.randint(0, 9, (EXAMPLES, 5), generator=torch.Generator().manual_seed(1))
     x = tokens if name == "words" else examples(*(SEQUENCE if name in FOLLOWED else (6,)))
     compare(network, x, LABELS, MIXING_LOSSES.get(name, cross_entropy), 2e-5, least=1e-7)
+
+
+def test_chains_alone_see_whole_batches():
+    """Those that are shipped do, for the time it saves; nothing does that might mix rows."""
+    shipped = {name: build(name, DATA_SETS["mnist-10k"], seed=0) for name in ("logistic", "mlp", "cnn")}
+    assert [name for name, network in shipped.items() if is_rowwise(network)] == ["logistic", "mlp"]
+    assert not any(is_rowwise(make()) for make in MIXING.values())
+    assert not is_rowwise(nn.Sequential(nn.Flatten(0), nn.Linear(6, 3)))
 
 
 @pytest.mark.parametrize("options", [{}, {"padding_idx": 2}], ids=["plain", "padding"])

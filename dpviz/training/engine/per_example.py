@@ -32,10 +32,11 @@ from dpviz.training.engine.accepted import (
     refuse_rounded_products,
 )
 from dpviz.training.engine.layers import Buffers, FunctionalLayer, Layer, layers_of
-from dpviz.training.engine.passes import Loss, Pass
+from dpviz.training.engine.passes import Loss, Pass, is_rowwise
 from dpviz.training.engine.products import Products
 from dpviz.training.engine.rounding import BLOCK, Lengths, certified_bound
 from dpviz.training.engine.vectors import BlockSums
+from dpviz.training.sampling import loss_per_example
 
 Tensor = torch.Tensor
 
@@ -55,6 +56,9 @@ _LEAST = 2
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example, (b,)."""
     return F.cross_entropy(outputs, labels, reduction="none")
+
+
+_ROWWISE_LOSSES: tuple[Loss, ...] = (cross_entropy, loss_per_example)
 
 
 def clip_factors(lengths: Tensor, max_grad_norm: float, dtype: torch.dtype) -> Tensor:
@@ -202,9 +206,10 @@ class Clipped(NamedTuple):
 class PerExample:
     """The engine for one network and one loss.
 
-    Examples are independent by construction: every network runs one example at a time, where what would mix examples
-    does not run (`passes`). Parameters in less than single precision, or recomputed by a hook, are refused. What one
-    example adds to a clipped sum is bounded in the numbers that are computed, not in exact arithmetic (`rounding`).
+    Examples are independent by construction: a network runs one example at a time, where what would mix examples does
+    not run, but for chains of linear layers and activations (`passes`). Parameters in less than single precision, or
+    recomputed by a hook, are refused. What one example adds to a clipped sum is bounded in the numbers that are
+    computed, not in exact arithmetic (`rounding`).
 
     Args:
         network: Read, never changed; one engine works on it at a time.
@@ -385,8 +390,9 @@ class PerExample:
 
     def _pass(self, x: Tensor, y: Tensor) -> Pass:
         views = 1 if self.views is None else self.views.count
+        together = self.loss in _ROWWISE_LOSSES and not self._written and x.ndim > 1 and is_rowwise(self.network)
         with full_precision(x.device):
-            return Pass(self.network, self.loss, self.layers, self._written, x, y, views)
+            return Pass(self.network, self.loss, self.layers, self._written, x, y, views, together=together)
 
 
 def _random_numbers_kept(device: torch.device) -> AbstractContextManager[None]:
