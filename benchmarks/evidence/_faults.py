@@ -624,7 +624,7 @@ FAULTS = (
     ),
     Fault(
         "the certified bound's γ is not shared out over its ranks",
-        "dpviz/accounting/bayesian/envelope.py",
+        "dpviz/accounting/bayesian/costs.py",
         "* failure / k.size",
         "* failure",
         "tests/accounting/test_bayesian.py::test_the_band_is_left_with_probability_gamma",

@@ -6,7 +6,7 @@ sample of one law, the upper one of `law_cells`, whose cost is the true one's up
 numbers err on that side and by no more. Only the counts are drawn, so that time does not grow with m.
 
 The estimate is Triastcyn & Faltings 2020, Eq. 14, with Student's margin; it is for Definition 1, Markov's inequality.
-The certified bound puts the distribution of `dpviz.accounting.bayesian.envelope` in the law's place and is otherwise
+The certified bound puts the distribution of `dpviz.accounting.bayesian.costs` in the law's place and is otherwise
 `law_bound`, of either definition: with probability 1 − γ over the sample it is not too low, for all orders, steps,
 noise levels and both definitions together. Both pay γ out of δ_μ.
 
@@ -18,7 +18,7 @@ The true Bayesian cost of a synthetic distribution: what estimates and bounds fr
 
 The distribution is known, so E exp(Tψ(λ, d)) needs no sample. For scalar families it lies between two sums
 (`law_bound`). Vectors have no such law for the distance of two; there a simulation of fresh pairs gives an interval
-that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian.envelope` and from below by
+that holds with probability 0.99, from above by the envelope of `dpviz.accounting.bayesian.costs` and from below by
 its mirror image.
 
     >>> known = dict(noise_std=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5)
@@ -38,7 +38,7 @@ from dpviz import _validate
 from dpviz._arrays import Array
 from dpviz._remember import remembered
 from dpviz.accounting.bayesian.accountant import ORDERS, student_margin
-from dpviz.accounting.bayesian.envelope import envelope, lower_band
+from dpviz.accounting.bayesian.costs import envelope, lower_band
 from dpviz.gradients.families import law
 from dpviz.gradients.law_bound import (
     MARKOV_ORDERS,

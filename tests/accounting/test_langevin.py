@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_events, langevin_tight
-from dpviz.accounting.langevin.mse import (
-    best_step_size,
-    mse_of_schedule,
-    mse_proposition5,
-)
 from dpviz.accounting.langevin.posterior_sample import PosteriorSample, logistic_spread, printed_epsilon
 from dpviz.accounting.langevin.step_sizes import (
+    best_step_size,
     langevin_constants,
+    mse_of_schedule,
+    mse_proposition5,
     step_size_limits,
     wang_largest_epsilon,
 )

@@ -17,8 +17,7 @@ import dpviz
 from dpviz.accounting.accountant import GaussianSteps, gaussian_rows
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.accounting.renyi.accountant import MOST_SEARCHED, Renyi
-from dpviz.accounting.renyi.both_directions import both_directions
-from dpviz.accounting.renyi.closed_form import ClosedForm, closed_form_divergence
+from dpviz.accounting.renyi.closed_form import ClosedForm, both_directions, closed_form_divergence
 from dpviz.accounting.renyi.conversion import CONVERSIONS, epsilon_per_order, to_bound, to_delta
 from dpviz.accounting.renyi.orders import DEFAULT_ORDERS, FINE_ORDERS, SUBDIVISIONS
 from dpviz.accounting.renyi.search import (

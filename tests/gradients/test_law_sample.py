@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpviz.accounting.bayesian.accountant import bayesian_bound
-from dpviz.accounting.bayesian.envelope import lower_band
+from dpviz.accounting.bayesian.costs import lower_band
 from dpviz.gradients import law_sample as law_sample_module
 from dpviz.gradients.law_bound import clipped_law, law_bound, law_cells
 from dpviz.gradients.law_sample import _counts, law_sample

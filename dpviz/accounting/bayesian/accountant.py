@@ -57,8 +57,7 @@ from scipy.special import betainccinv, stdtrit
 
 from dpviz import _validate
 from dpviz._arrays import Array, Bools, Index, Whole
-from dpviz.accounting.bayesian.costs import Bins, Estimator, LogMeans, make_bins, step_costs
-from dpviz.accounting.bayesian.envelope import envelope, lower_band
+from dpviz.accounting.bayesian.costs import Bins, Estimator, LogMeans, envelope, lower_band, make_bins, step_costs
 from dpviz.accounting.card import card
 from dpviz.accounting.renyi.search import downhill
 

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from dpviz.accounting.attack.membership import attack_success
 from dpviz.accounting.bound import Bound
 from dpviz.accounting.langevin.cost import Langevin, langevin_bound, langevin_tight
-from dpviz.accounting.langevin.mse import best_step_size, mse_of_schedule
 from dpviz.accounting.langevin.step_sizes import (
     LangevinConstants,
+    best_step_size,
     composed_step_size,
     langevin_constants,
     langevin_step_size,
+    mse_of_schedule,
     step_size_limits,
     wang_largest_epsilon,
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpviz.accounting.langevin.mse import mse_proposition5
+from dpviz.accounting.langevin.step_sizes import mse_proposition5
 from dpviz.charts import look
 from dpviz.charts.marks import Array, Column, Guide, Line
 from dpviz.charts.plot import Axis, LinePlot

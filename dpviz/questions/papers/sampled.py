@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz import library as dpviz
-from dpviz.accounting.renyi.both_directions import both_directions
+from dpviz.accounting.renyi.closed_form import both_directions
 from dpviz.charts import look
 from dpviz.charts.marks import Array
 from dpviz.fields import numbers
