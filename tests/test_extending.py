@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,10 @@ from dpviz.fields import numbers
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.question import Question
 from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.data import DATA_SETS, read_sets
 from dpviz.training.loop import FreeRun, run
 from dpviz.training.methods import METHODS
+from dpviz.training.models import MODELS, RECORDED, Model
 from dpviz.training.settings import FIELDS, RunSettings
 from tests.contract import checks
 from tests.contract.cases import Case
@@ -104,6 +108,38 @@ def test_the_method_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     summary = run(sign, lambda event: None, FreeRun())
     assert (summary["state"], summary["steps"]) == ("done", 4)
     assert summary["claim"]["epsilon"] == planned_claim(sgd, 3133).epsilon
+
+
+def test_the_model_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = load("narrow_of_the_docs", "A model", tmp_path, monkeypatch).NETWORK
+    [(key, row)] = tomllib.loads(source("A model", "toml")).items()
+    for models in (MODELS, RECORDED):
+        monkeypatch.setitem(models, key, Model(key=key, **row, **network))
+    monkeypatch.setitem(FIELDS["model"].options, key, row["title"])
+    trains(RunSettings(data="abalone", model=key, threads=1).with_(**row["usual"] | {"steps": 4}), parameters=482)
+
+
+def test_the_data_set_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cups = [f"{at % 10},{60 + at % 40},{'black' if at % 3 else 'green'},{int(at % 10 > 5)}" for at in range(600)]
+    (tmp_path / "cups.csv").write_text("\n".join(cups))
+    digest = hashlib.sha256((tmp_path / "cups.csv").read_bytes()).hexdigest()
+    [(key, data)] = read_sets(source("A data set", "toml").replace("…", digest)).items()
+    monkeypatch.setitem(DATA_SETS, key, data)
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    assert FIELDS["data"].options[key] == "Cups of tea"
+    trains(RunSettings(data=key, model="logistic", batch_size=50, steps=4, threads=1), parameters=10)
+
+
+def trains(settings: RunSettings, *, parameters: int) -> None:
+    """It runs, is claimed as planned, and has as many parameters as pages say that it has."""
+    events: list[dict[str, Any]] = []
+    data = DATA_SETS[settings.data]
+    summary = run(settings, events.append, FreeRun())
+    assert (summary["state"], summary["steps"]) == ("done", 4)
+    assert summary["claim"] == planned_claim(settings, data.examples).to_json()
+    [started] = [event for event in events if event["kind"] == "started"]
+    assert started["parameters"] == data.parameters[settings.model] == parameters
+    assert (started["examples"], started["test_examples"]) == (data.examples, data.test_examples)
 
 
 def test_the_experiment_of_the_docs(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from dpviz.experiments.catalogue import EXPERIMENTS
 from dpviz.experiments.experiment import Experiment
 from dpviz.experiments.record import COMMAND, ExperimentRecord, Trial, folder
 from dpviz.training.data.base import DataUnavailable
+from dpviz.training.files import whole_file
 from dpviz.training.progress import duration
 
 PARTS = Path(".papers")
@@ -53,10 +54,9 @@ def _asked(experiment: Experiment, arm: str) -> dict[str, object]:
 
 def keep(experiment: Experiment, trial: Trial, parts: Path) -> None:
     """Written beside and renamed: a part is whole or not there."""
-    file = part(experiment, trial.arm, trial.seed, parts)
-    file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"asked": _asked(experiment, trial.arm), "trial": asdict(trial)}, allow_nan=False)
-    _replace(file, text)
+    with whole_file(part(experiment, trial.arm, trial.seed, parts)) as file:
+        file.write(text.encode())
 
 
 def finish(experiment: Experiment, parts: Path, into: Path) -> bool:
@@ -67,17 +67,11 @@ def finish(experiment: Experiment, parts: Path, into: Path) -> bool:
         return False
     settings = {arm: dict(settings) for arm, settings in experiment.arms.items()}
     record = ExperimentRecord(key=experiment.key, command=COMMAND, settings=settings, trials=trials)
-    into.mkdir(parents=True, exist_ok=True)
-    _replace(into / f"{experiment.key}.json", record.to_text())
+    with whole_file(into / f"{experiment.key}.json") as file:
+        file.write(record.to_text().encode())
     for arm, seed in experiment.trials:
         part(experiment, arm, seed, parts).unlink()
     return True
-
-
-def _replace(file: Path, text: str) -> None:
-    fresh = file.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, file)
 
 
 def make(
@@ -98,8 +92,9 @@ def make(
         say: Called with a line whenever one trial is over.
     """
     into = into or folder()
-    waiting = [(e, arm, seed) for e in experiments for arm, seed in e.trials if kept(e, arm, seed, parts) is None]
-    there = sum(len(e.trials) for e in experiments) - len(waiting)
+    every = [(experiment, arm, seed) for experiment in experiments for arm, seed in experiment.trials]
+    waiting = [trial for trial in every if kept(*trial, parts) is None]
+    there = len(every) - len(waiting)
     clock = Clock(waiting, jobs, into)
     say(f"{len(waiting)} runs to make{f', {there} are kept from before' if there else ''}{clock.left(waiting)}.")
 
@@ -111,10 +106,9 @@ def make(
         write(experiment)
     failed = False
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        running: dict[Future[Trial], tuple[Experiment, str, int]] = {
-            pool.submit(e.run, arm, seed): (e, arm, seed) for e, arm, seed in waiting
+        todo: dict[Future[Trial], tuple[Experiment, str, int]] = {
+            pool.submit(experiment.run, arm, seed): (experiment, arm, seed) for experiment, arm, seed in waiting
         }
-        todo = dict(running)
         while todo:
             for future in wait(todo, return_when=FIRST_COMPLETED).done:
                 experiment, arm, seed = todo.pop(future)
@@ -122,17 +116,15 @@ def make(
                 problem = future.exception()
                 if isinstance(problem, DataUnavailable):  # files of the user's: the record stays as it was
                     say(f"{name}: left out, {problem}")
-                    continue
-                if problem is not None:
+                elif problem is not None:
                     failed = True
                     say(f"{name}: failed, {type(problem).__name__}: {problem}")
-                    continue
-                trial = future.result()
-                keep(experiment, trial, parts)
-                clock.took(experiment, trial)
-                done = len(running) - len(todo)
-                say(f"{name}: {trial.seconds:.0f} s; {done} of {len(running)}{clock.left(list(todo.values()))}.")
-                write(experiment)
+                else:
+                    keep(experiment, trial := future.result(), parts)
+                    clock.took(experiment, trial)
+                    done = f"{len(waiting) - len(todo)} of {len(waiting)}"
+                    say(f"{name}: {trial.seconds:.0f} s; {done}{clock.left(list(todo.values()))}.")
+                    write(experiment)
     return not failed
 
 

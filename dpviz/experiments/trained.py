@@ -24,13 +24,10 @@ def train(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """
     kept, summary = _run(settings, seed)
     claim = summary.get("claim") or {}
-    claim = claim.get("with_secret_noise") or claim
     return {
         "examples": kept.examples,
-        "steps": summary["steps"],
-        "reason": summary["reason"],
-        "epsilon": claim.get("epsilon"),
-        "test_accuracy": summary["test_accuracy"],
+        **{name: summary[name] for name in ("steps", "reason", "test_accuracy")},
+        "epsilon": (claim.get("with_secret_noise") or claim).get("epsilon"),
         "evaluations": kept.evaluations,
         "schedule": kept.schedule,
         "counts": kept.counts,
@@ -48,10 +45,8 @@ def infer(settings: dict[str, Any], seed: int) -> dict[str, Any]:
     kept, summary = _run(settings, seed)
     return {
         "examples": kept.examples,
-        "steps": summary["steps"],
         "charged": summary["mechanisms"],
-        "test_accuracy": summary["test_accuracy"],
-        "posterior_accuracy": summary["posterior_accuracy"],
+        **{name: summary[name] for name in ("steps", "test_accuracy", "posterior_accuracy")},
         "epsilon_mu": summary["epsilon"].get(BAYESIAN),
         "clipped": round(float(np.mean(kept.clipped)), 6),
     }
@@ -68,10 +63,10 @@ class _Kept:
 
     def __init__(self) -> None:
         self.examples = 0
+        self.clipped: list[float] = []
         self.evaluations: list[list[float]] = []
         self.schedule: list[list[float]] = []
         self.counts: list[list[float]] = []
-        self.clipped: list[float] = []
 
     def take(self, event: Event) -> None:
         if event["kind"] == "started":
@@ -89,7 +84,6 @@ class _Kept:
         batches = event["expected_batch_size"]
         sigmas = [sigma for sigma, _, count in event["mechanisms"] for _ in range(int(count))]
         for sigma, batch in zip(sigmas or [0.0] * len(batches), batches, strict=True):
-            if self.schedule and self.schedule[-1][:2] == [sigma, batch]:
-                self.schedule[-1][2] += 1
-            else:
-                self.schedule.append([sigma, batch, 1])
+            if not self.schedule or self.schedule[-1][:2] != [sigma, batch]:
+                self.schedule.append([sigma, batch, 0])
+            self.schedule[-1][2] += 1

@@ -135,7 +135,6 @@ def _squares_below(family: str, shape: float, ends: Array) -> Array:
     return np.asarray(gammainc(1.5, squared / 2.0))
 
 
-DEFINITIONS = (1, 2)
 MARKOV_ORDERS = np.arange(2.0, 34.0)  # λ = 1 … 32
 _CONVERSIONS = {1: "classic", 2: "improved"}
 _STRIDES = (256, 64, 16)
@@ -182,7 +181,7 @@ class LawPlan:
         step = SampledGaussian(self.noise_multiplier, self.sample_rate)
         delta = _validate.delta(self.delta_mu, "delta_mu")
         shaped = np.broadcast_arrays(_validate.steps(self.steps, minimum=1), delta)
-        if self.definition not in DEFINITIONS or isinstance(self.definition, bool):
+        if self.definition not in _CONVERSIONS or isinstance(self.definition, bool):
             raise ValueError(f"Expected definition={self.definition!r} to be 1 or 2.")
         _validate.choice("reading", self.reading, ("planned", "running"))
         if shaped[0].size == 0:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -103,19 +103,16 @@ def compare_distances(
     middle = _validate.choice("center", center, CENTERS)
     difference = float(first.mean() - second.mean())
     nothing = np.ptp(first) == 0.0 and np.ptp(second) == 0.0
-    welch = None if nothing else stats.ttest_ind(first, second, equal_var=False)
-    interval = (difference, difference) if welch is None else welch.confidence_interval(share)
-    tests = (
-        (math.nan,) * 5 if welch is None else (welch.statistic, welch.df, welch.pvalue, *_levene(first, second, middle))
-    )
+    interval: tuple[float, ...] = (difference, difference)
+    tests: tuple[Any, ...] = (math.nan,) * 5
+    if not nothing:
+        welch = stats.ttest_ind(first, second, equal_var=False)
+        with np.errstate(divide="ignore", invalid="ignore"):  # deviations that are all alike on both sides: 0/0 or x/0
+            levene = stats.levene(first, second, center="mean" if middle == "mean" else "median")
+        interval = tuple(welch.confidence_interval(share))
+        tests = (welch.statistic, welch.df, welch.pvalue, levene.statistic, levene.pvalue)
     numbers = (first.mean(), second.mean(), first.std(ddof=1), second.std(ddof=1), difference, *interval, *tests)
     return Comparison(*map(float, numbers))
-
-
-def _levene(first: Array, second: Array, center: str) -> tuple[float, float]:
-    with np.errstate(divide="ignore", invalid="ignore"):  # deviations that are all alike on both sides: 0/0 or x/0
-        test = stats.levene(first, second, center="mean" if center == "mean" else "median")
-    return float(test.statistic), float(test.pvalue)
 
 
 class Attack(NamedTuple):
@@ -163,7 +160,8 @@ def threshold_attack(
     Raises:
         ValueError: for other shapes, unequal numbers, or NaN.
     """
-    members, others = _losses("train_losses", train_losses), _losses("test_losses", test_losses)
+    losses = {"train_losses": train_losses, "test_losses": test_losses}
+    members, others = (_at_least(_validate.losses(value, name), 4, name) for name, value in losses.items())
     if members.size != others.size:
         raise ValueError(
             f"Expected as many train_losses as test_losses, found {members.size} and {others.size}: "
@@ -202,11 +200,6 @@ def best_threshold(members: Array, others: Array) -> tuple[float, float]:
     best = int(right.argmax())
     threshold = -math.inf if best == 0 else float(values[best - 1])
     return threshold, float(right[best] / (members.size + others.size))
-
-
-def _losses(name: str, value: Any) -> Array:
-    losses = _validate.losses(value, name)
-    return _at_least(losses, 4, name)
 
 
 def _at_least(sample: Array, least: int, name: str = "distances") -> Array:

@@ -19,7 +19,7 @@ import pytest
 from dpviz.experiments import make
 from dpviz.experiments.experiment import TRAINED, Experiment, training_arm
 from dpviz.experiments.make import finish, keep, kept
-from dpviz.experiments.record import ExperimentRecord, Spread, recorded
+from dpviz.experiments.record import ExperimentRecord, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,35 +41,44 @@ def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
+def made(tmp_path: Path, experiment: Experiment, **options: Any) -> tuple[bool, list[str]]:
+    """Whether all could be made, and what was said."""
+    lines: list[str] = []
+    folders = {"parts": tmp_path / "parts", "into": tmp_path / "records"} | options
+    return make.make([experiment], jobs=1, say=lines.append, **folders), lines
+
+
 def test_a_record_from_nothing(tmp_path: Path) -> None:
-    said: list[str] = []
-    parts, into = tmp_path / "parts", tmp_path / "records"
-    assert make.make([TINY], jobs=1, parts=parts, into=into, say=said.append)
-    record = ExperimentRecord.from_text((into / "tiny.json").read_text())
+    complete, lines = made(tmp_path, TINY)
+    record = ExperimentRecord.from_text(text := (tmp_path / "records" / "tiny.json").read_text())
+    assert complete
     assert TINY.same_settings(record)
     assert record.of("more")[1] == replace(TINY.run("more", 1), seconds=record.of("more")[1].seconds), "seeds decide"
     assert record.values("more", "test_accuracy").tolist() != record.values("less", "test_accuracy").tolist()
     assert (record.values("more", "epsilon") < record.values("less", "epsilon")).all()
     assert record.of("less")[0].found["schedule"] == [[1.0, 1024, 5]]
-    assert list(parts.iterdir()) == [], "the next call begins from nothing"
-    assert said[0] == "4 runs to make."
-    assert [(f"{n} of 4" in line, "left" in line) for n, line in enumerate(said[1:5], 1)] == [
-        (True, n < 4) for n in (1, 2, 3, 4)
-    ]
+    assert list((tmp_path / "parts").iterdir()) == [], "the next call begins from nothing"
+    assert lines[0] == "4 runs to make."
+    for number, line in enumerate(lines[1:5], 1):
+        assert (f"{number} of 4" in line, "left" in line) == (True, number < 4)
+    assert record.to_text() == text
+    assert json.loads(text)["experiment"] == "tiny"
+    assert record.made.startswith("2 seeds, CPU, ")
+    with pytest.raises(ValueError, match="record of an experiment"):
+        ExperimentRecord.from_text("{}")
 
 
 def part_of(tmp_path: Path, experiment: Experiment, arm: str, seed: int) -> None:
     keep(experiment, replace(TINY.run("more", 0), arm=arm, seed=seed), tmp_path)
 
 
-def test_it_goes_on_with_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     for arm, seed in TINY.trials[:-1]:
         part_of(tmp_path, TINY, arm, seed)
     assert not finish(TINY, tmp_path, tmp_path), "one is missing"
     assert not (tmp_path / "tiny.json").exists()
-    said: list[str] = []
-    assert make.make([TINY], jobs=1, parts=tmp_path, into=tmp_path, say=said.append)
-    assert said[0] == "1 runs to make, 3 are kept from before."
+    _, lines = made(tmp_path, TINY, parts=tmp_path, into=tmp_path)
+    assert lines[0] == "1 runs to make, 3 are kept from before."
     assert len(ExperimentRecord.from_text((tmp_path / "tiny.json").read_text()).trials) == 4
 
 
@@ -83,41 +92,29 @@ def test_parts_of_other_settings_are_not_taken(tmp_path: Path) -> None:
 
 def test_what_needs_data_that_is_not_here_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "empty"))
-    arms = {"whole": dict(TINY.arms["more"]) | {"data": "svhn"}}
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # no mirror answers
-    said: list[str] = []
-    into = tmp_path / "records"
-    into.mkdir()
-    before = recorded("teachers").to_text()
-    (into / "tiny.json").write_text(before)
-    away = replace(TINY, arms=arms, seeds=(0,))
-    assert make.make([away], jobs=1, parts=tmp_path / "parts", into=into, say=said.append), "that is no failure"
-    assert any("tiny, whole, seed 0: left out, svhn is not here" in line for line in said)
-    assert (into / "tiny.json").read_text() == before
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "tiny.json").write_text(before := recorded("teachers").to_text())
+    away = replace(TINY, arms={"whole": dict(TINY.arms["more"]) | {"data": "svhn"}}, seeds=(0,))
+    complete, lines = made(tmp_path, away)
+    assert complete, "that is no failure"
+    assert any("tiny, whole, seed 0: left out, svhn is not here" in line for line in lines)
+    assert (tmp_path / "records" / "tiny.json").read_text() == before
 
 
 def test_what_fails_is_said_and_the_rest_is_kept(tmp_path: Path) -> None:
     broken = dict(TINY.arms["more"]) | {"batch_size": 20_000}
     experiment = replace(TINY, arms={"more": TINY.arms["more"], "broken": broken}, seeds=(0,))
-    said: list[str] = []
-    assert not make.make([experiment], jobs=1, parts=tmp_path / "parts", into=tmp_path, say=said.append)
-    assert any("broken, seed 0: failed, ValueError: Expected batch_size=20000" in line for line in said)
+    complete, lines = made(tmp_path, experiment)
+    assert not complete
+    assert any("broken, seed 0: failed, ValueError: Expected batch_size=20000" in line for line in lines)
     assert kept(experiment, "more", 0, tmp_path / "parts") is not None
-    assert not (tmp_path / "tiny.json").exists()
+    assert not (tmp_path / "records" / "tiny.json").exists()
 
 
 def test_an_unknown_name_is_said_and_nothing_is_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert make.main(["nowhere"]) == 2
     assert "Expected experiment='nowhere' to be one of budget_cnn," in capsys.readouterr().err
-
-
-def test_text_and_back() -> None:
-    record = ExperimentRecord(key="tiny", command="make papers", settings={"more": {}}, trials=(TINY.run("more", 0),))
-    assert ExperimentRecord.from_text(record.to_text()) == record
-    assert json.loads(record.to_text())["experiment"] == "tiny"
-    assert record.made.startswith("1 seed, CPU, ")
-    with pytest.raises(ValueError, match="record of an experiment"):
-        ExperimentRecord.from_text("{}")
 
 
 def test_settings_that_are_the_same() -> None:
@@ -129,10 +126,6 @@ def test_settings_that_are_the_same() -> None:
     later = {arm: {name: v for name, v in each.items() if name != "friction"} for arm, each in settings.items()}
     assert TINY.same_settings(replace(record, settings=later)), "it came later, and has its default"
     assert not TINY.same_settings(replace(record, settings=settings | {"less": settings["more"]}))
-
-
-def test_spread() -> None:
-    assert Spread.of([2.0, 4.0, 9.0]) == (5.0, 2.0, 9.0)
 
 
 SLOW = """

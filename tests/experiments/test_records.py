@@ -62,14 +62,6 @@ arms.first = { same = ["b"], z = "none" }
     assert one.arms == {"first": {"x": 3, "y": 2, "z": None}}
 
 
-@pytest.mark.parametrize("key", TRAINING)
-def test_settings_of_runs_can_be_run(key: str) -> None:
-    for settings in EXPERIMENTS[key].arms.values():
-        run = RunSettings.from_json(dict(settings))
-        check_run(run, DATA_SETS[run.data].examples)
-        assert not run.secure_noise, "a record can be repeated: its runs are seeded"
-
-
 def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
     """Accounts that were charged with what the record says was released, in its order."""
     examples, step = trial.found["examples"], 0
@@ -88,6 +80,8 @@ def charged(trial: Trial, settings: RunSettings) -> LiveAccounts:
 def test_every_epsilon_again(key: str) -> None:
     for trial in recorded(key).trials:
         settings = RunSettings.from_json(dict(EXPERIMENTS[key].arms[trial.arm]))
+        check_run(settings, DATA_SETS[settings.data].examples)
+        assert not settings.secure_noise, "a record can be repeated: its runs are seeded"
         if not settings.private:
             assert trial.found["epsilon"] is None
             continue
@@ -108,9 +102,6 @@ def test_records_are_read_without_pytorch() -> None:
     assert (ended.returncode, ended.stdout.strip()) == (0, "False"), ended.stderr
 
 
-# --- Adult's posterior ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("arm", ["sample_010", "wang_010"])
 def test_a_trial_gives_what_was_recorded(arm: str) -> None:
     again = accuracy(dict(EXPERIMENTS["adult_posterior"].arms[arm]), 0)
@@ -126,9 +117,6 @@ def test_chains_learn_and_more_noise_learns_less() -> None:
     short = dict(EXPERIMENTS["adult_posterior"].arms["baseline"]) | {"steps": 300}
     large, small = (accuracy(short | {"first_step": first}, 0)["test_accuracy"] for first in (1.0, 0.01))
     assert large > 0.80 > small > 0.7
-
-
-# --- variational inference --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", INFERENCE)
@@ -172,9 +160,6 @@ def test_a_short_run_tells_what_a_record_keeps() -> None:
     assert (kept["steps"], kept["charged"]) == (4, [[1.39, 157 / 3133, 4]])
     assert kept["epsilon_mu"] > 0.7
     assert 0.5 < kept["clipped"] <= 1.0
-
-
-# --- what private training reaches ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", REACHED)

@@ -54,15 +54,8 @@ def mp_population(shape: float, limit: float, std: float, rate: float, steps: in
     ],
 )
 def test_population_cost(shape: float, limit: float, std: float, rate: float, steps: int, order: int) -> None:
-    found = population_cost(
-        "weibull",
-        shape=shape,
-        threshold=limit,
-        noise_std=std,
-        sample_rate=rate,
-        total_steps=steps,
-        order=order,
-    )
+    asked: dict[str, Any] = {"noise_std": std, "sample_rate": rate, "total_steps": steps, "order": order}
+    found = population_cost("weibull", shape=shape, threshold=limit, **asked)
     assert found == pytest.approx(mp_population(shape, limit, std, rate, steps, order), rel=1e-8)
 
 
@@ -78,38 +71,26 @@ def test_the_estimate_covers_the_population(family: str) -> None:
     assert careful == pytest.approx(truth, rel=0.1)
 
 
-def infinite(family: str, **changed: Any) -> bool:
-    values: dict[str, Any] = {
-        "clipped": False,
-        "noise_std": 10.0,
-        "sample_rate": 0.01,
-        "total_steps": 99,
-        "order": 1,
-    }
-    return tail_is_infinite(family, **{**values, **changed})
+# r = Tλ(λ+1)/(2σ²): 99 steps at λ = 1, σ = 10 give 0.99, 100 give 1.
+USUAL = {"clipped": False, "noise_std": 10.0, "sample_rate": 0.01, "total_steps": 99, "order": 1}
+TAILS = [
+    ("weibull", {"shape": 0.5}, True),
+    ("weibull", {"shape": 1.99}, True),
+    ("weibull", {"shape": 2.01, "total_steps": 10**9}, False),
+    ("lognormal", {"shape": 0.1}, True),
+    ("lognormal", {"shape": 0.1, "clipped": True}, False),
+    ("weibull", {"shape": 0.5, "sample_rate": 0.0}, False),
+    ("weibull", {"shape": 2.0}, False),
+    ("weibull", {"shape": 2.0, "total_steps": 100}, True),
+    ("halfnormal", {"total_steps": 49}, False),
+    ("halfnormal", {"total_steps": 50}, True),
+    ("halfnormal", {"total_steps": 49, "scale": 1.1}, True),
+]
 
 
-def test_tails() -> None:
-    assert infinite("weibull", shape=0.5)
-    assert infinite("weibull", shape=1.99)
-    assert not infinite("weibull", shape=2.01, total_steps=10**9)
-    assert infinite("lognormal", shape=0.1)
-    assert not infinite("lognormal", shape=0.1, clipped=True)
-    assert not infinite("weibull", shape=0.5, sample_rate=0.0)
-    # r = Tλ(λ+1)/(2σ²): 99 steps at λ = 1, σ = 10 give 0.99, 100 give 1
-    assert not infinite("weibull", shape=2.0)
-    assert infinite("weibull", shape=2.0, total_steps=100)
-    assert not infinite("halfnormal", total_steps=49)
-    assert infinite("halfnormal", total_steps=50)
-    assert infinite("halfnormal", total_steps=49, scale=1.1)
-
-
-def test_infinite_tail_shows_in_the_estimate() -> None:
-    """Ten times more samples of a heavy tail raise the estimate; of a clipped one they lower it."""
-    common: dict[str, Any] = {"noise_std": 3.0, "sample_rate": 0.1, "total_steps": 100, "orders": [4]}
-    few, many = (draw_norms("weibull", count=n, seed=2, shape=0.5) for n in (1000, 100_000))
-    assert bayesian_cost(many.distances(), **common) > 2 * bayesian_cost(few.distances(), **common)
-    assert bayesian_cost(many.distances(1.0), **common) < bayesian_cost(few.distances(1.0), **common)
+@pytest.mark.parametrize(("family", "changed", "infinite"), TAILS)
+def test_tails(family: str, changed: dict[str, Any], infinite: bool) -> None:
+    assert tail_is_infinite(family, **USUAL | changed) == infinite
 
 
 def test_norms_of_the_largest_shape_are_finite() -> None:

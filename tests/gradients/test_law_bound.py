@@ -51,35 +51,32 @@ def dp(definition: int, given: dict[str, Any], **options: Any) -> float:
     return float(dpviz.epsilon(METHODS[definition], delta=given["delta_mu"], **known, **options))
 
 
-@pytest.mark.parametrize(
-    ("shape", "first", "second"),
-    [
-        (
-            0.5,
-            (1.2436, 1.2216, 1.1841, 1.1321, 1.0921, 0.9957, 0.8637, 0.7574),
-            (1.0181, 0.9935, 0.9499, 0.8911, 0.8447, 0.7406, 0.6162, 0.5259),
-        ),
-        (
-            1.0,
-            (1.2439, 1.2225, 1.1858, 1.1359, 1.0976, 1.0065, 0.8824, 0.7786),
-            (1.0186, 0.9948, 0.9531, 0.8970, 0.8545, 0.7575, 0.6385, 0.5483),
-        ),
-        (
-            2.0,
-            (1.2446, 1.2241, 1.1893, 1.1433, 1.1079, 1.0279, 0.9226, 0.8343),
-            (1.0195, 0.9971, 0.9591, 0.9079, 0.8702, 0.7879, 0.6883, 0.6095),
-        ),
-    ],
-)
-def test_values_worked_out_elsewhere(shape: float, first: tuple[float, ...], second: tuple[float, ...]) -> None:
-    """Weibull norms; the second definition's were found with whole orders, which cost up to 0.15 %."""
-    for definition, expected in ((1, first), (2, second)):
-        found = np.array(
-            [
-                dpviz.bayesian_law_epsilon("weibull", shape=shape, quantile=p, definition=definition, **KNOWN)
-                for p in QUANTILES
-            ]
-        )
+# Of Weibull norms by shape at QUANTILES, for both definitions.
+ELSEWHERE = {
+    0.5: {
+        1: (1.2436, 1.2216, 1.1841, 1.1321, 1.0921, 0.9957, 0.8637, 0.7574),
+        2: (1.0181, 0.9935, 0.9499, 0.8911, 0.8447, 0.7406, 0.6162, 0.5259),
+    },
+    1.0: {
+        1: (1.2439, 1.2225, 1.1858, 1.1359, 1.0976, 1.0065, 0.8824, 0.7786),
+        2: (1.0186, 0.9948, 0.9531, 0.8970, 0.8545, 0.7575, 0.6385, 0.5483),
+    },
+    2.0: {
+        1: (1.2446, 1.2241, 1.1893, 1.1433, 1.1079, 1.0279, 0.9226, 0.8343),
+        2: (1.0195, 0.9971, 0.9591, 0.9079, 0.8702, 0.7879, 0.6883, 0.6095),
+    },
+}
+
+
+def epsilon_at(quantile: float, **asked: Any) -> float:
+    return float(dpviz.bayesian_law_epsilon("weibull", quantile=quantile, **asked))
+
+
+@pytest.mark.parametrize("shape", ELSEWHERE)
+def test_values_worked_out_elsewhere(shape: float) -> None:
+    """The second definition's were found with whole orders, which cost up to 0.15 %."""
+    for definition, expected in ELSEWHERE[shape].items():
+        found = np.array([epsilon_at(p, shape=shape, definition=definition, **KNOWN) for p in QUANTILES])
         assert found == pytest.approx(expected, rel=(2e-4 if definition == 1 else 2e-3))
         assert (np.diff(found) < 0.0).all()
     assert (found <= np.array(expected) + 1e-4).all()
@@ -113,15 +110,8 @@ def test_where_nearly_all_is_clipped_it_is_dp(definition: int, orders: tuple[flo
 def test_the_sums_hold_the_integral(family: str, order: int) -> None:
     """`population_cost` integrates the density."""
     threshold, steps = float(law(family, 0.8, 1.0).ppf(0.97)), 700
-    cost = population_cost(
-        family,
-        shape=0.8,
-        threshold=threshold,
-        noise_std=2 * threshold,
-        sample_rate=0.02,
-        total_steps=steps,
-        order=order,
-    )
+    mechanism: dict[str, Any] = {"noise_std": 2 * threshold, "sample_rate": 0.02, "total_steps": steps}
+    cost = population_cost(family, shape=0.8, threshold=threshold, order=order, **mechanism)
     exact = (steps * cost + math.log(1e5)) / order
     given: dict[str, Any] = {"noise_multiplier": 2.0, "sample_rate": 0.02, "steps": steps, "delta_mu": 1e-5}
     found = law_bound(family, shape=0.8, quantile=0.97, definition=1, orders=[order + 1.0], **given)
@@ -193,9 +183,8 @@ def test_running_reads_one_plan() -> None:
 
 
 def test_what_decided() -> None:
-    found = law_bound(
-        "weibull", shape=0.5, quantile=0.9, **(KNOWN | {"sample_rate": 1e-4, "noise_multiplier": 10.0}), definition=1
-    )
+    rare = KNOWN | {"sample_rate": 1e-4, "noise_multiplier": 10.0}
+    found = law_bound("weibull", shape=0.5, quantile=0.9, **rare, definition=1)
     assert found.order == 33.0
     assert found.at_grid_end
     assert found.floor == pytest.approx(math.log(1e5) / 32)

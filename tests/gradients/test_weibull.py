@@ -49,12 +49,11 @@ def test_figure_1_setting_of_the_paper() -> None:
 
 
 def test_disjoint_is_the_default_and_independent() -> None:
-    sample = weibull_vectors(vectors=1001, dimensions=3, shape=1.5, seed=np.random.default_rng(2))
-    assert sample.size == 500
-    assert sample.norms.size == 1001
-    assert sample.independent
+    sample, again = (
+        weibull_vectors(vectors=1001, dimensions=3, shape=1.5, seed=seed) for seed in (np.random.default_rng(2), 2)
+    )
+    assert (sample.size, sample.norms.size, sample.independent) == (500, 1001, True)
     assert "independent distances" in sample.description
-    again = weibull_vectors(vectors=1001, dimensions=3, shape=1.5, seed=2)
     assert (again.distances() == sample.distances()).all()
 
 

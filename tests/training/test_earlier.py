@@ -13,9 +13,15 @@ from dpviz.training.accounts.live import check_run
 from dpviz.training.settings import RunSettings
 from tests.training.steps import OWN, own_data, own_training
 
+ONE = (SampledGaussian(1.5, 0.1), 20)  # the plan of `own_training`
+
 
 def tight(*events):
     return float(tight_epsilon_of_events(merge_events(events), 1e-5).upper)
+
+
+def conditions(training):
+    return conditions(training)
 
 
 def test_three_in_a_row_claim_what_they_cost_together():
@@ -48,20 +54,17 @@ def test_early_in_a_plan_the_odometer_begins_with_the_earlier_ones():
 def test_only_what_took_a_step_counts_and_with_its_whole_plan():
     x, y = own_data()
     made, begun = own_training((x, y)), own_training((x, y), noise_multiplier=3.0, steps=50)
+    both = tight(ONE, (SampledGaussian(3.0, 0.1), 50))
     assert own_training((x, y)).settings.origins == ()
     next(begun)
-    for _ in range(2):
-        assert own_training((x, y)).planned.epsilon == tight(
-            (SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50)
-        )
-    assert made.settings.origins == ()
+    assert own_training((x, y)).planned.epsilon == own_training((x, y)).planned.epsilon == both
+    assert made.settings.origins == begun.settings.origins == ()
     next(made)  # after `begun`
-    assert made.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20), (SampledGaussian(3.0, 0.1), 50))
+    assert made.planned.epsilon == both
     assert "1 training before it" in " ".join(made.claim.conditions)
-    assert begun.settings.origins == ()
     del made, begun
     gc.collect()
-    assert "2 trainings before it" in " ".join(own_training((x, y)).planned.conditions)
+    assert "2 trainings before it" in conditions(own_training((x, y)))
 
 
 class Rows(Dataset):
@@ -109,41 +112,36 @@ def test_the_same_examples_in_other_clothes(case):
         x.mul_(2.0)
         second = (x, y)
     again = own_training(second, **given)
-    assert "1 training before it" in " ".join(again.planned.conditions)
+    assert "1 training before it" in conditions(again)
     assert again.planned.epsilon > own_training(own_data(9), **given).planned.epsilon
 
 
-def test_other_data_costs_these_nothing():
-    list(own_training(own_data(1)))
-    training = own_training(own_data(2))
-    assert training.settings.origins == ()
-    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
-
-
-def test_memory_that_is_used_again_is_no_old_data():
+def test_other_data_costs_these_nothing_also_in_memory_that_is_used_again():
     x, y = own_data(1)
     list(own_training((x[:, :6].clone(), y.clone())))
     gc.collect()
-    assert own_training(own_data(2)).settings.origins == ()
+    training = own_training(own_data(2))
+    assert training.settings.origins == ()
+    assert training.planned.epsilon == tight(ONE)
 
 
 def test_whoever_says_that_nobody_is_in_both_has_it_in_the_claim():
     x, y = own_data()
     list(own_training((x, y)))
     training = own_training((x, y), disjoint_data=True)
-    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
+    assert training.planned.epsilon == tight(ONE)
     (said,) = [condition for condition in training.planned.conditions if "nobody in these data" in condition]
     assert "1 training before it" in said
     list(training)
-    assert "2 trainings before it" in " ".join(own_training((x, y)).planned.conditions)
+    assert "2 trainings before it" in conditions(own_training((x, y)))
 
 
 def test_demonstrations_cost_nothing_but_must_stay_inside():
     x, y = own_data()
     list(own_training((x, y), seed=1))
     training = own_training((x, y))
-    assert training.planned.epsilon == tight((SampledGaussian(1.5, 0.1), 20))
-    assert "nothing of 1 demonstration before it on the same data is released" in " ".join(training.planned.conditions)
+    assert training.planned.epsilon == tight(ONE)
+    assert "nothing of 1 demonstration before it on the same data is released" in conditions(training)
     list(training)
     after = own_training((x, y), seed=2).planned
     assert not after.holds
@@ -167,4 +165,4 @@ def test_a_hundred_different_plans_are_added_by_the_renyi_accountant():
         next(own_training((x, y), noise_multiplier=3.0 + number / 100, steps=3))
     claim = own_training((x, y)).planned
     assert (claim.accountant, claim.holds) == ("renyi", True)
-    assert claim.epsilon > tight((SampledGaussian(3.7, 0.1), 210), (SampledGaussian(1.5, 0.1), 20))
+    assert claim.epsilon > tight((SampledGaussian(3.7, 0.1), 210), ONE)

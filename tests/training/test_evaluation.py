@@ -1,17 +1,11 @@
+import math
+
 import pytest
 import torch
 from torch import nn
 
-from dpviz.training.evaluation import (
-    SHARE,
-    Posterior,
-    Schedule,
-    correct_predictions,
-    evaluated,
-    finite,
-    loss_and_accuracy,
-    outputs,
-)
+from dpviz.training import evaluation
+from dpviz.training.evaluation import SHARE, Posterior, Schedule, evaluated, finite, outputs
 from dpviz.training.models import MODELS
 
 
@@ -39,38 +33,39 @@ def test_convolutions_read_channels_side_by_side_and_answer_the_same(model: str,
     assert torch.equal(answers.argmax(1), expected.argmax(1))
 
 
-class TestSchedule:
-    @staticmethod
-    def evaluated_at(every: int | None, step_seconds: float, evaluation_seconds: float, steps: int = 2000) -> list[int]:
-        schedule, times = Schedule(every), [0]
-        schedule.evaluated(evaluation_seconds)
-        for step in range(1, steps):
-            schedule.stepped(step_seconds)
-            if schedule.due(step):
-                times.append(step)
-                schedule.evaluated(evaluation_seconds)
-                if every is None:
-                    spent = len(times) * evaluation_seconds
-                    assert spent <= SHARE * (spent + step * step_seconds) * (1 + 1e-9)
-        return times
+def evaluated_at(every: int | None, evaluation_seconds: float, steps: int = 2000) -> list[int]:
+    """Steps of a second each after which one looks."""
+    schedule, times = Schedule(every), [0]
+    schedule.evaluated(evaluation_seconds)
+    for step in range(1, steps):
+        schedule.stepped(1.0)
+        if schedule.due(step):
+            times.append(step)
+            schedule.evaluated(evaluation_seconds)
+            spent = len(times) * evaluation_seconds
+            assert every is not None or spent <= SHARE * (spent + step) * (1 + 1e-9)
+    return times
 
-    def test_a_number_is_kept_to_whatever_it_costs(self) -> None:
-        for seconds in (0.0, 1e3):
-            assert self.evaluated_at(7, 1.0, seconds) == list(range(0, 2000, 7))
-            assert self.evaluated_at(0, 1.0, seconds) == [0]
 
-    def test_as_the_time_allows(self) -> None:
-        assert self.evaluated_at(None, 1.0, 0.01) == list(range(0, 2000, 10))
-        assert self.evaluated_at(None, 1.0, 10.0) == [0, *range(180, 2000, 90)]
-        assert self.evaluated_at(None, 1.0, 1e4) == [0]
+# A number is kept to whatever it costs; None is as the time allows.
+SCHEDULES = [
+    *((7, seconds, range(0, 2000, 7)) for seconds in (0.0, 1e3)),
+    *((0, seconds, [0]) for seconds in (0.0, 1e3)),
+    (None, 0.01, range(0, 2000, 10)),
+    (None, 10.0, [0, *range(180, 2000, 90)]),
+    (None, 1e4, [0]),
+]
+
+
+@pytest.mark.parametrize(("every", "seconds", "steps"), SCHEDULES)
+def test_when_a_run_is_evaluated(every, seconds, steps) -> None:
+    assert evaluated_at(every, seconds) == list(steps)
 
 
 def test_loss_and_accuracy_by_hand():
     found = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
-    loss, accuracy = loss_and_accuracy(found, torch.tensor([0, 0, 0]))
-    by_hand = (torch.log(torch.tensor(2.0)) + torch.log1p(torch.exp(torch.tensor(-3.0)))
-               + torch.log1p(torch.exp(torch.tensor(1.0)))) / 3  # fmt: skip
-    assert loss == pytest.approx(float(by_hand), rel=1e-6)
+    loss, accuracy = evaluation.loss_and_accuracy(found, torch.tensor([0, 0, 0]))
+    assert loss == pytest.approx((math.log(2.0) + math.log1p(math.exp(-3.0)) + math.log1p(math.exp(1.0))) / 3, rel=1e-6)
     assert accuracy == pytest.approx(2 / 3)
 
 
@@ -78,6 +73,7 @@ def test_correct_predictions_change_by_at_most_one_with_an_example():
     network, x = nn.Linear(3, 4), torch.randn(50, 3)
     x[7] = float("nan")
     y = torch.randint(0, 4, (50,))
+    correct_predictions = evaluation.correct_predictions
     whole = correct_predictions(network, x, y)
     for left_out in range(50):
         kept = torch.arange(50) != left_out
