@@ -5,7 +5,6 @@ import math
 import pytest
 
 from dpviz.accounting.attack.best_accuracy import best_accuracy
-from dpviz.accounting.methods import accountant
 from dpviz.accounting.pld.bounds import tight_epsilon
 from dpviz.mechanisms import SampledGaussian
 from dpviz.training.accounts.claims import claim_at, everything_planned, planned_claim, planned_counts, was_planned
@@ -26,9 +25,6 @@ def test_a_fixed_plan_claims_what_the_tight_accountant_says_of_all_its_steps():
     interval = tight_epsilon(SampledGaussian(2.0, 0.05), 100, 1e-5)
     assert (claim.accountant, claim.covers, claim.steps) == ("tight", "plan", 100)
     assert (claim.lower, claim.epsilon) == (float(interval.lower), float(interval.upper))
-    assert claim.epsilon == float(
-        accountant("tight").evaluate(noise_multiplier=2.0, sample_rate=0.05, steps=100, delta=1e-5).epsilon
-    )
     assert claim.guess == best_accuracy(noise_multiplier=2.0, sample_rate=0.05, steps=100).upper
     assert claim.guess < claim.pair
 
@@ -147,7 +143,6 @@ def test_noise_that_can_be_replayed_claims_nothing_and_says_what_secret_noise_wo
 
 
 def test_nothing_proven_is_nothing_claimed():
-    hopeless = PLAIN.with_(noise_multiplier=1e-200)
-    claim = planned_claim(hopeless, N)
+    claim = planned_claim(PLAIN.with_(noise_multiplier=1e-200), N)
     assert math.isinf(claim.epsilon)
     assert claim.reason
