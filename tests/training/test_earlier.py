@@ -21,7 +21,7 @@ def tight(*events):
 
 
 def conditions(training):
-    return conditions(training)
+    return " ".join(training.planned.conditions)
 
 
 def test_three_in_a_row_claim_what_they_cost_together():

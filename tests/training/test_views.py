@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -36,14 +34,11 @@ def windows(image, *, flips):
 @pytest.mark.parametrize("flips", [False, True])
 def test_each_view_is_the_image_shifted_and_all_shifts_occur(flips):
     x, _ = images(2)
-    found = Views(2000, random(), flips=flips)(x)
-    assert found.shape == (4000, 3, 12, 12)
-    for i in range(2):
-        allowed = windows(x[i], flips=flips).flatten(1)
-        which = torch.cdist(
-            found[2000 * i : 2000 * (i + 1)].flatten(1), allowed, compute_mode="donot_use_mm_for_euclid_dist"
-        )
-        least, at = which.min(1)
+    views = Views(2000, random(), flips=flips)(x)
+    assert views.shape == (4000, 3, 12, 12)
+    for image, of_image in zip(x, views.split(2000), strict=True):
+        allowed = windows(image, flips=flips).flatten(1)
+        least, at = torch.cdist(of_image.flatten(1), allowed, compute_mode="donot_use_mm_for_euclid_dist").min(1)
         assert float(least.max()) < 1e-3
         counts = torch.bincount(at, minlength=len(allowed)).double()
         expected = 2000 / len(allowed)
@@ -195,8 +190,3 @@ def test_only_data_that_look_the_same_in_a_mirror_are_flipped():
     assert not load("mnist-10k").flips
     for seed in range(3):
         assert views_of(2, load("mnist-10k"), random(seed))._flips is False
-
-
-def test_settings_without_the_field_are_those_of_old_runs():
-    stored = {name: value for name, value in dataclasses.asdict(RunSettings()).items() if name != "views"}
-    assert RunSettings.from_json(stored) == RunSettings()

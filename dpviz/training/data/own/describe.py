@@ -104,7 +104,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scaling:
     """clip((value − middle) ÷ half, −most, most), number by number.
 
     Attributes:
@@ -136,7 +136,7 @@ class Feature:
     """
 
     name: str
-    scale: Scale | None = None
+    scale: Scaling | None = None
     categories: tuple[str, ...] = ()
     missing: float | None = None
     others: bool = False
@@ -193,7 +193,7 @@ class Description:
     folder: Path
     text: bytes
     stored: tuple[int, ...] = ()
-    scale: Scale = Scale((0.0,), (1.0,), 1.0)
+    scale: Scaling = Scaling((0.0,), (1.0,), 1.0)
     columns: tuple[Feature, ...] = ()
     label: str = ""
     separator: str = ","
@@ -293,18 +293,18 @@ def _column(table: Table, name: str) -> Feature:
     return Feature(name, scale, missing=table.numbers("missing")[0] if "missing" in table.entries else None)
 
 
-def _scale(table: Table, length: int, what: str) -> Scale:
+def _scale(table: Table, length: int, what: str) -> Scaling:
     given = _RANGE & table.entries.keys()
     if given == {"low", "high"}:
         low, high = np.array(table.numbers("low", length)), np.array(table.numbers("high", length))
         if not (low < high).all():
             raise table.refuse("low < high")
-        return Scale(tuple(((low + high) / 2.0).tolist()), tuple(((high - low) / 2.0).tolist()), 1.0)
+        return Scaling(tuple(((low + high) / 2.0).tolist()), tuple(((high - low) / 2.0).tolist()), 1.0)
     if given == {"mean", "std"}:
         std = table.numbers("std", length)
         if not min(std) > 0.0:
             raise table.refuse("std > 0")
-        return Scale(table.numbers("mean", length), std, _FAR)
+        return Scaling(table.numbers("mean", length), std, _FAR)
     raise table.refuse(f"low and high, or mean and std, of {what}. {_NOT_COVERED}")
 
 
