@@ -588,6 +588,27 @@ FAULTS = (
         "tests/training/test_origins.py::test_every_reading_begins_with_what_was_spent",
     ),
     Fault(
+        "a look at a run forgets the steps before the last look",
+        "dpviz/training/accounts/live.py",
+        "] = before + counts",
+        "] = counts",
+        "tests/training/test_origins.py::test_every_reading_begins_with_what_was_spent",
+    ),
+    Fault(
+        "a private count is charged to no account of a live run",
+        "dpviz/training/accounts/live.py",
+        '"""A private count that was taken."""\n        self._charge(mechanism)',
+        '"""A private count that was taken."""',
+        "tests/training/test_accounting.py::test_a_count_is_charged_to_every_account",
+    ),
+    Fault(
+        "the mass beyond the clip counts for nothing in the tight curve from above",
+        "dpviz/gradients/law_tight.py",
+        "heights @ np.minimum(delta",
+        "depths @ np.minimum(delta",
+        "tests/gradients/test_law_tight.py::test_a_quadrature_of_tight_curves",
+    ),
+    Fault(
         "a record's ε worked out again forget private counts",
         "dpviz/training/accounts/live.py",
         '            accounts.count(SampledGaussian(*event["mechanism"][:2]))',
