@@ -100,6 +100,12 @@ def test_shuffled_counts_one_use_an_epoch() -> None:
     assert poisson.below == (ReplaceOneGaussian(1.1, 256 / 60_000), 14_063)
 
 
+def test_a_fixed_size_takes_one_steps_moments_twice() -> None:
+    fixed = described(size=1000, batch=20, epochs=4.0, sigma=2.0, sampler="fixed", replace=True)
+    mechanism, steps = fixed.above
+    assert renyi_above(fixed, 1e-5) > 1.01 * dpviz.epsilon("renyi", mechanism=mechanism, steps=steps, delta=1e-5)
+
+
 @pytest.mark.parametrize("code", PROGRAMS["read"].values(), ids=PROGRAMS["read"])
 def test_what_libraries_write_is_read(code: dict[str, Any]) -> None:
     texts = read(code["text"]).texts(code.get("entered", ()))
