@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
 from dpviz.training.engine.per_example import PerExample
+from dpviz.training.engine.vectors import shaped
 from dpviz.training.networks.by_name import build
 
 SETTINGS = [("mlp", 256), ("mlp", 1024), ("cnn", 64), ("cnn", 256), ("cnn", 1024)]
@@ -47,7 +48,7 @@ def steps(model: str, batch: int) -> Steps:
             torch._foreach_add_(parameters, gradients, alpha=-1e-6)
 
     def private(pairs: int | None = None) -> None:
-        sums = engine.clipped(x, y, max_grad_norm=1.0, pairs=pairs).sums
+        sums = shaped(engine.clipped(x, y, max_grad_norm=1.0, pairs=pairs).total, engine.parameters)
         with torch.no_grad():
             torch._foreach_add_(parameters, sums, alpha=-1e-6 / batch)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from collections.abc import Callable
+from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +41,15 @@ SETTLE_EVERY = 10
 _PART = 1000
 
 
-class Ended(Exception):
-    """The run came to an end of its own: `state` and `reason` as in the summary."""
+_WORDS = tomllib.loads((resources.files("dpviz.training") / "endings.toml").read_text(encoding="utf-8"))
 
-    def __init__(self, state: str, reason: str, text: str) -> None:
-        self.state, self.reason = state, reason
-        super().__init__(text)
+
+class Ended(Exception):
+    """The run came to an end of its own: `state` and `reason` as in the summary, in the words of `endings.toml`."""
+
+    def __init__(self, reason: str, **facts: Any) -> None:
+        self.state, self.reason = "failed" if reason == "not finite" else "done", reason
+        super().__init__(_WORDS["ends"][reason].format(**facts))
 
 
 class Session:
@@ -146,7 +152,7 @@ class Session:
             Ended: when the run is over.
         """
         if self.step >= self.settings.last_step:
-            raise Ended("done", "plan", f"All {self.step} planned steps are done.")
+            raise Ended("plan", steps=self.step)
         began = time.monotonic()
         self._past_plan()
         batch_size, mechanism = self._coming()
@@ -169,13 +175,10 @@ class Session:
             return
         total = min(done + plan, self.settings.last_step)
         self.flush()
-        text = f"Past the plan: {total} steps are planned from here on."
+        text: str = _WORDS["notes"]["replanned"].format(total=total)
         if self.accounts is not None and self.accounts.bayesian is not None:
             self.accounts.bayesian.replan(total)
-            text += (
-                " The Bayesian costs of all steps were computed again for the new plan; its bound holds for a plan "
-                "that is fixed ahead, not for one that was lengthened because of what was seen."
-            )
+            text += _WORDS["notes"]["bayesian"]
         self.emit("replanned", total_steps=total, text=text)
 
     def _coming(self) -> tuple[int, SampledGaussian | None]:
@@ -194,25 +197,18 @@ class Session:
         try:
             self.accounts.reserve(mechanism)
         except BudgetExceeded as refused:
-            budget = refused.target_epsilon
-            raise Ended("done", "budget", f"The budget ε = {budget:.6g} has no room for another step.") from None
+            raise Ended("budget", budget=refused.target_epsilon) from None
 
     def _settle(self) -> None:
         now = time.monotonic()
         broken = self._buffer.read(now - self._settled)
         self._settled = time.monotonic()
         if broken is not None:
-            raise Ended(
-                "failed",
-                "not finite",
-                f"No loss in the batch of step {broken} is finite: the training diverged, or the data holds numbers "
-                "that are not. Lower the learning rate.",
-            )
+            raise Ended("not finite", step=broken)
 
     def _after_step(self, batch_size: int) -> None:
-        settings = self.settings
-        past = self.step - settings.burn_in
-        due = past > 0 and (past % settings.sample_every == 0 or self.step == settings.last_step)
+        past = self.step - self.settings.burn_in
+        due = past > 0 and (past % self.settings.sample_every == 0 or self.step == self.settings.last_step)
         if self.method.posterior and due:
             self._posterior.add(outputs(self.network, self._test[0]))
         if self._schedule.due(self.step):
@@ -244,8 +240,7 @@ class Session:
             return
         accuracy = self._evaluation["posterior_accuracy"] or self._evaluation["test_accuracy"]
         if accuracy >= target:
-            text = f"Accuracy {accuracy:.4f} on public test data reached the target {target:.6g}."
-            raise Ended("done", "target", text)
+            raise Ended("target", accuracy=accuracy, target=target)
 
     def _count(self) -> None:
         """A private count, charged, and what the policy makes of it."""
@@ -253,14 +248,11 @@ class Session:
         assert self.accounts is not None
         self.flush()
         try:
-            count = release(
-                lambda: correct_predictions(self.network, self._x, self._y),
-                mechanism=self._counting.mechanism,
-                account=self.accounts,
-                random=self._random,
-            )
+            mechanism, account = self._counting.mechanism, self.accounts
+            look = partial(correct_predictions, self.network, self._x, self._y)
+            count = release(look, mechanism=mechanism, account=account, random=self._random)
         except BudgetExceeded:
-            self.emit("note", text="No count of correct predictions: the budget has no room for it.")
+            self.emit("note", text=_WORDS["notes"]["no_count"])
             return
         seen = self._counting.observe(count, self.accounts.budget)
         text = seen.pop("text")
@@ -270,12 +262,7 @@ class Session:
         self._blocked = seen["blocked"]
         self._settled = time.monotonic()
         if self._counting.stopped:
-            raise Ended(
-                "done",
-                "goal",
-                f"A private count of correct training predictions, {seen['accuracy']:.4f} of all, reached the target "
-                f"{self.settings.target_accuracy:.6g}.",
-            )
+            raise Ended("goal", accuracy=seen["accuracy"], target=self.settings.target_accuracy)
 
     def since_flush(self) -> float:
         """Seconds since steps were last told about."""
@@ -299,15 +286,9 @@ class Session:
         self.flush()
         if state != "failed" and self._evaluated_at != self.step:
             self._evaluate()
-        summary = closing(
-            self.settings,
-            self.accounts,
-            examples=self.examples,
-            state=state,
-            reason=reason,
-            steps=self.step,
-            seconds=time.monotonic() - self._began,
-        )
+        seconds = time.monotonic() - self._began
+        facts: dict[str, Any] = {"state": state, "reason": reason, "steps": self.step}
+        summary = closing(self.settings, self.accounts, examples=self.examples, seconds=seconds, **facts)
         for name in ("test_accuracy", "test_loss", "train_accuracy", "posterior_accuracy"):
             summary[name] = finite(self._evaluation.get(name))
         summary["majority"] = self._majority

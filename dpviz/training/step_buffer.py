@@ -20,17 +20,6 @@ _DECADES = 3.0
 
 # Per step on the device: sum and number of finite losses, clipped examples, examples with a non-finite gradient.
 _Facts = Tensor
-# Columns of an event "step", one entry a step.
-_COLUMNS = [
-    "batch_size",
-    "expected_batch_size",
-    "loss",
-    "clipped",
-    "non_finite",
-    "learning_rate",
-    "seconds",
-    "distances",
-]
 
 
 class StepBuffer:
@@ -45,7 +34,7 @@ class StepBuffer:
     def __init__(self, accounts: LiveAccounts | None, *, max_grad_norm: float, histogram_every: int) -> None:
         self._accounts, self._bound, self._every = accounts, max_grad_norm, histogram_every
         self._waiting: list[tuple[int, Info, _Facts]] = []
-        self._rows: list[tuple[Any, ...]] = []  # one entry a column of _COLUMNS
+        self._rows: list[dict[str, Any]] = []  # what an event "step" has one entry of for each step
         self._first = 0
         self._infos: list[Info] = []
         self._told = -TELL_EVERY
@@ -79,16 +68,16 @@ class StepBuffer:
             if self._accounts is not None and info.mechanism is not None:
                 self._accounts.step(info.mechanism, distances)
             seen = info.batch_size if info.norms is not None else 0
-            row = (
-                info.batch_size,
-                info.expected,
-                loss / finite if finite else None,
-                clipped / seen if seen else None,
-                int(non_finite),
-                info.step_size,
-                seconds / len(self._waiting),
-                distances,
-            )
+            row = {
+                "batch_size": info.batch_size,
+                "expected_batch_size": info.expected,
+                "loss": loss / finite if finite else None,
+                "clipped": clipped / seen if seen else None,
+                "non_finite": int(non_finite),
+                "learning_rate": info.step_size,
+                "seconds": seconds / len(self._waiting),
+                "distances": distances,
+            }
             self._first = self._first if self._rows else step
             self._rows.append(row)
             self._infos.append(info)
@@ -132,7 +121,7 @@ class StepBuffer:
         """The settled steps as the content of an event "step", forgotten here; None if there are none."""
         if not self._rows:
             return None
-        columns = dict(zip(_COLUMNS, map(list, zip(*self._rows, strict=True)), strict=True))
+        columns = {name: [row[name] for row in self._rows] for name in self._rows[0]}
         last = self._infos[-1]
         noise = None
         if last.signal is not None and last.noise is not None:

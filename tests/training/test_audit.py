@@ -45,25 +45,12 @@ def half_noise(kind):
     return HalfNoise
 
 
-class NoClip(DpSgd):
-    def clipped_sum(self, batch):
-        record = self.engine.gradients(batch.x, batch.y)
-        return Gradient(record.weighted_sum(torch.ones(batch.size)), record.losses, record.norms, None)
-
-
 class ClipTwice(DpSgd):
     """Clips at 2C and says C."""
 
     def clipped_sum(self, batch):
         found = self.engine.clipped(batch.x, batch.y, max_grad_norm=2.0 * BOUND)
         return Gradient(found.total, found.losses, found.norms, None)
-
-
-class RealBatch(DpSgd):
-    """Divides by the batch as it came instead of the expected one: its size is then released without noise."""
-
-    def step(self, state, batch):
-        return super().step(state, batch._replace(expected=float(max(batch.size, 1))))
 
 
 class LowRate(DpSgd):
@@ -73,18 +60,6 @@ class LowRate(DpSgd):
         return super().step(state, batch._replace(sample_rate=batch.sample_rate / 2))
 
 
-class SkipsSmall(DpSgd):
-    """Leaves out the noise of small batches."""
-
-    def step(self, state, batch):
-        if batch.size >= EXPECTED:
-            return super().step(state, batch)
-        state, info = super().step(state._replace(noise_multiplier=1e-9), batch)
-        return state._replace(noise_multiplier=self.settings.noise_multiplier), info._replace(
-            mechanism=type(info.mechanism)(self.settings.noise_multiplier, batch.sample_rate)
-        )
-
-
 class MeansOnly(Dpvi):
     """Noise on the means alone: the spreads' gradients are released as they are."""
 
@@ -92,15 +67,6 @@ class MeansOnly(Dpvi):
         noise = super().noise_like(vector, std)
         noise[noise.numel() // 2 :] = 0.0
         return noise
-
-
-class KeepsSpreads(Dpvi):
-    """Clips the half of the means alone."""
-
-    def clipped_sum(self, batch):
-        gradient = super().clipped_sum(batch)
-        gradient.total[gradient.total.numel() // 2 :] *= 3.0
-        return gradient
 
 
 def true_sum(parameters, x, y, eta):
@@ -182,15 +148,10 @@ def test_honest_engines_pass(kind, changed):
     ("kind", "changed", "which"),
     [
         (half_noise(DpSgd), {}, 0),
-        (NoClip, {}, 0),
         (ClipTwice, {}, 0),
-        (RealBatch, {}, 0),
         (LowRate, {}, 2),
-        (SkipsSmall, {}, 0),
         (half_noise(DpSgld), {"method": "dp_sgld"}, 0),
-        (half_noise(Dpvi), DPVI, 0),
         (MeansOnly, DPVI, 0),
-        (KeepsSpreads, DPVI, 0),
     ],
 )
 def test_engines_that_are_broken_on_purpose_are_caught(kind, changed, which):

@@ -2,22 +2,18 @@
 
 import json
 
-import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from dpviz.training.engine.per_example import PerExample
-from dpviz.training.engine.vectors import flatten_parameters
 from dpviz.training.leakage import leakage_of_run
 from dpviz.training.loop import FreeRun, run
-from dpviz.training.methods.dpvi import PREDICTIONS, Dpvi
-from dpviz.training.networks.variational import Variational
-from dpviz.training.sampling import PoissonBatch, loss_per_example
+from dpviz.training.methods.dpvi import PREDICTIONS
+from dpviz.training.sampling import loss_per_example
 from dpviz.training.session import stored_parameters
 from dpviz.training.settings import RunSettings
-from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch, make_network
+from tests.training.steps import BOUND, EXAMPLES, EXPECTED, make, make_batch
 
 RUN = RunSettings(
     data="abalone", model="logistic", method="dpvi", prior_std=1.0, batch_size=64, steps=6, learning_rate=1.0,
@@ -56,20 +52,6 @@ def test_a_step_follows_the_gradient_of_the_elbo():
     torch.testing.assert_close((start - state.parameters) / 0.05, torch.tensor(by_hand).double(), atol=1e-8, rtol=1e-6)
 
 
-def test_drawn_weights_are_mean_and_spread_of_the_network_s_own():
-    reference, x = make_network(), torch.randn(4, 6)
-    variational = Variational(make_network())
-    at_mean, weights = reference(x), flatten_parameters(reference)
-    variational.draw.zero_()
-    torch.testing.assert_close(variational(x), at_mean)
-    draw = torch.randn_like(weights)
-    variational.draw.copy_(draw)
-    with torch.no_grad():
-        variational.log_std.uniform_(-2.0, 0.0)
-    weights += variational.log_std.detach().exp() * draw
-    torch.testing.assert_close(variational(x), reference(x))
-
-
 def test_one_example_changes_the_sum_over_both_halves_by_at_most_the_bound():
     _, _, variational = make("dpvi")
     variational.draw.normal_(generator=torch.Generator().manual_seed(0))
@@ -87,33 +69,6 @@ def test_one_example_changes_the_sum_over_both_halves_by_at_most_the_bound():
     assert float(lengths.max()) <= BOUND
     assert float(lengths.max()) > 0.99 * BOUND
     assert min(float(half.norm(dim=1).max()) for half in torch.stack(apart).chunk(2, dim=1)) > 0.3 * BOUND
-
-
-def test_without_noise_it_finds_the_posterior():
-    """Logistic regression on one number with 300 examples: spreads as the curvature at the mean says."""
-    draw = torch.Generator().manual_seed(0)
-    x = torch.randn(300, 1, generator=draw)
-    y = (torch.rand(300, generator=draw) < torch.sigmoid(2.0 * x[:, 0])).long()
-    settings = RunSettings(
-        method="dpvi", prior_std=1.0, max_grad_norm=1e3, noise_multiplier=1e-9, batch_size=300, optimiser="adam",
-        learning_rate=0.1, learning_rate_end=0.02, steps=300,
-    )  # fmt: skip
-    linear = nn.Linear(1, 2, bias=False)
-    nn.init.zeros_(linear.weight)
-    variational = Variational(linear)
-    method = Dpvi(
-        PerExample(variational, loss_per_example), settings, examples=300, noise=torch.Generator().manual_seed(0)
-    )
-    state = method.init(flatten_parameters(variational))
-    for _ in range(300):
-        state, _ = method.step(state, PoissonBatch(x, y, 300, 300.0, 1.0))
-    mean, log_std = state.parameters.chunk(2)
-    share = variational(x).detach().softmax(1)[:, 1]
-    curvature = float((share * (1 - share) * x[:, 0] ** 2).sum()) + 1.0  # of either weight, the other fixed; prior 1
-    torch.testing.assert_close(log_std, torch.full((2,), -0.5 * np.log(curvature)), atol=0.15, rtol=0.0)
-    # The prior is symmetric: the two weights are opposite, their difference the slope.
-    assert float(mean.sum()) == pytest.approx(0.0, abs=0.02)
-    assert float(mean[1] - mean[0]) == pytest.approx(2.0, abs=0.5)
 
 
 def test_a_run_predicts_by_draws_and_leaves_its_mean_behind(tmp_path):

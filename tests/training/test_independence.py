@@ -228,7 +228,8 @@ def test_models_that_are_shipped_have_forms_of_their_own(model, method):
     x, y = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0)), torch.arange(3)
     for part in ("all", "last"):
         if part == "last":
-            freeze(network)
+            kept, last = freeze(network), MODELS[model].last_inputs and MODELS[model].last(10)
+            assert known.parameters[model] - kept == (last or known.parameters[model])
         trained = METHODS[method].prepare(copy.deepcopy(network))
         engine = PerExample(trained, loss_per_example)
         assert METHODS[method].partly != bool(engine.fallback_layers)  # another network has a form of its own

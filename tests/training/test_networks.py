@@ -5,13 +5,10 @@ import torch
 
 from dpviz.training.data import DATA_SETS
 from dpviz.training.data.catalogue import load
-from dpviz.training.engine.per_example import PerExample
 from dpviz.training.models import MODELS
 from dpviz.training.networks import scattering
 from dpviz.training.networks.by_name import build, prepared, suits
 from dpviz.training.networks.scattering import features, scatter
-from dpviz.training.sampling import loss_per_example
-from tests.training.steps import gradients_by_hand
 
 
 def parameter_count(network):
@@ -40,14 +37,6 @@ def test_what_is_said_of_a_network_is_what_it_is(shape):
         assert network(torch.randn(2, *inputs)).shape == (2, 3)
         if model == "scattering":
             assert features(torch.randn(2, *shape), keep=False).shape == (2, *inputs)
-
-
-def test_the_residual_network_s_norms_are_autograd_s():
-    known = DATA_SETS["mnist-10k"]
-    network = build("resnet", known, seed=0)
-    x, y = torch.randn(4, 1, 28, 28), torch.tensor([0, 3, 9, 9])
-    norms = PerExample(network, loss_per_example).clipped(x, y, max_grad_norm=1.0).norms
-    torch.testing.assert_close(norms, gradients_by_hand(network, x, y).norm(dim=1), rtol=1e-4, atol=0.0)
 
 
 def test_the_seed_decides_the_start_and_nothing_else_moves():

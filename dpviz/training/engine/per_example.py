@@ -160,7 +160,7 @@ class GradientRecord:
         sums, sizes = BlockSums(self._parameters), [len(chunk) for chunk in self._chunks]
         for chunk, own in zip(self._chunks, torch.split(weights, sizes), strict=True):
             chunk.add_weighted_sum(own, sums)
-        return sums.take(len(weights))[0]
+        return sums.take(len(weights))
 
     def neighbours_apart(self) -> Tensor:
         """‖g_1 − g_2‖, ‖g_3 − g_4‖, …, float64.
@@ -179,7 +179,6 @@ class Clipped(NamedTuple):
     Attributes:
         total: Σ_i clipped g_i as one vector (p,), in the order of the engine's parameters; the caller's to write into.
             In double precision for more than `rounding.MOST_ROWS` examples, to be rounded after the noise.
-        sums: The same memory, shaped as the parameters.
         norms, lengths, losses, outputs: As in `GradientRecord`.
         distances: By how much the sum changes at most when one of a pair takes the other's place, float64: distances
             of clipped gradients with what rounding may add; None if none were asked for.
@@ -187,7 +186,6 @@ class Clipped(NamedTuple):
     """
 
     total: Tensor
-    sums: tuple[Tensor, ...]
     norms: Tensor
     lengths: Tensor
     losses: Tensor
@@ -333,9 +331,9 @@ class PerExample:
             chunk.parts.clear()
             kept.append(chunk)
         seen = GradientRecord(self.parameters, kept)
-        total, sums = blocks.take(len(seen.norms))
+        total = blocks.take(len(seen.norms))
         distances = None if pairs is None else torch.cat(apart)
-        return Clipped(total, sums, seen.norms, seen.lengths, seen.losses, seen.outputs, distances, bound)
+        return Clipped(total, seen.norms, seen.lengths, seen.losses, seen.outputs, distances, bound)
 
     def _step(self, *, even: bool) -> int:
         """Size of the chunks that a batch is cut into; the last may be smaller.

@@ -38,7 +38,6 @@ class BlockSums:
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
-        self._parameters = parameters
         self._block = parameters[0].detach().new_empty(sum(p.numel() for p in parameters))
         self._shaped = shaped(self._block, parameters)
         self._sum = torch.empty_like(self._block, dtype=torch.float64)  # of all blocks but the last
@@ -57,8 +56,8 @@ class BlockSums:
         self._blocks += 1
         return self._shaped
 
-    def take(self, rows: int) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The sum (p,) over `rows` examples, also shaped as the parameters; the next block starts another sum.
+    def take(self, rows: int) -> Tensor:
+        """The sum (p,) over `rows` examples; the next block starts another sum.
 
         In double precision for more than `MOST_ROWS` examples.
         """
@@ -67,4 +66,4 @@ class BlockSums:
             whole = self._sum.add_(self._block)
             total = whole.clone() if rows > MOST_ROWS else whole.to(total.dtype)
         self.clear()
-        return total, shaped(total, self._parameters)
+        return total

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dpviz.training.models.base import Features, Shape, image, linear
@@ -95,28 +97,17 @@ def _square(shape: Shape) -> bool:
     return image(shape) and shape[0] in (1, 3) and shape[1] == shape[2] and shape[1] >= 8 and shape[1] % 4 == 0
 
 
-def _scattering(images: Tensor, keep: bool) -> Tensor:
-    from dpviz.training.networks import scattering
+def _features(words: str, module: str, shape: Callable[[Shape], Shape]) -> Features:
+    """Those of a module of `networks`, which is loaded where they are computed."""
 
-    return scattering.features(images, keep=keep)
+    def loaded() -> Any:
+        return import_module(f"dpviz.training.networks.{module}")
 
+    def compute(images: Tensor, keep: bool) -> Tensor:
+        rows: Tensor = loaded().features(images, keep=keep)
+        return rows
 
-def _scattering_kept(images: Tensor) -> bool:
-    from dpviz.training.networks import scattering
-
-    return scattering.kept(images)
-
-
-def _whitened(images: Tensor, keep: bool) -> Tensor:
-    from dpviz.training.networks import whitening
-
-    return whitening.features(images, keep=keep)
-
-
-def _whitened_kept(images: Tensor) -> bool:
-    from dpviz.training.networks import whitening
-
-    return whitening.kept(images)
+    return Features(words, shape, compute, lambda images: bool(loaded().kept(images)))
 
 
 LINEAR = {"make": softmax_regression, "read_parameters": lambda shape, classes: linear(math.prod(shape), classes)}
@@ -127,16 +118,14 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "read_parameters": cnn_parameters,
         "suits": lambda shape: image(shape) and min(shape[1:]) >= 14,
     },
-    "scattering": LINEAR
-    | {"suits": _square, "features": Features("scattering features", _scattered, _scattering, _scattering_kept)},
+    "scattering": LINEAR | {"suits": _square, "features": _features("scattering features", "scattering", _scattered)},
     "whitened": LINEAR
     | {
         "suits": lambda shape: _square(shape) and shape[0] == 1,
-        "features": Features(
+        "features": _features(
             "whitened scattering features",
+            "whitening",
             lambda shape: (min(400, _scattered(shape)[0] // 2),),  # `whitening.size`, without PyTorch
-            _whitened,
-            _whitened_kept,
         ),
     },
     "mlp": {
