@@ -721,6 +721,27 @@ FAULTS = (
         "tests/accounting/test_tight.py::test_every_numerical_error_moves_both_bounds_apart",
     ),
     Fault(
+        "a store compares no checksums when it opens",
+        "dpviz/runs/store/file.py",
+        "if run := db.execute(CHANGED).fetchone():",
+        "if run := None:",
+        "tests/runs/test_rescue.py::test_what_sqlite_does_not_see",
+    ),
+    Fault(
+        "a rescue keeps runs whose events are missing or changed",
+        "dpviz/runs/store/rescue.py",
+        'if attempt and attempts[attempt - 1].get("checksum") != checksum_of_events(rows):',
+        "if False:",
+        "tests/runs/test_rescue.py::test_what_sqlite_does_not_see",
+    ),
+    Fault(
+        "a rescue keeps runs whose settings or steps were changed",
+        "dpviz/runs/store/rescue.py",
+        ' or run.get("checksum") != checksum_of_run(run):',
+        ":",
+        "tests/runs/test_rescue.py::test_what_sqlite_does_not_see",
+    ),
+    Fault(
         "a run that began again claims its last attempt alone",
         "dpviz/runs/claims.py",
         "if not (settings.private and settings.secure_noise and record.restarts):",
