@@ -8,9 +8,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dpviz"
 
-# Participles that name nothing: what is it that was found, said, told? `Trial.found` is a key of stored records.
-BARE = {"found", "said", "told"}
-MOST_FILES = 7  # may only shrink
+# Participles that name nothing: what is it that was found, said, told? In how many files each stands; may only shrink.
+# `Trial.found` is a key of stored records.
+MOST_FILES = {"found": 7, "said": 0, "told": 0, "drawn": 28, "known": 53, "left_out": 8}
 
 
 def test_no_class_name_occurs_twice() -> None:
@@ -38,6 +38,6 @@ def identifiers(tree: ast.Module) -> set[str]:
 
 
 def test_names_are_nouns() -> None:
-    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
-    bare = sorted(str(file.relative_to(PACKAGE)) for file, tree in trees.items() if BARE & identifiers(tree))
-    assert len(bare) <= MOST_FILES, bare
+    names = [identifiers(ast.parse(file.read_text(encoding="utf-8"))) for file in PACKAGE.rglob("*.py")]
+    files = {word: sum(word in of_file for of_file in names) for word in MOST_FILES}
+    assert {word: count for word, count in files.items() if count > MOST_FILES[word]} == {}

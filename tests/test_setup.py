@@ -20,63 +20,61 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subproces
     )
 
 
-def python_that_says(folder: Path, name: str, version: str) -> Path:
-    """A stand-in interpreter: answers every question with ``version`` and fails every condition."""
-    stand_in = folder / name
-    stand_in.write_text(f"#!/bin/sh\necho '{version}'\nexit 1\n")
-    stand_in.chmod(0o755)
-    return stand_in
+# Runs what it is given as Python does, but as an older version; and a stand-in that fails at every question.
+OLD = f"""#!/bin/sh
+exec '{sys.executable}' -c "import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])" "$2"
+"""
+FAILS = "#!/bin/sh\necho 'pyenv: python3: command not found'\nexit 1\n"
 
 
-class TestFindPython:
-    def test_the_one_asked_for_is_taken(self) -> None:
-        answer = run("sh", "tools/find_python.sh", sys.executable)
-        assert (answer.returncode, answer.stdout.strip()) == (0, sys.executable)
-
-    @pytest.mark.parametrize("asked", ["old", "/nowhere/python3", ""])
-    def test_what_is_wrong_is_said_in_one_line(self, tmp_path: Path, asked: str) -> None:
-        old = tmp_path / "python3.9"
-        # Runs what it is given as Python does, but as an older version.
-        pretend = "import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])"
-        old.write_text(f'#!/bin/sh\nexec \'{sys.executable}\' -c "{pretend}" "$2"\n')
-        old.chmod(0o755)
-        path = {} if asked else {"PATH": str(tmp_path / "nothing")}
-        answer = run("/bin/sh", ROOT / "tools/find_python.sh", old if asked == "old" else asked, cwd=tmp_path, **path)
-        assert (answer.returncode, answer.stdout) == (1, "")
-        [line] = answer.stderr.splitlines()
-        words = {"old": ["needs Python 3.11", "is Python 3.9"], "": ["none was found"]}
-        assert all(part in line for part in words.get(asked, [f"{asked} does not run"]))
-
-    def test_names_that_do_not_start_are_passed_over(self, tmp_path: Path) -> None:
-        python_that_says(tmp_path, "python3", "pyenv: python3: command not found")
-        (tmp_path / "python3.12").symlink_to(sys.executable)
-        answer = run("/bin/sh", ROOT / "tools/find_python.sh", "", cwd=tmp_path, PATH=str(tmp_path))
-        assert (answer.returncode, answer.stdout.strip()) == (0, "python3.12")
-
-    def test_the_environment_that_is_there_stays(self, tmp_path: Path) -> None:
-        (tmp_path / ".venv/bin").mkdir(parents=True)
-        (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
-        answer = run("/bin/sh", ROOT / "tools/find_python.sh", "", cwd=tmp_path, PATH=str(tmp_path))
-        assert (answer.returncode, answer.stdout.strip()) == (0, ".venv/bin/python")
+def executable(file: Path, script: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if script == sys.executable:
+        file.symlink_to(script)
+    else:
+        file.write_text(script)
+        file.chmod(0o755)
+    return file
 
 
-class TestLaunch:
-    def test_a_port_in_use_is_said_in_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            assert main(["app", "--port", str(port)]) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert f"Port {port} is in use" in line
-        assert "make run PORT=" in line
-        assert "dpviz app --port " in line
+@pytest.mark.parametrize(
+    ("there", "asked", "answer", "problem"),
+    [
+        ({}, sys.executable, sys.executable, ""),
+        ({"python3.9": OLD}, "{folder}/python3.9", "", "needs Python 3.11.*is Python 3.9"),
+        ({}, "/nowhere/python3", "", "/nowhere/python3 does not run"),
+        ({"python3": FAILS, "python3.12": sys.executable}, "", "python3.12", ""),
+        ({".venv/bin/python": sys.executable}, "", ".venv/bin/python", ""),  # the environment that is there stays
+        ({}, "", "", "none was found"),
+    ],
+)
+def test_a_python_is_taken_or_what_is_wrong_is_said_in_one_line(
+    there: dict[str, str], asked: str, answer: str, problem: str, tmp_path: Path
+) -> None:
+    for name, script in there.items():
+        executable(tmp_path / name, script)
+    asked = asked.format(folder=tmp_path)
+    ran = run("/bin/sh", ROOT / "tools/find_python.sh", asked, cwd=tmp_path, PATH=str(tmp_path))
+    assert (ran.returncode, ran.stdout.strip()) == (bool(problem), answer)
+    assert re.search(problem, ran.stderr)
+    assert len(ran.stderr.splitlines()) == bool(problem)
 
-    @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "8501.5"])
-    def test_what_is_no_port_is_said_in_one_line(self, port: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["app", f"--port={port}"]) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert f"PORT={port}" in line
+
+def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["app", "--port", str(port)]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.search(f"Port {port} is in use.*make run PORT=.*dpviz app --port ", line)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "", "8501.5"])
+def test_what_is_no_port_is_said_in_one_line(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["app", f"--port={port}"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"PORT={port}" in line
 
 
 def test_no_network_is_said_in_one_line(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ WIDTH, WIDE = 700.0, 2.15  # pixels of a plot, about, and at most so many times 
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """What an axis shows, from `low` to `high` in data units (positive where `log`), and where values lie on it."""
 
     low: float
@@ -82,8 +82,8 @@ class Box(NamedTuple):
 class Plane:
     """Both axes of a figure that is `height` pixels high."""
 
-    x: Scale
-    y: Scale
+    x: AxisScale
+    y: AxisScale
     height: int
 
     @property
@@ -187,7 +187,7 @@ def linear_ticks(low: float, high: float, *, most: int = 8) -> list[float]:
     return [low, high]
 
 
-def axis(scale: Scale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> dict[str, Any]:
+def axis(scale: AxisScale, *, kind: str = "plain", most: int = 10, grid: bool = True) -> dict[str, Any]:
     """One Plotly axis with our ticks and quiet lines.
 
     Args:
@@ -219,7 +219,9 @@ def axis(scale: Scale, *, kind: str = "plain", most: int = 10, grid: bool = True
     return built
 
 
-def bottom_axis(title: str, scale: Scale, *, kind: str = "plain", most: int = 9, grid: bool = False) -> dict[str, Any]:
+def bottom_axis(
+    title: str, scale: AxisScale, *, kind: str = "plain", most: int = 9, grid: bool = False
+) -> dict[str, Any]:
     """The x axis below a plot, with its line and its title; arguments as of `axis`."""
     line = {"showline": True, "linecolor": look.AXIS, "linewidth": 1}
     marks = {"ticks": "outside", "ticklen": 4, "tickcolor": look.AXIS}

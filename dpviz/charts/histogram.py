@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz import _validate
 from dpviz.charts import look
-from dpviz.charts.axes import BOTTOM, Scale, axis, bottom_axis
+from dpviz.charts.axes import BOTTOM, AxisScale, axis, bottom_axis
 from dpviz.charts.labels import Mark, uprights
 from dpviz.charts.marks import Array, Numbers, floats, short_floats
 from dpviz.charts.plot import HEIGHT, Chart
@@ -28,17 +28,17 @@ SIDES = {"l": 52, "r": 16, "b": BOTTOM}
 
 
 def _layout(
-    scale: Scale, marks: Sequence[Mark], x_title: str, height: int, tallest: float, *, log: bool = False, kind: str
+    scale: AxisScale, marks: Sequence[Mark], x_title: str, height: int, tallest: float, *, log: bool = False, kind: str
 ) -> dict[str, Any]:
     """Bars up to `tallest` below one row for each mark's name; counts are logarithmic where `log`."""
     top = 14 + 17 * max(len(marks), 1)
-    up = Scale(0.7, 1.3 * tallest, log) if log else Scale(0.0, 1.05 * tallest)
+    up = AxisScale(0.7, 1.3 * tallest, log) if log else AxisScale(0.0, 1.05 * tallest)
     layout = look.base_layout(height, SIDES | {"t": top}) | uprights(marks, scale, numbers.epsilon)
     y_axis = axis(up, kind=kind, most=max(3, (height - top - BOTTOM) // 34))
     return layout | {"hovermode": "closest", "xaxis": bottom_axis(x_title, scale), "yaxis": y_axis, "bargap": 0}
 
 
-def _edges(scale: Scale, bins: int) -> Array:
+def _edges(scale: AxisScale, bins: int) -> Array:
     edges = scale.data(np.linspace(0.0, 1.0, bins + 1))
     edges[0], edges[-1] = scale.low, scale.high
     return edges
@@ -54,7 +54,7 @@ def _is_heavy(values: Array) -> bool:
     return bool(positive.size > 0 and values.max() > HEAVY * np.median(positive))
 
 
-def _scale(values: Array, marks: Sequence[Mark], log: bool, *, zero: bool) -> Scale:
+def _scale(values: Array, marks: Sequence[Mark], log: bool, *, zero: bool) -> AxisScale:
     """From the smallest value (from 0 on a plain axis where `zero`, or where not all lie far from it) to the largest,
     stretched to marks that are not too far away."""
     low, high = float(values.min()), float(values.max())
@@ -65,7 +65,7 @@ def _scale(values: Array, marks: Sequence[Mark], log: bool, *, zero: bool) -> Sc
     high = max([high, *(1.05 * place for place in places if place <= (FAR**4 if log else FAR) * high)])
     if log:
         low = max(min([low, *(place / 1.05 for place in places if place >= low / FAR)]), high * 1e-12)
-    return Scale(low, high, log) if low < high else Scale(low / 2, high * 2, log)
+    return AxisScale(low, high, log) if low < high else AxisScale(low / 2, high * 2, log)
 
 
 def _zeros(count: int, what: str) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ class OverlaidPlot(Listed):
         return replace(self, samples=self.samples + kept)
 
 
-def _traces(sample: Histogram, scale: Scale, edges: Array, share: Array) -> list[Trace]:
+def _traces(sample: Histogram, scale: AxisScale, edges: Array, share: Array) -> list[Trace]:
     """The outline with its ground, and unseen points in the bins' middles that answer the cursor."""
     stroke = {"color": look.rgba(sample.color, 0.5 if sample.faded else 1), "width": 1.2 if sample.faded else 2}
     corners = np.concatenate([[0.0], np.repeat(share, 2), [0.0]])

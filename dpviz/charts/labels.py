@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from dpviz.charts import look
-from dpviz.charts.axes import Scale
+from dpviz.charts.axes import AxisScale
 
 _NARROW = frozenset("iljtfrI.,:;|!'()[]/ \u202f·↑↓")
 _WIDE = frozenset("mwMWGOQ@%→∞σεδ×")
@@ -79,7 +79,7 @@ class Mark:
     faded: bool = False
 
 
-def uprights(marks: Sequence[Mark], scale: Scale, write: Callable[[float], str]) -> dict[str, list[dict[str, Any]]]:
+def uprights(marks: Sequence[Mark], scale: AxisScale, write: Callable[[float], str]) -> dict[str, list[dict[str, Any]]]:
     """Lines and names of the marks, as parts of a layout: each name has a row of its own above the plot, where they
     never meet however near the lines are, on the side where there is room; an arrow where its line is outside."""
     shapes, annotations = [], []

@@ -288,8 +288,8 @@ def guide_marks(
     already."""
     lines, names, notes = [], [], []
     x = np.linspace(0.0, 1.0, 200)
-    drawn = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
-    courses = [plane.course(x, trace["x"], trace["y"]) for trace in drawn]
+    curves = [trace for trace in traces if "lines" in trace.get("mode", "") and len(trace.get("x", ()))]
+    courses = [plane.course(x, trace["x"], trace["y"]) for trace in curves]
     for guide in guides:
         place = (plane.y if guide.axis == "y" else plane.x).share(guide.at)
         if -1e-9 <= place <= 1 + 1e-9:

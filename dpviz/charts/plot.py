@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.accounting.bayesian import accountant as bayesian
 from dpviz.charts import labels, look, names, traces
-from dpviz.charts.axes import BOTTOM, FORMATS, TOP, Plane, Scale, Span, axis, bottom_axis, x_span, y_span
+from dpviz.charts.axes import BOTTOM, FORMATS, TOP, AxisScale, Plane, Span, axis, bottom_axis, x_span, y_span
 from dpviz.charts.marks import Area, Array, Band, Column, Floor, Guide, Line, Numbers, Point, Region, Ring, floats
 from dpviz.fields import numbers
 
@@ -143,20 +143,20 @@ class LinePlot:
         ys = [floats(y) for line in self.lines for y in (line.y, *(line.spread or ()))]
         curves = [y for y in ys if np.isfinite(y).any()] or [floats(band.upper) for band in self.bands]
         y = self.y.span(self.lines) or y_span(curves, self.y.log)
-        return Plane(Scale(*x, self.x.log), Scale(*y, self.y.log), height)
+        return Plane(AxisScale(*x, self.x.log), AxisScale(*y, self.y.log), height)
 
     def chart(self, height: int = HEIGHT) -> Chart:
         plane = self.plane(height)
         success = self.y.reading == "attack"
-        drawn = [line for line in self.lines if line.seen(plane.y.log).any()]
+        curves = [line for line in self.lines if line.seen(plane.y.log).any()]
         points = [point for point in self.points if plane.shows(point.x, point.y)]
         rings = [ring for ring in self.rings if plane.shows(ring.x, ring.y)]
         data = [trace for region in self.regions if (trace := traces.region_trace(region, plane))]
         data += [trace for band in self.bands for trace in traces.band_traces(band, log_y=plane.y.log)]
-        for line in sorted(drawn, key=lambda line: not line.faded):
+        for line in sorted(curves, key=lambda line: not line.faded):
             data += traces.line_traces(line, plane, success=success)
         data = data + traces.point_traces(points) or [traces.unseen(plane.x.low, plane.y.low)]
-        named = [replace(line, end="") for line in drawn] if self.names_on_lines else drawn
+        named = [replace(line, end="") for line in curves] if self.names_on_lines else curves
         ends, room, meta = names.end_names(named, self.bands, plane, end_values=self.end_values, success=success)
         y_axis = axis(plane.y, kind=self.y.kind, most=max(3, plane.inner // 30))
         left = int(max(labels.text_width(text, look.SMALL_SIZE + 1) for text in [*y_axis["ticktext"], "00"])) + 14
@@ -186,7 +186,7 @@ class LinePlot:
         }
         fills = [trace for area in self.areas for trace in traces.area_traces(area, plane)]
         data = fills + data + [traces.ring_trace(ring) for ring in rings]
-        absent = [line for line in self.lines if line not in drawn and not line.explained]
+        absent = [line for line in self.lines if line not in curves and not line.explained]
         notes = [f"{line.name} has no value to draw here." for line in absent]
         notes += [f"Printed value outside the chart: {one.printed}." for one in self.points if one not in points]
         return Chart({"data": data, "layout": layout}, (*notes, *beyond))
@@ -219,10 +219,10 @@ class LinePlot:
     def table(self) -> pd.DataFrame:
         import pandas as pd
 
-        drawn = [line for line in self.lines if not line.faded]
-        rows = _rows(_union([line.x for line in drawn] or [band.x for band in self.bands]), self.x)
+        curves = [line for line in self.lines if not line.faded]
+        rows = _rows(_union([line.x for line in curves] or [band.x for band in self.bands]), self.x)
         table = {self.x.short_name: [self.x.write(x) for x in rows.tolist()]}
-        for line in drawn:
+        for line in curves:
             name = line.name if line.label is None else line.label
             values = Column(f"{self.y.short_name} {name}", line.y, write=line.write or self.y.write)
             for fact in (values, *(replace(fact, name=f"{fact.name} {name}") for fact in line.hover)):
@@ -232,24 +232,24 @@ class LinePlot:
             texts = ["–" if "–" in pair else " – ".join(pair) for pair in ends]
             table[f"{self.y.short_name} {band.name}"] = _along(rows, band.x, texts, "–")
         for fact in self.columns:
-            table[fact.name] = _along(rows, drawn[0].x, fact.texts(), "–")
+            table[fact.name] = _along(rows, curves[0].x, fact.texts(), "–")
         return pd.DataFrame(table)
 
     def data(self) -> pd.DataFrame:
         import pandas as pd
 
-        drawn = [line for line in self.lines if not line.faded]
-        x = _union([*(line.x for line in drawn), *(band.x for band in self.bands)])
+        curves = [line for line in self.lines if not line.faded]
+        x = _union([*(line.x for line in curves), *(band.x for band in self.bands)])
         columns: list[tuple[str, Numbers, Any]] = []
-        for line in drawn:
+        for line in curves:
             columns.append((f"{self.y.filed}_{line.key}", line.x, line.y))
             facts = [fact for fact in line.hover if fact.write is None and np.asarray(fact.values).dtype.kind == "f"]
             columns += [(f"{fact.filed}_{line.key}", line.x, fact.values) for fact in facts]
         for band in self.bands:
             for side, end in (("lower", band.lower), ("upper", band.upper)):
                 columns.append((f"{self.y.filed}_{band.filed}_{side}", band.x, end))
-        columns += [(name, drawn[0].x, values) for name, values in self.more]
-        columns += [(fact.filed, drawn[0].x, fact.values) for fact in self.columns]
+        columns += [(name, curves[0].x, values) for name, values in self.more]
+        columns += [(fact.filed, curves[0].x, fact.values) for fact in self.columns]
         along = {name: _along(x, own, floats(values).tolist(), math.nan) for name, own, values in columns}
         return pd.DataFrame({self.x.filed: x} | along, dtype=float)
 

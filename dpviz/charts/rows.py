@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpviz.charts import look
-from dpviz.charts.axes import BOTTOM, Scale, bottom_axis, row_axis
+from dpviz.charts.axes import BOTTOM, AxisScale, bottom_axis, row_axis
 from dpviz.charts.labels import Mark, small, text_width, uprights
 from dpviz.charts.marks import Numbers, floats
 from dpviz.charts.plot import HEIGHT, Axis, Chart
@@ -171,16 +171,16 @@ class DotPlot:
         return replace(self, dots=self.dots + kept)
 
 
-def _scale(values: list[float], log: bool) -> Scale:
+def _scale(values: list[float], log: bool) -> AxisScale:
     """A little beyond the values on both sides, at least a factor of 3 (log) or from 0 (linear)."""
     if not values:
-        return Scale(0.1, 10.0, log) if log else Scale(0.0, 1.0)
+        return AxisScale(0.1, 10.0, log) if log else AxisScale(0.0, 1.0)
     low, high = min(values), max(values)
     if not log:
-        return Scale(min(low, 0.0), 1.1 * high or 1.0)
+        return AxisScale(min(low, 0.0), 1.1 * high or 1.0)
     first, last = math.log10(low), math.log10(high)
     air = max(0.06 * (last - first), 0.5 * (math.log10(3.0) - (last - first)), 0.02)
-    return Scale(10 ** max(first - air, -307.0), 10 ** min(last + air, 307.0), log)
+    return AxisScale(10 ** max(first - air, -307.0), 10 ** min(last + air, 307.0), log)
 
 
 # --- bounds and attacks -----------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ class AllowedPlot(Listed):
         ends = [end for attack in self.reached for end in (attack.low or 0.0, attack.high or 0.0)]
         low, high = min([GUESSING, *ends]), max([100 * bound.success for bound in self.bounds] + ends)
         air = 0.04 * max(high - low, 0.1)
-        scale = Scale(max(low - air, 0.0), high if high == 100.0 else min(high + air, 100.0))
+        scale = AxisScale(max(low - air, 0.0), high if high == 100.0 else min(high + air, 100.0))
         right = max(text_width(text, look.LABEL_SIZE) for bound in self.bounds for text in (bound.text, bound.note))
         margin = {"l": _left(names), "r": int(right) + 20, "t": 14 + 17 * max(len(self.reached), 1), "b": BOTTOM}
         layout = look.base_layout(height, margin) | uprights(self.reached, scale, _percent)

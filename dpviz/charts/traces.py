@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpviz.charts import look
-from dpviz.charts.axes import Plane, Scale
+from dpviz.charts.axes import AxisScale, Plane
 from dpviz.charts.marks import Area, Array, Band, Line, Point, Region, Ring, floats, short_floats, thinned
 from dpviz.fields import numbers
 
@@ -102,7 +102,9 @@ def _bars(line: Line, common: Trace) -> list[Trace]:
     return [points | common | QUIET]
 
 
-def _hover_trace(line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, scale: Scale) -> Trace:
+def _hover_trace(
+    line: Line, x: Array, y: Array, shown: npt.NDArray[np.bool_], success: bool, scale: AxisScale
+) -> Trace:
     """An unseen trace over the whole x range that the hover reads; where nothing is drawn it sits on a neighbour."""
     template, lists = hover_of(line, "%{hovertext}", success, gaps=True)
     lists["hovertext"] = [numbers.epsilon(v) for v in y.tolist()]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dpviz.charts.axes import Scale, axis, linear_ticks, log_ticks, x_span, y_span
+from dpviz.charts.axes import AxisScale, axis, linear_ticks, log_ticks, x_span, y_span
 from dpviz.charts.labels import pushed_apart
 from dpviz.charts.marks import short_floats
 
@@ -37,13 +37,13 @@ def test_linear_ticks_fit(low: float, span: float, most: int) -> None:
 @pytest.mark.parametrize(
     ("scale", "kind", "ends", "last"),
     [
-        (Scale(1, 1000, log=True), "plain", [0, 3], "1000"),
-        (Scale(1, 1000), "plain", [1, 1000], "1000"),
-        (Scale(1, 40_000, log=True), "steps", [0, np.log10(40_000)], "10k"),
-        (Scale(0, 50), "percent", [0, 50], "50 %"),
+        (AxisScale(1, 1000, log=True), "plain", [0, 3], "1000"),
+        (AxisScale(1, 1000), "plain", [1, 1000], "1000"),
+        (AxisScale(1, 40_000, log=True), "steps", [0, np.log10(40_000)], "10k"),
+        (AxisScale(0, 50), "percent", [0, 50], "50 %"),
     ],
 )
-def test_an_axis_in_its_own_coordinate(scale: Scale, kind: str, ends: list[float], last: str) -> None:
+def test_an_axis_in_its_own_coordinate(scale: AxisScale, kind: str, ends: list[float], last: str) -> None:
     built = axis(scale, kind=kind)
     assert built["range"] == ends
     assert built["ticktext"][-1] == last

@@ -35,11 +35,6 @@ def test_a_mistake_in_an_entry_is_named(entry: dict[str, Any], message: str, mon
         declared.number("new")
 
 
-def test_an_entry_takes_what_it_does_not_say_from_the_one_it_is_like() -> None:
-    learned, looked_at = declared.number("t_noise_multiplier"), declared.number("sigma")
-    assert (learned.default, learned.example, learned.ends) == (2.0, looked_at.example, looked_at.ends)
-
-
 def test_examples() -> None:
     assert doctest.testmod(declared).failed == 0
 
