@@ -503,6 +503,17 @@ def test_coarse_distributions_lie_above_and_below_the_fine_one(ratio: int, scale
     assert curve(below, np.zeros(1))[0] > 0.5 * truth[np.abs(epsilon).argmin()] or ratio == 64
 
 
+def test_mass_in_doubt_goes_to_the_side_that_stays_a_bound() -> None:
+    doubt = np.full(3, 0.01) * -np.expm1(-0.1)
+    pld = LossDistribution(0.0, 0.1, -1, np.array([0.2, 0.5, 0.3]), np.zeros(3), doubt, 0.0)
+    epsilon = np.linspace(-0.3, 0.25, 56)
+    above, below = (curve(two_scales._settled(pld, f"remove_{side}"), epsilon) for side in ("above", "below"))
+    assert (above > curve(pld, epsilon)).any()
+    assert (above >= curve(pld, epsilon)).all()
+    assert (below < curve(pld, epsilon)).any()
+    assert (below <= curve(pld, epsilon)).all()
+
+
 def test_masses_of_powers_bracket_direct_convolution() -> None:
     pld = two_scales.small_part(STEP, two_scales.split_of(STEP, 8.0), 1e-3, 8.0, "remove_above")
     direct = np.ones(1)
