@@ -39,7 +39,7 @@ def recommended(data: str, model: str, *, target_epsilon: float, delta: float = 
     """DP-SGD for `model` on `data` whose plan costs at most `target_epsilon` by the tight accountant.
 
     Args:
-        data: A key of `datasets.DATA_SETS`, or "own:NAME".
+        data: A key of `dpviz.training.data.DATA_SETS`, or "own:NAME".
         model: A key of `models.MODELS`.
         target_epsilon: ε > 0 of the whole plan at `delta`.
         delta: δ.

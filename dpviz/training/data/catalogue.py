@@ -58,7 +58,7 @@ def load(name: str, folder: str | Path | None = None) -> TrainingData:
     """The data set `name`.
 
     Args:
-        name: A key of `datasets.DATA_SETS`, or "own:NAME" for what NAME.toml in the folder describes.
+        name: A key of `dpviz.training.data.DATA_SETS`, or "own:NAME" for what NAME.toml in the folder describes.
         folder: Folder of the user's with its files; else DPVIZ_DATA, else the cache folder. A download is kept there.
 
     Raises:
