@@ -88,8 +88,9 @@ def test_the_tail_bound_inverts_the_accountant_and_lies_above_the_tight_delta() 
     assert f.interval[0] <= f.interval[1] < f.delta
     _, best = curve(answer, "moments")
     seen = np.isfinite(best)
-    for order in (1, 8, 32):
-        assert (best[seen] <= curve(answer, f"order{order}")[1][seen] * (1 + 1e-12)).all()
+    lowest = np.min([curve(answer, f"order{order}")[1] for order in (1, 2, 4, 8, 16, 32)], axis=0)
+    ratio = (best / lowest)[seen]
+    assert ratio.max() == pytest.approx(1.0, rel=1e-12), "no more than each, and where one of them decides no less"
 
 
 @pytest.mark.parametrize(("inside", "outside"), [(0.9, 0.3), (0.3, 0.9), (0.5, 0.5), (0.99, 0.9), (0.02, 0.01)])
