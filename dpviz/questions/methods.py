@@ -82,9 +82,9 @@ def without(reasons: Mapping[str, str]) -> list[str]:
     return [f"Not offered for this mechanism: {', '.join(names)}: {why}" for why, names in alike.items()]
 
 
-def step_grid(steps: int, log: bool) -> Array:
-    """At most POINTS whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
-    points = _points.get()
+def step_grid(steps: int, log: bool, points: int | None = None) -> Array:
+    """At most so many (POINTS) whole numbers from 1 to `steps`, both included, even on the axis they are drawn on."""
+    points = points or _points.get()
     if steps <= points:
         return np.arange(1.0, steps + 1.0)
     even = np.geomspace(1.0, steps, points) if log else np.linspace(1.0, steps, points)

@@ -1,10 +1,12 @@
-"""A page: one question, or several that a choice on the page tells apart."""
+"""A page: one question, or several that a choice on the page tells apart; pages.toml says what it is called."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from dpviz.fields.field import Choice, Field
 from dpviz.questions.layout import Reader
@@ -64,3 +66,11 @@ class Page:
             return self.questions[0]
         asked = get(self.choice)
         return next(question for question in self.questions if question.asked_as == asked)
+
+
+TABLE: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("pages.toml").read_text("utf-8"))
+
+
+def page(key: str, *questions: Question[Any]) -> Page:
+    """The page with this key and these questions, as the table has it."""
+    return Page(key=key, questions=questions, **TABLE[key])

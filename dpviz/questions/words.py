@@ -18,11 +18,14 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dpviz._extras import extra
 from dpviz.accounting.claims import DEMONSTRATION, rounded_up
 from dpviz.accounting.formula import tex
 from dpviz.fields import numbers
 from dpviz.questions.answer import LATER, Answer, Metric, Note
+from dpviz.questions.guessing import alone
 from dpviz.questions.kinds import assumed
 from dpviz.questions.methods import NAMES, WITH_ORDERS, without
 from dpviz.questions.tight_band import tight_figure
@@ -66,7 +69,7 @@ JINJA.filters |= {
 JINJA.globals |= {
     "DEMONSTRATION": DEMONSTRATION, "LATER": LATER, "NAMES": NAMES, "DECLARED": DECLARED, "NOT_COVERED": NOT_COVERED,
     "PUBLIC_SIZE": PUBLIC_SIZE, "WITH_ORDERS": WITH_ORDERS, "assumed": assumed,
-    "without": without, "tight_figure": tight_figure,
+    "without": without, "tight_figure": tight_figure, "alone": alone,
 }  # fmt: skip
 
 _template: Callable[[str], Template] = lru_cache(maxsize=None)(JINJA.from_string)
@@ -119,6 +122,12 @@ def words(room: str, key: str) -> dict[str, Any]:
 def rows(room: str, key: str, facts: object) -> list[dict[str, str]]:
     """The rows of a table of words about facts, by their columns' names."""
     return [row for entry in tables_of(room)[key]["rows"] for row in _made(entry, dict, {"facts": facts})]
+
+
+def table(room: str, key: str, facts: object, *whole: str) -> pd.DataFrame:
+    """The same as a table, with the columns that the first entry of its rows names; those `whole` hold numbers."""
+    columns = [name for name in _tables(room)[key]["rows"][0] if name not in ("each", "when")]
+    return pd.DataFrame(rows(room, key, facts), columns=columns).astype(dict.fromkeys(whole, int))
 
 
 def _values(answer: Answer[Any]) -> Values:

@@ -18,6 +18,16 @@ from dpviz.questions.presets import PRESETS
 from dpviz.questions.question import Question
 
 
+def default(field: Any) -> Any:
+    """A reader of defaults."""
+    return field.default
+
+
+def reading(values: dict[str, Any]) -> Any:
+    """A reader of values by their fields' keys, and of defaults."""
+    return lambda field: values.get(field.key, field.default)
+
+
 def asked(question: Question[Any], **texts: str) -> Answer[Any]:
     """The answer without its slow parts."""
     known = {field.key for field in question.fields}

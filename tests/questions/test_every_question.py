@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpviz.questions.asked as asked_module
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.questions.answer import PENDING, Answer, Slow, whole
 from dpviz.questions.asked import Asked, ask
@@ -30,10 +29,11 @@ from dpviz.questions.networks import Network
 from dpviz.questions.question import Question
 from dpviz.questions.script import script
 from dpviz.questions.source import Held
-from tests.questions.asking import asked, linked, run_script
+from tests.questions.asking import asked, linked, run_script, with_part
 from tests.trained import invented
 
 REFUSED = Path(__file__).with_name("refused.toml")
+SAID = tomllib.loads(Path(__file__).with_name("said.toml").read_text("utf-8"))["said"]
 # Trains a network for each new setting: seconds.
 LEFT_ALONE = ("source",)
 SEEDS = range(100 if os.environ.get("DPVIZ_EXPLORE") else 4)
@@ -291,13 +291,11 @@ def test_asked_by_name(key: str) -> None:
     assert answer.headline
     assert "<" not in answer.headline
     assert len(answer.data())
-    assert answer.figure().data
     assert answer.link.startswith(f"/{next(p.key for p in PAGES if answer.question in p.questions)}")
-    bundle = answer._repr_mimebundle_()
+    bundle, shown = answer._repr_mimebundle_(), repr(answer)
     assert bundle["application/vnd.plotly.v1+json"]["data"]
     assert "plotly" in bundle["text/html"]
     assert bundle["text/plain"] == answer.headline
-    shown = repr(answer)
     assert shown.startswith(answer.question.title)
     assert shown.endswith(answer.headline)
     assert all(f"{name}=" in shown for name in answer.answer.given)
@@ -312,6 +310,20 @@ def test_what_is_asked_wrongly_is_refused_in_words(asking: str, words: str) -> N
 
     with pytest.raises(ValueError, match=words):
         eval(asking, {"ask": ask, "link": link})
+
+
+@pytest.mark.parametrize("row", SAID, ids=lambda row: row["link"])
+def test_what_must_be_said_is_said(row: dict[str, Any]) -> None:
+    key, _, query = row["link"].partition("?")
+    question = QUESTIONS[key]
+    answer = linked(question, query)
+    if "part" in row:
+        answer = with_part(answer, question.slow[row["part"]])
+    notes = [f"{note.kind}: {note.text}" for note in question.notes(answer)]
+    metrics = [" | ".join(metric) for metric in question.metrics(answer)]
+    words = "\n".join([question.headline(answer), *metrics, *notes, question.assumed(answer)])
+    assert [text for text in row["says"] if text not in words] == [], words
+    assert [text for text in row.get("not", ()) if text in words] == [], words
 
 
 @pytest.mark.parametrize("value", [None, 3, -0.5, True, [3], ["x"], {}, object(), float("nan")])
@@ -332,9 +344,9 @@ def test_an_option_that_writes_a_number_is_named_by_it() -> None:
         assert [field.accept(float(option)) for option in field.options] == list(field.options)
 
 
-def test_a_link_says_what_was_asked() -> None:
-    assert ask("success", epsilon=3, prior=0.25).link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
-    assert asked_module.ask("success", epsilon="3", prior="1/4").link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
+@pytest.mark.parametrize("prior", [0.25, "1/4"])
+def test_a_link_says_what_was_asked(prior: Any) -> None:
+    assert ask("success", epsilon=3, prior=prior).link == "/attack?aview=success&aeps=3&aprior=0.25&v=2"
 
 
 def test_keys_of_questions_and_fields_are_told_apart() -> None:
@@ -343,9 +355,3 @@ def test_keys_of_questions_and_fields_are_told_apart() -> None:
     for page in PAGES:
         for field in page.fields:
             assert fields.setdefault(field.key, field) == field
-
-
-def test_a_pinned_plot_keeps_what_it_says() -> None:
-    now, pinned = ask("town"), ask("town", epsilon=1)
-    both = now.answer.plot.beside([("ε 1", pinned.answer.plot)])
-    assert [line.name for line in both.lines if line.faded] == ["ε 1: outlier"]

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Number
-from dpviz.questions.answer import Answer, Metric, soon, whole
+from dpviz.questions.answer import Answer, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.layout import Reader, moved
 from dpviz.questions.methods import coarsely
 from dpviz.questions.networks import Network
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
+from tests.questions.asking import default
 from tests.trained import invented
 
 NUMBER = re.compile(r"[−-]?\d(?:[\d  ]*\d)?(?:\.\d+)?(?:e-?\d+|×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|∞")
@@ -28,13 +29,6 @@ BOUNDED = {key: question for key, question in QUESTIONS.items() if any(slow.quic
 @pytest.fixture(autouse=True)
 def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Network, "sample", lambda network: invented(network.arguments))
-
-
-def stops(field: Number, most: int) -> list[float]:
-    """So many of a slider's stops, both ends among them; all where `most` is 1."""
-    if most == 1 or len(field.ticks) <= most:
-        return list(field.ticks)
-    return [field.ticks[round(i * (len(field.ticks) - 1) / (most - 1))] for i in range(most)]
 
 
 def values(text: str) -> list[float]:
@@ -55,22 +49,17 @@ def worded(text: str) -> str:
 
 def same(question: Question[Any], frame: Answer[Any], settled: Answer[Any], where: str) -> None:
     """Words and metrics; a number that is not in the frame is "…" there."""
-    said, told = question.headline(frame), question.headline(settled)
-    assert worded(said) == worded(told), f"{where}: {said} / {told}"
+    assert worded(question.headline(frame)) == worded(question.headline(settled)), where
     for now, then in zip(question.metrics(frame), question.metrics(settled), strict=True):
-        near(now, then, where)
-
-
-def near(now: Metric, then: Metric, where: str) -> None:
-    assert worded(now.name) == worded(then.name), where
-    if now.value == "…":
-        return
-    assert worded(now.value) == worded(then.value), f"{where}: {now} / {then}"
-    if "≤" in now.value:
-        for loose, tight, digit in zip(values(now.value), values(then.value), last_digits(then.value), strict=True):
-            # At most 1 % more, as three digits say it; "5.9 %" has two, and the next that can be said is "6.0 %".
-            most = max(1.011 * tight, (1.0 + 1e-9) * (tight + digit))
-            assert tight <= loose <= most or loose == tight, f"{where}: {now} / {then}"
+        assert worded(now.name) == worded(then.name), where
+        if now.value == "…":
+            continue
+        assert worded(now.value) == worded(then.value), f"{where}: {now} / {then}"
+        if "≤" in now.value:
+            for loose, tight, digit in zip(values(now.value), values(then.value), last_digits(then.value), strict=True):
+                # At most 1 % more, as three digits say it; "5.9 %" has two, and the next that can be said is "6.0 %".
+                most = max(1.011 * tight, (1.0 + 1e-9) * (tight + digit))
+                assert tight <= loose <= most or loose == tight, f"{where}: {now} / {then}"
 
 
 def asked(question: Question[Any], get: Reader) -> tuple[Answer[Any], Answer[Any]] | None:
@@ -89,14 +78,12 @@ def asked(question: Question[Any], get: Reader) -> tuple[Answer[Any], Answer[Any
 @pytest.mark.one_of(4)
 def test_a_frame_says_what_the_settled_page_says(key: str, most: int) -> None:
     question = QUESTIONS[key]
-
-    def default(field: Any) -> Any:
-        return field.default
-
     for field in acting(question, default):
         if not isinstance(field, Number) or not field.ticks:
             continue
-        for value in stops(field, most):
+        ticks = field.ticks
+        few = [ticks[round(i * (len(ticks) - 1) / (most - 1))] for i in range(most)] if 1 < most < len(ticks) else ticks
+        for value in few:
             found = asked(question, moved(default, field, value))
             if found is not None:
                 same(question, *found, f"{key} {field.key}={field.write(value)}")

@@ -18,10 +18,11 @@ from dpviz.fields.field import Number
 from dpviz.questions.answer import Answer, soon, whole
 from dpviz.questions.catalogue import QUESTIONS
 from dpviz.questions.handout import stops
-from dpviz.questions.layout import Reader, moved
+from dpviz.questions.layout import Reader, moved, of_texts
 from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
 from dpviz.questions.story import STOPS
+from tests.questions.asking import default, reading
 
 Rules = dict[str, int]
 Finished = Callable[[Answer[Any], Any], Answer[Any]]
@@ -111,10 +112,6 @@ def shown(metrics: Sequence[Any], headline: str) -> dict[str, str]:
     return said
 
 
-def default(field: Any) -> Any:
-    return field.default
-
-
 def sliders(question: Question[Any], get: Reader, rules: dict[str, Rules]) -> list[Number]:
     """Those that something is known of, and that act."""
     known = {key for rule in rules.values() for key in rule}
@@ -197,10 +194,7 @@ def test_other_settings_go_where_theory_says(key: str, seed: int) -> None:
     draw = random.Random(f"{key} {seed}")
     numbers = [f for f in acting(question, default) if isinstance(f, Number) and f.ticks]
     here = {f.key: draw.choice(f.ticks[len(f.ticks) // 8 : -len(f.ticks) // 8 or None]) for f in numbers}
-
-    def get(field: Any) -> Any:
-        return here.get(field.key, field.default)
-
+    get = reading(here)
     for field in sliders(question, get, TABLE[key]):
         assert not faults(question, get, field, thinned(field, 2 * SHORT), TABLE[key]), here
 
@@ -209,12 +203,8 @@ def test_other_settings_go_where_theory_says(key: str, seed: int) -> None:
 @pytest.mark.parametrize("number", range(len(STOPS)))
 def test_the_story_goes_where_theory_says(number: int, slider: str) -> None:
     stop = STOPS[number]
-
-    def get(field: Any) -> Any:
-        return field.parse(stop.values[field.key]) if field.key in stop.values else field.default
-
     field = of_key(stop.question, slider)
-    assert not faults(stop.question, get, field, thinned(field, SHORT), STORY, headline=stop.headline)
+    assert not faults(stop.question, of_texts(stop.values), field, thinned(field, SHORT), STORY, headline=stop.headline)
 
 
 def test_the_table_names_what_there_is() -> None:

@@ -175,41 +175,11 @@ def test_savings():
     assert facts.saving("moments", "moments") == ""
 
 
-# Question and link → what its notes say, and its headline.
-SAID = [
-    (SOLVE, f"target=0.3&noisecurves={ALL}&noiseq=q01.q50.q99&{SAMPLE}",
-     "moments: no σ gives ε ≤ 0.3: orders up to α = 33 charge 0.36 at this δ for doing nothing.", ""),
-    (SOLVE, f"target=0.3&noisecurves={ALL}&noiseq=q01.q50.q99&{SAMPLE}", "Bayesian 0.01, 0.50, 0.99: no σ gives", ""),
-    (ALONG_NOISE, f"target=0.3&noisecurves={ALL}&noiseq=q50",
-     "Its orders end at λ = 32, so no noise brings it below 0.360.", ""),
-    (ALONG_NOISE, f"target=0.3&noisecurves={ALL}&noiseq=q50", "closed form does not hold here: it needs σ >= 4", ""),
-    (SOLVE, "q=1e-7&steps=10&delta=0.00001&noisecurves=renyi_improved.strong",
-     "no noise is needed: nothing is released, or δ is", "needs <b>no noise</b>"),
-    (SOLVE, "solvefor=steps&q=0&noisecurves=renyi_improved", "", "allows <b>any number of steps</b>"),
-    (ALONG_NOISE, "", "18.7 × the median norm, the noise σC is 36.8 × the median norm",
-     "Bayesian DP of this distribution, C at the 0.95-quantile, needs noise <b>σ = 1.97"),
-    (ALONG_NOISE, "", "", "(−14 % noise)"),
-    *((question, f"source=vectors&{query}", f"Bayesian DP: {why}", "") for question in BOTH for query, why in
-      (("dmu=1e-20", "Expected delta_mu=1e-20"), ("source=upload", "No file yet"))),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("question", "query", "said", "lead"), SAID)
-def test_what_must_be_said(question, query, said, lead):
-    answer = of(question, query)
-    assert said in texts(answer)
-    assert lead in headline(answer)
-    if said.startswith("Bayesian DP: "):
-        assert notes(answer)[0].kind == "problem"
-        assert values(answer)["moments"] is not None, "the others stand"
-
-
 @pytest.mark.parametrize("question", BOTH)
 def test_what_is_no_bound_answers_nothing_and_says_why(question):
     answer = of(question, "amp=linear&noisecurves=basic.strong.renyi_improved")
     assert [key for key, value in values(answer).items() if value is None and key != "tight"] == ["basic", "strong"]
     assert answer.facts.best(bayesian=False) == answer.facts.reference == "renyi_improved"
-    assert "basic, strong: Linear amplification" in texts(answer)
     assert values(of(question, "amp=exact&noisecurves=strong"))["strong"] is not None
 
 
@@ -238,10 +208,6 @@ def test_the_tight_answer_comes_later_and_no_row_jumps():
     known = {name: value for name, value in KNOWN.items() if name != "noise_multiplier"}
     exact = dpviz.solve("noise_multiplier", target_epsilon=2.0, method="tight", **known)
     assert values(after)["tight"] == pytest.approx(exact, rel=5e-4)
-    for query in ("steps=100000000", "solvefor=steps&sigma=1000"):
-        answer = with_part(of(SOLVE, f"noisecurves=moments&{query}"), TIGHT)
-        assert values(answer)["tight"] is None
-        assert "tight accountant takes too long" in texts(answer)
 
 
 # --- plots ------------------------------------------------------------------------------------------------------------
@@ -282,13 +248,11 @@ def test_clipped_the_certified_curve_is_solid_and_claimed():
     assert (lines["printed.q50"].dash, lines["printed.q50"].end) == ("dash", "")
     assert lines["printed.q50"].hue == estimate(lines["bayesian.q50"].hue)
     assert "printed.q50" not in answer.facts.needs
-    assert metrics(answer)[1].note == "C at 0.50, certified"
-    assert "dashed the asymptotic estimate as printed" in texts(answer)
 
 
 @pytest.mark.parametrize("question", BOTH)
-@pytest.mark.parametrize(("query", "why"), [("clip=dp", "unclipped"), ("vectors=20&dims=50&pairs=all", "share")])
-def test_else_the_estimate_is_called_one(question, query, why):
+@pytest.mark.parametrize("query", ["clip=dp", "vectors=20&dims=50&pairs=all"])
+def test_else_the_estimate_is_called_one(question, query):
     axis = "&noiseto=500" if question is ALONG_NOISE else ""
     answer = of(question, f"noisecurves=moments.bayesian&noiseq=q99&{SAMPLE}&{query}{axis}")
     assert not answer.facts.certified
@@ -298,11 +262,6 @@ def test_else_the_estimate_is_called_one(question, query, why):
         assert "ε Bayesian 0.99 (no bound)" in table.columns
     else:
         assert "Bayesian 0.99 (no bound)" in table["method"].tolist()
-    assert why in texts(answer)
-    assert "estimate as printed" in texts(answer)
-    if answer.facts.best(bayesian=True):
-        assert "an asymptotic estimate that is no bound" in headline(answer)
-        assert "estimate, no bound" in metrics(answer)[1].note
 
 
 # --- a known distribution, the default: no sample and no γ, compared with what converts moments alike ----------------

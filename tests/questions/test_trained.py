@@ -140,6 +140,3 @@ def test_one_run_can_be_made_again() -> None:
     assert TRAINED.more["Run again"](a) == [Rerun("early_cnn")]
     [table] = TRAINED.more["The runs"](a)
     assert len(table) == 6  # type: ignore[arg-type]
-    none = asked(TRAINED, brun="early", bpol="noise")
-    assert "No policy is switched on" in TRAINED.headline(none)
-    assert TRAINED.metrics(none) == []

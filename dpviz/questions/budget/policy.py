@@ -23,17 +23,16 @@ from dpviz.accounting.adaptive.policies import (
 )
 from dpviz.charts.marks import Column, Line
 from dpviz.charts.plot import Axis, LinePlot
-from dpviz.fields import numbers
 from dpviz.fields.field import Number
 from dpviz.questions import units
 from dpviz.questions.answer import Answer
 from dpviz.questions.budget import shared
-from dpviz.questions.budget.shared import COLORS, NAMES, QUANTITIES, accountants, budget_axis, floors, in_table
+from dpviz.questions.budget.shared import COLORS, NAMES, QUANTITIES, accountants, budget_axis, floors
 from dpviz.questions.layout import Expert, Groups, InUnits, Reader, Row, experts
 from dpviz.questions.mechanism import DELTA, RATE, SIGMA, SIZE
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
-from dpviz.questions.words import words
+from dpviz.questions.words import table, words
 
 Array = npt.NDArray[np.float64]
 
@@ -81,23 +80,12 @@ class TrajectoryPlot(LinePlot):
         )
 
     def table(self) -> pd.DataFrame:
-        names = ("policy", "epoch", "σ", "batch", "accuracy (assumed)", "ε filled", "ε odometer")
-        rows = []
-        for key, trajectory in self.trajectories.items():
-            last = trajectory.accuracy.size - 1
-            rows += [
-                (
-                    NAMES[key],
-                    int(e),
-                    numbers.plain(trajectory.noise_multiplier[e], digits=4),
-                    numbers.steps(trajectory.batch_size[e]),
-                    f"{100 * trajectory.accuracy[e]:.1f} %",
-                    in_table(float(trajectory.planned[e])),
-                    in_table(float(trajectory.odometer[e])),
-                )
-                for e in np.unique(np.round(np.linspace(0, last, min(11, last + 1))).astype(int))
-            ]
-        return pd.DataFrame(rows, columns=names)
+        places = [
+            (NAMES[key], trajectory, int(epoch))
+            for key, trajectory in self.trajectories.items()
+            for epoch in np.unique(np.linspace(0, trajectory.accuracy.size - 1, 11).round())
+        ]
+        return table("budget", "epochs", places, "epoch")
 
     def data(self) -> pd.DataFrame:
         quantities = {

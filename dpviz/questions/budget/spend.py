@@ -35,7 +35,6 @@ from dpviz.questions.budget.shared import (
     budget_range,
     epsilon,
     floors,
-    in_table,
     odometer_formula,
 )
 from dpviz.questions.layout import Groups, Own, Reader, experts
@@ -44,7 +43,7 @@ from dpviz.questions.methods import NAMES, epsilon_axis, method, steps_axis
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
 from dpviz.questions.tight_band import TightBand, tight_part
-from dpviz.questions.words import words
+from dpviz.questions.words import table, words
 
 Array = npt.NDArray[np.float64]
 
@@ -125,11 +124,13 @@ class Entry:
     """One block's line in the ledger.
 
     Attributes:
+        number: from 1.
         block: what was asked for.
         fits: how many of its steps the filter would have let pass at that moment (at most its own).
         filled, odometer: ε after it; unchanged where it was refused.
     """
 
+    number: int
     block: Block
     fits: int
     filled: float
@@ -152,31 +153,18 @@ class LedgerPlot(LinePlot):
         return f"{alt_text(spent or self.lines, x_name='steps', x_kind='steps', lower='lowest')} {self.summary}".strip()
 
     def table(self) -> pd.DataFrame:
-        names = ("block", "σ", "q", "steps", "filter", "ε filled", "ε odometer")
-        rows = [
-            (
-                number,
-                numbers.plain(e.block.sigma, digits=4),
-                numbers.plain(e.block.rate, digits=4),
-                numbers.steps(e.block.steps),
-                "passed" if e.passed else f"refused ({numbers.steps(e.fits)} fit)",
-                in_table(e.filled),
-                in_table(e.odometer),
-            )
-            for number, e in enumerate(self.entries, start=1)
-        ]
-        return pd.DataFrame(rows, columns=names)
+        return table("budget", "blocks", self.entries, "block")
 
 
 def lines_of(entries: Sequence[Entry]) -> list[str]:
     """A line a block: what it cost."""
     lines, before = [], 0.0
-    for number, entry in enumerate(entries, start=1):
+    for entry in entries:
         cost = f"refused, {numbers.steps(entry.fits)} would fit"
         if entry.passed:
             cost = f"+{epsilon(entry.filled - before)}, filled to {epsilon(entry.filled)}; odometer "
             cost += epsilon(entry.odometer)
-        lines.append(f"{number}. {entry.block.words}: {cost}")
+        lines.append(f"{entry.number}. {entry.block.words}: {cost}")
         before = entry.filled
     return lines
 
@@ -207,11 +195,6 @@ class SpendFacts:
         """The blocks that passed."""
         return tuple(entry.block for entry in self.entries if entry.passed)
 
-    @property
-    def refused(self) -> list[tuple[int, Entry]]:
-        """The others, with their numbers."""
-        return [(i, entry) for i, entry in enumerate(self.entries, start=1) if not entry.passed]
-
     def share(self, target: float) -> float:
         """How full the budget is, in per cent, rounded up."""
         return math.ceil(1000 * min(self.filled / target, 1.0)) / 10
@@ -238,7 +221,7 @@ def spend(
     odometer = OdometerAccountant(variant)
     total, x = RunningSum(odometer), [np.zeros(1)]
     filled, running = [np.zeros(1)], [np.zeros(1)]
-    entries = []
+    entries: list[Entry] = []
     for block in blocks:
         fits = int(min(budget.remaining_steps(block.mechanism), block.steps))
         if fits == block.steps:
@@ -248,7 +231,7 @@ def spend(
             x.append(budget.steps + part)
             budget.spend(block.mechanism, block.steps)
             total.add(block.mechanism, block.steps)
-        entries.append(Entry(block, fits, float(filled[-1][-1]), float(running[-1][-1])))
+        entries.append(Entry(len(entries) + 1, block, fits, float(filled[-1][-1]), float(running[-1][-1])))
     coming = Block(noise_multiplier, sample_rate, steps)
     left = budget.remaining_steps(coming.mechanism)
     part = within(int(min(left, steps)))

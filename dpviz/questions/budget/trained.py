@@ -27,7 +27,7 @@ from dpviz.questions.layout import Groups, Offered, Reader
 from dpviz.questions.presets import presets
 from dpviz.questions.question import Question, annotated
 from dpviz.questions.shared import IMAGE, LOG_Y
-from dpviz.questions.words import words
+from dpviz.questions.words import table, words
 from dpviz.training.accounts.live import budget_filter, promised
 from dpviz.training.settings import RunSettings, steps_per_epoch
 
@@ -63,6 +63,10 @@ class Course:
     odometer: Array
     reason: str
 
+    @property
+    def ended(self) -> str:
+        return ENDS[self.reason]
+
 
 @dataclass(frozen=True, eq=False)
 class Courses:
@@ -92,7 +96,7 @@ class Courses:
         return mean if low == high else f"{mean} ({low} to {high})"
 
     def ended(self, arm: str) -> str:
-        return " or ".join(sorted({ENDS[run.reason] for run in self.arms[arm]}))
+        return " or ".join(sorted({run.ended for run in self.arms[arm]}))
 
     def against_fixed(self, arm: str) -> str:
         """ "1.21 times as long, −0.8 points": an adaptive policy beside the fixed plan, both by their means."""
@@ -204,23 +208,9 @@ def zoomed(lines: Sequence[Line]) -> tuple[float, float]:
 
 def runs_table(answer: Answer[Courses]) -> pd.DataFrame:
     """A row a run."""
-    rows = [
-        (
-            NAMES[key],
-            trial.seed,
-            WRITTEN["epochs"](run.epochs[-1]),
-            numbers.probability(float(run.accuracy[-1])),
-            epsilon(float(run.planned[-1]), 4),
-            epsilon(float(run.odometer[-1]), 4),
-            ENDS[run.reason],
-            f"{trial.seconds:.0f} s",
-            trial.date,
-        )
-        for key, of_seeds in answer.facts.arms.items()
-        for trial, run in zip(answer.facts.record.of(key), of_seeds, strict=True)
-    ]
-    names = ("policy", "seed", "epochs", "test accuracy", "ε filled", "ε odometer", "ended", "computing", "made")
-    return pd.DataFrame(rows, columns=names)
+    facts = answer.facts
+    runs = [pair for key, each in facts.arms.items() for pair in zip(facts.record.of(key), each, strict=True)]
+    return table("budget", "runs", [(NAMES[trial.arm], trial, run) for trial, run in runs], "seed")
 
 
 def layout(get: Reader) -> Groups:

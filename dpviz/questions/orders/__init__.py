@@ -3,17 +3,6 @@
 from __future__ import annotations
 
 from dpviz.questions.orders.questions import CONCENTRATED, DECIDING, ONE_STEP, THRESHOLDS
-from dpviz.questions.page import Page
+from dpviz.questions.page import page
 
-ORDERS = Page(
-    key="orders",
-    title="Orders",
-    icon=":material/format_list_numbered:",
-    asks="Which order decides?",
-    about="ε by Rényi order with the minimum marked; what one step costs, exactly, in closed form, asymptotically.",
-    questions=(DECIDING, ONE_STEP, THRESHOLDS, CONCENTRATED),
-    view="oview",
-    help="One chart at a time: ε at T by order, the divergence R(α) of one step, ε by order for several clipping "
-    "thresholds (Triastcyn & Faltings 2020, Fig. 5), or R(α)/α, which concentrated DP bounds.",
-    pins_follow=True,
-)
+ORDERS = page("orders", DECIDING, ONE_STEP, THRESHOLDS, CONCENTRATED)

@@ -14,9 +14,8 @@ from dpviz.charts.plot import Axis, LinePlot
 from dpviz.fields import numbers
 from dpviz.fields.field import Field, Number
 from dpviz.questions.answer import Answer, Folded
-from dpviz.questions.guessing import alone
 from dpviz.questions.layout import Groups, Item, Noted, Own, Reader
-from dpviz.questions.page import Page
+from dpviz.questions.page import page
 from dpviz.questions.printed.claim import TRAINED
 from dpviz.questions.question import Question
 from dpviz.questions.tight_band import band
@@ -55,28 +54,16 @@ class Planned:
     cost: PlannedCost
     target: float | None
     slow: float
+    assumptions = ASSUMPTIONS
+    models = MODELS
 
     @property
     def claim(self) -> Claim:
         return self.cost.claim.shown
 
     @property
-    def chosen_noise(self) -> bool:
-        """Whether σ is a setting; of Langevin methods it follows from the step size."""
-        return self.settings.reads("noise_multiplier")
-
-    @property
     def first_noise(self) -> float:
         return mechanism_at(self.settings, 1, self.examples).noise_multiplier
-
-    @property
-    def interval(self) -> str:
-        """Of the tight accountant, for the whole plan."""
-        return self.cost.tight.last if self.cost.tight is not None else "–"
-
-    @property
-    def rate(self) -> float:
-        return self.settings.sample_rate(self.examples)
 
     @property
     def epochs(self) -> float:
@@ -91,17 +78,9 @@ class Planned:
         return "parameters" if self.settings.trained == RunSettings.trained else "parameters of the last layer"
 
     @property
-    def model(self) -> str:
-        return MODELS[self.settings.model].title
-
-    @property
     def conditions(self) -> Sequence[str]:
         """On which the plan's ε rests."""
         return conditions_of_start(self.settings) if self.settings.private else ()
-
-    @property
-    def assumptions(self) -> Sequence[str]:
-        return ASSUMPTIONS
 
     @property
     def no_bayesian(self) -> str:
@@ -114,10 +93,6 @@ class Planned:
     @property
     def beside(self) -> str:
         return beside(self.settings)
-
-    @property
-    def alone(self) -> str:
-        return alone(self.claim)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -176,10 +151,8 @@ def layout(get: Reader) -> Groups:
     for name, group in GROUPS.items():
         field: Field[Any] = FIELDS[name]
         if name in act and field not in (*LEARNED.fields, *START.fields):
-            if name == "target_epsilon" and isinstance(field, Number):
-                groups[group].append(Noted(field, spent(get)))
-            else:
-                groups[group].append(field)
+            target = name == "target_epsilon" and isinstance(field, Number)
+            groups[group].append(Noted(field, spent(get)) if target else field)  # type: ignore[arg-type]
     return {group: items for group, items in groups.items() if items}
 
 
@@ -198,11 +171,4 @@ TRAIN: Question[Planned] = Question(
     below=below,
     printed=lambda _: False,
 )
-PAGE = Page(
-    key="train",
-    title="Train",
-    icon=":material/play_circle:",
-    asks="Train: what does a private run learn, and cost?",
-    about="Start private training and watch loss, accuracy and every accountant's ε move.",
-    questions=(TRAIN,),
-)
+PAGE = page("train", TRAIN)

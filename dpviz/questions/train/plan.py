@@ -18,6 +18,7 @@ from dpviz.accounting.pld.bounds import tight_epsilon_of_events
 from dpviz.accounting.renyi.additive import AdditiveAccountant
 from dpviz.mechanisms import GaussianEvent
 from dpviz.questions import tight_band
+from dpviz.questions.methods import step_grid
 from dpviz.questions.tight_band import TightBand
 from dpviz.training.accounts.claims import MOST_DIFFERENT, planned_claim
 from dpviz.training.accounts.live import live_accountants
@@ -47,31 +48,20 @@ class PlannedCost:
     tight: TightBand | None = None
 
 
-def marked(steps: int, points: int = POINTS) -> Array:
-    """At most `points` whole numbers from 1 to `steps`, both included."""
-    if steps <= points:
-        return np.arange(1.0, steps + 1.0)
-    return np.unique(np.round(np.linspace(1.0, steps, points)))
-
-
 @remembered
 def plan(settings: RunSettings, examples: int) -> PlannedCost:
     """The plan's curves; some 20 ms for equal steps, a few tenths of a second for others or after another run."""
     claim = planned_claim(settings, examples)
-    whole = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
-    return _of_steps(whole, examples, claim)
-
-
-def _of_steps(settings: RunSettings, examples: int, claim: Claim) -> PlannedCost:
+    settings = settings.with_(steps=settings.last_step, past_plan="stop", most_steps=0)
     runs = planned_events(settings, examples)
     if not runs:
-        return PlannedCost(marked(settings.steps), {}, claim)
+        return PlannedCost(step_grid(settings.steps, False, POINTS), {}, claim)
     accountants = live_accountants(settings, examples)
     before = spent_before(settings)
     if len(runs) > 1 or before:
         return _of_different(settings, (before, runs), accountants, claim)
     (mechanism, total) = runs[0]
-    at = marked(total)
+    at = step_grid(total, False, POINTS)
     epsilon = {
         name: accountant.evaluate(
             noise_multiplier=mechanism.noise_multiplier,
@@ -103,7 +93,7 @@ def _of_different(
 ) -> PlannedCost:
     """Steps whose noise changes, or after what was spent before: a ledger each, read at the marks."""
     before, runs = spent
-    at = marked(settings.steps, 40)
+    at = step_grid(settings.steps, False, 40)
     wanted = set(at.tolist())
     epsilon: dict[str, list[float]] = {name: [] for name in accountants}
     ledgers = {name: Ledger(accountant) for name, accountant in accountants.items()}
@@ -121,7 +111,7 @@ def _of_different(
             done = int(mark)
     tight = None
     if len(runs) + len(before) <= MOST_DIFFERENT:  # without private counts, as the curves
-        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else marked(settings.steps, 6), settings.delta)
+        tight = _tight(before, runs, at[-1:] if len(runs) > 1 else step_grid(settings.steps, False, 6), settings.delta)
     return PlannedCost(at, {name: np.array(values) for name, values in epsilon.items()}, claim, tight)
 
 
