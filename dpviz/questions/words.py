@@ -126,7 +126,7 @@ def rows(room: str, key: str, facts: object) -> list[dict[str, str]]:
 
 def table(room: str, key: str, facts: object, *whole: str) -> pd.DataFrame:
     """The same as a table, with the columns that the first entry of its rows names; those `whole` hold numbers."""
-    columns = [name for name in _tables(room)[key]["rows"][0] if name not in ("each", "when")]
+    columns = [name for name in tables_of(room)[key]["rows"][0] if name not in ("each", "when")]
     return pd.DataFrame(rows(room, key, facts), columns=columns).astype(dict.fromkeys(whole, int))
 
 
