@@ -34,6 +34,7 @@ from dpviz.questions.noise.curves import QUANTILES, BayesianAsk, Curve, NoiseAxi
 from dpviz.questions.shared import AMPLIFICATION, CLIP, DELTA_MU, FAILURE
 from dpviz.questions.source import NoSample
 from dpviz.questions.tight_band import TightBand
+from dpviz.questions.words import rows
 
 TARGET = number("target")
 METHODS = several("noisecurves", options=OFFERED)
@@ -314,46 +315,21 @@ class Needs:
     def missing(self) -> list[tuple[str, str]]:
         """Names of methods without an answer, or with one that is limited, and why; those with one reason together."""
         alike: dict[str, list[str]] = {}
-        for key in self.needs:
-            if why := self._why_missing(key):
-                alike.setdefault(why, []).append(name_of(key))
+        for key, need in self.needs.items():
+            curve, bayesian = self.curves.get(key), key.startswith("bayesian")
+            excluded = "" if self.bounds(key) else method(key, self.ask.amplification).kind_reason
+            failing = self.unknown == "delta" and bayesian and (need.value or 1.0) < 1.01 * self.ask.failure
+            last = math.nan if curve is None else float(curve.epsilon[-1])
+            lowest = 0.0  # what the largest order charges for doing nothing, where that is what keeps a curve up
+            if key == "moments":
+                lowest = math.log(1 / self.ask.delta) / 32
+            elif curve is not None and curve.bayesian is not None:
+                lowest = float(curve.bayesian.floor[-1])
+            reasons = {"excluded": excluded, "failing": failing, "last": last, "lowest": lowest}
+            whys = rows("noise", "why", reasons | {"need": need, "curve": curve, "needs": self})
+            if not need.waits and whys:
+                alike.setdefault(whys[0]["why"], []).append(name_of(key))
         return [(_joined(names), why) for why, names in alike.items()]
-
-    def _why_missing(self, key: str) -> str:
-        need, curve = self.needs[key], self.curves.get(key)
-        if need.waits:
-            return ""
-        if not self.bounds(key):
-            return method(key, self.ask.amplification).kind_reason
-        if curve is not None and curve.reason:
-            return curve.reason
-        if curve is not None and need.value is None:
-            return f"above the target on all of this axis.{self._floor(key, curve)}"
-        if need.value is None:
-            none = f"no {self.symbol} gives ε ≤ {numbers.plain(self.target)}"
-            return f"{none}{': ' + need.why.rstrip('.') if need.why else ' here'}."
-        if self.unknown == "delta" and key.startswith("bayesian") and need.value < 1.01 * self.ask.failure:
-            return "δ_μ cannot fall below γ, the estimator's own failure (Show)."
-        if self.unknown == "noise_multiplier" and need.value == 0.0:
-            return (
-                "no noise is needed: nothing is released, or δ is at least 1 − (1 − q)^T, the chance that an example "
-                "is ever drawn. Such a δ promises nothing to the examples that are drawn: lower it."
-            )
-        if self.unknown == "steps" and need.value == 0.0:
-            return "one step alone costs more than the target."
-        return ""
-
-    def _floor(self, key: str, curve: Curve) -> str:
-        """What the largest order charges for doing nothing, where that is what keeps a curve up."""
-        last = float(curve.epsilon[-1])
-        if not math.isfinite(last):
-            return " There it has no finite ε: add noise."
-        lowest = float(curve.bayesian.floor[-1]) if curve.bayesian is not None else 0.0
-        if key == "moments":
-            lowest = math.log(1 / self.ask.delta) / 32
-        if lowest >= self.target:
-            return f" Its orders end at λ = 32, so no noise brings it below {numbers.epsilon(lowest)}."
-        return f" At its end ε is {numbers.epsilon(last, up=True)}: let the axis of σ end later (Show)."
 
     @property
     def dotted(self) -> list[str] | None:
