@@ -319,6 +319,9 @@ class Needs:
             curve, bayesian = self.curves.get(key), key.startswith("bayesian")
             excluded = "" if self.bounds(key) else method(key, self.ask.amplification).kind_reason
             failing = self.unknown == "delta" and bayesian and (need.value or 1.0) < 1.01 * self.ask.failure
+            limited = excluded or failing or (curve is not None and curve.reason) or need.value in (None, 0.0)
+            if need.waits or not limited:
+                continue
             last = math.nan if curve is None else float(curve.epsilon[-1])
             lowest = 0.0  # what the largest order charges for doing nothing, where that is what keeps a curve up
             if key == "moments":
@@ -327,7 +330,7 @@ class Needs:
                 lowest = float(curve.bayesian.floor[-1])
             reasons = {"excluded": excluded, "failing": failing, "last": last, "lowest": lowest}
             whys = rows("noise", "why", reasons | {"need": need, "curve": curve, "needs": self})
-            if not need.waits and whys:
+            if whys:
                 alike.setdefault(whys[0]["why"], []).append(name_of(key))
         return [(_joined(names), why) for why, names in alike.items()]
 
