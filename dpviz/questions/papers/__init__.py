@@ -7,6 +7,9 @@ from dpviz.questions.papers import abadi, adaptive, bayesian, check, claims, pat
 
 PAPERS = page(
     "papers",
-    PRINTED_CLAIMS, CHECK,
-    ,
-)  # fmt: skip
+    *(claims.PRINTED_CLAIMS, check.CHECK),
+    *(bayesian.FIGURE_1, bayesian.FIGURE_3, bayesian.INFERENCE, bayesian.RARE, bayesian.TOGETHER),
+    *(abadi.MAIN_THEOREM, abadi.LOSS, abadi.TAIL, abadi.CLIPPING, abadi.BOB),
+    *(sampled.SAMPLED_FIGURE_1, sampled.THEOREM_5),
+    *(recorded.ADULT_FIGURE, pate.PATE, recorded.REACHED_VIEW, adaptive.ADAPTIVE),
+)
