@@ -12,7 +12,7 @@ from dpviz.questions import links
 from dpviz.questions.links import RENAMED
 from dpviz.ui.registry import ENTERED
 from dpviz.ui.runs.fields import FIELDS as RUNS
-from dpviz.ui.train.watch_settings import OWN as TRAIN
+from dpviz.ui.runs.fields import TRAIN
 
 
 def test_every_entry_is_a_setting_of_a_page() -> None:

@@ -26,10 +26,10 @@ from dpviz.runs.views import RunView
 from dpviz.training import events
 from dpviz.training.events import NOT_COVERED, covered, heading, not_covered
 from dpviz.ui.runs import listing
-from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.runs.charts import draw, overlay
+from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.runs.report import bundle, html_report
-from dpviz.ui.train.live import draw, take
-from dpviz.ui.train.watch_settings import CHARTS
+from dpviz.ui.train.live import take
 from tests.ui.runs_made import TINY, events_of, fresh_engine, record
 
 COUNTS = {"target_accuracy": 0.99, "target_measure": "private", "count_every": 1, "count_noise": 20.0}

@@ -1,10 +1,53 @@
-"""Pages in tests do not wait for a hand to rest: what is measured starts at once."""
+"""Pages in tests do not wait for a hand to rest, and look at a store of their own; a tiny run, trained once."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from dpviz.runs.engine import Engine
+from dpviz.runs.store.records import Event
+from dpviz.training.loop import FreeRun, run
+from dpviz.training.settings import RunSettings
 from dpviz.ui import measuring
+from tests.ui.runs_made import TINY, events_of, fresh_engine
 
 
 @pytest.fixture(autouse=True)
 def no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured starts at once."""
     monkeypatch.setattr(measuring, "SETTLE", 0.0)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """On an empty folder; its workers are never started."""
+    yield from fresh_engine(tmp_path / "home", monkeypatch)
+
+
+@pytest.fixture
+def submitted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunSettings, dict[str, object]]]:
+    """What the button Start asked for; each is refused with "Enough."."""
+    asked: list[tuple[RunSettings, dict[str, object]]] = []
+
+    def submit(settings: RunSettings, *, options: dict[str, object], run: str) -> str:
+        assert run
+        asked.append((settings, options))
+        raise ValueError("Enough.")
+
+    monkeypatch.setattr(engine, "submit", submit)
+    return asked
+
+
+@pytest.fixture(scope="package")
+def events() -> list[Event]:
+    """What training with TINY tells."""
+    return events_of(TINY)
+
+
+@pytest.fixture(scope="package")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What training with TINY leaves behind."""
+    path = tmp_path_factory.mktemp("weights") / "tiny.pt"
+    run(TINY, lambda event: None, FreeRun(), weights_to=path)
+    return path

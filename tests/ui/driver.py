@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from dpviz.fields.field import Field
 from dpviz.questions.links import TODAY, VERSION
 from dpviz.runs.measuring.measurement import measurements
 from dpviz.ui import background, measuring
@@ -74,9 +75,20 @@ def open_part(at: AppTest, kept: str, names: Sequence[str], name: str) -> None:
     at.run()
 
 
+def group(at: AppTest, label: str) -> Any:
+    """The choice (pills, segments, a drop-down list) with that label."""
+    (choice,) = [one for kind in ("button_group", "selectbox") for one in at.get(kind) if one.label == label]
+    return choice
+
+
 def controls(at: AppTest) -> dict[str, dict[str, Any]]:
     """What the browser is told of each number's control, by the field's key."""
     return {one["field"]: one for one in _components(at, "dpviz.number")}
+
+
+def set_to(at: AppTest, field: Field[Any]) -> Any:
+    """The field's value in the session."""
+    return dict(at.session_state.filtered_state).get(f"value.{field.key}", field.default)
 
 
 def enter(at: AppTest, field: str, text: str) -> AppTest:
@@ -84,6 +96,14 @@ def enter(at: AppTest, field: str, text: str) -> AppTest:
     assert field in controls(at), f"{field} has no control among {list(controls(at))}"
     at.session_state[f"entry.{field}"] = {"entry": {"text": text, "n": float(next(_ENTRIES))}}
     return at.run()
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    """Press the one button whose label begins so, and let the page run."""
+    (button,) = [one for one in at.button if one.label.startswith(label)]
+    button.click().run()
+    assert not at.exception
+    return at
 
 
 def charts(at: AppTest) -> list[dict[str, Any]]:

@@ -16,10 +16,10 @@ from dpviz.questions.answer import Slow
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
 from dpviz.runs.engine import engine
-from dpviz.ui import boundary, details, home, render
+from dpviz.ui import boundary, details, home, page, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
-from tests.ui.driver import charts, open_app, said
+from tests.ui.driver import charts, open_app, press, said
 
 FORGED = "a stranger's words\nERROR nobody wrote this \x1b[31m"
 
@@ -43,13 +43,15 @@ def spoken(at: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("where", "part"), [(render, "compute"), (render, "frame"), (render, "_controls"), (details, "details")]
+    ("where", "part"),
+    [(render, "compute"), (render, "frame"), (render, "_controls"), (details, "details"), (page, "_pins")],
 )
 def test_a_fault_in_a_part_of_a_question(where: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(where, part, breaks)
     at = open_app("attack", "q=0.02")
     assert len(spoken(at)) == 1
     assert at.session_state["value.q"] == 0.02
+    assert len(charts(at)) == (part not in ("compute", "frame"))
     assert at.code[-1].value.startswith("dpviz, page attack")
     assert "nobody wrote this" not in at.code[-1].value.splitlines()
 
@@ -70,13 +72,6 @@ def test_a_fault_in_the_other_pages(page: str, where: Any, name: str, monkeypatc
     assert spoken(open_app(page))
 
 
-def test_a_fault_in_the_sidebar_leaves_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpviz.ui.page._pins", breaks)
-    at = open_app("orders")
-    assert len(spoken(at)) == 1
-    assert len(charts(at)) == 1
-
-
 def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back to the last state that worked, or the page's own fields reset; the other pages' stay."""
     frame = render.frame
@@ -90,12 +85,12 @@ def test_ways_on(monkeypatch: pytest.MonkeyPatch) -> None:
     at.session_state["value.sigma"] = 20.0
     at.run()
     assert len(spoken(at)) == 1
-    next(b for b in at.button if b.label == "Back to the last state that worked").click().run()
+    press(at, "Back to the last state that worked")
     assert not spoken(at)
     assert at.session_state["value.sigma"] == 3.0
     at.session_state["value.sigma"] = 20.0
     at.run()
-    next(b for b in at.button if b.label == "Reset this page").click().run()
+    press(at, "Reset this page")
     assert not spoken(at)
     assert at.session_state["value.sigma"] == 4.0
     assert at.session_state["value.leta"] == 0.2
@@ -129,7 +124,7 @@ def test_a_slow_part_that_fails_is_said_and_can_be_tried_again(monkeypatch: pyte
     assert not at.exception
     assert any("could not be computed" in text for text in said(at, "problem"))
     assert len(charts(at)) == 1
-    next(b for b in at.button if b.label == "Try again").click().run()
+    press(at, "Try again")
     assert len(done) == 2
     assert not said(at, "problem")
 

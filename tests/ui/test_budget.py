@@ -11,11 +11,10 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions.budget import BUDGET
-from dpviz.questions.budget.spend import Block
+from dpviz.questions.budget.blocks import Block
 from dpviz.questions.presets import presets
 from dpviz.ui import rerun
-from tests.ui.driver import charts, controls, open_app, open_part, said
+from tests.ui.driver import charts, controls, open_app, open_part, press, said
 
 DETAILS = ["Table", "Formula", "Assumptions", "The runs", "Run again", "Python", "Link and files"]
 CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
@@ -23,12 +22,6 @@ CIFAR = {"sigma": "1", "q": "512/50000", "n": "50000", "delta": "1e-6"}
 
 def opened(**query: str) -> AppTest:
     return open_app("budget", urlencode(query))
-
-
-def click(at: AppTest, label: str) -> None:
-    (button,) = [b for b in at.button if b.label.startswith(label)]
-    button.click().run()
-    assert not at.exception
 
 
 def drawn(at: AppTest) -> str:
@@ -42,11 +35,11 @@ def widgets(at: AppTest) -> list[Any]:
 
 def test_add_undo_and_remove() -> None:
     at = opened(**CIFAR, bview="spend", beps="5", steps="980")
-    click(at, "Add block")
-    click(at, "Add block")
+    press(at, "Add block")
+    press(at, "Add block")
     assert at.session_state["value.bblocks"] == (Block(1.0, 0.01024, 980),) * 2
     assert len(widgets(at)) <= 40
-    click(at, "Undo")
+    press(at, "Undo")
     assert at.session_state["value.bblocks"] == (Block(1.0, 0.01024, 980),)
     at.button(key="budget.drop.0").click().run()
     assert at.session_state["value.bblocks"] == ()
@@ -55,11 +48,11 @@ def test_add_undo_and_remove() -> None:
 def test_refusal_says_what_fits_and_loses_nothing() -> None:
     at = opened(**CIFAR, bview="spend", beps="3", steps="2000", bblocks="1x0.01024x500")
     before = at.session_state["value.bblocks"]
-    click(at, "Add block")
+    press(at, "Add block")
     assert at.session_state["value.bblocks"] == before
     left = dpviz.Filter(target_epsilon=3.0, delta=1e-6).remaining_steps(dpviz.SampledGaussian(1.0, 0.01024)) - 500
     assert any(f"{left} of them still fit" in text for text in said(at, "problem"))
-    click(at, f"Add the {left}")
+    press(at, f"Add the {left}")
     assert at.session_state["value.bblocks"] == (*before, Block(1.0, 0.01024, int(left)))
     assert not said(at, "problem")
 
@@ -80,18 +73,13 @@ def test_printed_values_show_where_their_axes_do() -> None:
     assert not any(point.printed in drawn(at) for point in preset.points)
 
 
-def test_links_of_old_name_their_question() -> None:
-    assert [question.key for question in BUDGET.questions] == ["stop", "spend", "policy", "trained", "individual"]
-    assert BUDGET.view == "bview"
-
-
 def test_a_recorded_run_is_made_again_and_held_against_the_record() -> None:
     at = opened(preset="fo2d", bnet="scattering")
     open_part(at, "budget.details", DETAILS, "Run again")
     at.selectbox(key="rerun.early_scattering.arm").set_value("tune").run()
     before = recorded("early_scattering").of("tune")[0].found
     assert not at.dataframe
-    click(at, "Run again")
+    press(at, "Run again")
     shown = at.dataframe[0].value.set_index("")
     assert shown.loc["test accuracy", "recorded"] == numbers.plain(before["test_accuracy"], digits=6)
     assert shown.loc["steps", "here"] != "–"

@@ -3,21 +3,12 @@
 import numpy as np
 import pytest
 
-import dpviz
-from dpviz.questions.compose.bayesian import beside_part
 from dpviz.questions.compose.question import GROWTH
+from dpviz.questions.compose.sample import beside_part
 from dpviz.questions.layout import fields_of
-from dpviz.questions.presets import presets
 from dpviz.ui import render
 from dpviz.ui.state import reader
-from tests.ui.driver import measured, open_app, open_part, said
-
-
-def test_the_headline_says_the_librarys_number():
-    at = open_app("compose", "sigma=2&curves=moments")
-    epsilon = dpviz.epsilon("moments", noise_multiplier=2, sample_rate=0.01, steps=10_000, delta=1e-5)
-    shown = float(said(at, "strip")[0].split("ε ≤ ")[1].split()[0])
-    assert epsilon <= shown <= epsilon * 1.01
+from tests.ui.driver import group, measured, open_app, open_part, said
 
 
 @pytest.mark.parametrize("page", ["home", "compose"])
@@ -26,14 +17,6 @@ def test_the_best_attack_has_a_number_whatever_is_typed(page, query):
     words = " ".join(said(open_app(page, query), "headline")[0].split())
     assert "on its way" not in words
     assert ("at most 50 %" if query == "q=0" else "100 %") in words or "No accountant" in words
-
-
-def test_every_preset_can_be_chosen():
-    at = open_app("compose", "curves=moments")
-    for preset in presets("abadi2", "bdpfig1"):
-        at.selectbox(key="preset").set_value(preset.key).run()
-        assert not at.exception
-        assert at.session_state["value.preset"] == preset.key
 
 
 def test_a_file_that_is_not_there_leaves_the_other_curves_and_its_chooser():
@@ -66,13 +49,13 @@ def test_only_curves_of_the_chosen_mechanism_are_offered_and_the_others_stay_cho
     assert [field.key for field in shown] == ["mech", "b", "n", "q", "steps", "lam", "delta"]
     assert any("strong, closed form, Bayesian DP" in text for text in said(at, "note"))
     open_part(at, "compose.group", groups, "Show")
-    pills = next(pill for pill in at.get("button_group") if pill.label == "Curves")
+    pills = group(at, "Curves")
     assert pills.options == ["moments", "Rényi classic", "Rényi improved", "tight interval"]
     assert pills.value == ["moments", "tight"]
     pills.set_value(["renyi_classic"]).run()
     assert at.session_state["value.curves"] == ("strong", "renyi_classic")
     at.session_state["value.mech"] = "gaussian"
     at.run()
-    assert next(p for p in at.get("button_group") if p.label == "Curves").value == ["strong", "renyi_classic"]
+    assert group(at, "Curves").value == ["strong", "renyi_classic"]
     assert not any("Not offered" in text for text in said(at, "note"))
     assert not at.exception

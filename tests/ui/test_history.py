@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.ui import history
 from dpviz.ui.registry import PRESETS
-from tests.ui.driver import controls, enter, go_to, open_app
+from tests.ui.driver import controls, enter, go_to, group, open_app, press
 
 _LATER = itertools.count(1)
 
@@ -30,10 +30,6 @@ def asked(at: AppTest, *steps: int) -> AppTest:
 def sigma(at: AppTest) -> float:
     found: float = controls(at)["sigma"]["value"]
     return found
-
-
-def press(at: AppTest, label: str) -> None:
-    next(one for one in at.button if one.label == label).click().run()
 
 
 def test_undo_and_redo_step_through_states() -> None:
@@ -57,7 +53,7 @@ def test_a_new_entry_after_undo_cuts_what_was_undone() -> None:
 
 def test_undo_brings_back_preset_pins_units_and_all() -> None:
     at = open_app("compose", "curves=")
-    chooser = next(one for one in at.selectbox if one.label == "Preset")
+    chooser = group(at, "Preset")
     before = at.session_state["history"].states[-1]
     chooser.set_value(PRESETS["compose"][0].key).run()
     chosen = at.session_state["history"].states[-1]
@@ -67,21 +63,21 @@ def test_undo_brings_back_preset_pins_units_and_all() -> None:
     assert at.session_state["pins"] == []
     asked(at, -1)
     assert len(at.session_state["pins"]) == 1
-    assert next(one for one in at.selectbox if one.label == "Preset").value
+    assert group(at, "Preset").value
     asked(at, -1)
     assert at.session_state["pins"] == []
     assert at.session_state["history"].states[at.session_state["history"].place] == chosen
     asked(at, -1)
     assert at.session_state["value.curves"] == (), "an empty choice is one too"
     assert at.session_state["history"].states[0] == before
-    assert not next(one for one in at.selectbox if one.label == "Preset").value
+    assert not group(at, "Preset").value
 
 
 def test_every_state_comes_back_as_it_was() -> None:
     at = open_app("compose", "curves=moments&q=0.123456789012345&steps=9999")
     enter(at, "batch", "256")
     enter(at, "epochs", "30")
-    next(one for one in at.button_group if one.label == "Batches and steps as").set_value("mechanism").run()
+    group(at, "Batches and steps as").set_value("mechanism").run()
     states = at.session_state["history"].states
     assert len(states) == 4
     asked(at, -1, -1, -1)
@@ -158,7 +154,7 @@ def test_rubbish_from_a_stranger_is_no_step(rubbish: Any) -> None:
 def test_the_buttons_know_what_there_is_even_after_a_preset() -> None:
     at = open_app("compose", "curves=moments")
     assert room(at) == [0, 0]
-    next(one for one in at.selectbox if one.label == "Preset").set_value(PRESETS["compose"][0].key).run()
+    group(at, "Preset").set_value(PRESETS["compose"][0].key).run()
     assert room(at) == [1, 0]
     asked(at, -1)
     assert room(at) == [0, 1]

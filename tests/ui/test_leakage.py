@@ -10,7 +10,7 @@ import pytest
 from dpviz.questions.leakage.fields import NEWEST, SMALL
 from dpviz.runs.engine import Engine, engine
 from tests.trained import recorded
-from tests.ui.driver import charts, open_app, said
+from tests.ui.driver import charts, group, open_app, said
 
 QUICK = "lkrun=small&lksteps=20&lkmodel=logistic&lkexamples=60"
 
@@ -49,7 +49,7 @@ def test_runs_are_offered_and_a_pinned_network_is_measured_too(home: Engine) -> 
     pin = "pin=lkrun%3Dsmall%26lksteps%3D3%26lkmodel%3Dlogistic%26lkexamples%3D40"
     at = open_app("leakage", f"lkexamples=40&lkrun={first}&lkview=attack&{pin}")
     assert "logistic regression, 3 plain steps" in str(charts(at)[0])
-    chooser = next(box for box in at.selectbox if box.label == "Network of")
+    chooser = group(at, "Network of")
     assert chooser.options == [
         "The newest run: Run 2",
         "Run 2",
@@ -66,7 +66,7 @@ def test_runs_are_offered_and_a_pinned_network_is_measured_too(home: Engine) -> 
 def test_a_run_that_is_not_here_and_text_that_is_no_run() -> None:
     at = open_app("leakage", "lkrun=nowhere")
     assert "“nowhere” is not among those" in said(at, "problem")[0]
-    assert "nowhere (not here)" in next(box for box in at.selectbox if box.label == "Network of").options
+    assert "nowhere (not here)" in group(at, "Network of").options
     at = open_app("leakage", QUICK.replace("small", "..%2F..%2Fetc"))
     assert "is no run" in at.warning[0].value
     assert at.session_state["value.lkrun"] == NEWEST

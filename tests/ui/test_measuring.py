@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.runs.engine import engine
 from dpviz.runs.measuring.measurement import Measurements
 from dpviz.ui import measuring
-from tests.ui.driver import open_app, said
+from tests.ui.driver import open_app, press, said
 
 ROOT = Path(__file__).parents[2]
 QUICK = "lkrun=small&lkmodel=logistic&lksteps=20&lkexamples=60"
@@ -104,7 +104,7 @@ def test_bad_ends_are_said_with_a_way_on(
             os.kill(own.worker, signal.SIGKILL)
 
     def try_again() -> None:
-        next(button for button in at.button if button.label == "Try again").click().run()
+        press(at, "Try again")
 
     told = during(kill)
     at = open_app("leakage", QUICK.replace("lksteps=20", "lksteps=1500"))
@@ -151,7 +151,7 @@ def test_stopped_by_hand_and_given_up(
 WALK = """
 import json, sys
 from dpviz.ui.places import ORDER
-from tests.ui.driver import go_to, open_app, said
+from tests.ui.driver import go_to, open_app, press, said
 query = "source=measured&model=logistic&trained=3&examples=60&curves=bayesian.moments&lkrun=small"
 at = open_app("home", query + "&lkmodel=logistic&lksteps=5&lkexamples=40")
 told = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 import streamlit as st
@@ -17,7 +16,7 @@ from dpviz.questions.question import Question
 from dpviz.questions.shown import acting
 from dpviz.ui import panel
 from dpviz.ui.state import Keys
-from tests.ui.driver import controls, enter, html_of, open_app, open_part, said
+from tests.ui.driver import controls, enter, html_of, open_app, open_part, press, said
 
 
 def labels(at: AppTest) -> set[str]:
@@ -54,7 +53,7 @@ def test_what_is_set_stays_in_sight_even_when_it_goes_back() -> None:
     [curves] = [pills for pills in at.get("button_group") if pills.label == "Curves"]
     assert "basic" in curves.options
     assert "Rényi classic" not in curves.options
-    next(button for button in at.button if button.label == "Reset everything").click().run()
+    press(at, "Reset everything")
     open_part(at, "compose.group", groups, "Gradients")
     assert "gamma" not in controls(at)
 
@@ -70,10 +69,10 @@ def test_what_a_link_or_a_preset_names_is_shown_though_it_is_at_its_default() ->
 
 def test_undo_pins_and_reset_know_nothing_of_it() -> None:
     at = open_app("compose", "expert=1&sigma=3")
-    next(button for button in at.button if button.label == "Pin this state").click().run()
+    press(at, "Pin this state")
     assert "expert" not in at.session_state["pins"][0]
     assert not any("expert" in state for state in at.session_state["history"].states)
-    next(button for button in at.button if button.label == "Reset everything").click().run()
+    press(at, "Reset everything")
     assert way(at) == "Fewer settings"
 
 
@@ -120,40 +119,19 @@ def test_an_embedded_page_can_be_asked_for_all() -> None:
 # --- what is told anew ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """What two controls say, to be changed; they were drawn as they are."""
-    messages = {"sigma": {"label": "σ", "text": "1"}, "q": {"label": "q", "text": "0.01"}}
+def test_what_differs_from_the_drawing_is_told_each_time_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser that has two answers at once looks at the last one alone; what is as it was drawn again is told too."""
+    says = {"sigma": {"label": "σ", "text": "1"}, "q": {"label": "q", "text": "0.01"}}
     monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(panel, "messages", lambda _: {key: dict(one) for key, one in messages.items()})
+    monkeypatch.setattr(panel, "messages", lambda _: {key: dict(one) for key, one in says.items()})
     panel.draw([])
-    return messages
-
-
-def test_only_what_differs_is_told(says: dict[str, dict[str, Any]]) -> None:
     assert panel.changed_messages([]) == {}
     says["sigma"]["text"] = "2"
     assert panel.changed_messages([]) == {"sigma": {"text": "2"}}
-
-
-def test_the_last_answer_tells_all_since_the_drawing(says: dict[str, dict[str, Any]]) -> None:
-    """A browser that has two answers at once looks at the last one alone."""
-    says["sigma"]["text"] = "2"
-    panel.changed_messages([])
     says["q"]["text"] = "0.02"
     assert panel.changed_messages([]) == {"sigma": {"text": "2"}, "q": {"text": "0.02"}}
-
-
-def test_what_is_as_it_was_drawn_is_told_again(says: dict[str, dict[str, Any]]) -> None:
-    says["sigma"]["text"] = "2"
-    panel.changed_messages([])
     says["sigma"]["text"] = "1"
-    assert panel.changed_messages([]) == {"sigma": {"text": "1"}}
-
-
-def test_a_drawing_tells_all(says: dict[str, dict[str, Any]]) -> None:
-    says["sigma"]["text"] = "2"
-    panel.changed_messages([])
+    assert panel.changed_messages([]) == {"sigma": {"text": "1"}, "q": {"text": "0.02"}}
     panel.draw([])
     assert panel.changed_messages([]) == {}
-    assert st.session_state[Keys.MESSAGES]["sigma"]["text"] == "2"
+    assert st.session_state[Keys.MESSAGES]["q"]["text"] == "0.02"

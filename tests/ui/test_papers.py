@@ -6,7 +6,7 @@ import re
 
 from dpviz.questions.papers.check import BATCH, EPOCHS, NOISE
 from dpviz.questions.printed import CLAIMS, FIGURES
-from tests.ui.driver import open_app, open_part, said
+from tests.ui.driver import open_app, open_part, press, said
 
 
 def listings(at) -> list[str]:  # type: ignore[no-untyped-def]
@@ -38,7 +38,7 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     at = open_app("papers", "pview=check")
     open_part(at, "papers.group", ["Claim", "Described", "From code"], "From code")
     at.text_area(key="snippet").set_value("batch_size = 512\nmake_private(noise_multiplier=1.3)").run()
-    next(button for button in at.button if button.label == "Fill the form").click().run()
+    press(at, "Fill the form")
     assert not at.exception
     assert at.session_state[f"value.{BATCH.key}"] == 512
     assert at.session_state[f"value.{NOISE.key}"] == 1.3
@@ -49,6 +49,6 @@ def test_code_fills_the_form_and_says_what_it_understood() -> None:
     at.run()
     assert EPOCHS.key not in at.session_state["value.kopen"], "an entered value settles it, though it stays the same"
     at.text_area(key="snippet").set_value("<b>for").run()
-    next(button for button in at.button if button.label == "Fill the form").click().run()
+    press(at, "Fill the form")
     assert any("no Python" in text for text in said(at, "problem"))
     assert at.session_state[f"value.{BATCH.key}"] == 512, "nothing is lost"

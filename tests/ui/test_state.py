@@ -5,9 +5,10 @@ import re
 import pytest
 
 from dpviz.questions import links
+from dpviz.questions.compose.fields import CURVES
 from dpviz.ui import registry
 from dpviz.ui.plain import plain
-from tests.ui.driver import enter, open_app, said
+from tests.ui.driver import enter, group, open_app, press, said, set_to
 
 
 def warnings(at):
@@ -61,21 +62,17 @@ def test_pins_are_made_legal_counted_and_named():
 def test_pin_go_on_go_back_unpin():
     at = open_app()
 
-    def press(label):
-        next(button for button in at.button if button.label == label).click().run()
-        assert not at.exception
-
     first = said(at, "headline")
-    press("Pin this state")
+    press(at, "Pin this state")
     enter(at, "sigma", "10")
     assert said(at, "headline") != first
-    press("Pin this state")
+    press(at, "Pin this state")
     assert at.session_state["pins"] == ["", "sigma=10"]
     at.button(key="pin.show.0").click().run()
     assert said(at, "headline") == first
     at.button(key="pin.drop.0").click().run()
     assert at.session_state["pins"] == ["sigma=10"]
-    press("Reset everything")
+    press(at, "Reset everything")
     assert at.session_state["pins"] == []
 
 
@@ -119,14 +116,7 @@ def test_a_preset_alone_in_a_link_is_that_preset(preset, monkeypatch):
     at = open_app(page, f"preset={preset.key}")
     for field in registry.FIELDS:
         wanted = field.parse(preset.values[field.key]) if field.key in preset.values else field.default
-        assert state_value(at, field) == wanted, field.key
-
-
-def state_value(at, field):
-    key = f"value.{field.key}"
-    if key in at.session_state:  # it has no `get`
-        return at.session_state[key]
-    return field.default
+        assert set_to(at, field) == wanted, field.key
 
 
 def test_what_stands_beside_a_preset_in_a_link_wins():
@@ -138,7 +128,7 @@ def test_what_stands_beside_a_preset_in_a_link_wins():
 
 def test_a_preset_with_a_setting_taken_back_to_its_default_comes_back_from_its_link():
     at = open_app("attack", "preset=bdptown")
-    next(one for one in at.selectbox if one.label == "Question").set_value("success").run()
+    group(at, "Question").set_value("success").run()
     assert at.session_state["value.aview"] == "success"
     assert "aview=success" in link(at)
     again = open_app("attack", link(at))
@@ -148,8 +138,8 @@ def test_a_preset_with_a_setting_taken_back_to_its_default_comes_back_from_its_l
 
 def test_a_pin_without_any_curve_comes_back_without():
     at = open_app("compose", "curves=")
-    next(one for one in at.button if one.label == "Pin this state").click().run()
-    next(one for one in at.button if one.label == "Reset everything").click().run()
+    press(at, "Pin this state")
+    press(at, "Reset everything")
     at = open_app("compose", "pin=curves%3D")
     at.button(key="pin.show.0").click().run()
-    assert state_value(at, next(field for field in registry.FIELDS if field.key == "curves")) == ()
+    assert set_to(at, CURVES) == ()

@@ -31,11 +31,11 @@ from dpviz.training.loop import run as train
 from dpviz.training.settings import RunSettings
 from dpviz.ui import state
 from dpviz.ui.runs import fields, listing, page
-from dpviz.ui.runs.overlay import overlay
+from dpviz.ui.runs.charts import draw, overlay
+from dpviz.ui.runs.fields import CHARTS
 from dpviz.ui.runs.report import bundle, html_report
 from dpviz.ui.train import tight
-from dpviz.ui.train.live import draw, screen, take
-from dpviz.ui.train.watch_settings import CHARTS
+from dpviz.ui.train.live import screen, take
 from tests.ui.runs_made import TINY, events_of, record
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 from tools.attack.run_files import spoilt

@@ -25,7 +25,7 @@ from dpviz.fields.field import Choice, Field, Flag, Number, Several
 from dpviz.ui import state
 from dpviz.ui.registry import FIELDS
 from dpviz.ui.runs.fields import FIELDS as RUNS_FIELDS
-from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
+from dpviz.ui.runs.fields import WATCHED as WATCH_FIELDS
 from tests.ui.shown import SHOWN
 from tools.attack.outcome import Outcome, TooLong, at_most, place, resident, rows
 

@@ -1,20 +1,28 @@
-"""What the Runs page shows: which runs, compared how. Named in the link."""
+"""What the pages of runs show, as their links name it: Runs which runs, compared how; Train which run, which charts."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from dpviz.accounting.adaptive.odometer import OdometerAccountant
 from dpviz.accounting.methods import PROVERS
 from dpviz.accounting.renyi.accountant import Moments, Renyi
 from dpviz.fields.declared import choice, field, several
 from dpviz.fields.field import Field
+from dpviz.questions.train import PAGE
+from dpviz.runs.store.records import STATES
 from dpviz.training.data import DATA_SETS
 from dpviz.training.methods import METHODS
-from dpviz.ui.train.words import STATE_WORDS
+from dpviz.training.settings import Id
 
 MOST = 8
+CHART_TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "charts.toml").read_text("utf-8"))
+CHARTS = {key: row["title"] for key, row in CHART_TABLE.items()}
+STATE_WORDS = {state: state.capitalize() for state in STATES} | {"queued": "Waiting"}
 
 
 @dataclass(frozen=True)
@@ -54,3 +62,9 @@ ACCOUNTANT = choice(
     options={"claim": "the claim"} | {each.name: PROVERS[each.name] for each in (Renyi, Moments, OdometerAccountant)},
 )
 FIELDS = (CHOSEN, TEXT, STATE, DATA_FILTER, METHOD_FILTER, VIEW, ACCOUNTANT)
+
+RUN = field(Id, "run")
+CHART = choice("t_chart", options=CHARTS)
+SECOND = choice("t_second", options={"none": "none"} | CHARTS)
+WATCHED = (RUN, CHART, SECOND)
+TRAIN = (*PAGE.fields, *WATCHED)  # all that the Train page shows

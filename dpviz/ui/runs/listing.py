@@ -23,9 +23,14 @@ from dpviz.training.events import NOT_COVERED, heading
 from dpviz.training.methods import METHODS
 from dpviz.training.models import MODELS
 from dpviz.ui.runs import fields as f
-from dpviz.ui.train.words import STATE_WORDS, in_words
+from dpviz.ui.train.words import in_words
 
 BAYESIAN, SECONDS = f"ε_μ Bayesian [{NOT_COVERED}]", heading("done", "seconds")
+NAMES: dict[str, Mapping[str, str]] = {
+    "data": {key: data.title for key, data in DATA_SETS.items()},
+    "model": {key: model.title for key, model in MODELS.items()},
+    "method": {key: method.label for key, method in METHODS.items()},
+}
 
 
 def chosen_by(records: Sequence[RunRecord], get: Reader) -> list[RunRecord]:
@@ -53,12 +58,10 @@ def state_words(record: RunRecord, place: int | None) -> str:
     """The state as the table says it."""
     if place is not None:
         return f"waiting, no. {place}"
-    words = STATE_WORDS[record.state].lower()
+    words = f.STATE_WORDS[record.state].lower()
     if record.restarts and record.state != "restarted":
         words += f" (attempt {record.attempt})"
-    if record.state in ("failed", "lost") and record.reason:
-        words += f": {record.reason}"
-    return words
+    return f"{words}: {record.reason}" if record.state in ("failed", "lost") and record.reason else words
 
 
 def _number(value: Any) -> float:
@@ -67,23 +70,18 @@ def _number(value: Any) -> float:
 
 def bayesian_epsilon(record: RunRecord) -> float:
     """The last ε_μ; NaN where there is none, where noise can be replayed, or an earlier attempt spent as well."""
-    secret = record.settings.get("secure_noise")
-    if record.restarts or not secret:
-        return math.nan
     readings = record.summary.get("epsilon")
-    return _number(readings.get(BAYESIAN_NAME)) if isinstance(readings, dict) else math.nan
+    if record.restarts or not record.settings.get("secure_noise") or not isinstance(readings, dict):
+        return math.nan
+    return _number(readings.get(BAYESIAN_NAME))
 
 
-def _called(names: Mapping[str, str], key: Any) -> str:
-    if key is None:
-        return "–"
-    return names.get(str(key), f"{str(key)[:60]} (unknown)")
-
-
-def _data(name: Any) -> str:
-    if isinstance(name, str) and is_own(name):
-        return data_of(name).title
-    return _called({key: data.title for key, data in DATA_SETS.items()}, name)
+def _title(record: RunRecord, setting: str) -> str:
+    """What data, model or method is called; of another version or a stranger's file, its key."""
+    key = record.settings.get(setting)
+    if setting == "data" and isinstance(key, str) and is_own(key):
+        return data_of(key).title
+    return "–" if key is None else NAMES[setting].get(str(key), f"{str(key)[:60]} (unknown)")
 
 
 def start(record: RunRecord) -> str:
@@ -96,12 +94,10 @@ def _claimed(record: RunRecord, store: Store) -> dict[str, Any]:
     """What may be claimed of a run that has ended, and whether it recorded another ε than it spent."""
     warning = f"{MISMATCH}; " if disputes_of(record, store) else ""
     claim = claim_of_record(record, store) if record.over else None
-    if claim is None:
-        return {"ε claimed": math.nan, "δ": math.nan, "by": warning}
-    begun = start(record) if claim.shown.holds else ""
-    if not claim.holds:
-        return {"ε claimed": math.nan, "δ": math.nan, "by": f"{warning}{in_words(claim)}{begun}"}
-    by = f"{warning}{claim.name}, {SHORT[claim.covers]}{begun}"
+    if claim is None or not claim.holds:
+        words = "" if claim is None else in_words(claim) + (start(record) if claim.shown.holds else "")
+        return {"ε claimed": math.nan, "δ": math.nan, "by": warning + words}
+    by = f"{warning}{claim.name}, {SHORT[claim.covers]}{start(record)}"
     return {"ε claimed": rounded_up(claim.epsilon), "δ": claim.delta, "by": by}
 
 
@@ -122,9 +118,7 @@ def table(records: Sequence[RunRecord], queue: Mapping[str, int], store: Store) 
             BAYESIAN: rounded_up(bayesian_epsilon(record)),
             "steps": record.steps,
             SECONDS: _number(record.summary.get("seconds")),
-            "data": _data(record.settings.get("data")),
-            "model": _called({key: model.title for key, model in MODELS.items()}, record.settings.get("model")),
-            "method": _called({key: method.label for key, method in METHODS.items()}, record.settings.get("method")),
+            **{setting: _title(record, setting) for setting in NAMES},
             "created": time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created)),
             "note": record.note,
         }

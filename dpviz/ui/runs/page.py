@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
 from typing import Any
@@ -25,19 +25,15 @@ from dpviz.ui.pieces import Drawing
 from dpviz.ui.plain import plain
 from dpviz.ui.runs import fields as f
 from dpviz.ui.runs import listing
-from dpviz.ui.runs.overlay import overlay
-from dpviz.ui.runs.report import bundle
+from dpviz.ui.runs.charts import overlay
+from dpviz.ui.state import Keys
 from dpviz.ui.train import watch
-from dpviz.ui.train.watch_settings import FIELDS as WATCH_FIELDS
-from dpviz.ui.train.watch_settings import RUN
 from dpviz.ui.train.words import in_words
 
-TRAIN = "pages/train.py"
-TABLE = "r.table"
 DELETED = "r.deleted"
 MESSAGES = "r.messages"
-LEAVING = "r.leaving"
 UPLOADS = "r.uploads"
+SEARCH = "r.search"
 EVERY = 2.0
 COLUMNS = {
     "ε claimed": st.column_config.NumberColumn(format="%.3g", help="What may be said of the run: see the run's page."),
@@ -55,9 +51,7 @@ def show() -> None:
     """Draw the page."""
     bound = Boundary("runs", f.FIELDS)
     with bound.held("page"):
-        page.begin("runs", (*WATCH_FIELDS, *f.FIELDS))
-        if st.session_state.pop(LEAVING, False):
-            st.switch_page(TRAIN)
+        page.begin("runs", (*f.WATCHED, *f.FIELDS))
         page.heading("Runs: which run was worth its ε?")
         engine, problem = engines.current()
         try:
@@ -74,7 +68,6 @@ def show() -> None:
 
 def _page(engine: Engine) -> None:
     records = engine.runs()
-    kept = listing.chosen_by(records, state.get)
     by_id = {record.id: record for record in records}
     chosen = [by_id[run] for run in state.get(f.CHOSEN) if run in by_id]
     top = st.container()
@@ -96,23 +89,19 @@ def _page(engine: Engine) -> None:
             page.note(text, kind)
         if chosen:
             _compared(engine, chosen)
-        _list(engine, kept, records)
+        _list(engine, records)
         if chosen:
             _edit(engine, chosen)
     page.follow_link(state.query(f.FIELDS))
     if any(not record.over for record in records):
-        _watching(engine, _states(records))
-
-
-def _states(records: list[RunRecord]) -> tuple[tuple[str, str], ...]:
-    return tuple((record.id, record.state) for record in records)
+        _watching(engine, [(record.id, record.state) for record in records])
 
 
 @st.fragment(run_every=EVERY)
-def _watching(engine: Engine, before: tuple[tuple[str, str], ...]) -> None:
+def _watching(engine: Engine, before: list[tuple[str, str]]) -> None:
     """Draws the page again once a run's state is another one."""
     with Boundary("runs", f.FIELDS).held("look at the runs"):
-        if _states(engine.runs()) != before:
+        if [(record.id, record.state) for record in engine.runs()] != before:
             st.rerun()
 
 
@@ -141,26 +130,23 @@ def _best(records: list[RunRecord]) -> RunRecord | None:
 
 
 def _filters() -> None:
-    key = "r.search"
-    st.text_input("Search", state.get(f.TEXT), key=key, placeholder="name or note", on_change=_searched, args=(key,))
+    def search() -> None:
+        state.put(f.TEXT, f.TEXT.parse(st.session_state[SEARCH]))
+
+    st.text_input("Search", state.get(f.TEXT), key=SEARCH, placeholder="name or note", on_change=search)
     controls.choice(f.DATA_FILTER, horizontal=False)
     controls.choice(f.METHOD_FILTER, horizontal=False)
     controls.several(f.STATE)
 
 
-def _searched(key: str) -> None:
-    state.put(f.TEXT, f.TEXT.parse(st.session_state[key]))
-
-
-def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> None:
+def _list(engine: Engine, records: list[RunRecord]) -> None:
+    kept, chosen = listing.chosen_by(records, state.get), state.get(f.CHOSEN)
     if not kept:
         if records:
             page.note("No run matches the filters: take one of them off.", "caution")
         return
     ids = [record.id for record in kept]
-    chosen = state.get(f.CHOSEN)
-    order = "".join(ids)
-    key = f"{TABLE}.{hash((order, chosen))}"
+    key = f"r.table.{hash((*ids, chosen))}"
     st.caption(f"Choose up to {f.MOST} runs to compare, name, export or delete.")
     st.dataframe(
         listing.table(kept, listing.places(records), engine.store),
@@ -168,7 +154,7 @@ def _list(engine: Engine, kept: list[RunRecord], records: list[RunRecord]) -> No
         height=min(36 * (len(kept) + 1) + 2, 300 if chosen else 560),
         hide_index=True,
         key=key,
-        on_select=lambda: _picked(key, ids),
+        on_select=partial(_picked, key, ids),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": [i for i, run in enumerate(ids) if run in chosen]}},
         column_config=COLUMNS,
@@ -186,18 +172,13 @@ def _picked(key: str, ids: list[str]) -> None:
     state.put(f.CHOSEN, (*elsewhere, *chosen)[: f.MOST])
 
 
-# --- comparing --------------------------------------------------------------------------------------------------------
-
-
 def _compared(engine: Engine, chosen: list[RunRecord]) -> None:
     with st.container(horizontal=True):
         kind = controls.choice(f.VIEW)
         accountant = controls.choice(f.ACCOUNTANT) if kind == "epsilon" else state.get(f.ACCOUNTANT)
     views = [engine.look(record.id) for record in chosen]
-    claims = [claim_of_view(view, engine.store) for view in views]
-    chart, lines = overlay(views, claims, kind, accountant)
-    name = f.VIEW.options[kind]
-    alt = f"{name} of {len(lines)} runs."
+    chart, lines = overlay(views, [claim_of_view(view, engine.store) for view in views], kind, accountant)
+    alt = f"{f.VIEW.options[kind]} of {len(lines)} runs."
     if kind == "epsilon" and lines:
         alt = alt_text(lines, x_name="steps", x_kind="steps", lower="lowest")
     pieces.plot(Drawing(chart.figure, alt), key="runs")
@@ -225,30 +206,20 @@ def _edit(engine: Engine, chosen: list[RunRecord]) -> None:
                         help=help,
                     )
             watch.files(engine, record)
-            st.download_button(
-                "All of it (zip)",
-                data=partial(bundle, engine.store, record.id),
-                file_name=f"dpviz-run-{record.number}{'-imported' * record.imported}.zip",
-                mime="application/zip",
-                on_click="ignore",
-                key=f"zip.{record.id}",
-                icon=":material/folder_zip:",
-            )
-    if len(chosen) > 1:
-        differing = _differences(chosen)
-        if len(differing):
-            st.caption("Settings that differ")
-            st.dataframe(differing, width="stretch", hide_index=True)
+    if len(differing := _differences(chosen)):
+        st.caption("Settings that differ")
+        st.dataframe(differing, width="stretch", hide_index=True)
 
 
-def _actions(engine: Engine, record: RunRecord) -> Iterable[tuple[str, str, str, Callable[..., Any], bool, str | None]]:
+def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, str, Callable[..., Any], bool, str | None]]:
     """Key, label, icon, what it does, whether it can, and what to know of each button."""
     filled = f"Fills the Train form with this run's settings. {watch.CLONED}"
     pinned = None if record.baseline else record.id
     name, first = "Baseline" if pinned else "No baseline", "The baseline stands first in the list."
     undone = "Can be undone. A run under way must be stopped first."
-    yield "open", "Open", "visibility", partial(_open, record), True, None
-    yield "clone", "Clone settings", "content_copy", partial(_clone, record), watch.can_be_cloned(record), filled
+    yield "open", "Open", "visibility", partial(_go, partial(state.put, f.RUN, record.id)), True, None
+    clone = partial(_go, partial(watch.clone, record))
+    yield "clone", "Clone settings", "content_copy", clone, watch.can_be_cloned(record), filled
     yield "pin", name, "star", partial(_do, engine.store.pin_baseline, pinned), True, first
     yield "delete", "Delete", "delete", partial(_delete, engine, record), record.over, undone
 
@@ -258,6 +229,12 @@ def _differences(chosen: list[RunRecord]) -> pd.DataFrame:
     columns = {f"{r.title} (no. {r.number})": pd.Series(r.settings, dtype=object).map(str) for r in chosen}
     table = pd.DataFrame(columns).fillna("–")
     return table[table.nunique(axis=1) > 1].rename_axis("setting").reset_index()
+
+
+def _go(prepare: Callable[[], object]) -> None:
+    """To the Train page, which then shows what was prepared."""
+    prepare()
+    st.session_state[Keys.GO] = "train"
 
 
 def _named(record: RunRecord, place: Any, label: str, now: str, change: Callable[[str, str], None]) -> None:
@@ -284,17 +261,17 @@ def _delete(engine: Engine, record: RunRecord) -> None:
 
 
 def _undo(engine: Engine) -> None:
-    gone = st.session_state.get(DELETED)
-    if gone is None:
+    if DELETED not in st.session_state:
         return
+    run, title = st.session_state[DELETED]
+
+    def bring_back() -> None:
+        _do(engine.store.undelete, run)
+        st.session_state.pop(DELETED, None)
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(f'<div class="dpviz-caution">{escape(gone[1])} was deleted.</div>')
-        st.button("Undo", key="r.undo", on_click=_bring_back, args=(engine, gone[0]), icon=":material/undo:")
-
-
-def _bring_back(engine: Engine, run: str) -> None:
-    _do(engine.store.undelete, run)
-    st.session_state.pop(DELETED, None)
+        st.html(f'<div class="dpviz-caution">{escape(title)} was deleted.</div>')
+        st.button("Undo", key="r.undo", on_click=bring_back, icon=":material/undo:")
 
 
 def _say(text: str, kind: str) -> None:
@@ -302,25 +279,13 @@ def _say(text: str, kind: str) -> None:
     st.session_state[MESSAGES] = (*st.session_state.get(MESSAGES, ()), (text, kind))
 
 
-def _open(record: RunRecord) -> None:
-    state.put(RUN, record.id)
-    st.session_state[LEAVING] = True
-
-
-def _clone(record: RunRecord) -> None:
-    watch.clone(record)
-    state.put(RUN, "")
-    st.session_state[LEAVING] = True
-
-
 def _import(engine: Engine) -> None:
-    count = st.session_state.setdefault(UPLOADS, 0)
-    key = f"r.upload.{count}"
+    key = f"r.upload.{st.session_state.setdefault(UPLOADS, 0)}"
     st.file_uploader(
         "Import an exported run (JSON)",
         type=["json"],
         key=key,
-        on_change=lambda: _imported(engine, key),
+        on_change=partial(_imported, engine, key),
         help="What the button JSON on a run wrote, here or elsewhere.",
     )
 
@@ -332,9 +297,7 @@ def _imported(engine: Engine, key: str) -> None:
     st.session_state[UPLOADS] += 1  # a fresh uploader: the same file may come again
     try:
         record = import_json(engine.store, file.getvalue())
-    except NotARun as problem:
+    except (NotARun, StoreError) as problem:
         return _say(f"{file.name}: {problem} Nothing was imported.", "problem")
-    except StoreError as problem:
-        return _say(str(problem), "problem")
     _say(f"{file.name} was imported as {record.title}.", "note")
     state.put(f.CHOSEN, (record.id, *state.get(f.CHOSEN))[: f.MOST])

@@ -35,6 +35,8 @@ from dpviz.runs.views import RunView, view_of
 from dpviz.training.accounts.claims import ASSUMPTIONS
 from dpviz.training.events import NOT_COVERED, heading, titled
 from dpviz.training.summary import accuracy_of, below_majority
+from dpviz.ui.runs.charts import LINES
+from dpviz.ui.runs.fields import CHART_TABLE
 
 ACCOUNTANTS = READINGS | {Moments.name: "moments accountant", bayesian.NAME: "Bayesian"}
 
@@ -114,20 +116,6 @@ def _readings(view: RunView) -> dict[str, Any]:
     }
 
 
-# Title, unit, and what each number of the events is called: "kind number label".
-_CHARTS = (
-    (
-        "Accuracy",
-        "share correct",
-        "evaluation train_accuracy train, evaluation test_accuracy test, evaluation posterior_accuracy posterior",
-    ),
-    ("Loss", "mean loss", "step loss batch, evaluation train_loss train, evaluation test_loss test"),
-    ("Share of examples clipped", "share", "step clipped clipped"),
-    ("Noise multiplier", "σ", "step noise_multiplier σ"),
-    ("Batch size", "examples", "step batch_size drawn, step expected_batch_size expected"),
-)
-
-
 # More points than these cannot be seen.
 _MOST_POINTS = 800
 
@@ -143,16 +131,10 @@ def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
 
 def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
     """Title, words and figure of each chart that there are numbers for."""
-    readings = {
-        ("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name.startswith("epsilon.")
-    }
-    shown = [("Privacy loss", "ε", readings)]
-    for title, unit, numbers in _CHARTS:
-        parts = (number.split() for number in numbers.split(", "))
-        shown.append((title, unit, {(kind, name): label for kind, name, label in parts}))
+    readings = {("step", name): ACCOUNTANTS.get(name[8:], name[8:]) for name in view.steps if name[:8] == "epsilon."}
     charts = []
-    for title, unit, labels in shown:
-        series, mark = view.series(labels)
+    for key, row in CHART_TABLE.items():
+        series, mark = view.series(readings if key == "epsilon" else LINES[key])
         finite = {name: (x[good], y[good]) for name, (x, y) in series.items() if (good := np.isfinite(y)).any()}
         lines = [
             Line(name, name, *_thinned(x, y), look.NEUTRAL, color=color)
@@ -160,9 +142,10 @@ def _charts(view: RunView) -> list[tuple[str, str, dict[str, Any]]]:
         ]
         if lines:
             span = 0.0, max(1.0, *(float(x[-1]) for x, _ in finite.values()))
-            figure, _ = LinePlot(Axis("step", kind="steps", shown=span), Axis(unit), tuple(lines)).chart(300)
+            figure, _ = LinePlot(Axis("step", kind="steps", shown=span), Axis(row["axis"]), tuple(lines)).chart(300)
             ends = "; ".join(f"{name} ends at {y[-1]:.4g}" for name, (_, y) in finite.items())
-            charts.append((title + mark, f"{title}{mark}. {ends}.", figure))
+            title = row["title"] + mark
+            charts.append((title, f"{title}. {ends}.", figure))
     return charts
 
 

@@ -14,19 +14,18 @@ from dpviz.ui import engine as engines
 from dpviz.ui import page, render, state
 from dpviz.ui.boundary import Boundary
 from dpviz.ui.plain import plain
+from dpviz.ui.runs.fields import RUN, STATE_WORDS, TRAIN, WATCHED
 from dpviz.ui.train import watch
 from dpviz.ui.train.plan import acts
-from dpviz.ui.train.watch_settings import FIELDS, OWN, RUN
-from dpviz.ui.train.words import STATE_WORDS
 
 RECENT = 6
 
 
 def show() -> None:
     """Draw the page."""
-    held = Boundary("train", OWN).held
+    held = Boundary("train", TRAIN).held
     with held("page"):
-        page.begin("train", FIELDS)
+        page.begin("train", WATCHED)
         page.heading(PAGE.asks)
         engine, problem = engines.current()
         if engine is None:
@@ -54,7 +53,7 @@ def show() -> None:
 @st.fragment(run_every=1.0)
 def _warming(engine: Engine) -> None:
     """Says that the workers come up; gone once they are there."""
-    with Boundary("train", OWN).held("workers"):
+    with Boundary("train", TRAIN).held("workers"):
         if engine.ready:
             st.rerun()
         coming = engine.starting or "The workers are starting."

@@ -21,7 +21,7 @@ from dpviz.training.settings import FIELDS
 from dpviz.ui import controls, page, places, state
 from dpviz.ui import engine as engines
 from dpviz.ui.answers import compute
-from dpviz.ui.train.watch_settings import RUN
+from dpviz.ui.runs.fields import RUN
 
 FOLDER = "t.folder"
 REFUSED = "t.refused"

@@ -7,9 +7,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from dpviz.accounting.pld.bounds import tight_epsilon, tight_epsilon_of_events
 from dpviz.mechanisms import GaussianEvent, SampledGaussian, merge_events
@@ -18,7 +18,6 @@ from dpviz.runs.views import RunView
 from dpviz.training.accounts.claims import MOST_DIFFERENT
 from dpviz.ui import background
 
-Array = npt.NDArray[np.float64]
 Points = dict[int, tuple[float, float]]
 
 EVERY = 3.0  # seconds between two looks at a run
@@ -53,12 +52,16 @@ def so_far(view: RunView, delta: float, count_noise: float, before: tuple[Gaussi
             _watched.popitem(last=False)
     with watched.lock:
         _collect(watched)
-        _ask(watched, view, delta, count_noise, before)
+        marks = _due(watched, int(steps[-1]), view.record.over)
+        if marks:
+            watched.asked = time.monotonic()
+            watched.waiting = ("live tight", view.record.id, view.record.attempt, marks[-1])
+            background.start(watched.waiting, partial(look, marks, view, count_noise, delta, before))
         if not watched.points:
             return None
         at = sorted(watched.points)
-        ends = np.array([watched.points[step] for step in at])
-    return TightBand(np.array(at, dtype=np.float64), ends[:, 0], ends[:, 1])
+        lower, upper = np.array([watched.points[step] for step in at]).T
+    return TightBand(np.array(at, dtype=np.float64), lower, upper)
 
 
 def waiting(view: RunView) -> bool:
@@ -80,57 +83,44 @@ def _collect(watched: _Watched) -> None:
         watched.took, watched.waiting = done[1], None
 
 
-def _ask(watched: _Watched, view: RunView, delta: float, count_noise: float, before: tuple[GaussianEvent, ...]) -> None:
-    last = int(view.steps["step"][-1])
-    pause = 0.0 if view.record.over else max(EVERY, _SHARE * watched.took)
+def _due(watched: _Watched, last: int, over: bool) -> list[int]:
+    """The steps to be looked at next; none while a look is under way, too early, or where there is no interval."""
+    pause = 0.0 if over else max(EVERY, _SHARE * watched.took)
     if last in watched.points or watched.waiting is not None or time.monotonic() - watched.asked < pause:
-        return
-    if view.record.over and watched.asked > 0 and watched.took == 0.0 and not watched.points:
-        return  # it was looked at, and there is no interval
-    marks = [last] if watched.points else sorted({int(m) for m in np.linspace(1, last, MARKS)})
-    watched.asked = time.monotonic()
-    watched.waiting = ("live tight", view.record.id, view.record.attempt, last)
-    steps = view.steps
-    sigma, rate, at = steps["noise_multiplier"], steps["sample_rate"], steps["step"]
-    counts = view.counts.get("step", np.empty(0))
-    background.start(watched.waiting, lambda: _look(marks, at, sigma, rate, counts, count_noise, delta, before))
+        return []
+    if watched.points:
+        return [last]
+    without = over and watched.asked > 0 and watched.took == 0.0
+    return [] if without else sorted({int(mark) for mark in np.linspace(1, last, MARKS)})
 
 
-def _look(
-    marks: list[int],
-    at: Array,
-    sigma: Array,
-    rate: Array,
-    counts: Array,
-    count_noise: float,
-    delta: float,
-    before: tuple[GaussianEvent, ...],
+def look(
+    marks: list[int], view: RunView, count_noise: float, delta: float, before: tuple[GaussianEvent, ...]
 ) -> tuple[Points, float]:
     """The interval at each mark, and the seconds that it took."""
     began = time.monotonic()
     points: Points = {}
-    if not before and not counts.size and (sigma == sigma[0]).all() and (rate == rate[0]).all():
+    sigma, rate = view.steps["noise_multiplier"], view.steps["sample_rate"]
+    equal = (sigma == sigma[0]).all() and (rate == rate[0]).all()
+    if equal and not before and not view.counts.get("step", np.empty(0)).size:
         result = tight_epsilon(SampledGaussian(float(sigma[0]), float(rate[0])), np.array(marks, float), delta)
         points = {m: (float(low), float(high)) for m, low, high in zip(marks, result.lower, result.upper, strict=True)}
     else:
         for mark in marks:
-            runs = merge_events((*before, *charged(mark, at, sigma, rate, counts, count_noise)))
+            runs = merge_events((*before, *charged(mark, view, count_noise)))
             if len({mechanism for mechanism, _ in runs}) <= MOST_DIFFERENT:
                 result = tight_epsilon_of_events(runs, delta)
                 points[mark] = (float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0]))
     return points, time.monotonic() - began
 
 
-def charged(
-    mark: int, at: Array, sigma: Array, rate: Array, counts: Array, count_noise: float
-) -> tuple[GaussianEvent, ...]:
+def charged(mark: int, view: RunView, count_noise: float) -> tuple[GaussianEvent, ...]:
     """Everything charged up to step `mark`: the steps, and private counts taken by then."""
-    done = at <= mark
-    pairs, times = np.unique(np.stack([sigma[done], rate[done]]), axis=1, return_counts=True)
+    done = view.steps["step"] <= mark
+    charges = np.stack([view.steps["noise_multiplier"][done], view.steps["sample_rate"][done]])
+    pairs, times = np.unique(charges, axis=1, return_counts=True)
     runs: list[GaussianEvent] = [
         (SampledGaussian(float(s), float(q)), int(n)) for s, q, n in zip(pairs[0], pairs[1], times, strict=True)
     ]
-    taken = int(np.count_nonzero(counts <= mark))
-    if taken:
-        runs.append((SampledGaussian(count_noise, 1.0), taken))
-    return merge_events(runs)
+    counts = int(np.count_nonzero(view.counts.get("step", np.empty(0)) <= mark))
+    return merge_events([*runs, (SampledGaussian(count_noise, 1.0), counts)] if counts else runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
 
@@ -25,10 +25,10 @@ from dpviz.training.models import MODELS
 from dpviz.training.settings import FIELDS as SETTINGS
 from dpviz.ui import controls, page, pieces, state
 from dpviz.ui.boundary import Boundary
-from dpviz.ui.runs.report import html_report
-from dpviz.ui.train.live import Screen, screen, take
-from dpviz.ui.train.watch_settings import CHART, FIELDS, OWN, RUN, SECOND
-from dpviz.ui.train.words import STATE_WORDS, in_words
+from dpviz.ui.runs.fields import CHART, RUN, SECOND, STATE_WORDS, TRAIN, WATCHED
+from dpviz.ui.runs.report import bundle, html_report
+from dpviz.ui.train.live import Screen, screen
+from dpviz.ui.train.words import in_words
 
 EVERY = 1.0  # seconds between two looks at a run under way
 SOON = 0.5  # before its first step, and while a desired state is not yet reached
@@ -48,7 +48,7 @@ def show(engine: Engine, run: str) -> None:
     except KeyError:
         page.headline("There is no such run here.")
         page.note(f"No run has the id {run}: it was removed, or it belongs to another store.", "problem")
-        st.button("Start a new run", type="primary", on_click=_leave, icon=":material/add:")
+        st.button("Start a new run", type="primary", on_click=state.put, args=(RUN, ""), icon=":material/add:")
         return
     st.session_state[SEEN] = (record.state, record.desired)
     st.session_state[WHOLE] = True
@@ -61,7 +61,7 @@ def show(engine: Engine, run: str) -> None:
         _controls(engine, record)
     with left:
         _details(engine, record)
-    page.follow_link(state.query(FIELDS))
+    page.follow_link(state.query(WATCHED))
     st.session_state[WHOLE] = False
     if _coming(now):
         _await_change(engine, run)
@@ -94,46 +94,38 @@ def _await_change(engine: Engine, run: str) -> None:
     """
     until = time.monotonic() + SOON
     while time.monotonic() < until:
-        known = st.session_state.get(SEEN)
+        before = st.session_state.get(SEEN)
         record = engine.run(run)
-        if (record.state, record.desired) != known:
+        if (record.state, record.desired) != before:
             st.rerun()
         time.sleep(GLANCE)
 
 
 def _moving(engine: Engine, run: str, pause: float | None) -> None:
     """Headline, charts and figures: what changes while the run goes on."""
-    bound = Boundary("train", OWN)
+    bound = Boundary("train", TRAIN)
     with bound.held("charts"):
-        _look(engine, run, pause)
+        try:
+            now = screen(engine, run, _charts())
+        except (KeyError, StoreError) as problem:
+            page.note(f"The run cannot be read now: {problem}", "problem")
+            return
+        another_pace = pause is not None and _pause(now) != pause
+        if now.state != st.session_state.get(SEEN) or another_pace:
+            st.session_state[SEEN] = now.state
+            st.rerun()  # the controls beside it are others now, and so is the pace
+        page.headline(now.headline)
+        for place, drawing in enumerate(now.drawings):
+            pieces.plot(drawing, key=f"train-{place}")
+        if now.strip:
+            st.html(now.strip)
+        for note in now.notes:
+            page.note(*note)
+        if now.quiet:
+            st.html(f'<div class="dpviz-quiet">{escape(now.quiet)}</div>')
+        if _coming(now) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
+            _await_change(engine, run)
         bound.worked()
-
-
-def _look(engine: Engine, run: str, pause: float | None) -> None:
-    try:
-        shown = screen(engine, run, _charts())
-    except (KeyError, StoreError) as problem:
-        page.note(f"The run cannot be read now: {problem}", "problem")
-        return
-    another_pace = pause is not None and _pause(shown) != pause
-    if shown.state != st.session_state.get(SEEN) or another_pace:
-        st.session_state[SEEN] = shown.state
-        st.rerun()  # the controls beside it are others now, and so is the pace
-    _put(shown)
-    if _coming(shown) and not st.session_state.get(WHOLE):  # the whole page waits once all of it is drawn
-        _await_change(engine, run)
-
-
-def _put(shown: Screen) -> None:
-    page.headline(shown.headline)
-    for place, (_, drawing) in enumerate(shown.drawings):
-        pieces.plot(drawing, key=f"train-{place}")
-    if shown.strip:
-        st.html(shown.strip)
-    for note in shown.notes:
-        page.note(*note)
-    if shown.quiet:
-        st.html(f'<div class="dpviz-quiet">{escape(shown.quiet)}</div>')
 
 
 # --- what holds the run -----------------------------------------------------------------------------------------------
@@ -141,30 +133,22 @@ def _put(shown: Screen) -> None:
 
 def _controls(engine: Engine, record: RunRecord) -> None:
     words = STATE_WORDS[record.state].lower() + (f", {MISMATCH}" if disputes_of(record, engine.store) else "")
-    badge = f'<span class="dpviz-quiet">{words}</span>'
-    st.html(f"<div><b>{escape(record.title)}</b> {badge}</div>")
-    if record.over:
-        st.button("New run", type="primary", on_click=_leave, icon=":material/add:", width="stretch")
-        st.button(
-            "Same settings again",
-            on_click=_clone,
-            args=(record,),
-            icon=":material/content_copy:",
-            width="stretch",
-            disabled=not can_be_cloned(record),
-            help=f"Fills the form with this run's settings. {CLONED}",
-        )
-        if not unfit(record, engine.weights):
+    st.html(f'<div><b>{escape(record.title)}</b> <span class="dpviz-quiet">{words}</span></div>')
+    with st.container(horizontal=not record.over):
+        for label, icon, act, disabled, help in _actions(engine, record):
             st.button(
-                "Go on from its weights",
-                on_click=_go_on,
-                args=(record,),
-                icon=":material/step_over:",
-                width="stretch",
-                help="Fills the form with a run that starts where this one ended; what this one spent is added up.",
+                label,
+                key=f"t.{label}",
+                type="primary" if act is _leave else "secondary",
+                on_click=_do,
+                args=(act,),
+                icon=f":material/{icon}:",
+                width="stretch" if record.over else "content",
+                disabled=disabled,
+                help=help,
             )
-    else:
-        _holding(engine, record)
+    if record.desired in ("stop", "kill") and not record.over:
+        st.html('<div class="dpviz-quiet">Stopping …</div>')
     failed = st.session_state.pop(FAILED, "")
     if failed and not engine.problem.startswith(failed):  # said with the run already
         page.note(failed, "problem")
@@ -173,46 +157,33 @@ def _controls(engine: Engine, record: RunRecord) -> None:
     st.page_link("pages/runs.py", label="Compare runs", icon=":material/history:")
 
 
-def _holding(engine: Engine, record: RunRecord) -> None:
+def _actions(engine: Engine, record: RunRecord) -> Iterator[tuple[str, str, Callable[[], object], bool, str | None]]:
+    """Label, icon, what it does, whether it cannot be done now, and what to know of each button."""
+    run = record.id
+    if record.over:
+        filled, added = "Fills the form with this run's settings.", "what this one spent is added up"
+        from_here = f"Fills the form with a run that starts where this one ended; {added}."
+        yield "New run", "add", _leave, False, None
+        again = partial(clone, record)
+        yield "Same settings again", "content_copy", again, not can_be_cloned(record), f"{filled} {CLONED}"
+        if not unfit(record, engine.weights):
+            yield "Go on from its weights", "step_over", partial(_go_on, record), False, from_here
+        return
     stopping = record.desired in ("stop", "kill")
-    paused = record.state == "paused" or record.desired == "pause"
-    with st.container(horizontal=True):
-        if paused:
-            _button(engine.resume, record, "Resume", "play_arrow", stopping)
-            one = partial(engine.step, granted=record.granted)  # a click that is delivered twice is one step
-            _button(one, record, "One step", "skip_next", stopping, help="Takes one step and waits.")
-        else:
-            _button(engine.pause, record, "Pause", "pause", stopping or record.state == "queued")
-        _button(engine.stop, record, "Stop", "stop", stopping, help="Ends after the step it is at, numbers complete.")
-        _button(
-            engine.hard_stop,
-            record,
-            "Hard stop",
-            "dangerous",
-            record.desired == "kill",
-            help="Ends its process without waiting. What was recorded is kept.",
-        )
-    if stopping:
-        st.html('<div class="dpviz-quiet">Stopping …</div>')
+    if record.state == "paused" or record.desired == "pause":
+        one = partial(engine.step, run, granted=record.granted)  # a click that is delivered twice is one step
+        yield "Resume", "play_arrow", partial(engine.resume, run), stopping, None
+        yield "One step", "skip_next", one, stopping, "Takes one step and waits."
+    else:
+        yield "Pause", "pause", partial(engine.pause, run), stopping or record.state == "queued", None
+    yield "Stop", "stop", partial(engine.stop, run), stopping, "Ends after the step it is at, numbers complete."
+    killed = "Ends its process without waiting. What was recorded is kept."
+    yield "Hard stop", "dangerous", partial(engine.hard_stop, run), record.desired == "kill", killed
 
 
-def _button(
-    act: Callable[[str], RunRecord], record: RunRecord, label: str, icon: str, disabled: bool, help: str | None = None
-) -> None:
-    st.button(
-        label,
-        key=f"t.{label}",
-        on_click=_act,
-        args=(act, record.id),
-        icon=f":material/{icon}:",
-        disabled=disabled,
-        help=help,
-    )
-
-
-def _act(act: Callable[[str], RunRecord], run: str) -> None:
+def _do(act: Callable[[], object]) -> None:
     try:
-        act(run)
+        act()
     except (KeyError, StoreError) as problem:
         st.session_state[FAILED] = str(problem)
 
@@ -221,13 +192,8 @@ def _leave() -> None:
     state.put(RUN, "")
 
 
-def _clone(record: RunRecord) -> None:
-    clone(record)
-    state.put(RUN, "")
-
-
 def _go_on(record: RunRecord) -> None:
-    _clone(record)
+    clone(record)
     state.put(SETTINGS["start_from"], record.id)
 
 
@@ -238,11 +204,12 @@ def can_be_cloned(record: RunRecord) -> bool:
 
 
 def clone(record: RunRecord) -> None:
-    """Fill the form with a run's settings; those of another version are left alone."""
+    """Fill the form with a run's settings, and show it; settings of another version are left alone."""
     settings = settings_of(record)
     if settings is not None:
         slow = record.options.get("slow", 0.0)
         state.assign(PAGE.fields, texts_of(settings, float(slow) if isinstance(slow, (int, float)) else 0.0))
+    _leave()
 
 
 # --- details ----------------------------------------------------------------------------------------------------------
@@ -324,11 +291,6 @@ def _files(engine: Engine, record: RunRecord) -> None:
     files(engine, record)
 
 
-def _report(engine: Engine, run: str, measured: bool) -> bytes:
-    view = engine.look(run)
-    return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
-
-
 def files(engine: Engine, record: RunRecord) -> None:
     """Download buttons; a file is made when its button is pressed."""
     name = f"dpviz-run-{record.number}" + "-imported" * record.imported
@@ -338,12 +300,18 @@ def files(engine: Engine, record: RunRecord) -> None:
         help="Loss, norms, the Bayesian ε, times: leave them out of what is published. CSV, Parquet and JSON hold and "
         "mark them.",
     )
+
+    def report() -> bytes:
+        view = engine.look(record.id)
+        return html_report(view, claim_of_view(view, engine.store), measured=measured).encode()
+
     with st.container(horizontal=True):
         for label, kind, mime, make in (
             ("CSV", "csv", "text/csv", lambda: steps_csv(engine.look(record.id)).encode()),
             ("Parquet", "parquet", "application/octet-stream", lambda: steps_parquet(engine.look(record.id))),
             ("JSON", "json", "application/json", lambda: export_json(engine.store, record.id)),
-            ("Report", "html", "text/html", lambda: _report(engine, record.id, measured)),
+            ("Report", "html", "text/html", report),
+            ("All of it", "zip", "application/zip", lambda: bundle(engine.store, record.id)),
         ):
             st.download_button(
                 label,
@@ -354,6 +322,3 @@ def files(engine: Engine, record: RunRecord) -> None:
                 icon=":material/download:",
                 key=f"file.{kind}.{record.id}",
             )
-
-
-__all__ = ["can_be_cloned", "clone", "files", "show", "take"]

@@ -1,0 +1,213 @@
+"""A recorded run shows its own numbers, says how it ended, and whose it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dpviz
+from dpviz.accounting.claims import Claim
+from dpviz.accounting.pld.bounds import tight_epsilon
+from dpviz.fields import numbers
+from dpviz.mechanisms import SampledGaussian
+from dpviz.questions.train.plan import plan
+from dpviz.runs.engine import Engine
+from dpviz.runs.recorded import recorded
+from dpviz.runs.store.records import Event
+from dpviz.training.accounts.claims import planned_claim
+from dpviz.training.settings import RunSettings
+from dpviz.ui.runs.charts import draw
+from dpviz.ui.runs.fields import CHARTS
+from dpviz.ui.train import watch
+from dpviz.ui.train.live import take
+from dpviz.ui.train.words import Look, headline, notes, setting_line
+from tests.runs.test_recorded import training
+from tests.ui.driver import charts, html_of, open_app, said
+from tests.ui.runs_made import TINY, events_of, record
+
+
+def opened(run: str, **query: str) -> AppTest:
+    return open_app("train", "&".join([f"run={run}", *(f"{key}={text}" for key, text in query.items())]))
+
+
+def test_a_run_shows_the_epsilon_that_the_library_computes(engine: Engine, events: list[Event]) -> None:
+    run = record(engine, TINY, events)
+    at = opened(run.id)
+    text = said(at, "headline")[0]
+    assert text.startswith("Done")
+    shown = float(re.search(r"ε ≤ ([\d.]+)", text).group(1))  # type: ignore[union-attr]
+    cost = tight_epsilon(SampledGaussian(2.0, 64 / 3133), 6, 1e-5)
+    assert float(cost.upper) <= shown <= 1.01 * float(cost.upper)
+    assert "tested after steps 0, 2, 4, 6" in said(at, "quiet")[0], "not every point of the line was measured"
+    view = engine.look(run.id)
+    renyi = dpviz.epsilon("renyi", noise_multiplier=2.0, sample_rate=64 / 3133, steps=np.arange(1, 7), delta=1e-5)
+    np.testing.assert_array_equal(view.steps["epsilon.renyi"], renyi)
+    np.testing.assert_array_equal(plan(TINY, 3133).epsilon["renyi"], renyi)
+    for detail in ("Table", "Settings", "Assumptions", "Python", "Link and files"):
+        at.session_state["t.details"] = detail
+        at.run()
+        assert not at.exception, detail
+
+
+def test_a_run_of_ones_own_program_shows_its_claim_and_whose_it_is(engine: Engine) -> None:
+    mine = training()
+    for _ in recorded(mine, name="Mine", folder=engine.folder):
+        pass
+    (run,) = engine.runs()
+    at = opened(run.id)
+    assert numbers.epsilon(mine.claim.epsilon, up=True) in said(at, "headline")[0]
+    assert any("network of one's own program" in text for text in said(at, "quiet"))
+    assert len(charts(at)) >= 2
+    assert open_app("runs", f"runs={run.id}").button(key=f"clone.{run.id}").disabled
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_draws(engine: Engine, events: list[Event], chart: str) -> None:
+    part = [event for event in events if event.kind != "evaluation" or event.step == 2]
+    run = record(engine, TINY, part)
+    assert len(charts(opened(run.id, t_chart=chart, t_second="none"))) == 1
+    look = take(engine, run.id)
+    last_test = "at the last test, step 2" if chart in ("accuracy", "loss", "frontier") else ""
+    assert last_test in draw(look, chart, 300).alt
+    assert setting_line(look).endswith("tested after step 2")
+
+
+# --- what is said of its state ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (
+            {"state": "failed", "reason": "No loss in the batch of step 3 is finite."},
+            r"Failed</b> after 4 steps: No loss",
+        ),
+        ({"state": "lost", "reason": "the app that ran it has ended"}, r"Lost</b> .*the app that ran it has ended\."),
+        ({"state": "restarted", "reason": "from its first step", "attempt": 1}, r"first step\. <b>\d"),
+        ({"state": "restarted", "reason": "from its first step", "attempt": 2}, r"first step\. Step <b>4 of 6</b>"),
+        ({"state": "running", "desired": "pause"}, "^<b>Pausing</b> at step <b>4 of 6</b>"),
+        ({"state": "running", "desired": "stop"}, "^<b>Stopping</b> at step <b>4 of 6</b>"),
+        ({"state": "running"}, "^Step <b>4 of 6</b>"),
+        ({"state": "running"}, "No ε can be claimed: it was started again"),
+    ],
+)
+def test_how_far_it_is_and_what_was_asked_of_it(
+    engine: Engine, events: list[Event], changed: dict[str, Any], words: str
+) -> None:
+    run = record(engine, TINY, [event for event in events if event.step <= 4], state="lost", steps=4)
+    view = engine.look(run.id)
+    look = Look(replace(view, record=replace(run, **changed)), TINY, None, None, Claim.nothing("it was started again"))
+    assert re.search(words, headline(look))
+
+
+@pytest.mark.parametrize("reason", ["The data are not here.", "It is long: " + "very " * 60])
+def test_a_run_that_failed_before_it_began_says_why_and_draws_nothing(engine: Engine, reason: str) -> None:
+    failed = [Event(1, 0, "failed", 0, 0.0, {"kind": "failed", "step": 0, "time": 0.0, "text": reason})]
+    at = opened(record(engine, TINY, failed, state="failed", reason=reason, name="<b>x</b>").id)
+    assert charts(at) == []
+    text = said(at, "headline")[0]
+    assert "before its first step" in text
+    assert (reason in text) != (reason.strip() in "".join(said(at, "problem")))
+    assert "&lt;b&gt;x&lt;/b&gt;" in html_of(at), "a name is text"
+    assert "no such run" in said(opened("0123"), "headline")[0]
+
+
+def test_a_run_that_re_planned_claims_its_cap_and_private_counts_are_part_of_the_plan(engine: Engine) -> None:
+    """To the last digit; what was not fixed ahead is not drawn as if it were what was done."""
+    settings = TINY.with_(past_plan="replan", most_steps=9, steps=4)
+    look = take(engine, record(engine, settings, events_of(settings)).id)
+    assert (look.record.steps, look.claim.steps) == (9, 9)
+    assert look.claim.epsilon == pytest.approx(float(tight_epsilon(SampledGaussian(2.0, 64 / 3133), 9, 1e-5).upper))
+    assert not look.as_planned
+    settings = TINY.with_(
+        batch_size=1000, steps=8, target_accuracy=0.99, target_measure="private", count_every=1, count_noise=20.0
+    )
+    events = events_of(settings)
+    ahead = plan(settings, 3133)
+    assert ahead.claim.counts == sum(event.kind == "count" for event in events) == 2
+    assert ahead.claim.epsilon == events[-1].data["epsilon"]["tight"]
+
+
+@pytest.mark.parametrize(("changed", "bounded"), [
+    ({}, True), ({"bayesian_distances": "pairs"}, False), ({"delta_mu": 1e-9}, False),
+])  # fmt: skip
+def test_a_lower_claim_of_dp_is_said_to_bound_bayesian_dp_too(
+    engine: Engine, events: list[Event], changed: dict[str, Any], bounded: bool
+) -> None:
+    settings = RunSettings(bayesian=True, **changed)
+    claim = planned_claim(settings, 10_000)
+    view = engine.look(record(engine, TINY, events).id)
+    for times, more in ((2.0, bounded), (0.5, False)):
+        steps = view.steps | {"epsilon.bayesian": np.array([times * claim.epsilon])}
+        look = Look(replace(view, bayesian_text="Said.", steps=steps), settings, None, None, claim)
+        (text,) = [note.text for note in notes(look, "") if note.text.startswith("Said.")]
+        assert ("bounds Bayesian DP too" in text, text == "Said.") == (more, not more)
+
+
+# --- what holds it ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_does_not_wait_for_itself(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    # Nobody runs it here: without this it would be lost at the first look.
+    monkeypatch.setattr(engine, "_reconcile", lambda: None)
+    seen = engine.look(run)
+    assert engine.store.change_state(run, "running", only=("queued",))
+    monkeypatch.setattr(engine, "look", lambda _: seen)
+    assert take(engine, run).ahead == 0
+
+
+@pytest.mark.parametrize(("page", "button"), [("runs", "Clone settings"), ("train", "Same settings again")])
+def test_the_same_settings_again_fill_the_form(engine: Engine, events: list[Event], page: str, button: str) -> None:
+    run = record(engine, TINY, events).id
+    at = open_app(page, f"run={run}&runs={run}")
+    next(one for one in at.button if one.label == button).click().run()
+    assert not at.exception
+    state = {name: at.session_state[f"value.{name}"] for name in ("t_data", "t_batch_size", "t_steps", "run")}
+    assert state == {"t_data": "abalone", "t_batch_size": 64, "t_steps": 6, "run": ""}
+
+
+def test_the_page_is_drawn_again_once_the_run_did_what_was_asked(
+    engine: Engine, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Again(Exception):
+        pass
+
+    class Page:
+        """As much of Streamlit as waiting uses."""
+
+        session_state = {watch.SEEN: ("running", "pause")}  # noqa: RUF012
+
+        @staticmethod
+        def rerun() -> None:
+            raise Again
+
+    before = replace(record(engine, TINY, events, state="lost"), state="running", desired="pause")
+    states = iter(["running", "running", "paused"])
+    monkeypatch.setattr(engine, "run", lambda _: replace(before, state=next(states)))
+    monkeypatch.setattr(watch, "st", Page)
+    monkeypatch.setattr(watch, "SOON", 60.0)
+    with pytest.raises(Again):
+        watch._await_change(engine, before.id)
+    assert next(states, None) is None
+    monkeypatch.setattr(engine, "run", lambda _: before)
+    monkeypatch.setattr(watch, "SOON", 0.1)
+    watch._await_change(engine, before.id)  # gives up: the browser's timer looks on
+
+
+def test_trouble_is_said_once_beside_a_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = "The disk is full. What runs waits."
+    run = engine.store.create(target="a:b", settings=TINY.to_json(), options={}, name="", owner="x").id
+    monkeypatch.setattr(engine, "_reconcile", lambda: None)
+    monkeypatch.setattr(Engine, "problem", trouble)
+    monkeypatch.setattr("dpviz.ui.engine.warmed", lambda engine: engine.problem)
+    at = opened(run)
+    assert said(at, "problem") == [trouble]
+    at.session_state[watch.FAILED] = "The disk is full."  # what a click met
+    at.run()
+    assert said(at, "problem") == [trouble]
