@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from streamlit.runtime import get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -22,14 +22,6 @@ EVERY = 10.0
 _met: dict[str, float | None] = {}  # session → when it was first found without a visitor
 
 
-class Sessions(Protocol):
-    """What is asked of Streamlit's runtime."""
-
-    def is_active_session(self, session_id: str) -> bool: ...
-
-    def close_session(self, session_id: str) -> None: ...
-
-
 def met() -> None:
     """A page is drawn for the present session."""
     context = get_script_run_ctx(suppress_warning=True)
@@ -37,8 +29,11 @@ def met() -> None:
         _met[context.session_id] = None
 
 
-def end(sessions: Sessions, now: float) -> int:
-    """End the sessions whose visitor has been away for `AWAY` seconds at `now`; how many they were."""
+def end(sessions: Any, now: float) -> int:
+    """End the sessions whose visitor has been away for `AWAY` seconds at `now`; how many they were.
+
+    `sessions` is Streamlit's runtime.
+    """
     ended = 0
     for session, since in list(_met.items()):
         if sessions.is_active_session(session):

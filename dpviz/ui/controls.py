@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from html import escape as safe
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -44,26 +43,10 @@ class NumberControl(NamedTuple):
         _number(key=Keys.entry(self.field), data=data, on_entry_change=partial(take, self.field))
 
 
-def number(field: Number, *, note: str = "") -> float:
-    """A slider and a text field for `field`; `note` stands below in amber (a theorem's range left, say).
-
-    A value between two stops is exact in the text, and the slider stands between them.
-    """
-    number_control(field, note=note).draw()
-    return state.get(field)
-
-
-def typed(field: Number, *, label_visible: bool = True) -> float:
-    """A text field alone, for numbers without a feel (a seed, the size of a data set)."""
-    number_control(field, slider=False, label_visible=label_visible).draw()
-    return state.get(field)
-
-
 def number_control(
     field: Number,
     *,
     slider: bool = True,
-    label_visible: bool = True,
     note: str = "",
     value: float | None = None,
     stops: Sequence[float] | None = None,
@@ -88,7 +71,7 @@ def number_control(
     says = {
         "field": field.key,
         "label": field.label,
-        "shows_label": label_visible,
+        "shows_label": True,
         "help": field.help,
         "value": value if math.isfinite(value) else field.write(value),
         "text": sent.text if wrong and sent else field.write(value),
@@ -185,34 +168,28 @@ def choice(
     """
     value = state.get(field)
     _set(Keys.slider(field), value)
-    if horizontal:
-        st.segmented_control(
-            field.label,
-            list(field.options),
-            format_func=lambda key: field.options[key],
-            key=Keys.slider(field),
-            help=field.help or None,
-            required=True,
-            label_visibility="visible" if label_visible else "collapsed",
-            on_change=_picked,
-            args=(field, then),
-        )
-    else:
-        st.selectbox(
-            field.label,
-            list(field.options),
-            format_func=lambda key: field.options[key],
-            key=Keys.slider(field),
-            help=field.help or None,
-            on_change=_picked,
-            args=(field, then),
-        )
+    widget: Callable[..., object] = partial(st.segmented_control, required=True) if horizontal else st.selectbox
+    widget(
+        field.label,
+        list(field.options),
+        format_func=lambda key: field.options[key],
+        key=Keys.slider(field),
+        help=field.help or None,
+        label_visibility="visible" if label_visible else "collapsed",
+        on_change=_picked,
+        args=(field, then),
+    )
     return value
 
 
 def several(field: Several, offered: Sequence[str] | None = None) -> tuple[str, ...]:
     """Pills, any number of them on; of all options, or of those offered: other pills, another widget."""
     value, options = state.get(field), list(field.options if offered is None else offered)
+
+    def picked() -> None:
+        on = {*(st.session_state[key] or ()), *(option for option in state.get(field) if option not in options)}
+        state.put(field, tuple(option for option in field.options if option in on))
+
     key = ".".join([Keys.slider(field), *(options if len(options) < len(field.options) else ())])
     _set(key, [option for option in value if option in options])
     st.pills(
@@ -222,16 +199,18 @@ def several(field: Several, offered: Sequence[str] | None = None) -> tuple[str, 
         selection_mode="multi",
         key=key,
         help=field.help or None,
-        on_change=_picked_several,
-        args=(field, key, options),
+        on_change=picked,
     )
     return value
 
 
 def flag(field: Flag) -> bool:
+    def switched() -> None:
+        state.put(field, bool(st.session_state[Keys.slider(field)]))
+
     value = state.get(field)
     _set(Keys.slider(field), value)
-    st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=_switched, args=(field,))
+    st.toggle(field.label, key=Keys.slider(field), help=field.help or None, on_change=switched)
     return value
 
 
@@ -254,18 +233,3 @@ def _settle(field: Field[Any]) -> None:
     unsettled = state.get(UNSETTLED)
     if field.key in unsettled:
         state.put(UNSETTLED, tuple(key for key in unsettled if key != field.key))
-
-
-def _picked_several(field: Several, key: str, options: Sequence[str]) -> None:
-    unseen = [option for option in state.get(field) if option not in options]
-    picked = [*(st.session_state[key] or ()), *unseen]
-    state.put(field, tuple(option for option in field.options if option in picked))
-
-
-def _switched(field: Flag) -> None:
-    state.put(field, bool(st.session_state[Keys.slider(field)]))
-
-
-def problem(text: str) -> None:
-    """What is wrong with a value just typed, right below its control."""
-    st.html(f'<div class="dpviz-problem" role="alert">{safe(text)} The last good value is used.</div>')

@@ -62,10 +62,6 @@ def _live() -> None:
         bound.worked()
 
 
-def _stop(number: str) -> Stop:
-    return STOPS[int(number) - 1]
-
-
 def _reader(stop: Stop) -> Reader:
     """A stop asks with the mechanism's numbers as they are, its own values, and all else as it starts."""
 
@@ -96,7 +92,7 @@ def _drawn(number: str) -> None:
 
 
 def _chart(number: str) -> None:
-    stop = _stop(number)
+    stop = STOPS[int(number) - 1]
     get = _reader(stop)
     answer = compute(stop.question, get)
     page.notes()
@@ -105,10 +101,10 @@ def _chart(number: str) -> None:
     with st.container(key="story-controls"):
         for column, field in zip(st.columns(2), (mechanism.SIGMA, mechanism.STEPS), strict=True):
             with column:
-                controls.number(field)
+                controls.number_control(field).draw()
     # The texts tell of the answers too: all is shown anew.
-    more: dict[str, Any] = {"key": "home", "extra": ("home", number), "whole": True}
-    pieces.live_plot("home", stop.question, get, answer, partial(_shown, stop), **more)
+    show, extra = partial(_shown, stop), ("home", number)
+    pieces.live_plot("home", stop.question, get, answer, show, key="home", extra=extra, whole=True)
     rate, delta = state.get(mechanism.RATE), state.get(mechanism.DELTA)
     setting = (
         f"q = {numbers.plain(rate, digits=4)}, δ = {numbers.delta(delta)}, Poisson sampling, add/remove one "
@@ -123,7 +119,7 @@ def _chart(number: str) -> None:
 
 def _told(number: str) -> None:
     """A stop's text, which tells of its own answer, and the way to its page."""
-    stop = _stop(number)
+    stop = STOPS[int(number) - 1]
     answer = joined("home", stop.question, compute(stop.question, _reader(stop))).answer
     st.markdown(f"**{number} of {len(STOPS)} · {stop.title}**  \n{stop.text(answer)}")
     st.button(
@@ -160,7 +156,7 @@ def _answers() -> None:
 def _go(number: str) -> None:
     """Set up the page of a stop as the stop is now, and go there."""
     page.settle()
-    stop = _stop(number)
+    stop = STOPS[int(number) - 1]
     page.apply({**stop.values, **{field.key: field.write(state.get(field)) for field in mechanism.FIELDS}})
     st.session_state[Keys.GO] = stop.page.key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 
 import streamlit as st
@@ -45,24 +46,13 @@ def blocks() -> None:
         return  # the page says it
     spent, block, left = state.get(BLOCKS), answer.facts.coming, answer.facts.left
     first, second = st.columns(2, gap="small")
-    first.button(
-        "Add block",
-        on_click=_add,
-        args=(block,),
-        disabled=len(spent) >= MOST_BLOCKS,
-        help=f"Spends these steps, if the filter lets them pass. At most {MOST_BLOCKS} blocks.",
-        icon=":material/add:",
-        width="stretch",
-    )
-    second.button(
-        "Undo",
-        on_click=_remove,
-        args=(len(spent) - 1,),
-        disabled=not spent,
-        help="Takes the last block back.",
-        icon=":material/undo:",
-        width="stretch",
-    )
+    most = f"Spends these steps, if the filter lets them pass. At most {MOST_BLOCKS} blocks."
+    for place, label, icon, act, enabled, help in (
+        (first, "Add block", "add", partial(_add, block), len(spent) < MOST_BLOCKS, most),
+        (second, "Undo", "undo", partial(_remove, len(spent) - 1), bool(spent), "Takes the last block back."),
+    ):
+        icon = f":material/{icon}:"
+        place.button(label, on_click=act, disabled=not enabled, help=help, icon=icon, width="stretch")
     if state.error(BLOCKS) and left < block.steps:
         fits = numbers.steps(left)
         problem = f"Refused: {block.words}. {fits} of them still fit; nothing was spent."
@@ -78,8 +68,7 @@ def ledger() -> None:
             st.button(
                 "",
                 key=f"budget.drop.{index}",
-                on_click=_remove,
-                args=(index,),
+                on_click=partial(_remove, index),
                 icon=":material/close:",
                 help=f"Remove block {index + 1}.",
                 type="tertiary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -30,23 +30,6 @@ class Drawing(NamedTuple):
     notes: Sequence[Note] = ()
 
 
-class Followed(NamedTuple):
-    """What a chart needs that hears of entries for the page: only what shows the answer then runs again.
-
-    Attributes:
-        entered: called when there are other entries: the chart's state is
-            {"entries": {field's key: {"text", "exact", "n"}}}.
-        controls: what numbers' controls are to say now, by their fields' keys, where that is something else.
-        late: the token under which the browser fetches figure and words with their slow parts; empty if there are none.
-        whole: whether more than the chart and its words shows them: then all that shows the answer runs again.
-    """
-
-    entered: Callable[[], None]
-    controls: Mapping[str, Mapping[str, Any]] = {}
-    late: str = ""
-    whole: bool = False
-
-
 def live_plot(
     place: str,
     question: Question[Any],
@@ -68,7 +51,8 @@ def live_plot(
         answer: without its slow parts.
         show: an answer's figure ("figure") and words.
         extra: what else decides what is shown: pins, a preset.
-        changed: as `Followed.controls`; `whole` too is as there.
+        changed: what numbers' controls are to say now, by their fields' keys, where that is something else.
+        whole: whether more than the chart and its words shows entries: then all that shows the answer runs again.
 
     Returns:
         The answer with the parts that are there, and its words.
@@ -80,9 +64,9 @@ def live_plot(
     )
     slow = fetched.SlowParts(place, question, answer, show)
     late = fetched.offer_slow_parts(slow) if parts.missing else ""
-    followed = Followed(page.settle, controls=changed or {}, late=late, whole=whole)
+    hears = {"controls": changed or {}, "late": late, "whole": whole}
     drawing = Drawing(words.pop("figure"), words["alt"])
-    plot(drawing, key=key, frames=frames, words=words, caption=caption, followed=followed)
+    plot(drawing, key=key, frames=frames, words=words, caption=caption, hears=hears)
     return parts, words
 
 
@@ -93,7 +77,7 @@ def plot(
     frames: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
     caption: str = "",
-    followed: Followed | None = None,
+    hears: Mapping[str, Any] | None = None,
 ) -> None:
     """One chart, and its notes.
 
@@ -103,7 +87,9 @@ def plot(
         frames: field's key → the token under which the browser fetches what the chart would be at its other values.
         words: the page's "headline", "strip" and "notes", where frames change them.
         caption: stands below the headline in the image of the chart.
-        followed: for the chart that hears of what is entered, in place of the entered numbers' controls.
+        hears: for the chart that hears of what is entered, in place of the entered numbers' controls (its state is
+            {"entries": {field's key: {"text", "exact", "n"}}}): "controls" and "whole" as in `live_plot`, and "late",
+            the token under which the browser fetches figure and words with their slow parts, empty if there are none.
     """
     packer = Packer()
     data: dict[str, Any] = {
@@ -120,10 +106,10 @@ def plot(
         "at": root(),
     }
     more: dict[str, Any] = {}
-    if followed is not None:
+    if hears is not None:
         st.session_state[Keys.CHART] = f"{key}.chart"
-        data |= {"hears": True} | {name: getattr(followed, name) for name in ("late", "whole", "controls")}
-        more = {"on_entries_change": followed.entered, "on_again_change": followed.entered}
+        data |= {"hears": True, **hears}
+        more = {"on_entries_change": page.settle, "on_again_change": page.settle}
     _chart(key=f"{key}.chart", data=data, height=int(drawing.figure["layout"]["height"]), **more)
     for note in drawing.notes:
         page.note(*note)

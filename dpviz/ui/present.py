@@ -40,7 +40,8 @@ def toggle() -> None:
     """In the sidebar."""
     st.button(
         "Present",
-        on_click=_begin,
+        on_click=_present,
+        args=("1",),
         width="stretch",
         icon=":material/slideshow:",
         help="Headline, chart and two controls in large type. Pins are the stops of a story: the arrow keys go from "
@@ -48,15 +49,10 @@ def toggle() -> None:
     )
 
 
-def _begin() -> None:
+def _present(on: str) -> None:
     page.settle()
-    st.session_state[Keys.PRESENT] = "1"
+    st.session_state[Keys.PRESENT] = on
     st.session_state[Keys.STOP] = -1
-
-
-def _leave() -> None:
-    page.settle()
-    st.session_state[Keys.PRESENT] = ""
 
 
 def bar() -> None:
@@ -66,12 +62,11 @@ def bar() -> None:
         with st.container(key="dpviz-bar", horizontal=True, vertical_alignment="center"):
             stops, here = page.pins(), st.session_state.get(Keys.STOP, -1)
             if stops:
-                _step("back", "Back", here - 1, disabled=here <= 0)
+                st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
-                _step("on", "Next", here + 1, disabled=here + 1 >= len(stops))
-            st.button(
-                "", key="present-leave", on_click=_leave, icon=":material/close:", help="End presenting (Escape)."
-            )
+                st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
+            leave = "End presenting (Escape)."
+            st.button("", key="present-leave", on_click=_present, args=("",), icon=":material/close:", help=leave)
 
 
 def way_out(own: Sequence[Field[Any]]) -> None:
@@ -80,10 +75,6 @@ def way_out(own: Sequence[Field[Any]]) -> None:
         query = state.query(own, page.pins())
         address = f"{(st.context.url or '').split('?')[0]}?{query}"
         st.html(f'<a class="dpviz-open" href="{escape(address)}" target="_blank" rel="noopener">Open in dpviz</a>')
-
-
-def _step(key: str, name: str, to: int, *, disabled: bool) -> None:
-    st.button(name, key=f"present-{key}", on_click=_go, args=(to,), disabled=disabled)
 
 
 def _go(to: int) -> None:

@@ -32,8 +32,7 @@ def show(key: str) -> None:
     right.button(
         "Run again",
         key=f"{Keys.RERUN}.{key}.run",
-        on_click=_ask,
-        args=(key, arm, seed),
+        on_click=lambda: st.session_state.update({Keys.RERUN: (key, arm, seed)}),
         icon=":material/replay:",
         width="stretch",
     )
@@ -51,10 +50,6 @@ def show(key: str) -> None:
         return
     st.html(noted(Note(verdict(before.found, trial.found))))
     st.dataframe(compared(before, trial), width="stretch", hide_index=True)
-
-
-def _ask(key: str, arm: str, seed: int) -> None:
-    st.session_state[Keys.RERUN] = (key, arm, seed)
 
 
 def verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

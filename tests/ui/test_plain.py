@@ -56,7 +56,6 @@ KNOWN = {
     ("home.py", "stop.title"): "a stop of the story",
     ("home.py", "stop.text(answer)"): "a stop of the story",
     ("home.py", "stop.page.title"): "a page of the app",
-    ("present.py", "name"): "the way to another stop",
 }
 
 
