@@ -11,8 +11,8 @@ from tests.engines.webdriver import Browser
 
 @pytest.fixture(scope="module", params=["webkit", "firefox"])
 def engine(request: pytest.FixtureRequest) -> str:
-    if missing := webdriver.missing(request.param):
-        pytest.skip(f"no {missing}: {request.param} cannot be driven")
+    if missing := [name for name, place in webdriver.programs(request.param).items() if not place]:
+        pytest.skip(f"no {', '.join(missing)}: {request.param} cannot be driven")
     name: str = request.param
     return name
 

@@ -27,8 +27,7 @@ KEPT = "Number(document.querySelector('.dpviz-chart').dataset.kept ?? 0) >= 12"
 def tab(browser: Browser) -> Iterator[Browser]:
     """The browser's tab; a test fails at its end if the last page held an error."""
     yield browser
-    browser.release()
-    assert browser.errors() == []
+    assert browser.end() == []
 
 
 def slider(field: str) -> str:
@@ -39,22 +38,23 @@ def text(field: str) -> str:
     return f'.dpviz-number[data-field="{field}"] input[type="text"]'
 
 
+def of(tab: Browser, selector: str, what: str) -> str:
+    """A property of the first such element."""
+    read: str = tab.script(f"return document.querySelector(arguments[0]).{what}", selector)
+    return read
+
+
 def value(tab: Browser, field: str) -> str:
-    written: str = tab.script("return document.querySelector(arguments[0]).value", text(field))
-    return written
+    return of(tab, text(field), "value")
 
 
 def share(tab: Browser, field: str) -> float:
     """Where the thumb stands, from 0 to 1."""
-    percent: str = tab.script(
-        "return document.querySelector(arguments[0]).style.getPropertyValue('--share')", slider(field)
-    )
-    return float(percent.rstrip("%")) / 100
+    return float(of(tab, slider(field), "style.getPropertyValue('--share')").rstrip("%")) / 100
 
 
 def headline(tab: Browser) -> str:
-    words: str = tab.script("return document.querySelector('.dpviz-headline').innerText")
-    return words
+    return of(tab, ".dpviz-headline", "innerText")
 
 
 def press(tab: Browser, field: str, place: float) -> tuple[float, float]:
@@ -87,9 +87,7 @@ def pull(tab: Browser, field: str, by: int) -> None:
 def test_a_page_opens_whole(tab: Browser, app_url: str, page: str) -> None:
     tab.open(f"{app_url}/{'' if page == 'home' else page}")
     assert tab.script(f"return {BROKEN}") == []
-    assert (
-        headline(tab) if page not in ("train", "runs", "papers") else tab.script("return document.querySelector('h1')")
-    )
+    assert of(tab, "h1" if page in ("train", "runs", "papers") else ".dpviz-headline", "innerText")
 
 
 def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) -> None:
@@ -104,8 +102,7 @@ def test_the_chart_follows_while_a_slider_is_pulled(tab: Browser, app_url: str) 
     noise = float(value(tab, "sigma"))
     assert noise < 4
     expected = dpviz.epsilon("moments", noise_multiplier=noise, **SETTING)
-    strip = tab.script("return document.querySelector('.dpviz-strip').innerText")
-    assert f"ε ≤ {numbers.epsilon(float(expected), up=True)}" in strip
+    assert f"ε ≤ {numbers.epsilon(float(expected), up=True)}" in of(tab, ".dpviz-strip", "innerText")
     tab.keys("ArrowRight")  # the slider has the focus
     tab.wait("Number(document.querySelector(arguments[0]).value) > arguments[1]", text("sigma"), noise)
     tab.wait_idle()

@@ -12,9 +12,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +65,9 @@ class WebDriverError(Exception):
     """A command failed; the message is the browser's."""
 
 
-class Transport(ABC):
-    """A session's commands and their answers."""
+class Http:
+    """A session's commands and their answers; `send` raises `WebDriverError` if one fails."""
 
-    @abstractmethod
-    def send(self, command: str, body: dict[str, Any]) -> Any:
-        """The command's value. Raises `WebDriverError` if it fails."""
-
-
-class Http(Transport):
     def __init__(self, port: int) -> None:
         self.session = f"http://127.0.0.1:{port}/session"
 
@@ -92,8 +85,8 @@ class Http(Transport):
         return value
 
 
-class Marionette(Transport):
-    """Messages are JSON behind their length: [0, number, command, body] and [1, number, error, result]."""
+class Marionette:
+    """The same; messages are JSON behind their length: [0, number, command, body] and [1, number, error, result]."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
@@ -125,12 +118,12 @@ class Browser:
     """One tab, 1280 × 800, with a mouse and a keyboard.
 
     Args:
-        transport: to a running browser without a session.
+        send: sends a command to a running browser without a session.
         options: capabilities of the session beside the usual ones.
     """
 
-    def __init__(self, transport: Transport, options: dict[str, Any]) -> None:
-        self._send = transport.send
+    def __init__(self, send: Callable[[str, dict[str, Any]], Any], options: dict[str, Any]) -> None:
+        self._send = send
         self._send("new session", {"capabilities": {"alwaysMatch": {"pageLoadStrategy": "none", **options}}})
         self._send("window", {"x": 0, "y": 0, "width": 1280, "height": 900})
         width, height = self.script("return [innerWidth, innerHeight]")
@@ -176,11 +169,6 @@ class Browser:
         self.script("window.__idleSince = null")
         self.wait(f"({IDLE_SCRIPT})(arguments[0])", 300)
 
-    def errors(self) -> list[str]:
-        """What the console called an error, what no script caught, and what did not load, since `open`."""
-        errors: list[str] = self.script("return window.dpvizErrors")
-        return errors
-
     def box(self, selector: str) -> dict[str, float]:
         """{"x", "y", "width", "height"} of an element, in pixels of the window."""
         box: dict[str, float] = self.wait(
@@ -207,9 +195,11 @@ class Browser:
         strokes = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
         self._send("actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
 
-    def release(self) -> None:
-        """Let go of whatever is pressed."""
+    def end(self) -> list[str]:
+        """Let go of what is pressed; what the console called an error, was not caught or did not load since `open`."""
         self._send("release", {})
+        errors: list[str] = self.script("return window.dpvizErrors")
+        return errors
 
     def screenshot(self) -> Image.Image:
         """What the window shows, a pixel of the picture for each of the window."""
@@ -244,24 +234,12 @@ def _answer(ask: Any, process: subprocess.Popen[bytes]) -> Any:
     raise RuntimeError(f"{process.args!r} did not come up.")
 
 
-def _mini_browser() -> Path | None:
-    return next(iter(sorted(Path("/usr").glob(MINI_BROWSER))), None)
-
-
-def missing(engine: str) -> str:
-    """The programs without which an engine cannot be driven; empty if all are there."""
+def programs(engine: str) -> dict[str, str | Path | None]:
+    """The programs by which an engine is driven: their places, None where one is missing."""
     if engine == "firefox":
-        return "" if _firefox() else "firefox-esr"
-    programs = {
-        "WebKitWebDriver": shutil.which("WebKitWebDriver"),
-        "Xvfb": shutil.which("Xvfb"),
-        "MiniBrowser": _mini_browser(),
-    }
-    return ", ".join(name for name, path in programs.items() if not path)
-
-
-def _firefox() -> str | None:
-    return shutil.which("firefox-esr") or shutil.which("firefox")
+        return {"firefox-esr": shutil.which("firefox-esr") or shutil.which("firefox")}
+    mini = next(iter(sorted(Path("/usr").glob(MINI_BROWSER))), None)
+    return {"MiniBrowser": mini} | {name: shutil.which(name) for name in ("WebKitWebDriver", "Xvfb")}
 
 
 @contextmanager
@@ -274,8 +252,8 @@ def webkit(home: Path) -> Iterator[Browser]:
         display, port = f":{displays.readline().strip()}", free_port()
         with _process(["WebKitWebDriver", f"--port={port}"], home, env={"DISPLAY": display}) as driver:
             _answer(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/status", timeout=5).read(), driver)
-            options = {"binary": str(_mini_browser()), "args": ["--automation"]}
-            yield Browser(Http(port), {"webkitgtk:browserOptions": options})
+            options = {"binary": str(programs("webkit")["MiniBrowser"]), "args": ["--automation"]}
+            yield Browser(Http(port).send, {"webkitgtk:browserOptions": options})
 
 
 @contextmanager
@@ -285,11 +263,9 @@ def firefox(home: Path) -> Iterator[Browser]:
     profile.mkdir()
     lines = [f"user_pref({json.dumps(key)}, {json.dumps(value)});\n" for key, value in PREFERENCES.items()]
     (profile / "user.js").write_text("".join(lines))
-    command = [str(_firefox()), "--headless", "--no-remote", "--marionette", "--profile", profile]
+    program = str(programs("firefox")["firefox-esr"])
+    command: list[str | Path] = [program, "--headless", "--no-remote", "--marionette", "--profile", profile]
     with _process(command, home) as process:
         port = int(_answer((profile / "MarionetteActivePort").read_text, process))
-        marionette = Marionette(port)
-        try:
-            yield Browser(marionette, {})
-        finally:
-            marionette.close()
+        with closing(Marionette(port)) as marionette:
+            yield Browser(marionette.send, {})

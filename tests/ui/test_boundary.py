@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from dpviz._remember import MEMORY
 from dpviz.questions.answer import Slow
 from dpviz.questions.mechanism import SIGMA
 from dpviz.questions.orders import DECIDING, ORDERS
-from dpviz.runs.engine import engine
+from dpviz.runs.engine import Engine
 from dpviz.ui import boundary, details, home, page, render
 from dpviz.ui.runs import page as runs_page
 from dpviz.ui.train import plan
@@ -25,11 +24,8 @@ FORGED = "a stranger's words\nERROR nobody wrote this \x1b[31m"
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
+def own_home(engine: Engine) -> None:
     MEMORY.clear()
-    yield
-    engine().shutdown()
 
 
 def breaks(*_: Any, **__: Any) -> Any:

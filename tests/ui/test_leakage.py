@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from dpviz.questions.leakage.fields import NEWEST, SMALL
-from dpviz.runs.engine import Engine, engine
+from dpviz.runs.engine import Engine
 from tests.trained import recorded
 from tests.ui.driver import charts, group, open_app, said
 
 QUICK = "lkrun=small&lksteps=20&lkmodel=logistic&lkexamples=60"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """A store of one's own, empty."""
-    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
-    made = engine()
-    yield made
-    made.shutdown()
-
-
-def test_never_empty() -> None:
+def test_never_empty(engine: Engine) -> None:
     at = open_app("leakage", QUICK.removeprefix("lkrun=small&"))
     assert len(charts(at)) == 1
     assert any("No run has ended here" in text for text in said(at, "caution"))
@@ -33,19 +21,19 @@ def test_never_empty() -> None:
 
 
 @pytest.mark.parametrize(("method", "view"), [("dp_sgd", "attack"), ("sgd", "distances")])
-def test_newest_run(home: Engine, method: str, view: str) -> None:
-    recorded(home, method, name="First <try>")
+def test_newest_run(engine: Engine, method: str, view: str) -> None:
+    recorded(engine, method, name="First <try>")
     at = open_app("leakage", f"lkexamples=60&lkview={view}")
     assert said(at, "headline")[0].startswith("First <try> :")
     assert not said(at, "problem")
     assert ("nothing bounds a better one" in said(at, "headline")[0]) == (method == "sgd")
 
 
-def test_runs_are_offered_and_a_pinned_network_is_measured_too(home: Engine) -> None:
-    first = recorded(home, name="one")
-    recorded(home, "sgd")
-    gone = recorded(home, "sgd", name="gone", told={"weights": None})
-    home.weights(gone).unlink()
+def test_runs_are_offered_and_a_pinned_network_is_measured_too(engine: Engine) -> None:
+    first = recorded(engine, name="one")
+    recorded(engine, "sgd")
+    gone = recorded(engine, "sgd", name="gone", told={"weights": None})
+    engine.weights(gone).unlink()
     pin = "pin=lkrun%3Dsmall%26lksteps%3D3%26lkmodel%3Dlogistic%26lkexamples%3D40"
     at = open_app("leakage", f"lkexamples=40&lkrun={first}&lkview=attack&{pin}")
     assert "logistic regression, 3 plain steps" in str(charts(at)[0])
@@ -63,7 +51,7 @@ def test_runs_are_offered_and_a_pinned_network_is_measured_too(home: Engine) -> 
     assert "Small network" in [group.label for group in at.get("button_group")]
 
 
-def test_a_run_that_is_not_here_and_text_that_is_no_run() -> None:
+def test_a_run_that_is_not_here_and_text_that_is_no_run(engine: Engine) -> None:
     at = open_app("leakage", "lkrun=nowhere")
     assert "“nowhere” is not among those" in said(at, "problem")[0]
     assert "nowhere (not here)" in group(at, "Network of").options
@@ -72,8 +60,8 @@ def test_a_run_that_is_not_here_and_text_that_is_no_run() -> None:
     assert at.session_state["value.lkrun"] == NEWEST
 
 
-def test_damaged_weights(home: Engine) -> None:
-    home.weights(recorded(home)).write_bytes(b"nonsense")
+def test_damaged_weights(engine: Engine) -> None:
+    engine.weights(recorded(engine)).write_bytes(b"nonsense")
     at = open_app("leakage", "lkexamples=40&lkview=attack")
     assert "Nothing could be measured: Expected" in said(at, "problem")[0]
     assert "could not be measured" in said(at, "headline")[0]

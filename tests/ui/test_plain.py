@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.runs.engine import Engine
+from dpviz.runs.store.records import Event
 from dpviz.ui import plain as module
 from dpviz.ui.plain import LONGEST, on_chart, plain
 from tests.ui.driver import charts, open_app
-from tests.ui.runs_made import TINY, events_of, fresh_engine, record
+from tests.ui.runs_made import TINY, record
 
 ROOT = Path(__file__).parents[2]
 # What Streamlit reads as Markdown: first argument or `label`, `body`, `help`.
@@ -138,14 +139,9 @@ def test_examples() -> None:
     assert on_chart("<a href='https://example.com'>x</a>") == "‹a href='https://example.com'>x‹/a>"
 
 
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    yield from fresh_engine(tmp_path, monkeypatch)
-
-
-def test_a_name_is_plain_on_every_page(engine: Engine) -> None:
+def test_a_name_is_plain_on_every_page(engine: Engine, events: list[Event]) -> None:
     name = "<b>x</b> ![x](https://example.com/x.png) :red[y]"
-    run = record(engine, TINY, events_of(TINY), name=name)
+    run = record(engine, TINY, events, name=name)
     runs = open_app("runs", f"runs={run.id}")
     assert runs.expander[0].label.startswith(plain(name))
     assert "<b>x" not in str(charts(runs)[0])

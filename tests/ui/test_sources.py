@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from dpviz.gradients.families import draw_norms
 from dpviz.questions.gradients import File, Measured
 from dpviz.questions.leakage.stored import of_run
 from dpviz.questions.networks import SmallNetwork
 from dpviz.questions.source import Held, Missing, Source
-from dpviz.runs.engine import Engine, engine
+from dpviz.runs.engine import Engine
 from dpviz.ui import sources
 from tests.trained import invented, recorded
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    monkeypatch.setenv("DPVIZ_HOME", str(tmp_path))
-    made = engine()
-    yield made
-    made.shutdown()
 
 
 def refused(value: Source[Any], held: Any) -> bool:
@@ -34,23 +22,20 @@ def refused(value: Source[Any], held: Any) -> bool:
         return True
 
 
-def test_the_same_sample_and_no_other(home: Engine) -> None:
+def test_the_same_sample_and_no_other(engine: Engine) -> None:
     """A run is read from the store again and is the same; whatever is said of it differs, it is another."""
     small = SmallNetwork("mlp", 20, 40, 0)
     held = Held(small, invented(small.arguments))
     assert not refused(SmallNetwork("mlp", 20, 40, 0), held)
     assert refused(SmallNetwork("mlp", 30, 40, 0), held)
     assert refused(small, None)
-    recorded(home)
-    run = of_run(home.runs()[0])
-    assert not refused(of_run(home.runs()[0]), Missing(run, "It comes.", True))
+    recorded(engine)
+    run = of_run(engine.runs()[0])
+    assert not refused(of_run(engine.runs()[0]), Missing(run, "It comes.", True))
     assert refused(replace(run, attempt=2), Missing(run, "It comes.", True))
     assert refused(Measured("mlp", 100, 2000, 0), held)
     assert sources.known(3.0, None) == 3.0
-
-
-def test_a_file_is_whichever_is_held() -> None:
-    """No field says which: it was chosen beside them."""
+    # A file is whichever is held: no field says which, it was chosen beside them.
     sample = draw_norms("weibull", count=10, seed=1, shape=2.0)
     assert not refused(File(), Held(File("norms.npy", "column 1"), sample))
     assert not refused(File(), Missing(File(), "No file yet."))
