@@ -4,6 +4,7 @@ there; which one is missing, for whoever has it computed."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ def compute(question: Question[Any], get: Reader) -> Answer[Any]:
     """The answer to the values that `get` tells, without its slow parts."""
     values = sources.resolved(question.read(get))
     # What is kept are numbers; a sample among the values belongs to whoever asks.
-    return replace(_answer(question.key, tuple(values), *values.values()), given=values)
+    return replace(_answer(question.key, False, tuple(values), *values.values()), given=values)
 
 
 def with_samples(question: Question[Any], get: Reader, held: Mapping[str, Any]) -> Answer[Any]:
@@ -31,18 +32,13 @@ def with_samples(question: Question[Any], get: Reader, held: Mapping[str, Any]) 
         ValueError: these values have no answer, or need another sample.
     """
     values = question.read(get)
-    known = {key: sources.known(value, held[key]) for key, value in values.items()}
-    return replace(_coarse(question.key, tuple(known), *known.values()), given=known)
+    resolved = {key: sources.known(value, held[key]) for key, value in values.items()}
+    return replace(_answer(question.key, True, tuple(resolved), *resolved.values()), given=resolved)
 
 
 @remembered
-def _answer(key: str, names: tuple[str, ...], *values: Any) -> Answer[Any]:
-    return QUESTIONS[key].answer(**dict(zip(names, values, strict=True)))
-
-
-@remembered
-def _coarse(key: str, names: tuple[str, ...], *values: Any) -> Answer[Any]:
-    with coarsely():
+def _answer(key: str, coarse: bool, names: tuple[str, ...], *values: Any) -> Answer[Any]:
+    with coarsely() if coarse else nullcontext():
         return QUESTIONS[key].answer(**dict(zip(names, values, strict=True)))
 
 

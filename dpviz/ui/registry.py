@@ -7,7 +7,6 @@ from typing import Any
 from dpviz.fields.field import Choice, Field
 from dpviz.questions import links, mechanism
 from dpviz.questions.catalogue import PAGES
-from dpviz.questions.page import Page
 from dpviz.questions.presets import Preset
 from dpviz.questions.shared import IMAGE
 from dpviz.questions.units import BATCH, EPOCHS, UNITS
@@ -38,14 +37,8 @@ SET = tuple(field for field in FIELDS if field is not UNITS)
 ENTERED = (BATCH, *FIELDS)
 
 
-def _own(page: Page) -> tuple[Field[Any], ...]:
-    """All of the mechanism, a batch's N too, where any of it is asked for."""
-    mechanisms = mechanism.FIELDS if mechanism.RATE in page.fields else ()
-    return (*mechanisms, *page.fields)
-
-
-# Page key → the fields that decide what it shows: what "Reset this page" resets.
+# Page key → the fields that decide what it shows: what "Reset this page" resets. All of the mechanism, a batch's N too,
+# where any of it is asked for.
 OWN: dict[str, tuple[Field[Any], ...]] = {
-    **{page.key: (*_own(page), PRESET) for page in PAGES},
-    "home": mechanism.FIELDS,
-}
+    page.key: (*(mechanism.FIELDS if mechanism.RATE in page.fields else ()), *page.fields, PRESET) for page in PAGES
+} | {"home": mechanism.FIELDS}

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import dpviz
 from dpviz.experiments.record import recorded
 from dpviz.fields import numbers
-from dpviz.questions.budget.blocks import Block
+from dpviz.questions.budget.spend import Block
 from dpviz.questions.presets import presets
 from dpviz.ui import rerun
 from tests.ui.driver import charts, controls, open_app, open_part, press, said

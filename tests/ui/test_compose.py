@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dpviz.questions.compose.bayesian import beside_part
 from dpviz.questions.compose.question import GROWTH
-from dpviz.questions.compose.sample import beside_part
 from dpviz.questions.layout import fields_of
 from dpviz.ui import render
 from dpviz.ui.state import reader

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dpviz.fields.field import Choice, Field, Flag, Number, Several
-from dpviz.questions.budget.blocks import Block, Blocks
+from dpviz.questions.budget.spend import Block, Blocks
 from dpviz.questions.catalogue import PAGES
 from dpviz.ui import measuring
 from tests.trained import invented

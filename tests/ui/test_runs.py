@@ -15,8 +15,7 @@ from dpviz.runs.claims import claim_of_view
 from dpviz.runs.engine import Engine
 from dpviz.runs.exchange.files import export_json
 from dpviz.runs.store.records import Event, RunRecord
-from dpviz.training.data.listed import data_of
-from dpviz.training.data.own.place import find
+from dpviz.training.data.own.place import data_of, find
 from dpviz.training.events import DECLARED
 from dpviz.training.models import MODELS
 from dpviz.training.networks.by_name import suits

@@ -11,7 +11,7 @@ from dpviz.accounting.methods import READINGS
 from dpviz.charts import look as style
 from dpviz.charts import training
 from dpviz.charts.look import NEUTRAL
-from dpviz.charts.marks import Floor, Line, floats
+from dpviz.charts.marks import Floor, Line, floats, thinned
 from dpviz.charts.plot import Axis, Chart, LinePlot, alt_text
 from dpviz.questions.answer import Note
 from dpviz.questions.tight_band import band
@@ -111,7 +111,7 @@ def _series(look: Look, key: str, height: int) -> Chart:
     return training.series_chart(
         series,
         y_title=CHART_TABLE[key]["axis"] + _mark(look, key),
-        total=float(max(look.total, look.record.steps)),
+        across=training.steps_axis(float(max(look.total, look.record.steps))),
         floors=floors,
         y_range=shown,
         height=height,
@@ -124,15 +124,16 @@ def frontier(view: RunView, claim: Claim) -> dict[str, tuple[Array, Array]]:
     evaluations, steps = view.evaluations, view.steps
     if "test_accuracy" not in evaluations or "step" not in steps or not epsilons(view):
         return {}
-    kept = training.thinned(evaluations["step"].size, _FRONTIER)
+    kept = thinned(evaluations["step"].size, _FRONTIER)
     at = evaluations["step"][kept]
     label = WITH_SECRET_NOISE if claim.demonstration else CLAIMED
     return {label: (claims_of_shorter_plans(view, claim, at), evaluations["test_accuracy"][kept])}
 
 
 def _frontier(look: Look, height: int) -> Chart:
-    axis = CHART_TABLE["frontier"]["axis"]
-    return training.frontier_chart(frontier(look.view, look.claim), y_title=axis, floors=_target(look), height=height)
+    curve, axis = frontier(look.view, look.claim), CHART_TABLE["frontier"]["axis"]
+    across, floors = training.epsilon_axis(), _target(look)
+    return training.series_chart(curve, across=across, y_title=axis, floors=floors, height=height)
 
 
 # --- several runs -----------------------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def overlay(views: Sequence[RunView], claims: Sequence[Claim], kind: str, accoun
         if not (x.size and x.size == y.size and np.isfinite(y).any()):
             notes.append(f"{name} has no {quantity} to draw.")
             continue
-        keep = training.thinned(x.size)
+        keep = thinned(x.size)
         color = style.PALETTE[place % len(style.PALETTE)]
         family = NEUTRAL if place < len(style.PALETTE) else style.DASHED
         label = f"{name} (demonstration)" if claim.demonstration else name

@@ -23,8 +23,7 @@ from dpviz.runs.exchange.disputes import IMPORTED, dispute_words
 from dpviz.runs.store.records import RunRecord
 from dpviz.runs.views import Array, RunView
 from dpviz.training.accounts.origins import beside, conditions_of_start
-from dpviz.training.data.listed import data_of
-from dpviz.training.data.own.place import is_own
+from dpviz.training.data.own.place import data_of, is_own
 from dpviz.training.methods import METHODS
 from dpviz.training.models import RECORDED
 from dpviz.training.settings import RunSettings
