@@ -81,6 +81,8 @@ def test_one_run_has_one_epsilon(engine: Engine, told: dict[str, list[Event]], k
 
     look = take(engine, run.id)
     assert look.claim == claim
+    # What was planned is not drawn as if it were what was done.
+    assert look.as_planned == (events[-1].data["reason"] == "plan" and kind != "re-planned")
     assert shown in headline(look)
     assert headline(look).startswith("<b>Demonstration: its noise can be replayed.</b>") == claim.demonstration
     assert shown in f"{figures(look)[0].value} {figures(look)[0].note}"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from dpviz.questions.compose.fields import CURVES
+from dpviz.questions.compose.curves import CURVES
 
 from dpviz.questions import links
 from dpviz.ui import registry
