@@ -16,6 +16,7 @@ from dpviz.ui.state import Keys
 
 HEIGHT = 224  # pixels of a chart that is presented, before it is enlarged to a share of the screen
 SHOWN = 2  # controls below it
+LEAVE = "End presenting (Escape)."
 
 # The keys of a presenter's hand, where they mean nothing to what has the focus.
 KEYS_SCRIPT = """
@@ -65,8 +66,7 @@ def bar() -> None:
                 st.button("Back", key="present-back", on_click=_go, args=(here - 1,), disabled=here <= 0)
                 st.html(f'<span class="dpviz-quiet">{max(here + 1, 0)} of {len(stops)}</span>')
                 st.button("Next", key="present-on", on_click=_go, args=(here + 1,), disabled=here + 1 >= len(stops))
-            leave = "End presenting (Escape)."
-            st.button("", key="present-leave", on_click=_present, args=("",), icon=":material/close:", help=leave)
+            st.button("", key="present-leave", on_click=_present, args=("",), icon=":material/close:", help=LEAVE)
 
 
 def way_out(own: Sequence[Field[Any]]) -> None:

@@ -51,6 +51,8 @@ KNOWN = {
     ("details.py", "name"): "a formula's name",
     ("render.py", "label"): "the name of the choice of groups",
     ("own_controls.py", "fits"): "a number",
+    ("own_controls.py", "label"): "a button's own label",
+    ("own_controls.py", "help"): "a button's own help",
     ("own_controls.py", "index + 1"): "a number",
     ("home.py", "question"): "a page's question",
     ("home.py", "number"): "a stop's number",

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from dpviz.questions.compose.curves import CURVES
 
 from dpviz.questions import links
+from dpviz.questions.compose.curves import CURVES
 from dpviz.ui import registry
 from dpviz.ui.plain import plain
 from tests.ui.driver import enter, group, open_app, press, said, set_to

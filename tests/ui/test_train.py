@@ -23,8 +23,8 @@ from dpviz.questions.train import TRAIN
 from dpviz.questions.train.facts import trained_parameters
 from dpviz.questions.train.plan import plan
 from dpviz.questions.train.settings import run_settings, texts_of
+from dpviz.runs.claims import start_of
 from dpviz.runs.engine import Engine
-from dpviz.runs.origins import start_of
 from dpviz.runs.store.records import Event, RunRecord, StoreError
 from dpviz.training.accounts.claims import everything_planned
 from dpviz.training.accounts.origins import Origin, spent_before
