@@ -24,7 +24,7 @@ C' = `certified_bound` makes that C.
 
 What this stands on: an example's gradient has the same digits whatever other examples there are, since a network may
 turn the last digit into another gradient. On a CPU chunks of a private training have one fixed size, a multiple of
-`per_example.ROWS`, and layers are at least `layers.linear.NARROW` wide inside a product, because kernels round by the
+`per_example.ROWS`, and layers are at least `layers.NARROW` wide inside a product, because kernels round by the
 number of rows, and narrow ones by a row's place. `tests/training/test_independence.py` finds all digits equal; other
 processors' kernels and a network's own narrow operations are not covered by it, nor are GPUs.
 """
