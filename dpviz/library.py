@@ -51,12 +51,10 @@ from dpviz.accounting.renyi.closed_form import closed_form_divergence as closed_
 from dpviz.accounting.schedules import PowerSchedule as PowerSchedule
 from dpviz.accounting.solve import solve as solve
 from dpviz.gradients.law_bound import bayesian_law_epsilon as bayesian_law_epsilon
-from dpviz.gradients.law_tight import law_tight as _law_tight
+from dpviz.gradients.law_tight import bayesian_law_tight as bayesian_law_tight
 from dpviz.mechanisms import Adjacency as Adjacency
 from dpviz.mechanisms import Laplace as Laplace
 from dpviz.mechanisms import Mechanism as Mechanism
 from dpviz.mechanisms import PersonRows as PersonRows
 from dpviz.mechanisms import ReplaceOneGaussian as ReplaceOneGaussian
 from dpviz.mechanisms import SampledGaussian as SampledGaussian
-
-bayesian_law_tight = _law_tight

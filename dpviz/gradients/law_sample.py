@@ -135,6 +135,7 @@ def _above(cells: LawCells, ranks: Array, size: int, failure: float) -> LawCells
 
 DOUBT = 0.01  # of a simulated interval
 _COORDINATES = 20_000_000  # drawn for a simulation: about a second
+_SHARES = 20_000  # of the largest distance, told apart
 _SEED = 1_795_221_334  # its own: the sample under test is another draw
 
 
@@ -185,10 +186,18 @@ def true_vectors_epsilon(*, dimensions: Any, shape: Any, threshold: Any, **asked
     distances, largest = drawn.distances(limit), drawn.sensitivity(limit)
     values, masses = envelope(distances, largest, DOUBT / 2.0)
     mirrored = envelope(largest - distances, largest, DOUBT / 2.0)
-    lower = 1.0 - mirrored[0][::-1] / largest
-    cells = LawCells(lower**2, mirrored[1][::-1], (values / largest) ** 2, masses)
+    # Half a million distances, on a grid of shares of the largest one: each moved down and up to the next point.
+    lower = _gathered(np.floor(_SHARES * (1.0 - mirrored[0][::-1] / largest)), mirrored[1][::-1])
+    cells = LawCells(*lower, *_gathered(np.ceil(_SHARES * (values / largest)), masses))
     how = f"from {distances.size:,} fresh pairs, an interval that holds with probability {1.0 - DOUBT:g}"
     return _truth(cells, largest, how, **asked)
+
+
+def _gathered(places: Array, masses: Array) -> tuple[Array, Array]:
+    """(d/C)² at the places of the grid that have mass, ascending, and their masses."""
+    mass = np.bincount(places.astype(np.intp), masses).astype(np.float64)
+    held = np.flatnonzero(mass)
+    return (held / _SHARES) ** 2, mass[held]
 
 
 def _truth(

@@ -15,7 +15,7 @@ each other over steps (Hölder's inequality, Theorem 1 of the paper; ranks kept 
 above this one, since it converts a moment of the same loss.
 
     >>> given = dict(quantile=0.9, noise_multiplier=4.0, sample_rate=0.01, steps=[10_000], delta_mu=1e-5)
-    >>> found = law_tight("weibull", shape=0.5, **given)
+    >>> found = bayesian_law_tight("weibull", shape=0.5, **given)
     >>> bool(0.794 < found.lower[0] <= found.upper[0] < 0.799)
     True
 """
@@ -62,7 +62,7 @@ class LawTight:
     upper: Array
 
 
-def law_tight(
+def bayesian_law_tight(
     family: str,
     *,
     shape: Any = 1.0,

@@ -12,7 +12,7 @@ from scipy import integrate
 import dpviz
 from dpviz.accounting.pld.bounds import tight_delta, tight_epsilon
 from dpviz.gradients.families import FAMILIES, law
-from dpviz.gradients.law_tight import law_tight
+from dpviz.gradients.law_tight import bayesian_law_tight
 from dpviz.mechanisms import SampledGaussian
 from dpviz.mechanisms.pair import gaussian_log_delta
 
@@ -30,7 +30,7 @@ def test_inside_the_interval_of_cells_on_the_quantile_scale(quantile: float, low
 @pytest.mark.parametrize("quantile", [0.05, 0.7, 0.9999])
 def test_between_0_and_the_tight_dp_value_and_rising_with_steps(family: str, quantile: float) -> None:
     steps = np.array([[0, 1, 3], [3000, 200, 10]])
-    found = law_tight(family, shape=0.8, quantile=quantile, steps=steps, cells=10, **GIVEN)
+    found = bayesian_law_tight(family, shape=0.8, quantile=quantile, steps=steps, cells=10, **GIVEN)
     dp = tight_epsilon(SampledGaussian(4.0, 0.01), steps, 1e-5)
     assert found.lower.shape == found.upper.shape == steps.shape
     assert (found.lower >= 0.0).all()
@@ -46,11 +46,13 @@ def test_between_0_and_the_tight_dp_value_and_rising_with_steps(family: str, qua
 @pytest.mark.parametrize("quantile", [0.25, 0.95])
 def test_below_the_bound_for_ranks_that_depend_on_each_other_in_any_way(shape: float, quantile: float) -> None:
     asked: dict[str, Any] = {"shape": shape, "quantile": quantile, "steps": [100, 1000], **GIVEN}
-    assert (law_tight("weibull", **asked).upper < dpviz.bayesian_law_epsilon("weibull", **asked)).all()
+    assert (bayesian_law_tight("weibull", **asked).upper < dpviz.bayesian_law_epsilon("weibull", **asked)).all()
 
 
 def test_falls_with_the_quantile() -> None:
-    found = [law_tight("weibull", shape=0.5, quantile=p, steps=2000, **GIVEN) for p in (1e-6, 0.3, 0.6, 0.9, 0.99)]
+    found = [
+        bayesian_law_tight("weibull", shape=0.5, quantile=p, steps=2000, **GIVEN) for p in (1e-6, 0.3, 0.6, 0.9, 0.99)
+    ]
     assert all(b.upper < a.lower for a, b in zip(found, found[1:], strict=False))
     dp = tight_epsilon(SampledGaussian(4.0, 0.01), 2000, 1e-5)
     assert found[0].upper >= dp.lower
@@ -60,7 +62,7 @@ def test_falls_with_the_quantile() -> None:
 @pytest.mark.parametrize(("rate", "steps"), [(1.0, 7), (0.2, 1)])
 def test_a_quadrature_of_the_closed_form(rate: float, steps: int) -> None:
     """T Gaussian steps without sampling, and one step with it: δ = q δ_Gauss(ln(1 + (e^ε − 1)/q))."""
-    found = law_tight(
+    found = bayesian_law_tight(
         "lognormal", shape=1.0, quantile=0.8, noise_multiplier=2.0, sample_rate=rate, steps=steps, delta_mu=1e-4
     )
     known = law("lognormal", 1.0, 1.0)
@@ -78,7 +80,7 @@ def test_a_quadrature_of_the_closed_form(rate: float, steps: int) -> None:
 
 def test_a_quadrature_of_tight_curves() -> None:
     given: dict[str, Any] = {"noise_multiplier": 1.0, "sample_rate": 0.05}
-    found = law_tight("halfnormal", quantile=0.9, steps=50, delta_mu=1e-4, **given)
+    found = bayesian_law_tight("halfnormal", quantile=0.9, steps=50, delta_mu=1e-4, **given)
     known = law("halfnormal", 1.0, 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(12)
     ratios = np.append(known.ppf(0.45 * (1.0 + nodes)) / known.ppf(0.9), 1.0)
@@ -93,7 +95,9 @@ def test_a_quadrature_of_tight_curves() -> None:
 def test_a_simulation_of_the_joint_hockey_stick() -> None:
     """Outcomes and other examples drawn: E[(1 − e^(ε − L))₊] = δ_μ, each example with its own rank in all steps."""
     sigma, rate, steps, draws = 1.0, 0.3, 4, 400_000
-    found = law_tight("weibull", quantile=0.8, noise_multiplier=sigma, sample_rate=rate, steps=steps, delta_mu=0.02)
+    found = bayesian_law_tight(
+        "weibull", quantile=0.8, noise_multiplier=sigma, sample_rate=rate, steps=steps, delta_mu=0.02
+    )
     rng = np.random.default_rng(5)
     threshold = -math.log(0.2)
     ratio = np.minimum(rng.weibull(1.0, draws), threshold) / threshold
@@ -109,14 +113,18 @@ def test_a_simulation_of_the_joint_hockey_stick() -> None:
 
 
 def test_more_cells_are_nested_about_the_same_value() -> None:
-    few, many = (law_tight("weibull", shape=0.5, quantile=0.99, steps=500, cells=n, **GIVEN) for n in (4, 60))
+    few, many = (bayesian_law_tight("weibull", shape=0.5, quantile=0.99, steps=500, cells=n, **GIVEN) for n in (4, 60))
     assert few.lower < many.lower <= many.upper < few.upper
 
 
 def test_where_nothing_or_nearly_everything_is_released() -> None:
-    none = law_tight("weibull", quantile=0.5, noise_multiplier=1.0, sample_rate=0.0, steps=100, delta_mu=1e-5)
+    none = bayesian_law_tight("weibull", quantile=0.5, noise_multiplier=1.0, sample_rate=0.0, steps=100, delta_mu=1e-5)
     assert none.lower == none.upper == 0.0
-    little = law_tight("weibull", quantile=0.9999, noise_multiplier=4.0, sample_rate=0.01, steps=100, delta_mu=0.01)
+    little = bayesian_law_tight(
+        "weibull", quantile=0.9999, noise_multiplier=4.0, sample_rate=0.01, steps=100, delta_mu=0.01
+    )
     assert little.upper == 0.0  # no distance is likely to be seen
-    loud = law_tight("weibull", quantile=0.9, noise_multiplier=0.05, sample_rate=0.01, steps=[100], delta_mu=1e-5)
+    loud = bayesian_law_tight(
+        "weibull", quantile=0.9, noise_multiplier=0.05, sample_rate=0.01, steps=[100], delta_mu=1e-5
+    )
     assert 0.0 <= loud.lower[0] <= loud.upper[0] < math.inf

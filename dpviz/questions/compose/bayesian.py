@@ -27,7 +27,7 @@ from dpviz.fields import numbers
 from dpviz.gradients.families import tail_is_infinite
 from dpviz.gradients.law_bound import LawBound, law_bound, threshold_over_median
 from dpviz.gradients.law_sample import LawSample, Truth, law_sample, true_norms_epsilon, true_vectors_epsilon
-from dpviz.gradients.law_tight import law_tight
+from dpviz.gradients.law_tight import bayesian_law_tight
 from dpviz.mechanisms import SampledGaussian
 from dpviz.questions import guessing, tight_band
 from dpviz.questions.answer import Answer, Note, given
@@ -117,7 +117,7 @@ def rank_key(answer: Answer[Any]) -> Hashable | None:
 def rank_part(answer: Answer[Any]) -> dict[str, TightBand]:
     """The tight interval where an example keeps its rank in every step, at marked steps; a second."""
     steps = tight_band.marked_steps(answer.given["steps"], log=answer.given["log_steps"])
-    bounds = law_tight(**law_of(answer.given), steps=steps)
+    bounds = bayesian_law_tight(**law_of(answer.given), steps=steps)
     return {"rank": TightBand(steps, bounds.lower, bounds.upper)}
 
 
